@@ -1,0 +1,48 @@
+"""A grammar for a turn, as engines take it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from toolgram.grammar.grammar import Grammar
+from toolgram.grammar.ir import Choice, Expr, Repeat, Sequence, Token
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What the model's output must match, all of it."""
+
+    grammar: Grammar
+
+    def bind(self, vocabulary: Mapping[str, int]) -> Constraint:
+        """The same constraint with each marker that is one token of the vocabulary written as that token.
+
+        `vocabulary` maps the text of special tokens to their ids.
+        """
+        rules = {name: _bound(expr, vocabulary) for name, expr in self.grammar.rules.items()}
+        return Constraint(replace(self.grammar, rules=rules))
+
+    def structural_tag(self) -> dict[str, Any]:
+        """The constraint as a structural tag of XGrammar 0.2, as vLLM and SGLang take it too."""
+        return {"type": "structural_tag", "format": {"type": "grammar", "grammar": self._ebnf}}
+
+    @cached_property
+    def _ebnf(self) -> str:
+        return self.grammar.to("ebnf")
+
+
+def _bound(expr: Expr, vocabulary: Mapping[str, int]) -> Expr:
+    match expr:
+        case Token(text):
+            return Token(text, vocabulary.get(text))
+        case Sequence(items):
+            return Sequence(tuple(_bound(item, vocabulary) for item in items))
+        case Choice(options):
+            return Choice(tuple(_bound(option, vocabulary) for option in options))
+        case Repeat(item):
+            return replace(expr, item=_bound(item, vocabulary))
+        case _:
+            return expr

@@ -1,0 +1,134 @@
+"""What every engine offers: raw text for a prompt, in chunks, under a grammar."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from toolgram.errors import EngineError
+
+Prompt = tuple[tuple[str, bool], ...]
+"""Pieces of the prompt with whether each is trusted: only trusted text may hold special tokens."""
+
+FinishReason = Literal["stop", "length", "cancelled"]
+
+
+class WritesGrammar(Protocol):
+    """A grammar that can be written in a dialect."""
+
+    def to(self, dialect: str, /) -> str:
+        """The grammar as text in `dialect`."""
+        ...
+
+
+class SupportsGrammar(Protocol):
+    """Whatever carries a grammar; an engine needs to know no more of a constraint."""
+
+    @property
+    def grammar(self) -> WritesGrammar:
+        """The grammar of the whole output."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are chosen, and when to stop.
+
+    Temperature 0 takes the likeliest token and looks at nothing else. Above it the temperature is applied first, then
+    `top_k` (0: off), `top_p` (1: off) and `min_p` (0: off), as vLLM does. `max_tokens` None goes on to the end of the
+    context; `seed` None differs from call to call. A stop string ends the text and is not part of it.
+
+    Raises EngineError for a value out of range.
+    """
+
+    max_tokens: int | None = None
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        checks = {
+            "max_tokens must be at least 1": self.max_tokens is None or self.max_tokens >= 1,
+            "temperature must be a number from 0 up": 0 <= self.temperature < float("inf"),
+            "top_k must be at least 0": self.top_k >= 0,
+            "top_p must be above 0 and at most 1": 0 < self.top_p <= 1,
+            "min_p must be between 0 and 1": 0 <= self.min_p <= 1,
+            "seed must be at least 0": self.seed is None or self.seed >= 0,
+            "a stop string must not be empty": "" not in self.stop,
+        }
+        for rule, holds in checks.items():
+            if not holds:
+                raise EngineError(rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a generation cost; an engine leaves at 0 what it cannot know.
+
+    `cached_tokens` of the prompt were left from the request before; `forced_tokens` of the completion were appended
+    without sampling; `forward_passes` counts the evaluations that a token was chosen from.
+    """
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    forced_tokens: int = 0
+    forward_passes: int = 0
+    prefill_seconds: float = 0.0
+    decode_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """More raw text, and the tokens that were added; `forced` of them were not sampled.
+
+    Text may lag behind the tokens: a character that is not complete, or what may begin a stop string, waits. The last
+    chunk, and no other, has `finish` and `usage`.
+    """
+
+    text: str
+    tokens: tuple[int, ...] = ()
+    forced: int = 0
+    finish: FinishReason | None = None
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an engine can do.
+
+    `dialects`: the grammar dialects that it takes, the best first, none if it cannot constrain. `special_tokens`: a
+    grammar may name tokens by id. `lazy`: a grammar may start at a trigger. `token_ids`: special tokens in untrusted
+    prompt text stay plain text, since the prompt is sent as ids.
+    """
+
+    dialects: tuple[str, ...] = ()
+    special_tokens: bool = False
+    lazy: bool = False
+    token_ids: bool = False
+
+
+class Engine(Protocol):
+    """Turns a prompt into raw text. Engines never see styles, messages or tools."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this engine can do."""
+        ...
+
+    def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """Chunks of the answer; closing the generator (`aclose`) stops the work within a token.
+
+        Raises EngineError where the engine fails or refuses its input.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Stop what runs and free what is held."""
+        ...

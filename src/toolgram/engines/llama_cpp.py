@@ -1,0 +1,148 @@
+"""The embedded engine: llama.cpp in this process, masks by llguidance."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
+from toolgram.engines.decoding import write
+from toolgram.engines.masks import Guides
+from toolgram.engines.model import Cancel, Model
+from toolgram.errors import EngineError
+
+
+class LlamaCpp:
+    """Runs a GGUF file, one request after the other, in the order of their arrival.
+
+    `context` is in tokens, at most what the model was trained with. `threads` cores are used; None decodes with one,
+    which on a machine that others use too is the fastest, and reads prompts with all. What a prompt has in common with
+    the request before is not evaluated again.
+
+    Raises ModelError for a file that cannot be run, EngineError where llama.cpp cannot be loaded.
+    """
+
+    capabilities = Capabilities(dialects=("lark",), special_tokens=True, token_ids=True)
+
+    def __init__(self, path: str | Path, *, context: int = 4096, threads: int | None = None) -> None:
+        if context < 1 or (threads is not None and threads < 1):
+            raise EngineError("context and threads must be at least 1")
+        self.path = Path(path)
+        self._lock = threading.Lock()  # nothing is asked of the model once it is to be freed
+        self._closed = False
+        self._running = set[Cancel]()
+        self._process = os.getpid()
+        # llama.cpp keeps a team of threads for each thread that calls it, and is not safe to call from two at once.
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="toolgram-llama")
+        try:
+            self._model, self._guides = self._worker.submit(_load, self.path, context, threads).result()
+        except BaseException:
+            self._worker.shutdown(wait=False)
+            raise
+
+    @property
+    def context(self) -> int:
+        """How many tokens prompt and answer may have together."""
+        return self._model.context
+
+    @property
+    def vocabulary(self) -> Mapping[str, int]:
+        """The text of each token that is a marker, and its id: for `constraint.bind`."""
+        return self._model.vocabulary.special
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        """How many tokens a prompt has."""
+        with self._lock:
+            self._check_open()
+            return len(self._model.vocabulary.tokenize(prompt))  # reading the vocabulary is safe from any thread
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """Chunks of the answer, one for each forward pass; closing the generator stops the work within a token.
+
+        Raises EngineError for a grammar that is refused, or a prompt that does not fit.
+        """
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[Chunk | None] = asyncio.Queue()
+        cancel = Cancel()
+
+        def post(item: Chunk | None) -> None:
+            try:
+                loop.call_soon_threadsafe(queue.put_nowait, item)
+            except RuntimeError:  # the loop is closed: nobody listens any more
+                cancel.set()
+
+        with self._lock:
+            self._check_open()
+            self._running.add(cancel)
+            job = self._worker.submit(self._run, prompt, constraint, sampling, cancel, post)
+        job.add_done_callback(lambda _: post(None))
+        try:
+            while chunk := await queue.get():
+                yield chunk
+            job.result()  # raises what the worker raised
+        finally:
+            cancel.set()
+            job.cancel()
+            with self._lock:
+                self._running.discard(cancel)
+
+    def _run(
+        self,
+        prompt: Prompt,
+        constraint: SupportsGrammar | None,
+        sampling: Sampling,
+        cancel: Cancel,
+        post: Callable[[Chunk], None],
+    ) -> None:
+        guide = None if constraint is None else self._guides.start(constraint.grammar.to("lark"))
+        ids = self._model.vocabulary.tokenize(prompt)
+        for chunk in write(self._model, ids, guide, sampling, cancel):
+            post(chunk)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineError("the engine is closed")
+        if os.getpid() != self._process:
+            raise EngineError("llama.cpp does not survive a fork: load the model in the process that uses it")
+
+    def close(self) -> None:
+        """Stop what runs, and free the memory; requests that wait end as cancelled."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            for cancel in self._running:
+                cancel.set()
+            last = self._worker.submit(self._unload)
+        last.result()
+        self._worker.shutdown()
+
+    def _unload(self) -> None:
+        with self._lock:
+            del self._guides  # llguidance keeps a tree of the vocabulary, and a pointer into the model
+            self._model.close()
+
+    async def aclose(self) -> None:
+        """As `close`, without blocking the event loop."""
+        await asyncio.to_thread(self.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _load(path: Path, context: int, threads: int | None) -> tuple[Model, Guides]:
+    model = Model(path, context, threads)
+    return model, Guides(model.vocabulary)

@@ -1,0 +1,102 @@
+"""Which tokens a grammar allows next, by llguidance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+
+import llguidance.numpy
+import numpy as np
+from llguidance import LLMatcher, LLTokenizer
+from numpy.typing import NDArray
+
+from toolgram.engines import llama_c
+from toolgram.engines.vocabulary import Vocabulary
+from toolgram.errors import EngineError
+
+
+class Guide:
+    """A grammar and how much of it was written; one for each generation.
+
+    Every method raises EngineError where the grammar outgrows llguidance's limits.
+    """
+
+    def __init__(self, matcher: LLMatcher, vocabulary: Vocabulary) -> None:
+        self._matcher = matcher
+        self._ends = np.fromiter(vocabulary.ends, dtype=np.intp)
+        self._size = len(vocabulary.pieces)
+        self._bits = llguidance.numpy.allocate_token_bitmask(1, self._size)
+
+    @property
+    def accepting(self) -> bool:
+        """Whether the text may end here."""
+        return self._matcher.is_accepting()
+
+    @property
+    def done(self) -> bool:
+        """Whether the text must end here."""
+        self._check()
+        return self._matcher.is_stopped()
+
+    def forced(self) -> list[int]:
+        """The tokens that must come next, whatever the model would say."""
+        return self._matcher.compute_ff_tokens()
+
+    def allowed(self) -> NDArray[np.bool_]:
+        """For each token of the vocabulary whether it may come next; end tokens only where the text may end."""
+        llguidance.numpy.fill_next_token_bitmask(self._matcher, self._bits)
+        self._check()
+        mask = np.unpackbits(self._bits.view(np.uint8)[0], bitorder="little")[: self._size].view(np.bool_)
+        if self.accepting:
+            mask[self._ends] = True
+        if not mask.any():
+            raise EngineError("the grammar allows no token here")
+        return mask
+
+    def consume(self, tokens: Sequence[int]) -> None:
+        """Tell what was written; the tokens must be allowed."""
+        if not self._matcher.consume_tokens(list(tokens)):
+            self._check()
+
+    def _check(self) -> None:
+        if self._matcher.is_error():
+            raise EngineError(f"the grammar cannot be followed: {self._matcher.get_error()}")
+
+
+class Guides:
+    """Compiles grammars for one vocabulary, and remembers the last ones."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._compile = lru_cache(maxsize=32)(partial(_compile, _tokenizer(vocabulary)))
+
+    def start(self, lark: str) -> Guide:
+        """A guide at the start of the grammar. Raises EngineError for a grammar that llguidance refuses."""
+        return Guide(self._compile(lark).deep_copy(), self._vocabulary)
+
+
+def _compile(tokenizer: LLTokenizer, lark: str) -> LLMatcher:
+    matcher = LLMatcher(tokenizer, lark, log_level=0)
+    if matcher.is_error():
+        raise EngineError(f"llguidance refuses the grammar: {matcher.get_error().strip()}")
+    return matcher
+
+
+def _tokenizer(vocabulary: Vocabulary) -> LLTokenizer:
+    """Only control tokens are special to llguidance; what stands for no text (unknown, unused) is never allowed."""
+    tokens = [
+        b"\xff" + piece
+        if attributes & llama_c.TOKEN_CONTROL
+        else b""
+        if attributes & (llama_c.TOKEN_UNKNOWN | llama_c.TOKEN_UNUSED)
+        else piece
+        for piece, attributes in zip(vocabulary.pieces, vocabulary.attributes, strict=True)
+    ]
+    others = sorted(vocabulary.ends - {vocabulary.eos})
+    make: Callable[..., LLTokenizer] = getattr(LLTokenizer, "from_llamacpp")  # noqa: B009 - the type stub lacks it
+    return make(
+        tokens=tokens,
+        vocab_ptr=vocabulary.pointer,
+        tokenize_fptr=llama_c.library().address("llama_tokenize"),
+        eos_token=[vocabulary.eos, *others] if vocabulary.eos >= 0 else others,
+    )

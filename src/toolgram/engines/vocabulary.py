@@ -1,0 +1,133 @@
+"""The tokens of a GGUF model: their bytes, the special ones, and text to ids."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
+
+from toolgram.engines import llama_c
+from toolgram.engines.base import Prompt
+
+_LOOKS_LIKE_MARKER = re.compile(r"<[^<>\s]+>|\[[^\[\]\s]+\]")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The vocabulary of a loaded model; valid as long as the model is."""
+
+    pointer: int
+    pieces: tuple[bytes, ...]
+    attributes: tuple[int, ...]
+    eos: int
+    ends: frozenset[int]
+
+    @classmethod
+    def of_model(cls, model: int) -> Vocabulary:
+        """Read all tokens from llama.cpp."""
+        c = llama_c.library().c
+        pointer: int = c.llama_model_get_vocab(model)
+        ids = range(c.llama_vocab_n_tokens(pointer))
+        return cls(
+            pointer,
+            tuple(_piece(pointer, token) for token in ids),
+            tuple(c.llama_vocab_get_attr(pointer, token) for token in ids),
+            c.llama_vocab_eos(pointer),
+            frozenset(token for token in ids if c.llama_vocab_is_eog(pointer, token)),
+        )
+
+    @cached_property
+    def special(self) -> Mapping[str, int]:
+        """The text of each control or user-defined token, and its id."""
+        return self._with(llama_c.TOKEN_CONTROL | llama_c.TOKEN_USER_DEFINED)
+
+    def tokenize(self, prompt: Prompt) -> list[int]:
+        """The ids of a prompt, as if it were one text, but with control tokens out of trusted parts only.
+
+        Nothing is added: the text of a chat template holds its own start token. Tags that the vocabulary has as plain
+        tokens are spelled out where they come from untrusted text.
+        """
+        ids: list[int] = []
+        run = ""
+        strip_next = False
+        for text, token in self._split(prompt):
+            run += text.lstrip() if strip_next and not run else text
+            strip_next = strip_next and not run
+            if token is None:
+                continue
+            if token >= 0:
+                attributes = self.attributes[token]
+                ids += self._ids(run.rstrip() if attributes & llama_c.TOKEN_LSTRIP else run)
+                ids.append(token)
+                strip_next = bool(attributes & llama_c.TOKEN_RSTRIP)
+            else:
+                ids += self._ids(run)
+            run = ""
+        return ids + self._ids(run)
+
+    def _split(self, prompt: Prompt) -> list[tuple[str, int | None]]:
+        """Runs of text, each with the token that follows it: none, or -1 where the text is only broken apart."""
+        split: list[tuple[str, int | None]] = []
+        for trusted, parts in groupby(prompt, key=itemgetter(1)):
+            text = "".join(text for text, _ in parts)
+            at = 0
+            for match in (self._control if trusted else self._tags).finditer(text):
+                if trusted:
+                    split.append((text[at : match.start()], self._control_ids[match[0]]))
+                    at = match.end()
+                else:
+                    split.append((text[at : match.start() + 1], -1))
+                    at = match.start() + 1
+            split.append((text[at:], None))
+        return split
+
+    @cached_property
+    def _control_ids(self) -> Mapping[str, int]:
+        return self._with(llama_c.TOKEN_CONTROL | llama_c.TOKEN_UNKNOWN)
+
+    @cached_property
+    def _control(self) -> re.Pattern[str]:
+        return _any_of(self._control_ids)
+
+    @cached_property
+    def _tags(self) -> re.Pattern[str]:
+        plain = self._with(llama_c.TOKEN_USER_DEFINED)
+        return _any_of({text: token for text, token in plain.items() if _LOOKS_LIKE_MARKER.fullmatch(text)})
+
+    def _with(self, attribute: int) -> dict[str, int]:
+        tokens = (token for token, attributes in enumerate(self.attributes) if attributes & attribute)
+        return {self.pieces[token].decode(errors="replace"): token for token in tokens if self.pieces[token]}
+
+    def _ids(self, text: str) -> list[int]:
+        if not text:
+            return []
+        c = llama_c.library().c
+        raw = text.encode(errors="replace")  # lone surrogates have no bytes
+        room = len(raw) + 8
+        buffer = (ctypes.c_int32 * room)()
+        count = c.llama_tokenize(self.pointer, raw, len(raw), buffer, room, False, False)  # noqa: FBT003 - C knows no names
+        if count < 0:
+            buffer = (ctypes.c_int32 * -count)()
+            count = c.llama_tokenize(self.pointer, raw, len(raw), buffer, -count, False, False)  # noqa: FBT003 - as above
+        return buffer[:count]
+
+
+def _any_of(texts: Mapping[str, int]) -> re.Pattern[str]:
+    """One of these texts, the longest first; with none it never matches."""
+    longest_first = sorted(texts, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+
+
+def _piece(vocabulary: int, token: int) -> bytes:
+    c = llama_c.library().c
+    size = 256
+    while True:
+        buffer = ctypes.create_string_buffer(size)
+        count = c.llama_token_to_piece(vocabulary, token, buffer, size, 0, True)  # noqa: FBT003 - C knows no names
+        if count >= 0:
+            return buffer.raw[:count]
+        size = -count

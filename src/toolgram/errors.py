@@ -1,0 +1,76 @@
+"""What can go wrong, as values that say where and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class ToolgramError(Exception):
+    """The base of every error that toolgram raises on purpose."""
+
+
+class _AtPointer(ToolgramError):
+    """An error at a place in a JSON document.
+
+    `pointer` is a JSON pointer (RFC 6901) into the document at fault; "" is its root.
+    """
+
+    def __init__(self, pointer: str, reason: str) -> None:
+        super().__init__(f"{pointer or '(root)'}: {reason}")
+        self.pointer = pointer
+        self.reason = reason
+
+
+class InvalidRequest(_AtPointer):
+    """A request that is malformed, or asks for what cannot be done; `pointer` is into the request."""
+
+
+class InvalidSchema(_AtPointer):
+    """A document that is not a JSON Schema: a keyword's value has the wrong type, a `$ref` points nowhere."""
+
+    def __init__(self, pointer: str, keyword: str, reason: str) -> None:
+        super().__init__(pointer, f"{keyword}: {reason}" if keyword else reason)
+        self.keyword = keyword
+
+
+class UnsupportedSchema(_AtPointer):
+    """A valid JSON Schema that a grammar cannot enforce exactly; names the keyword that it fails on."""
+
+    def __init__(self, pointer: str, keyword: str, reason: str) -> None:
+        super().__init__(pointer, f"{keyword} is not enforceable: {reason}")
+        self.keyword = keyword
+        self.why = reason
+
+
+class TemplateError(ToolgramError):
+    """A chat template that does not compile, refuses a conversation, or runs too long."""
+
+
+class GrammarError(ToolgramError):
+    """A grammar that is not well formed, or that a dialect cannot write; `position` is an offset into its text."""
+
+    def __init__(self, reason: str, position: int | None = None) -> None:
+        super().__init__(reason if position is None else f"at offset {position}: {reason}")
+        self.reason = reason
+        self.position = position
+
+
+class ModelError(ToolgramError):
+    """A model file that is missing, damaged, or of a kind that cannot be run."""
+
+
+class EngineError(ToolgramError):
+    """An engine that failed while it generated, or refused what it was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """A schema keyword that the grammar does not enforce exactly.
+
+    `pointer` is a JSON pointer into the request (or the schema, from `schema_grammar`); `enforced` says what holds
+    instead, in words.
+    """
+
+    pointer: str
+    keyword: str
+    enforced: str

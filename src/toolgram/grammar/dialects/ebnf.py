@@ -1,0 +1,19 @@
+"""The EBNF of XGrammar, as its version 0.2.8 reads it."""
+
+from __future__ import annotations
+
+from toolgram.grammar.dialects import bnf
+from toolgram.grammar.ir import Rules
+
+_SYNTAX = bnf.Syntax(
+    any_char="[\\u0000-\\U0010FFFF]",
+    escape="\\u%04X",  # XGrammar reads as many hexadecimal digits after \\x as there are
+    token=lambda number: f"Token({number})",
+    most=None,
+    loops=True,
+)
+
+
+def write_ebnf(rules: Rules) -> str:
+    """The rules as EBNF, one rule a line. Raises GrammarError where a reference is undefined or no sentence is left."""
+    return bnf.write(rules, _SYNTAX)

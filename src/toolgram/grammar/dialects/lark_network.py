@@ -1,0 +1,252 @@
+"""Where a grammar's lexemes would be cut in the wrong place: pairs of them that meet at the same place in a text.
+
+The rules are a recursive network of states; a thread of the parser is a state and a stack of the states to return to.
+Two threads that stand at the same place in the same text are a pair. Of their stacks only what they do not share is
+kept, so the pairs are few, and what follows a rule is told apart by who called it. Where that stack would grow beyond
+`depth`, its bottom is forgotten and the thread may return to any caller: that finds more conflicts, never fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from toolgram.grammar.dialects.lark_lexemes import Lexicon
+from toolgram.grammar.dialects.lark_tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree
+
+_ANYWHERE = -1  # at the bottom of a stack: return to any caller
+_MOST_PAIRS = 2_000  # beyond those of a thread with itself
+_SPECIAL = 1 << 0  # stands for all special tokens in sets of characters
+_Stack = tuple[int, ...]
+
+
+class Thread(NamedTuple):
+    """A place in the network: the state, and the states to return to, the innermost last."""
+
+    state: int
+    stack: _Stack = ()
+
+
+class Head(NamedTuple):
+    """What a thread may take next, and where that leads."""
+
+    leaf: Lexeme | Special
+    number: int
+    first: int
+    after: Thread
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """`ended` may end where a character of `over` follows, over which `running` runs on."""
+
+    ended: Lexeme
+    running: Lexeme
+    over: int
+
+
+class Network:
+    """The states of all rules: `empty` steps for nothing, `takes` a numbered leaf, `enters` a rule and returns."""
+
+    def __init__(self, tree: Tree, lexicon: Lexicon) -> None:
+        self.lexicon = lexicon
+        self.empty: list[list[int]] = []
+        self.takes: list[list[tuple[Lexeme | Special, int, int]]] = []
+        self.enters: list[list[tuple[str, int]]] = []
+        self.entry = {name: self._state() for name in tree}
+        self.exit = {self._state(): name for name in tree}
+        self.returns: dict[str, list[int]] = {name: [] for name in tree}
+        self.rule_of: list[str] = []
+        self.targets: list[int] = []
+        for (name, node), end in zip(tree.items(), self.exit, strict=True):
+            self.empty[self._build(node, self.entry[name])].append(end)
+            self.rule_of.extend([name] * (len(self.empty) - len(self.rule_of)))
+        for state, name in (*((s, n) for n, s in self.entry.items()), *self.exit.items()):
+            self.rule_of[state] = name
+        self._heads: dict[Thread, tuple[tuple[Head, ...], bool]] = {}
+
+    def _state(self) -> int:
+        self.empty.append([])
+        self.takes.append([])
+        self.enters.append([])
+        return len(self.empty) - 1
+
+    def _build(self, node: Node, begin: int) -> int:
+        match node:
+            case Row(items):
+                for item in items:
+                    begin = self._build(item, begin)
+                return begin
+            case Fork(options):
+                end = self._state()
+                for option in options:
+                    self.empty[self._build(option, begin)].append(end)
+                return end
+            case Loop(item, least, most):
+                return self._build_loop(item, least, most, begin)
+            case Call(name):
+                end = self._state()
+                self.enters[begin].append((name, end))
+                self.returns[name].append(end)
+                self.targets.append(end)
+                return end
+            case Lexeme() | Special():
+                end = self._state()
+                number = self.lexicon.numbers[node.expr] if isinstance(node, Lexeme) else -1
+                self.takes[begin].append((node, number, end))
+                self.targets.append(end)
+                if number >= 0 and self.lexicon.nullable[number]:
+                    self.empty[begin].append(end)
+                return end
+
+    def _build_loop(self, item: Node, least: int, most: int | None, begin: int) -> int:
+        """A loop without its counts, which can only report too many conflicts."""
+        inside = self._state()
+        self.empty[begin].append(inside)
+        end = self._build(item, inside)
+        if most != 1:
+            self.empty[end].append(inside)
+        if least:
+            return end
+        after = self._state()
+        self.empty[begin].append(after)
+        self.empty[end].append(after)
+        return after
+
+    def heads(self, thread: Thread, depth: int) -> tuple[tuple[Head, ...], bool]:
+        """All that the thread may take next, and whether it may leave the rule that its stack begins in."""
+        if thread in self._heads:
+            return self._heads[thread]
+        found: list[Head] = []
+        leaves = False
+        seen = {thread}
+        waiting = [thread]
+        while waiting:
+            state, stack = waiting.pop()
+            for leaf, number, target in self.takes[state]:
+                first = self.lexicon.first[number] if number >= 0 else _SPECIAL
+                found.append(Head(leaf, number, first, Thread(target, stack)))
+            onward = [Thread(target, stack) for target in self.empty[state]]
+            onward += [Thread(self.entry[name], _pushed(stack, back, depth)) for name, back in self.enters[state]]
+            if state in self.exit:
+                if not stack:
+                    leaves = True
+                elif stack[-1] == _ANYWHERE:
+                    onward += [Thread(back, stack) for back in self.returns[self.exit[state]]]
+                else:
+                    onward.append(Thread(stack[-1], stack[:-1]))
+            fresh = [step for step in onward if step not in seen]
+            seen.update(fresh)
+            waiting.extend(fresh)
+        self._heads[thread] = tuple(found), leaves
+        return self._heads[thread]
+
+    def follow(self, thread: Thread, depth: int) -> int:
+        """The characters that may come next, whoever called the rule that the thread's stack begins in."""
+        heads, leaves = self.heads(thread, depth)
+        if leaves:
+            heads, _ = self.heads(Thread(thread.state, (_ANYWHERE, *thread.stack)), depth)
+        mask = 0
+        for head in heads:
+            mask |= head.first
+        return mask & ~_SPECIAL
+
+    def home(self, thread: Thread) -> str:
+        """The rule that the thread's stack begins in."""
+        return self.rule_of[thread.stack[0] if thread.stack else thread.state]
+
+
+def _pushed(stack: _Stack, state: int, depth: int) -> _Stack:
+    longer = (*stack, state)
+    return longer if len(longer) <= depth else (_ANYWHERE, *longer[len(longer) - depth + 1 :])
+
+
+def conflicts(tree: Tree, lexicon: Lexicon) -> list[Conflict]:
+    """Every pair of lexemes that might be cut in the wrong place; none means that the lexer is exact."""
+    for depth in (6, 2):
+        found = _explore(Network(tree, lexicon), depth, _MOST_PAIRS)
+        if found is not None:
+            return found
+    found = _explore(Network(tree, lexicon), 1, None)
+    return found or []
+
+
+def _explore(network: Network, depth: int, limit: int | None) -> list[Conflict] | None:
+    found: dict[tuple[Lexeme, Lexeme], int] = {}
+    alone = [Thread(state) for state in (*network.entry.values(), *network.targets) if _has_a_choice(network, state)]
+    waiting = [(thread, thread) for thread in alone]
+    seen = set(waiting)
+    while waiting:
+        if limit is not None and len(seen) > limit + len(alone):
+            return None
+        pair = waiting.pop()
+        for met in _meet(network, *pair, depth, found):
+            if met[0] != met[1] and met not in seen:
+                seen.add(met)
+                waiting.append(met)
+    return [Conflict(ended, running, over) for (ended, running), over in found.items()]
+
+
+def _has_a_choice(network: Network, state: int) -> bool:
+    """Whether two threads that both stand here can part, or a lexeme run on over what follows it.
+
+    Where the one way on is a call, the rule's own entry says so.
+    """
+    if network.empty[state] or len(network.takes[state]) + len(network.enters[state]) > 1:
+        return True
+    return any(number >= 0 and network.lexicon.meet(number, number)[0] for _, number, _ in network.takes[state])
+
+
+def _meet(
+    network: Network, one: Thread, other: Thread, depth: int, found: dict[tuple[Lexeme, Lexeme], int]
+) -> Iterator[tuple[Thread, Thread]]:
+    """Record the conflicts of what two threads may take, and give the pairs of threads that come after."""
+    heads, leaves = network.heads(one, depth)
+    others, also = (heads, leaves) if one == other else network.heads(other, depth)
+    for number, head in enumerate(heads):
+        for rival in others[number:] if one == other else others:
+            if not head.first & rival.first or (one == other and _same_call(head, rival)):
+                continue
+            if _together(network, head, rival, depth, found) and head.after != rival.after:
+                yield _normal(head.after, rival.after)
+    for stays, goes, both in ((one, other, also and heads), (other, one, leaves and others)):
+        if both:
+            for back in network.returns[network.home(goes)]:
+                yield _normal(_under(back, stays, depth), Thread(back))
+
+
+def _together(network: Network, head: Head, rival: Head, depth: int, found: dict[tuple[Lexeme, Lexeme], int]) -> bool:
+    """Record what the two may do to one another; whether they can end together."""
+    one, other = head.leaf, rival.leaf
+    if isinstance(one, Special) or isinstance(other, Special):
+        return isinstance(one, Special) and isinstance(other, Special) and one.id == other.id
+    over, back, together = network.lexicon.meet(head.number, rival.number)
+    if over and (over := over & network.follow(head.after, depth)):
+        found[one, other] = found.get((one, other), 0) | over
+    if back and (back := back & network.follow(rival.after, depth)):
+        found[other, one] = found.get((other, one), 0) | back
+    return together
+
+
+def _same_call(head: Head, rival: Head) -> bool:
+    """Whether both are inside the same call, so that the pair of threads at that rule's entry tells."""
+    one, other = head.after.stack, rival.after.stack
+    return bool(one and other and one[0] == other[0] != _ANYWHERE)
+
+
+def _under(back: int, thread: Thread, depth: int) -> Thread:
+    """The thread with one more state to return to, below all others."""
+    if thread.stack[:1] == (_ANYWHERE,):
+        return thread
+    deeper = (back, *thread.stack)
+    return Thread(thread.state, deeper if len(deeper) <= depth else (_ANYWHERE, *deeper[len(deeper) - depth + 1 :]))
+
+
+def _normal(one: Thread, other: Thread) -> tuple[Thread, Thread]:
+    """The pair without the stack that both share, in a fixed order."""
+    shared = 0
+    while one.stack[shared:] and other.stack[shared:] and one.stack[shared] == other.stack[shared] != _ANYWHERE:
+        shared += 1
+    pair = Thread(one.state, one.stack[shared:]), Thread(other.state, other.stack[shared:])
+    return pair if pair[0] <= pair[1] else (pair[1], pair[0])

@@ -1,0 +1,143 @@
+"""What a Lark grammar is made of while it is being written: lexemes, and the rules around them.
+
+A lexeme is a regular expression of the IR (no `Ref` in it) that llguidance's lexer will match as one greedy piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from toolgram.grammar.dialects.lark_text import text_expression
+from toolgram.grammar.ir import EMPTY, CharSet, Choice, Expr, Literal, Repeat, Sequence, Text, children
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lexeme:
+    """One occurrence of a lexeme (two occurrences of the same expression are different ones).
+
+    `name` is what a person would call it; `merged` counts how often it grew by what follows it; one that is `cut`
+    came out of a lexeme that had to be taken apart, and is not put together again.
+    """
+
+    expr: Expr
+    name: str = ""
+    merged: int = 0
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Special:
+    """One special token of the vocabulary, which no lexeme ever matches."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """The rule of this name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """These, one after the other."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fork:
+    """Any one of these, and there is at least one."""
+
+    options: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """The item `min` to `max` times."""
+
+    item: Node
+    min: int
+    max: int | None
+
+
+Node = Lexeme | Special | Call | Row | Fork | Loop
+Tree = Mapping[str, Node]
+
+
+def row(*items: Node) -> Node:
+    """A row, flattened; a row of one is that one."""
+    flat: list[Node] = []
+    for item in items:
+        flat.extend(item.items if isinstance(item, Row) else (item,))
+    return flat[0] if len(flat) == 1 else Row(tuple(flat))
+
+
+def fork(*options: Node) -> Node:
+    """A fork, flattened; a fork of one is that one."""
+    flat: list[Node] = []
+    for option in options:
+        flat.extend(option.options if isinstance(option, Fork) else (option,))
+    return flat[0] if len(flat) == 1 else Fork(tuple(flat))
+
+
+def is_empty(node: Node) -> bool:
+    """Whether it is the empty row, the one way to write the empty string."""
+    return isinstance(node, Row) and not node.items
+
+
+def leaves(node: Node) -> list[Lexeme | Special | Call]:
+    """What the node is made of, in order."""
+    found: list[Lexeme | Special | Call] = []
+    waiting = [node]
+    while waiting:
+        match waiting.pop():
+            case Row(parts) | Fork(parts):
+                waiting.extend(reversed(parts))
+            case Loop(item):
+                waiting.append(item)
+            case leaf:
+                found.append(leaf)
+    return found
+
+
+def calls(node: Node) -> Iterator[str]:
+    """The names of the rules that this node uses, with repeats."""
+    return (leaf.name for leaf in leaves(node) if isinstance(leaf, Call))
+
+
+def opened(lexeme: Lexeme, *, wholly: bool = False) -> Node:
+    """The lexeme taken apart, by one level or wholly, into pieces that are lexemes of their own."""
+
+    def piece(expr: Expr) -> Node:
+        if expr == EMPTY:
+            return Row(())
+        part = Lexeme(expr, cut=True)
+        return opened(part, wholly=True) if wholly else part
+
+    match lexeme.expr:
+        case Literal(text) if len(text) > 1:
+            return row(*(Lexeme(Literal(char), cut=True) for char in text))
+        case Sequence(items):
+            return row(*map(piece, items))
+        case Choice(options):
+            return fork(*map(piece, options))
+        case Repeat(item, least, most):
+            return Loop(piece(item), least, most)
+        case Text():
+            return opened(Lexeme(text_expression(lexeme.expr), cut=True), wholly=wholly)
+        case _:
+            return lexeme
+
+
+def size(expr: Expr) -> int:
+    """How much there is to write: the number of parts, long literals counted by their length."""
+    match expr:
+        case Literal(text):
+            return 1 + len(text) // 4
+        case CharSet() | Text():
+            return 1
+        case _:
+            return 1 + sum(map(size, children(expr)))

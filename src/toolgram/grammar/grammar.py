@@ -1,0 +1,46 @@
+"""A grammar as users see it: rules, what was relaxed to make them, and what can be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from toolgram.errors import GrammarError, Relaxation
+from toolgram.grammar import dialects, matcher
+from toolgram.grammar.ir import Expr
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Named expressions, of which `root` is the start; immutable, and safe to share between threads."""
+
+    rules: Mapping[str, Expr]
+    relaxations: tuple[Relaxation, ...] = ()
+
+    def to(self, dialect: str) -> str:
+        """The grammar as text in "gbnf", "lark" (llguidance) or "ebnf" (XGrammar).
+
+        Raises GrammarError for a dialect that is not known, or a grammar that it cannot express.
+        """
+        try:
+            write = dialects.WRITERS[dialect]
+        except KeyError:
+            raise GrammarError(f"no dialect {dialect!r}; there are {', '.join(sorted(dialects.WRITERS))}") from None
+        return write(self.rules)
+
+    @cached_property
+    def _matcher(self) -> matcher.Matcher:
+        return matcher.Matcher(self.rules)
+
+    def accepts(self, text: str) -> bool:
+        """Whether the whole text is a sentence of the grammar."""
+        return self._matcher.accepts(text)
+
+    def sample(self, seed: int) -> str:
+        """A random sentence; the same seed gives the same sentence."""
+        return self._matcher.sample(seed)
+
+    def after(self, text: str) -> Grammar:
+        """The grammar of what may follow `text`. Raises GrammarError where nothing may."""
+        return Grammar(self._matcher.after(text), self.relaxations)

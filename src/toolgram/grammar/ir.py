@@ -1,0 +1,205 @@
+"""The one form of a grammar that everything else reads and writes.
+
+An expression denotes a set of strings of Unicode code points (surrogates excluded). A `Grammar` is a set of named
+expressions with a root. Nothing here is left-recursive; `Grammar` refuses that when it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+MAX_CODE_POINT = 0x10FFFF
+_SURROGATES = (0xD800, 0xDFFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Exactly this text; "" is the empty string."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CharSet:
+    """One code point out of `ranges`: sorted, disjoint, not adjacent, both ends included, without surrogates.
+
+    Make it with `chars` or `not_chars`, which keep that form.
+    """
+
+    ranges: tuple[tuple[int, int], ...]
+
+    def __contains__(self, char: str) -> bool:
+        code = ord(char)
+        return any(low <= code <= high for low, high in self.ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """These, one after the other."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Any one of these; with no options at all it matches nothing, not even the empty string."""
+
+    options: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`item`, at least `min` and at most `max` times (None: any number)."""
+
+    item: Expr
+    min: int
+    max: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The rule of this name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A marker of the wire format: with an `id` that one token of the vocabulary, else its text however spelled."""
+
+    text: str
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Any text, the empty one included, that contains none of `without`.
+
+    `seen` is what came just before, so far as it may begin one of them: after "<tool" the text "_call>" would
+    complete a "<tool_call>".
+    """
+
+    without: tuple[str, ...]
+    seen: str = ""
+
+
+Expr = Literal | CharSet | Sequence | Choice | Repeat | Ref | Token | Text
+
+EMPTY = Literal("")
+NOTHING = Choice(())
+
+
+def seq(*items: Expr | str) -> Expr:
+    """A sequence, flattened; strings are literals, neighbouring ones joined; a part that matches nothing wins."""
+    flat: list[Expr] = []
+    for item in _flatten(items):
+        if item == NOTHING:
+            return NOTHING
+        if isinstance(item, Literal):
+            if not item.text:
+                continue
+            if flat and isinstance(last := flat[-1], Literal):
+                flat[-1] = Literal(last.text + item.text)
+                continue
+        flat.append(item)
+    if not flat:
+        return EMPTY
+    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
+
+
+def _flatten(items: Iterable[Expr | str]) -> Iterable[Expr]:
+    for item in items:
+        if isinstance(item, str):
+            yield Literal(item)
+        elif isinstance(item, Sequence):
+            yield from _flatten(item.items)
+        else:
+            yield item
+
+
+def choice(*options: Expr | str) -> Expr:
+    """A choice, flattened, without repeats."""
+    flat: dict[Expr, None] = {}
+    for option in options:
+        if isinstance(option, str):
+            option = Literal(option)
+        flat.update(dict.fromkeys(option.options if isinstance(option, Choice) else (option,)))
+    return next(iter(flat)) if len(flat) == 1 else Choice(tuple(flat))
+
+
+def optional(item: Expr | str) -> Expr:
+    """The item, or the empty string (last, since XGrammar refuses an empty first alternative)."""
+    return choice(item, EMPTY)
+
+
+def repeat(item: Expr | str, min: int = 0, max: int | None = None) -> Expr:  # noqa: A002 - the field's own words
+    """The item `min` to `max` times; trivial counts are simplified away."""
+    if isinstance(item, str):
+        item = Literal(item)
+    if max == 0 or item == EMPTY:
+        return EMPTY
+    if (min, max) == (1, 1):
+        return item
+    return Repeat(item, min, max)
+
+
+def chars(*pieces: str | tuple[int, int]) -> CharSet:
+    """One character out of these: a string gives each of its characters, a pair of code points a range."""
+    ranges: list[tuple[int, int]] = []
+    for piece in pieces:
+        ranges.extend([(ord(c), ord(c)) for c in piece] if isinstance(piece, str) else [piece])
+    return CharSet(_normal(ranges))
+
+
+def not_chars(*pieces: str | tuple[int, int]) -> CharSet:
+    """One character that is none of these."""
+    ranges: list[tuple[int, int]] = []
+    start = 0
+    for low, high in chars(*pieces).ranges:
+        if start < low:
+            ranges.append((start, low - 1))
+        start = high + 1
+    if start <= MAX_CODE_POINT:
+        ranges.append((start, MAX_CODE_POINT))
+    return CharSet(_normal(ranges))
+
+
+def _normal(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    cut: list[tuple[int, int]] = []
+    for low, high in ranges:
+        if low < _SURROGATES[0]:
+            cut.append((low, min(high, _SURROGATES[0] - 1)))
+        if high > _SURROGATES[1]:
+            cut.append((max(low, _SURROGATES[1] + 1), high))
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(cut):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside this one."""
+    match expr:
+        case Sequence(items):
+            return items
+        case Choice(options):
+            return options
+        case Repeat(item):
+            return (item,)
+        case _:
+            return ()
+
+
+def references(expr: Expr) -> Iterable[str]:
+    """The names of the rules that this expression uses, in order, with repeats."""
+    if isinstance(expr, Ref):
+        yield expr.name
+    for child in children(expr):
+        yield from references(child)
+
+
+Rules = Mapping[str, Expr]

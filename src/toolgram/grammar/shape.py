@@ -1,0 +1,151 @@
+"""What is known of a grammar before any text is read: is it well formed, and how short may its sentences be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from toolgram.errors import GrammarError
+from toolgram.grammar.ir import (
+    CharSet,
+    Choice,
+    Expr,
+    Literal,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+    Text,
+    Token,
+    children,
+)
+from toolgram.grammar.walk import names_in
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The length of the shortest sentence of each rule and of each expression in it (None: it has no sentence)."""
+
+    rules: Rules
+    by_rule: dict[str, int | None]
+    by_expr: dict[int, int | None]
+    """By the identity of the expression; `rules` keeps them alive."""
+
+    @classmethod
+    def of(cls, rules: Rules) -> Shape:
+        """Raises GrammarError if there is no root, a reference is not defined, or a rule is left-recursive."""
+        check_references(rules)
+        by_rule = shortest(rules)
+        by_expr: dict[int, int | None] = {}
+        waiting = list(rules.values())
+        while waiting:
+            expr = waiting.pop()
+            by_expr[id(expr)] = cost_of(expr, by_rule)
+            waiting.extend(children(expr))
+        check_left_recursion(rules, by_rule)
+        return cls(rules, by_rule, by_expr)
+
+    def cost(self, expr: Expr) -> int | None:
+        """The length of the shortest sentence of an expression of these rules."""
+        return self.by_expr[id(expr)]
+
+
+def check_references(rules: Rules) -> None:
+    """Raises GrammarError if there is no root, or a reference is not defined."""
+    if "root" not in rules:
+        raise GrammarError("there is no rule root")
+    for name, expr in rules.items():
+        for used in names_in(expr):
+            if used not in rules:
+                raise GrammarError(f"rule {name} uses {used}, which is not defined")
+
+
+def shortest(rules: Rules) -> dict[str, int | None]:
+    """The length of the shortest sentence of each rule; None where there is no sentence."""
+    # The least fixed point, from the last rule upwards: rules mostly use rules that come later.
+    found: dict[str, int | None] = dict.fromkeys(rules)
+    backwards = list(rules.items())[::-1]
+    changed = True
+    while changed:
+        changed = False
+        for name, expr in backwards:
+            cost = cost_of(expr, found)
+            if cost != found[name]:
+                found[name] = cost
+                changed = True
+    return found
+
+
+def cost_of(expr: Expr, by_rule: dict[str, int | None]) -> int | None:
+    """The length of the shortest sentence of an expression, from those of the rules."""
+    match expr:
+        case Literal(text) | Token(text):
+            return len(text)
+        case CharSet(ranges):
+            return 1 if ranges else None
+        case Sequence(items):
+            return _total(cost_of(item, by_rule) for item in items)
+        case Choice(options):
+            return min((c for option in options if (c := cost_of(option, by_rule)) is not None), default=None)
+        case Repeat(item, low, high):
+            if high is not None and high < low:
+                return None
+            if low == 0:
+                return 0
+            cost = cost_of(item, by_rule)
+            return None if cost is None else low * cost
+        case Ref(name):
+            return by_rule[name]
+        case Text():
+            return 0
+
+
+def _total(parts: Iterable[int | None]) -> int | None:
+    total = 0
+    for part in parts:
+        if part is None:
+            return None
+        total += part
+    return total
+
+
+def check_left_recursion(rules: Rules, by_rule: dict[str, int | None]) -> None:
+    """Raises GrammarError if a rule begins with itself. llama.cpp would take all memory on some of these."""
+    if cycle := left_recursion(rules, by_rule):
+        raise GrammarError(f"left recursion: {' → '.join(cycle)}")
+
+
+def left_recursion(rules: Rules, by_rule: dict[str, int | None]) -> list[str]:
+    """The names on a cycle of rules that begin with one another, the first one again at its end; empty without any."""
+    first = {name: tuple(dict.fromkeys(_leftmost(expr, by_rule))) for name, expr in rules.items()}
+    done: set[str] = set()
+    for start in rules:
+        path: dict[str, None] = {}
+        stack: list[tuple[str, bool]] = [(start, False)]
+        while stack:
+            name, leaving = stack.pop()
+            if leaving:
+                del path[name]
+                done.add(name)
+            elif name in path:
+                return [*list(path)[list(path).index(name) :], name]
+            elif name not in done:
+                path[name] = None
+                stack.append((name, True))
+                stack.extend((used, False) for used in first[name])
+    return []
+
+
+def _leftmost(expr: Expr, by_rule: dict[str, int | None]) -> Iterable[str]:
+    """The rules that may begin where this expression begins."""
+    match expr:
+        case Ref(name):
+            yield name
+        case Sequence(items):
+            for item in items:
+                yield from _leftmost(item, by_rule)
+                if cost_of(item, by_rule) != 0:
+                    return
+        case _:
+            for child in children(expr):
+                yield from _leftmost(child, by_rule)

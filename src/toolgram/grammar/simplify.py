@@ -1,0 +1,109 @@
+"""Rules that say the same with less, and whose alternatives begin differently where they can."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+
+from toolgram.grammar.ir import EMPTY, CharSet, Choice, Expr, Literal, Ref, Rules, Sequence, children, choice, seq
+from toolgram.grammar.tidy import tidy
+from toolgram.grammar.walk import names_in, reachable, with_children
+
+_SMALL = 8
+"""A rule that is used once is written where it is used, if it has no more parts than this: more is better named."""
+
+
+def simplify(rules: Rules) -> dict[str, Expr]:
+    """The same language in fewer rules, in the order of their first use, `root` first.
+
+    Parts that match nothing and rules that are not used are dropped, small rules inlined, common beginnings of
+    alternatives factored out. Raises GrammarError as `tidy` does.
+    """
+    inlined = _inlined(tidy(rules))
+    return reachable({name: _factored(expr) for name, expr in inlined.items()})
+
+
+def _inlined(rules: Rules) -> dict[str, Expr]:
+    uses = Counter(name for expr in rules.values() for name in names_in(expr))
+    done: dict[str, Expr] = {}
+    waiting = [*rules]
+    begun: set[str] = set()
+    # What a rule uses is done before it, so that sizes are known; in a cycle one reference stays what it is.
+    while waiting:
+        name = waiting.pop()
+        if name in done:
+            continue
+        if name in begun:
+            done[name] = _expanded(rules[name], done, uses)
+            continue
+        begun.add(name)
+        waiting.append(name)
+        waiting.extend(used for used in names_in(rules[name]) if used not in begun)
+    return reachable(done)
+
+
+def _expanded(expr: Expr, done: Rules, uses: Counter[str]) -> Expr:
+    if isinstance(expr, Ref):
+        body = done.get(expr.name)
+        if body is not None and (_is_tiny(body) or (uses[expr.name] == 1 and _size(body) <= _SMALL)):
+            return body
+        return expr
+    return with_children(expr, lambda part: _expanded(part, done, uses))
+
+
+def _is_tiny(expr: Expr) -> bool:
+    match expr:
+        case Ref():
+            return True
+        case Literal(text):
+            return len(text) <= 16
+        case CharSet(ranges):
+            return len(ranges) <= 4
+        case _:
+            return False
+
+
+def _size(expr: Expr) -> int:
+    return 1 + sum(_size(part) for part in children(expr))
+
+
+def _factored(expr: Expr) -> Expr:
+    expr = with_children(expr, _factored)
+    if not isinstance(expr, Choice):
+        return expr
+    options = [option.items if isinstance(option, Sequence) else (option,) for option in expr.options]
+    return _choice([() if option == (EMPTY,) else option for option in options])
+
+
+def _choice(options: list[tuple[Expr, ...]]) -> Expr:
+    """A choice of sequences; those that begin alike are written with their beginning once."""
+    groups: dict[Hashable, list[tuple[Expr, ...]]] = {}
+    for option in options:
+        if option:
+            first = option[0]
+            groups.setdefault(first.text[0] if isinstance(first, Literal) else first, []).append(option)
+    factored = [_group(group) for group in groups.values()]
+    return choice(*factored, *([] if all(options) else [EMPTY]))
+
+
+def _group(options: list[tuple[Expr, ...]]) -> Expr:
+    first = options[0][0]
+    if len(options) == 1:
+        return seq(*options[0])
+    if not isinstance(first, Literal):
+        return seq(first, _choice([option[1:] for option in options]))
+    prefix = _common([option[0].text for option in options if isinstance(option[0], Literal)])
+    rests = [_without(prefix, option) for option in options]
+    return seq(prefix, _choice(rests))
+
+
+def _common(texts: list[str]) -> str:
+    """What all the texts begin with: what the first and the last of them in order begin with."""
+    first, last = min(texts), max(texts)
+    return next((first[:end] for end, char in enumerate(first) if char != last[end]), first)
+
+
+def _without(prefix: str, option: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    first, *rest = option
+    left = first.text[len(prefix) :] if isinstance(first, Literal) else ""
+    return (Literal(left), *rest) if left else tuple(rest)

@@ -1,0 +1,106 @@
+"""Rules without the two things that engines choke on: parts that match nothing, and repeats of what may be empty."""
+
+from __future__ import annotations
+
+from toolgram.errors import GrammarError
+from toolgram.grammar.ir import (
+    EMPTY,
+    NOTHING,
+    CharSet,
+    Choice,
+    Expr,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+    Text,
+    choice,
+    repeat,
+    seq,
+)
+from toolgram.grammar.shape import check_left_recursion, check_references, cost_of, shortest
+from toolgram.grammar.until import automaton
+from toolgram.grammar.walk import fresh, reachable, with_children
+
+
+def tidy(rules: Rules) -> dict[str, Expr]:
+    """The same language, with no part that matches nothing, no repeat of what may be empty, and no rule unused.
+
+    Raises GrammarError for a reference that is not defined, for left recursion, and for rules without a sentence.
+    """
+    check_references(rules)
+    used = reachable(rules)
+    cost = shortest(used)
+    check_left_recursion(used, cost)
+    strict = _Strict(used, cost)
+    if strict.twins:
+        cost = shortest(strict.rules)
+    if cost["root"] is None:
+        raise GrammarError("the grammar has no sentence")
+    return reachable({name: _possible(expr, cost) for name, expr in strict.rules.items()})
+
+
+def _possible(expr: Expr, cost: dict[str, int | None]) -> Expr:
+    """The expression without what matches nothing; NOTHING if nothing is left of it."""
+    match expr:
+        case Ref(name):
+            return NOTHING if cost[name] is None else expr
+        case CharSet(ranges):
+            return expr if ranges else NOTHING
+        case Repeat(item, low, high):
+            inner = _possible(item, cost)
+            if (high is not None and high < low) or (inner == NOTHING and low > 0):
+                return NOTHING
+            return EMPTY if inner == NOTHING else repeat(inner, low, high)
+        case Choice(options):
+            return choice(*(part for option in options if (part := _possible(option, cost)) != NOTHING))
+        case Sequence(items):
+            return seq(*(_possible(item, cost) for item in items))
+        case _:
+            return expr
+
+
+class _Strict:
+    """Rules whose repeats are of what is not empty; a rule that may be empty gets a twin that is not, where needed."""
+
+    def __init__(self, rules: Rules, cost: dict[str, int | None]) -> None:
+        self._old = rules
+        self._cost = cost
+        self.twins: dict[str, str] = {}
+        self._due: list[str] = []
+        self.rules = {name: self._strict(expr) for name, expr in rules.items()}
+        for name in self._due:
+            self.rules[self.twins[name]] = self._nonempty(rules[name])
+
+    def _strict(self, expr: Expr) -> Expr:
+        if isinstance(expr, Repeat) and cost_of(expr, self._cost) is None:
+            return NOTHING
+        if isinstance(expr, Repeat) and cost_of(expr.item, self._cost) == 0:
+            return repeat(self._nonempty(expr.item), 0, expr.max)
+        return with_children(expr, self._strict)
+
+    def _nonempty(self, expr: Expr) -> Expr:
+        """The sentences of the expression but the empty one."""
+        if cost_of(expr, self._cost) != 0:
+            return self._strict(expr)
+        match expr:
+            case Ref(name):
+                return Ref(self._twin(name))
+            case Text(without, seen):
+                states = automaton(without, seen)
+                return choice(*(seq(char, Text(without, states[end].seen)) for char, end in states[0].edges))
+            case Choice(options):
+                return choice(*(self._nonempty(option) for option in options))
+            case Sequence(items) if items:
+                begun = seq(self._nonempty(items[0]), *(self._strict(item) for item in items[1:]))
+                return choice(begun, self._nonempty(seq(*items[1:])))
+            case Repeat(item, _, high) if high != 0:
+                return repeat(self._nonempty(item), 1, high)
+            case _:
+                return NOTHING
+
+    def _twin(self, name: str) -> str:
+        if name not in self.twins:
+            self.twins[name] = fresh(f"{name}-nonempty", {*self._old, *self.twins.values()})
+            self._due.append(name)
+        return self.twins[name]

@@ -1,0 +1,129 @@
+"""Text that contains none of some markers, as a deterministic automaton.
+
+It is the complement of Aho and Corasick's automaton ("Efficient string matching", 1975): a state is the longest end of
+the text so far that begins a marker, every state accepts, and the steps that would complete a marker are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from toolgram.errors import GrammarError
+from toolgram.grammar.ir import EMPTY, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state: `seen` is a text that leads to it, `edges` its disjoint steps as (characters, next state)."""
+
+    seen: str
+    edges: tuple[tuple[CharSet, int], ...]
+
+    def step(self, char: str) -> int | None:
+        """The state after this character, or None if it would complete a marker."""
+        return next((target for charset, target in self.edges if char in charset), None)
+
+
+@lru_cache(maxsize=1024)
+def automaton(without: tuple[str, ...], seen: str = "") -> tuple[State, ...]:
+    """The smallest automaton of `Text(without, seen)`; the first state is the start, and all of them accept.
+
+    Raises GrammarError for an empty marker, and where `seen` already contains a marker.
+    """
+    if "" in without:
+        raise GrammarError("no text is without the empty marker")
+    if any(marker in seen for marker in without):
+        raise GrammarError(f"{seen!r} already contains one of {without!r}")
+    prefixes = {marker[:end] for marker in without for end in range(len(marker))}
+    start = _longest_end(seen, prefixes)
+    table = _reachable(start, without, prefixes)
+    return _merged(table)
+
+
+def text_rules(text: Text, name: str) -> dict[str, Expr]:
+    """The text as right-recursive rules `name-0` (the start), `name-1`, …; the empty alternative comes last."""
+    states = automaton(text.without, text.seen)
+    return {
+        f"{name}-{number}": choice(
+            *(seq(_plain(charset), Ref(f"{name}-{target}")) for charset, target in state.edges if charset.ranges), EMPTY
+        )
+        for number, state in enumerate(states)
+    }
+
+
+def _plain(charset: CharSet) -> Expr:
+    """A set of one character as a literal, which reads better."""
+    low, high = charset.ranges[0]
+    return Literal(chr(low)) if len(charset.ranges) == 1 and low == high else charset
+
+
+def _longest_end(text: str, prefixes: set[str]) -> str:
+    return next((text[begin:] for begin in range(len(text)) if text[begin:] in prefixes), "")
+
+
+_Table = dict[str, dict[str, str | None]]  # state → character → next state (None: a marker is complete)
+
+
+def _reachable(start: str, without: Sequence[str], prefixes: set[str]) -> _Table:
+    """The steps of each state that is reachable from `start`; a character that is not listed leads to state ""."""
+    follow: dict[str, set[str]] = {}
+    for marker in without:
+        for end, char in enumerate(marker):
+            follow.setdefault(marker[:end], set()).add(char)
+    table: _Table = {}
+    waiting = [start]
+    while waiting:
+        state = waiting.pop()
+        if state in table:
+            continue
+        ends = [state[begin:] for begin in range(len(state) + 1)]
+        interesting = sorted({char for end in ends for char in follow.get(end, ())})
+        steps: dict[str, str | None] = {}
+        for char in interesting:
+            longer = state + char
+            complete = any(longer.endswith(marker) for marker in without)
+            steps[char] = None if complete else _longest_end(longer, prefixes)
+        table[state] = steps
+        waiting.extend(target for target in steps.values() if target is not None)
+        waiting.append("")
+    return table
+
+
+def _merged(table: _Table) -> tuple[State, ...]:
+    """The states as a tuple in order of discovery, those with the same future merged (Moore's refinement)."""
+    alphabet = sorted({char for steps in table.values() for char in steps})
+    group = dict.fromkeys(table, 0)
+
+    def signature(state: str) -> tuple[int | None, ...]:
+        steps = table[state]
+        targets = [steps.get(char, "") for char in alphabet]
+        return (group[state], *(None if target is None else group[target] for target in targets))
+
+    count = 1
+    while True:
+        numbers: dict[tuple[int | None, ...], int] = {}
+        refined = {state: numbers.setdefault(signature(state), len(numbers)) for state in table}
+        group = refined
+        if len(numbers) == count:
+            break
+        count = len(numbers)
+    first: dict[int, str] = {}
+    for state in table:
+        first.setdefault(group[state], state)
+    return tuple(State(first[number], _edges(table[first[number]], group)) for number in range(count))
+
+
+def _edges(steps: dict[str, str | None], group: dict[str, int]) -> tuple[tuple[CharSet, int], ...]:
+    """The steps by target, "everything else" first, since most text takes it."""
+    other = group[""]
+    by_target: dict[int, list[str]] = {}
+    for char, target in steps.items():
+        if target is not None and group[target] != other:
+            by_target.setdefault(group[target], []).append(char)
+    elsewhere = [char for char, target in steps.items() if target is None or group[target] != other]
+    return (
+        (not_chars(*elsewhere), other),
+        *((chars(*found), target) for target, found in by_target.items()),
+    )

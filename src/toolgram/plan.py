@@ -1,0 +1,158 @@
+"""From a request and a chat template to all that is needed to run it and to read what the model says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from toolgram.constraint import Constraint
+from toolgram.errors import InvalidRequest, Relaxation
+from toolgram.messages import Message
+from toolgram.prompting import Prompt, build_prompt
+from toolgram.request import Request, parse_request
+from toolgram.styles.base import ToolStyle
+from toolgram.styles.detect import speaks
+from toolgram.styles.generic import LONG
+from toolgram.styles.registry import all_styles, find_style, styles
+from toolgram.template.chat_template import ChatTemplate
+from toolgram.turns import CompiledTurn, compile_turn, turn_spec
+from toolgram.wire.reader import Reader
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A request made ready: what to give the engine, what constrains its output, and what reads it. Immutable."""
+
+    request: Request
+    style: ToolStyle
+    why: str
+    constraint: Constraint | None
+    stop: tuple[str, ...]
+    _prompt: Prompt
+    _turn: CompiledTurn
+
+    @property
+    def prompt(self) -> str:
+        """What the engine is given."""
+        return self._prompt.text
+
+    @property
+    def prompt_parts(self) -> tuple[tuple[str, bool], ...]:
+        """The prompt in pieces, (text, trusted); untrusted text came from the conversation: no control token is meant."""
+        return self._prompt.parts
+
+    @property
+    def format_prompt(self) -> str | None:
+        """What a generic style, or a response schema, adds to the system message."""
+        return self._prompt.format_prompt
+
+    @property
+    def relaxations(self) -> tuple[Relaxation, ...]:
+        """The schema keywords that the grammar does not enforce exactly."""
+        return self._turn.relaxations
+
+    def reader(self) -> Reader:
+        """A new reader for one output of the model."""
+        return Reader(self._turn.program, value=self._turn.answer is not None, opened=self._prompt.opened)
+
+    def parse(self, text: str) -> Message:
+        """The message that a whole output says; never raises, whatever the text."""
+        reader = self.reader()
+        return Message.from_events([*reader.feed(text), *reader.finish()])
+
+    def write(self, message: Message) -> str | None:
+        """The message as the model would write it after this prompt; None where the format or a schema forbids it."""
+        text = self._turn.write(message)
+        opened = self._prompt.opened
+        return text[len(opened) :] if text is not None and text.startswith(opened) else None
+
+    def writable(self, message: Message) -> bool:
+        """Whether the message can be written in the style and reads back equal: no marker in its free text, for one."""
+        text = self.write(message)
+        return text is not None and same_message(self.parse(text), message)
+
+
+def plan(
+    request: Mapping[str, Any],
+    template: ChatTemplate,
+    style: str | ToolStyle | None = None,
+    now: datetime | None = None,
+) -> Plan:
+    """The plan for a chat-completions body with a chat template.
+
+    `style` is a name or a ToolStyle, else the best is chosen; `now` is the date that prompts tell, else today's. Raises
+    InvalidRequest with a pointer into the request, InvalidSchema, UnsupportedSchema (for what is `strict`), and
+    TemplateError.
+    """
+    checked = parse_request(request)
+    chosen, why = choose_style(template, style, with_tools=bool(checked.tools))
+    prompt = build_prompt(checked, template, chosen, now or datetime.now())
+    capabilities = template.capabilities
+    parallel = checked.parallel_tool_calls
+    if parallel is None:
+        parallel = capabilities.supports_parallel_tool_calls or not speaks(template, chosen)
+    format_ = chosen.wire if checked.tools else chosen.without_tools
+    spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened)
+    turn = compile_turn(spec)
+    constrained = bool(checked.tools) or checked.response_format is not None
+    return Plan(
+        request=checked,
+        style=chosen,
+        why=why,
+        constraint=Constraint(turn.grammar) if constrained else None,
+        stop=capabilities.stop,
+        _prompt=prompt,
+        _turn=turn,
+    )
+
+
+def choose_style(template: ChatTemplate, style: str | ToolStyle | None, *, with_tools: bool) -> tuple[ToolStyle, str]:
+    """The style for a template, and why: the one asked for, the one that the template speaks, or a generic one."""
+    if isinstance(style, ToolStyle):
+        return style, "it was given"
+    if style is not None:
+        found = find_style(style)
+        if found is None:
+            raise InvalidRequest("/style", f"there is no style {style!r}; there are: {', '.join(styles())}")
+        if with_tools and not found.is_generic and not template.capabilities.supports_tools:
+            raise InvalidRequest("/style", f"{style!r} relies on the template to show the tools, which it does not")
+        return found, "it was asked for"
+    for candidate in all_styles():
+        shows_tools = template.capabilities.supports_tools or candidate.is_generic
+        if (shows_tools or not with_tools) and speaks(template, candidate):
+            return candidate, "it reads the template's own rendering of a tool call"
+    return LONG, "no style reads a tool call as the template renders it, so that we ask for one of ours"
+
+
+def same_message(one: Message, other: Message) -> bool:
+    """Whether two messages say the same: arguments are compared as JSON, an absent text with an empty one."""
+    texts = (one.content or "", one.reasoning or "") == (other.content or "", other.reasoning or "")
+    if not texts or len(one.tool_calls) != len(other.tool_calls):
+        return False
+    return all(
+        (a.name, a.id) == (b.name, b.id) and _same_json(a.arguments, b.arguments)
+        for a, b in zip(one.tool_calls, other.tool_calls, strict=True)
+    )
+
+
+def _same_json(one: str, other: str) -> bool:
+    try:
+        return _exactly(json.loads(one)) == _exactly(json.loads(other))
+    except ValueError:
+        return one == other
+
+
+def _exactly(value: Any) -> Any:
+    """The value so that True is not 1, while 1 is 1.0 as JSON has it."""
+    match value:
+        case bool():
+            return ("boolean", value)
+        case dict():
+            return {key: _exactly(member) for key, member in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+        case list():
+            return [_exactly(item) for item in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+        case _:
+            return value

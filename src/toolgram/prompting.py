@@ -1,0 +1,172 @@
+"""The prompt for a request in a style: the conversation as the template takes it, with the tools announced."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, cast
+
+from toolgram.errors import InvalidRequest
+from toolgram.messages import Message, ToolCall
+from toolgram.request import Request
+from toolgram.styles.base import Announcement, ToolStyle, answer_prompt
+from toolgram.styles.detect import speaks
+from toolgram.template.adapt import adapt
+from toolgram.template.chat_template import ChatTemplate
+from toolgram.template.provenance import render_parts
+from toolgram.turns import write_freely
+from toolgram.wire import format as wire
+
+Parts = tuple[tuple[str, bool], ...]
+_CUT = "\ue0fe\ue0ff"  # where a message to be continued ends; private use, taken out again
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What the engine is given; `opened` is what it holds already of the turn that the model writes."""
+
+    parts: Parts
+    format_prompt: str | None
+    opened: str
+
+    @property
+    def text(self) -> str:
+        """The whole prompt."""
+        return "".join(text for text, _ in self.parts)
+
+
+def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
+    """The prompt of a request. Raises InvalidRequest for what the template cannot express, and TemplateError."""
+    capabilities = template.capabilities
+    native = speaks(template, style)
+    announces = style.is_generic and bool(request.tools) and not (native and capabilities.supports_tools)
+    format_prompt = _format_prompt(request, style, now, announces=announces)
+    messages = list(request.messages)
+    if not native:
+        messages = [_as_text(message, style, announced=bool(request.tools)) for message in messages]
+    if announces:
+        messages = [_neutral(message, _tags(style.wire)) for message in messages]
+    if request.continue_final_message:
+        messages[-1] = {**messages[-1], "content": _open_end(messages[-1], len(messages) - 1)}
+    adapted = adapt(messages, capabilities, extra_system=format_prompt, call_text=None if native else _no_calls_left)
+    tools = None if announces or not request.tools else [dict(tool.source) for tool in request.tools]
+    parts = render_parts(
+        template, adapted, tools, request.add_generation_prompt, now=now, **dict(request.chat_template_kwargs)
+    )
+    parts = _cut(parts) if request.continue_final_message else parts
+    format_ = style.wire if request.tools else style.without_tools
+    return Prompt(parts, format_prompt, _opened(request, format_, "".join(text for text, _ in parts)))
+
+
+def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announces: bool) -> str | None:
+    answer = request.response_format
+    if announces and style.announce is not None:
+        about = Announcement(
+            tools=tuple(tool.source for tool in request.tools),
+            parallel=request.parallel_tool_calls is not False,
+            now=now,
+            answer=answer.schema if answer else None,
+            has_answer=answer is not None,
+        )
+        return style.announce(about)
+    return answer_prompt(answer.schema) if answer else None
+
+
+# History
+
+
+def _as_text(message: Mapping[str, Any], style: ToolStyle, *, announced: bool) -> Mapping[str, Any]:
+    """A turn of the assistant as text of the style, where it has calls, or where the style frames every turn."""
+    if message["role"] != "assistant":
+        return message
+    calls = tuple(_call(call) for call in message.get("tool_calls") or ())
+    content = message.get("content")
+    framed = style.framed and announced
+    if not calls and not (framed and isinstance(content, str)):
+        return message
+    if not isinstance(content, str | None):
+        content = "".join(part.get("text", "") for part in cast("list[Mapping[str, Any]]", content))
+    tags = _tags(style.wire)
+    turn = Message(_neutralised(content, tags) if content else None, message.get("reasoning_content"), calls)
+    text = write_freely(style.wire, turn)
+    if text is None:  # the format has no place for text beside calls, other than the reasoning
+        turn = replace(turn, content=None, reasoning=turn.reasoning or turn.content)
+        text = write_freely(style.wire, turn)
+    if text is None:
+        text = write_freely(style.wire, replace(turn, reasoning=None)) or ""
+    kept = {key: value for key, value in message.items() if key not in ("tool_calls", "reasoning_content")}
+    return {**kept, "content": text.removeprefix(style.wire.lead)}
+
+
+def _call(call: Mapping[str, Any]) -> ToolCall:
+    function = call["function"]
+    arguments = function.get("arguments", "{}")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return ToolCall(function["name"], text or "{}", call.get("id"))
+
+
+def _no_calls_left(message: Mapping[str, Any]) -> str:
+    raise TypeError(f"calls of {message!r} should be text by now")
+
+
+# Forgery
+
+
+@lru_cache(maxsize=64)
+def _tags(format_: wire.WireFormat) -> re.Pattern[str] | None:
+    """The marks of a format, and the words of a tool's result as text."""
+    marks = {spelling for node in wire.walk(format_.turn) if isinstance(node, wire.Mark) for spelling in node.spellings}
+    return re.compile("|".join(sorted(map(re.escape, marks)))) if marks else None
+
+
+def _neutralised(text: str, tags: re.Pattern[str] | None) -> str:
+    r"""The text with each tag of the style broken by a backslash: <tool_call> becomes <\tool_call>."""
+    return tags.sub(lambda match: match[0][0] + "\\" + match[0][1:], text) if tags else text
+
+
+def _neutral(message: Mapping[str, Any], tags: re.Pattern[str] | None) -> Mapping[str, Any]:
+    """A message whose text cannot be taken for the style's own; the assistant's turns are written by the style."""
+    content = message.get("content")
+    if message["role"] == "assistant" or content is None:
+        return message
+    if isinstance(content, str):
+        return {**message, "content": _neutralised(content, tags)}
+    parts = [
+        {**part, "text": _neutralised(part["text"], tags)} if part.get("type") == "text" else part
+        for part in cast("list[Mapping[str, Any]]", content)
+    ]
+    return {**message, "content": parts}
+
+
+# The turn that the prompt opens
+
+
+def _open_end(message: Mapping[str, Any], at: int) -> str:
+    content = message.get("content")
+    if not isinstance(content, str) or not content:
+        raise InvalidRequest(f"/messages/{at}/content", "to be continued, the last message needs text content")
+    return content + _CUT
+
+
+def _cut(parts: Parts) -> Parts:
+    kept: list[tuple[str, bool]] = []
+    for text, trusted in parts:
+        before, found, _ = text.partition(_CUT)
+        kept.append((before, trusted))
+        if found:
+            return tuple(part for part in kept if part[0])
+    raise InvalidRequest("/continue_final_message", "the template does not show the end of the last message")
+
+
+def _opened(request: Request, format_: wire.WireFormat, prompt: str) -> str:
+    """The end of the prompt that belongs to the model's turn: a message to be continued, or a fixed beginning."""
+    if request.continue_final_message:
+        content = request.messages[-1]["content"]
+        written = write_freely(format_, Message(content))
+        candidates = [written, content, content.strip()] if written else [content, content.strip()]
+        return next((text for text in candidates if prompt.endswith(text)), content)
+    return format_.lead if format_.lead and prompt.endswith(format_.lead) else ""

@@ -1,0 +1,256 @@
+"""A chat-completions request, checked and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from toolgram.errors import InvalidRequest
+
+Json = Mapping[str, Any]
+
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function that the model may call. `parameters` is a JSON Schema, None where the tool declares none.
+
+    `pointer` is where the tool stands in the request.
+    """
+
+    name: str
+    description: str
+    parameters: Any
+    strict: bool
+    source: Json
+    pointer: str
+
+    @property
+    def function(self) -> Json:
+        """The tool's `function` object, as the request gives it."""
+        return self.source["function"]
+
+
+@dataclass(frozen=True)
+class ToolChoice:
+    """Whether the model may, must or must not call; `only` names the tools that it may call (None: all of them)."""
+
+    mode: Literal["none", "auto", "required"]
+    only: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ResponseFormat:
+    """A schema that the answer must match; `pointer` is where the schema stands in the request."""
+
+    schema: Any
+    strict: bool
+    pointer: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request after checking; `messages` are as given."""
+
+    messages: tuple[Json, ...]
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice = ToolChoice("auto")
+    parallel_tool_calls: bool | None = None
+    response_format: ResponseFormat | None = None
+    reasoning_format: Literal["auto", "none"] = "auto"
+    continue_final_message: bool = False
+    add_generation_prompt: bool = True
+    chat_template_kwargs: Json = field(default_factory=dict[str, Any])
+
+    @property
+    def callable_tools(self) -> tuple[Tool, ...]:
+        """The tools that the model may call in this turn."""
+        if self.tool_choice.mode == "none":
+            return ()
+        only = self.tool_choice.only
+        return self.tools if only is None else tuple(tool for tool in self.tools if tool.name in only)
+
+
+def parse_request(body: Any) -> Request:
+    """A checked request from a body in the shape of `/v1/chat/completions`.
+
+    Raises InvalidRequest with a JSON pointer into the body. Fields that say nothing of prompt or grammar (sampling,
+    model, …) are not looked at.
+    """
+    body = _object(body, "")
+    tools = _tools(body)
+    choice = _tool_choice(body, tools)
+    parallel = body.get("parallel_tool_calls")
+    if not (parallel is None or isinstance(parallel, bool)):
+        raise InvalidRequest("/parallel_tool_calls", "must be true or false")
+    reasoning_format = body.get("reasoning_format", "auto")
+    if reasoning_format not in ("auto", "none"):
+        raise InvalidRequest("/reasoning_format", 'must be "auto" or "none"')
+    messages = _messages(body)
+    continues = _flag(body, "continue_final_message", default=False)
+    if continues and messages[-1]["role"] != "assistant":
+        raise InvalidRequest("/continue_final_message", "the last message must be the assistant's, to be continued")
+    return Request(
+        messages=messages,
+        tools=tools,
+        tool_choice=choice,
+        parallel_tool_calls=parallel,
+        response_format=_response_format(body),
+        reasoning_format=reasoning_format,
+        continue_final_message=continues,
+        add_generation_prompt=_flag(body, "add_generation_prompt", default=not continues),
+        chat_template_kwargs=_object(body.get("chat_template_kwargs") or {}, "/chat_template_kwargs"),
+    )
+
+
+def _object(value: Any, pointer: str) -> Json:
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(pointer, "must be an object")
+    return cast("Json", value)
+
+
+def _list(value: Any, pointer: str) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        raise InvalidRequest(pointer, "must be a list")
+    return cast("Sequence[Any]", value)
+
+
+def _flag(body: Json, key: str, *, default: bool) -> bool:
+    value = body.get(key)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"/{key}", "must be true or false")
+    return value
+
+
+def _name(function: Json, pointer: str) -> str:
+    name = function.get("name")
+    if not isinstance(name, str) or not name:
+        raise InvalidRequest(f"{pointer}/name", "a tool needs a name, a string that is not empty")
+    return name
+
+
+def _messages(body: Json) -> tuple[Json, ...]:
+    messages = _list(body.get("messages"), "/messages")
+    if not messages:
+        raise InvalidRequest("/messages", "must hold at least one message")
+    return tuple(_message(message, f"/messages/{i}") for i, message in enumerate(messages))
+
+
+def _message(value: Any, pointer: str) -> Json:
+    message = _object(value, pointer)
+    role = message.get("role")
+    if role not in ROLES:
+        raise InvalidRequest(f"{pointer}/role", f"unknown role {role!r}: must be one of {', '.join(ROLES)}")
+    _content(message.get("content"), f"{pointer}/content")
+    for i, call in enumerate(_list(message.get("tool_calls") or (), f"{pointer}/tool_calls")):
+        at = f"{pointer}/tool_calls/{i}"
+        call = _object(call, at)
+        function = _object(call.get("function"), f"{at}/function")
+        _name(function, f"{at}/function")
+        if not isinstance(function.get("arguments", {}), str | Mapping):
+            raise InvalidRequest(f"{at}/function/arguments", "must be JSON text or an object")
+    return message
+
+
+def _content(content: Any, pointer: str) -> None:
+    if content is None or isinstance(content, str):
+        return
+    for i, part in enumerate(_list(content, pointer)):
+        part = _object(part, f"{pointer}/{i}")
+        if not isinstance(part.get("type"), str):
+            raise InvalidRequest(f"{pointer}/{i}/type", "a content part needs a type")
+        if part["type"] == "text" and not isinstance(part.get("text"), str):
+            raise InvalidRequest(f"{pointer}/{i}/text", "must be a string")
+
+
+def _tools(body: Json) -> tuple[Tool, ...]:
+    tools: list[Tool] = []
+    seen: set[str] = set()
+    for i, value in enumerate(_list(body.get("tools") or (), "/tools")):
+        pointer = f"/tools/{i}"
+        source = _object(value, pointer)
+        if source.get("type", "function") != "function":
+            raise InvalidRequest(f"{pointer}/type", f'unknown type {source["type"]!r}: must be "function"')
+        function = _object(source.get("function"), f"{pointer}/function")
+        name = _name(function, f"{pointer}/function")
+        if name in seen:
+            raise InvalidRequest(f"{pointer}/function/name", f"two tools are named {name!r}")
+        seen.add(name)
+        description = function.get("description") or ""
+        if not isinstance(description, str):
+            raise InvalidRequest(f"{pointer}/function/description", "must be a string")
+        strict = _flag(function, "strict", default=False)
+        tools.append(Tool(name, description, function.get("parameters"), strict, source, pointer))
+    return tuple(tools)
+
+
+def _tool_choice(body: Json, tools: tuple[Tool, ...]) -> ToolChoice:
+    value = body.get("tool_choice")
+    match value:
+        case None:
+            return ToolChoice("auto")
+        case "none" | "auto":
+            return ToolChoice(value)
+        case "required":
+            _need_tools(tools, "/tool_choice")
+            return ToolChoice("required")
+        case {"type": "function", "function": {"name": str(name)}}:
+            _need_tools(tools, "/tool_choice")
+            return ToolChoice("required", _known((name,), tools, "/tool_choice/function/name"))
+        case {"type": "allowed_tools", "allowed_tools": {"mode": "auto" | "required" as mode, "tools": [*allowed]}}:
+            return ToolChoice(mode, _allowed(allowed, tools))
+        case _:
+            raise InvalidRequest(
+                "/tool_choice",
+                'must be "none", "auto", "required", {"type": "function", "function": {"name": …}} '
+                'or {"type": "allowed_tools", "allowed_tools": {"mode": …, "tools": […]}}',
+            )
+
+
+def _allowed(allowed: Sequence[Any], tools: tuple[Tool, ...]) -> tuple[str, ...]:
+    pointer = "/tool_choice/allowed_tools/tools"
+    names: list[str] = []
+    for i, entry in enumerate(allowed):
+        match entry:
+            case {"type": "function", "function": {"name": str(name)}}:
+                names.extend(_known((name,), tools, f"{pointer}/{i}/function/name"))
+            case _:
+                raise InvalidRequest(f"{pointer}/{i}", 'must be {"type": "function", "function": {"name": …}}')
+    if not names:
+        raise InvalidRequest(pointer, "must name at least one tool")
+    return tuple(names)
+
+
+def _need_tools(tools: tuple[Tool, ...], pointer: str) -> None:
+    if not tools:
+        raise InvalidRequest(pointer, "a call is required, but the request has no tools")
+
+
+def _known(names: tuple[str, ...], tools: tuple[Tool, ...], pointer: str) -> tuple[str, ...]:
+    known = [tool.name for tool in tools]
+    for name in names:
+        if name not in known:
+            raise InvalidRequest(pointer, f"there is no tool named {name!r}; there are: {', '.join(known)}")
+    return names
+
+
+def _response_format(body: Json) -> ResponseFormat | None:
+    value = body.get("response_format")
+    match value:
+        case None | {"type": "text"}:
+            return None
+        case {"type": "json_object"}:
+            return ResponseFormat({"type": "object"}, strict=False, pointer="/response_format")
+        case {"type": "json_schema", "json_schema": {"schema": schema, **rest}}:
+            strict = _flag(rest, "strict", default=False)
+            return ResponseFormat(schema, strict, "/response_format/json_schema/schema")
+        case _:
+            raise InvalidRequest(
+                "/response_format",
+                'must be {"type": "text"}, {"type": "json_object"} '
+                'or {"type": "json_schema", "json_schema": {"schema": …}}',
+            )

@@ -1,0 +1,87 @@
+"""JSON Schema to grammars.
+
+`schema_grammar` is the public door. A schema document becomes a canonical type (`normalize`), which becomes
+expressions (`lower`) in one spelling (`spelling`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from toolgram.errors import Relaxation
+from toolgram.grammar.grammar import Grammar
+from toolgram.grammar.ir import Expr
+from toolgram.schema.lower import Lowering
+from toolgram.schema.normalize import normalize
+from toolgram.schema.resolve import Retrieve
+from toolgram.schema.spelling import RuleNames, Spelling
+from toolgram.schema.types import Canonical
+
+Mode = Literal["exact", "relaxed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A schema as an expression over rules of its own, with the type that it denotes.
+
+    `capped` tells that a number without a bound was given one in digits.
+    """
+
+    expr: Expr
+    rules: dict[str, Expr]
+    relaxations: tuple[Relaxation, ...]
+    type: Canonical
+    capped: bool
+
+
+def compile_schema(
+    schema: object,
+    *,
+    pointer: str,
+    mode: str,
+    closed: bool,
+    spelling: Spelling,
+    names: RuleNames,
+    root_name: str,
+    parameters: bool = False,
+    any_order: bool = False,
+    resolver: Retrieve | None = None,
+) -> Compiled:
+    """Compiles a schema that stands at `pointer`, as a part of a grammar whose rule names `names` hands out.
+
+    `closed` and `parameters` as in `normalize`. Rules that two schemas of a grammar share have the same name and body
+    in both. Raises InvalidSchema, and in exact mode UnsupportedSchema.
+    """
+    if mode not in ("exact", "relaxed"):
+        raise ValueError(f"no mode {mode!r}; there are exact and relaxed")
+    normalized = normalize(schema, pointer=pointer, mode=mode, closed=closed, parameters=parameters, retrieve=resolver)
+    lowering = Lowering(normalized.type, spelling, names, root_name, any_order)
+    expr = lowering.expr(normalized.type.root, root_name)
+    rules = lowering.finish()
+    return Compiled(expr, rules, normalized.relaxations, normalized.type, lowering.capped)
+
+
+def schema_grammar(
+    schema: object, mode: Mode = "exact", any_order: bool = False, resolver: Retrieve | None = None
+) -> Grammar:
+    """The grammar of the JSON values that a schema admits, each in one spelling.
+
+    `any_order` admits the keys of objects in every order, which is refused beyond six required keys; else they come
+    in the order of the schema. `resolver` gives the documents of remote references. Raises InvalidSchema, and in
+    exact mode UnsupportedSchema.
+    """
+    compiled = compile_schema(
+        schema,
+        pointer="",
+        mode=mode,
+        closed=False,
+        spelling=Spelling(),
+        names=RuleNames(),
+        root_name="root",
+        any_order=any_order,
+        resolver=resolver,
+    )
+    rules = dict(compiled.rules)
+    root = rules.pop("root", compiled.expr)
+    return Grammar({"root": root, **rules}, compiled.relaxations)

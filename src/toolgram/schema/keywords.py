@@ -1,0 +1,158 @@
+"""The keywords of JSON Schema: what their values must look like, and which of them no grammar here enforces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from toolgram.errors import InvalidSchema
+
+KINDS = ("null", "boolean", "integer", "number", "string", "array", "object")
+
+
+def is_number(value: object) -> bool:
+    """A JSON number: no boolean, not infinite."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def is_count(value: object) -> bool:
+    """A non-negative integer, which may be written 2.0."""
+    return is_number(value) and cast("float", value) >= 0 and cast("float", value) % 1 == 0
+
+
+def is_schema(value: object) -> bool:
+    """An object or a boolean."""
+    return isinstance(value, dict | bool)
+
+
+def _is_list_of(check: Callable[[object], bool], least: int = 0) -> Callable[[object], bool]:
+    def checked(value: object) -> bool:
+        return isinstance(value, list) and len(cast("list[object]", value)) >= least and all(map(check, value))  # type: ignore[reportUnknownArgumentType] # any list
+
+    return checked
+
+
+def _is_map_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
+    def checked(value: object) -> bool:
+        return isinstance(value, dict) and all(map(check, cast("dict[str, object]", value).values()))
+
+    return checked
+
+
+def _is(kind: type) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, kind)
+
+
+def _is_kind(value: object) -> bool:
+    return isinstance(value, str) and value in KINDS
+
+
+_strings = _is_list_of(_is(str))
+_schemas = _is_list_of(is_schema, 1)
+_schema_map = _is_map_of(is_schema)
+
+_SHAPES: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "type": (lambda v: _is_kind(v) or _is_list_of(_is_kind, 1)(v), f"is not one of {', '.join(KINDS)}, or a list"),
+    "properties": (_schema_map, "is not an object of schemas"),
+    "patternProperties": (_schema_map, "is not an object of schemas"),
+    "dependentSchemas": (_schema_map, "is not an object of schemas"),
+    "$defs": (_is(dict), "is not an object"),
+    "definitions": (_is(dict), "is not an object"),
+    "required": (_strings, "is not a list of strings"),
+    "dependentRequired": (_is_map_of(_strings), "is not an object of lists of strings"),
+    "dependencies": (_is_map_of(lambda v: is_schema(v) or _strings(v)), "is not an object of schemas or lists"),
+    "enum": (_is(list), "is not a list"),
+    "prefixItems": (_is_list_of(is_schema), "is not a list of schemas"),
+    "items": (lambda v: is_schema(v) or _is_list_of(is_schema)(v), "is not a schema"),
+    **dict.fromkeys(("anyOf", "oneOf", "allOf"), (_schemas, "is not a list of schemas with at least one")),
+    **dict.fromkeys(
+        (
+            *("additionalProperties", "additionalItems", "propertyNames", "contains", "not", "if", "then", "else"),
+            *("unevaluatedProperties", "unevaluatedItems"),
+        ),
+        (is_schema, "is neither an object nor a boolean"),
+    ),
+    **dict.fromkeys(
+        (
+            *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+            *("minContains", "maxContains"),
+        ),
+        (is_count, "is not a non-negative integer"),
+    ),
+    **dict.fromkeys(("minimum", "maximum"), (is_number, "is not a number")),
+    **dict.fromkeys(
+        ("exclusiveMinimum", "exclusiveMaximum"),
+        (lambda v: is_number(v) or isinstance(v, bool), "is neither a number nor a boolean"),
+    ),
+    "multipleOf": (lambda v: is_number(v) and cast("float", v) > 0, "is not a positive number"),
+    **dict.fromkeys(
+        ("pattern", "$ref", "$dynamicRef", "$recursiveRef", "$anchor", "$schema"), (_is(str), "is not a string")
+    ),
+    "uniqueItems": (_is(bool), "is not a boolean"),
+}
+
+
+def check_shapes(schema: Mapping[str, object], pointer: str) -> None:
+    """Raises InvalidSchema where the value of a keyword has the wrong type."""
+    for keyword, value in schema.items():
+        check, complaint = _SHAPES.get(keyword, (None, ""))
+        if check and not check(value):
+            raise InvalidSchema(pointer, keyword, complaint)
+
+
+Schema = Mapping[str, Any]
+
+STRING = ("minLength", "maxLength", "pattern")
+NUMBER = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+ARRAY = (
+    *("items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems"),
+    *("contains", "unevaluatedItems"),
+)
+OBJECT = (
+    *("properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties"),
+    *("maxProperties", "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties"),
+)
+IN_PLACE = ("$ref", "$dynamicRef", "$recursiveRef", "anyOf", "oneOf", "allOf", "if", "dependentSchemas")
+
+
+def _never(_: Schema) -> bool:
+    return False
+
+
+def _trivial(keyword: str) -> Callable[[Schema], bool]:
+    return lambda schema: schema[keyword] in (True, {})
+
+
+def _required(schema: Schema) -> int:
+    return len(set(schema.get("required", ())))
+
+
+UNENFORCED: Mapping[str, Mapping[str, tuple[Callable[[Schema], bool], str]]] = {
+    "string": {
+        "pattern": (lambda s: s["pattern"] == "", "any string of the length"),
+    },
+    "number": {
+        "multipleOf": (_never, "any number within the bounds"),
+    },
+    "integer": {
+        "multipleOf": (lambda s: s["multipleOf"] == 1, "any integer within the bounds"),
+    },
+    "array": {
+        "uniqueItems": (lambda s: not s["uniqueItems"] or s.get("maxItems", 2) <= 1, "items may be equal"),
+        "contains": (lambda s: s.get("minContains") == 0 and "maxContains" not in s, "nothing need be contained"),
+    },
+    "object": {
+        "patternProperties": (
+            lambda s: not s["patternProperties"],
+            "a key that is not declared takes a value of any pattern or of additionalProperties",
+        ),
+        "propertyNames": (_trivial("propertyNames"), "any keys"),
+        "minProperties": (lambda s: s["minProperties"] <= _required(s), "no least number of keys but the required"),
+        "maxProperties": (_never, "any number of the keys"),
+        "dependentRequired": (lambda s: not any(s["dependentRequired"].values()), "keys do not depend on each other"),
+        "dependentSchemas": (lambda s: not s["dependentSchemas"], "keys do not depend on each other"),
+        "dependencies": (lambda s: not s["dependencies"], "keys do not depend on each other"),
+    },
+}
+"""For a kind of value, the keywords that are not enforced: when they say nothing, and what is enforced instead."""

@@ -1,0 +1,349 @@
+"""Schema documents to canonical types, by the specification of their draft (2020-12 where they state none)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from toolgram.errors import InvalidSchema, Relaxation, UnsupportedSchema
+from toolgram.schema import keywords, types
+from toolgram.schema.resolve import LATEST, Place, Retrieve, open_document
+from toolgram.schema.spelling import decimal_of, writable
+from toolgram.schema.types import ANY, BOOLEAN, NEVER, NULL, Canonical, Property, Reference, Type
+
+MAX_DEPTH = 50
+_BARE = types.Object((), ANY, silent=True)
+
+
+class _NotYet(Exception):
+    """A definition was asked for that is not made yet."""
+
+
+@dataclass(slots=True)
+class _Normalizer:
+    exact: bool
+    definitions: dict[str, Type] = field(default_factory=dict[str, Type])
+    relaxations: dict[Relaxation, None] = field(default_factory=dict[Relaxation, None])
+    _waiting: dict[str, Callable[[], Type]] = field(default_factory=dict[str, Callable[[], Type]])
+    _keys: dict[int, str] = field(default_factory=dict[int, str])
+    _pointers: dict[str, str] = field(default_factory=dict[str, str])
+    _one_ofs: list[tuple[str, list[Type]]] = field(default_factory=list[tuple[str, list[Type]]])
+    _depth: int = 0
+    _settling: bool = False
+
+    def settle(self) -> None:
+        """Makes what was put off: the definitions, then the checks that need them."""
+        self._settling = True
+        while self._waiting:
+            self.definition(next(iter(self._waiting)))
+        for pointer, branches in self._one_ofs:
+            pairs = ((a, b) for index, a in enumerate(branches) for b in branches[:index])
+            if not all(types.disjoint(a, b, self.definition) for a, b in pairs):
+                self.unsupported(pointer, "oneOf", "two of its branches may hold at once", "any of them, or several")
+        for key in self.definitions:
+            self._check_grounded(key)
+
+    def definition(self, key: str) -> Type:
+        """The definition under this key, made now if need be and if it is time."""
+        if key not in self.definitions:
+            if not self._settling:
+                raise _NotYet
+            make = self._waiting.pop(key, None)
+            if make is None:
+                raise InvalidSchema(self._pointers[key], "$ref", "refers to itself and to nothing else")
+            self.definitions[key] = self._deeper(self._pointers[key], make)
+        return self.definitions[key]
+
+    def _check_grounded(self, key: str) -> None:
+        seen: set[str] = set()
+        ahead = [self.definitions[key]]
+        while ahead:
+            match ahead.pop():
+                case types.Union(options):
+                    ahead.extend(options)
+                case Reference(other) if other == key:
+                    raise InvalidSchema(self._pointers[key], "$ref", "refers to itself and to nothing else")
+                case Reference(other) if other not in seen:
+                    seen.add(other)
+                    ahead.append(self.definitions[other])
+                case _:
+                    pass
+
+    def _deeper(self, pointer: str, make: Callable[[], Type]) -> Type:
+        """What `make` makes, one level down."""
+        if self._depth >= MAX_DEPTH:
+            self.unsupported(pointer, "", f"more than {MAX_DEPTH} schemas inside each other", "any value")
+            return ANY
+        self._depth += 1
+        try:
+            return make()
+        finally:
+            self._depth -= 1
+
+    def unsupported(self, pointer: str, keyword: str, reason: str, enforced: str) -> None:
+        """Refuses the keyword, or in relaxed mode notes what is enforced instead."""
+        if self.exact:
+            raise UnsupportedSchema(pointer, keyword, reason)
+        self.relaxations[Relaxation(pointer, keyword, enforced)] = None
+
+    # Schemas
+
+    def schema(self, place: Place) -> Type:
+        """The type of a schema."""
+        fields = place.fields
+        if isinstance(place.schema, bool):
+            return ANY if place.schema else NEVER
+        if fields is None:
+            raise InvalidSchema(place.pointer, "", "a schema is an object or a boolean")
+        return self._deeper(place.pointer, lambda: self._object_schema(place, fields))
+
+    def _object_schema(self, place: Place, schema: dict[str, Any]) -> Type:
+        keywords.check_shapes(schema, place.pointer)
+        if "$ref" in schema and place.draft in (4, 6, 7):
+            return self._reference(place, schema["$ref"])  # where siblings of $ref say nothing
+        return self._meet(place, list(self._parts(place, schema)))
+
+    def _parts(self, place: Place, schema: dict[str, Any]) -> Iterator[tuple[str, Type]]:
+        """The types that a value must be of, all of them, each with the keyword that says so."""
+        if "const" in schema:
+            yield "const", self._constant(place, "const", schema["const"])
+        if "enum" in schema:
+            yield "enum", types.union(self._constant(place, "enum", value) for value in schema["enum"])
+        yield "type", self._by_kind(place, schema)
+        if "$ref" in schema:
+            yield "$ref", self._reference(place, schema["$ref"])
+        for index in range(len(schema.get("allOf", ()))):
+            yield "allOf", self.schema(place.child("allOf", index))
+        for keyword in ("anyOf", "oneOf"):
+            if keyword in schema:
+                branches = [self.schema(place.child(keyword, index)) for index in range(len(schema[keyword]))]
+                if keyword == "oneOf":
+                    self._one_ofs.append((place.pointer, branches))
+                yield keyword, types.union(branches)
+        if schema.get("not", False) in (True, {}):
+            yield "not", NEVER
+        elif schema.get("not", False):
+            self.unsupported(place.pointer, "not", "a complement is not computed", "the value may be of that type")
+        if "if" in schema and ("then" in schema or "else" in schema):
+            self.unsupported(place.pointer, "if", "a condition is not computed", "neither branch is required")
+        for keyword in ("$dynamicRef", "$recursiveRef"):
+            if keyword in schema:
+                self.unsupported(place.pointer, keyword, "it depends on who refers here", "any value")
+
+    def _meet(self, place: Place, stated: list[tuple[str, Type]]) -> Type:
+        """The intersection, put off until there are the definitions that it needs."""
+        parts = [(keyword, part) for keyword, part in stated if part != ANY]
+
+        def meet() -> Type:
+            result: Type = ANY
+            for keyword, part in parts:
+                try:
+                    result = types.intersect(result, part, self.definition)
+                except types.TooLarge:
+                    reason = "what has to hold with it is recursive too, or the cases are too many"
+                    self.unsupported(place.pointer, keyword, reason, "what has to hold with it")
+            return result
+
+        try:
+            return meet() if len(parts) != 1 else parts[0][1]
+        except _NotYet:
+            return self._later(f"{place.pointer}+", place.pointer, meet)
+
+    def _later(self, hint: str, pointer: str, make: Callable[[], Type]) -> Reference:
+        key, count = hint, 1
+        while key in self._pointers:
+            count += 1
+            key = f"{hint}-{count}"
+        self._pointers[key] = pointer
+        self._waiting[key] = make
+        return Reference(key)
+
+    def _reference(self, place: Place, reference: str) -> Type:
+        target = place.follow(reference)
+        if target is None:
+            self.unsupported(place.pointer, "$ref", f"there is no document for {reference!r}", "any value")
+            return ANY
+        if isinstance(target.schema, bool):
+            return self.schema(target)
+        known = self._keys.get(id(target.schema))
+        if known is not None:
+            return Reference(known)
+        made = self._later(target.pointer, target.pointer, lambda: self.schema(target))
+        self._keys[id(target.schema)] = made.key
+        return made
+
+    def _constant(self, place: Place, keyword: str, value: object) -> Type:
+        """The type of one value."""
+        if value is None:
+            return NULL
+        if isinstance(value, bool):
+            return types.Word("true" if value else "false")
+        if isinstance(value, int | float):
+            if (number := decimal_of(value)) is None:
+                raise InvalidSchema(place.pointer, keyword, "is not a finite number")
+            return types.point(number)
+        if isinstance(value, str):
+            self._check_text(place, keyword, value)
+            return types.Text(value)
+        if isinstance(value, list | dict):
+            members = cast("list[object] | dict[str, object]", value)
+            return self._deeper(place.pointer, lambda: self._container(place, keyword, members))
+        raise InvalidSchema(place.pointer, keyword, f"{type(value).__name__} is no JSON value")
+
+    def _container(self, place: Place, keyword: str, value: list[object] | dict[str, object]) -> Type:
+        if isinstance(value, list):
+            items = [self._constant(place, keyword, item) for item in value]
+            return types.array(items, NEVER, len(items), len(items))
+        for name in value:
+            self._check_text(place, keyword, name)
+        return types.object_type(
+            [Property(name, self._constant(place, keyword, item), required=True) for name, item in value.items()], NEVER
+        )
+
+    def _check_text(self, place: Place, keyword: str, text: object) -> None:
+        if not isinstance(text, str):
+            raise InvalidSchema(place.pointer, keyword, f"{text!r} is not a string")
+        if not writable(text):
+            reason = f"{text!a} holds half of a surrogate pair"
+            self.unsupported(place.pointer, keyword, reason, "what cannot be written is left out")
+
+    # Keywords by the kind of value that they speak of
+
+    def _by_kind(self, place: Place, schema: dict[str, Any]) -> Type:
+        stated = schema.get("type")
+        spoken = (keywords.STRING, keywords.NUMBER, keywords.ARRAY, keywords.OBJECT)
+        if stated is None and not any(keyword in schema for group in spoken for keyword in group):
+            return ANY
+        kinds: list[str] = [stated] if isinstance(stated, str) else list(stated or keywords.KINDS)
+        if "number" in kinds and "integer" in kinds:
+            kinds.remove("integer")
+        options = [self._kind(place, schema, kind) for kind in kinds]
+        if not self.exact and stated is not None and schema.get("nullable") is True and "null" not in kinds:
+            enforced = "null is a value too, as OpenAPI 3.0 has it"
+            self.relaxations[Relaxation(place.pointer, "nullable", enforced)] = None
+            options.append(NULL)
+        return types.union(options)
+
+    def _kind(self, place: Place, schema: dict[str, Any], kind: str) -> Type:
+        for keyword, (idle, enforced) in keywords.UNENFORCED.get(kind, {}).items():
+            if keyword in schema and not idle(schema):
+                self.unsupported(place.pointer, keyword, "it is not computed", enforced)
+        match kind:
+            case "null":
+                return NULL
+            case "boolean":
+                return BOOLEAN
+            case "string":
+                return types.string(int(schema.get("minLength", 0)), _count(schema.get("maxLength")))
+            case "array":
+                return self._array(place, schema)
+            case "object":
+                return self._object(place, schema)
+            case _:
+                return self._number(place, schema, integer=kind == "integer")
+
+    def _number(self, place: Place, schema: dict[str, Any], *, integer: bool) -> Type:
+        result: Type = types.Number(integer)
+        for keyword, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+            flag = schema.get(strict)
+            if isinstance(flag, bool) and place.draft not in (4, None):
+                raise InvalidSchema(place.pointer, strict, "is not a number")
+            bounds = [(schema.get(keyword), flag is True), (None if isinstance(flag, bool) else flag, True)]
+            for value, is_open in bounds:
+                if value is None:
+                    continue
+                bound = decimal_of(value)
+                limits = (
+                    types.Number(low=bound, low_open=is_open)
+                    if keyword == "minimum"
+                    else types.Number(high=bound, high_open=is_open)
+                )
+                result = types.intersect(result, limits, self.definition)
+        return result
+
+    def _array(self, place: Place, schema: dict[str, Any]) -> Type:
+        prefix: list[Type] = []
+        rest_keyword = "items"
+        if isinstance(schema.get("items"), list):
+            if place.draft == LATEST:
+                raise InvalidSchema(place.pointer, "items", "is not a schema")
+            prefix = [self.schema(place.child("items", index)) for index in range(len(schema["items"]))]
+            rest_keyword = "additionalItems"
+        elif "prefixItems" in schema and place.draft in (LATEST, None):
+            prefix = [self.schema(place.child("prefixItems", index)) for index in range(len(schema["prefixItems"]))]
+        rest = self._others(place, schema, rest_keyword, "unevaluatedItems")
+        return types.array(prefix, rest or ANY, int(schema.get("minItems", 0)), _count(schema.get("maxItems")))
+
+    def _object(self, place: Place, schema: dict[str, Any]) -> Type:
+        declared = {name: self.schema(place.child("properties", name)) for name in schema.get("properties", {})}
+        rest = self._others(place, schema, "additionalProperties", "unevaluatedProperties")
+        silent = rest is None and "patternProperties" not in schema
+        rest = ANY if rest is None else rest
+        patterns = schema.get("patternProperties", {})
+        rest = types.union([rest, *(self.schema(place.child("patternProperties", name)) for name in patterns)])
+        required = dict.fromkeys(schema.get("required", ()))
+        for name in (*declared, *required):
+            self._check_text(place, "properties" if name in declared else "required", name)
+        properties = [
+            Property(name, declared.get(name, rest), name in required) for name in dict.fromkeys((*declared, *required))
+        ]
+        return types.object_type(properties, rest, silent=silent)
+
+    def _others(self, place: Place, schema: dict[str, Any], keyword: str, unevaluated: str) -> Type | None:
+        """The type of the items or keys that are not listed; None where the schema does not speak of them."""
+        if keyword in schema:
+            return self.schema(place.child(keyword))
+        if unevaluated not in schema or schema[unevaluated] in (True, {}) or place.draft in (4, 6, 7):
+            return None
+        if any(applicator in schema for applicator in (*keywords.IN_PLACE, "contains")):
+            self.unsupported(place.pointer, unevaluated, "what is evaluated is not computed", "any others")
+            return ANY
+        return self.schema(place.child(unevaluated))
+
+
+def _count(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Normalized:
+    """What a document denotes, and what was not enforced to say so."""
+
+    type: Canonical
+    relaxations: tuple[Relaxation, ...]
+
+
+def normalize(
+    schema: object,
+    *,
+    pointer: str = "",
+    mode: str = "exact",
+    closed: bool = False,
+    parameters: bool = False,
+    retrieve: Retrieve | None = None,
+) -> Normalized:
+    """The canonical type of a schema document that stands at `pointer`.
+
+    `closed`: an object that declares properties and does not speak of other keys has none. `parameters`: the document
+    is a tool's parameters, an object, and `{}` alone where it declares no properties. Raises InvalidSchema, and in
+    exact mode UnsupportedSchema.
+    """
+    normalizer = _Normalizer(exact=mode == "exact")
+    root = normalizer.schema(open_document(schema, pointer, retrieve))
+    normalizer.settle()
+    if parameters:
+        root = types.intersect(root, _BARE, normalizer.definition)
+        if root == _BARE and closed:
+            root = types.Object((), NEVER)
+
+    def close(kind: Type) -> Type:
+        if not isinstance(kind, types.Object) or not kind.silent:
+            return kind
+        if closed and kind.properties:
+            return types.object_type(kind.properties, NEVER)
+        return replace(kind, silent=False)
+
+    definitions = {key: types.rebuild(kind, close) for key, kind in normalizer.definitions.items()}
+    canonical = types.without_dead_ends(types.rebuild(root, close), definitions)
+    return Normalized(canonical, tuple(normalizer.relaxations))

@@ -1,0 +1,112 @@
+"""Drafts of JSON Schema, and what a `$ref` refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+from urllib.parse import unquote
+
+from referencing import Registry, Resource, Specification
+from referencing.exceptions import NoSuchResource, Unresolvable
+from referencing.jsonschema import DRAFT4, DRAFT6, DRAFT7, DRAFT201909, DRAFT202012
+
+from toolgram.errors import InvalidSchema
+
+Retrieve = Callable[[str], object]
+"""Gives the schema document at a URI, or None."""
+
+LATEST = 2020
+_DRAFTS: dict[str, tuple[int, Specification[Any]]] = {
+    "json-schema.org/draft-04/schema": (4, DRAFT4),
+    "json-schema.org/draft-06/schema": (6, DRAFT6),
+    "json-schema.org/draft-07/schema": (7, DRAFT7),
+    "json-schema.org/draft/2019-09/schema": (2019, DRAFT201909),
+    "json-schema.org/draft/2020-12/schema": (LATEST, DRAFT202012),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A schema where it stands: its JSON pointer, and the base of its references.
+
+    `origin` is the pointer of the document, or of the part of it with its own `$id`. `draft` is the one that the
+    document states, None where it states none that is known.
+    """
+
+    schema: object
+    pointer: str
+    origin: str
+    draft: int | None
+    specification: Specification[Any]
+    resolver: Any  # referencing's Resolver, whose type is not public
+
+    @property
+    def fields(self) -> dict[str, Any] | None:
+        """The keywords of the schema; None where it is no object."""
+        schema: Any = self.schema
+        return cast("dict[str, Any]", schema) if isinstance(schema, dict) else None
+
+    def child(self, *keys: str | int) -> Place:
+        """The schema under these keys."""
+        schema, pointer = self.schema, self.pointer
+        for key in keys:
+            schema = cast("Any", schema)[key]
+            pointer += "/" + str(key).replace("~", "~0").replace("/", "~1")
+        place = replace(self, schema=schema, pointer=pointer)
+        return place.entered() if isinstance(schema, dict) else place
+
+    def entered(self) -> Place:
+        """The same place, with the base URI that its own `$id` sets."""
+        keyword = "id" if self.draft == 4 else "$id"
+        identifier = cast("dict[str, object]", self.schema).get(keyword)
+        if identifier is None:
+            return self
+        if not isinstance(identifier, str):
+            raise InvalidSchema(self.pointer, keyword, "is not a string")
+        resolver = self.resolver.in_subresource(self.specification.create_resource(self.schema))
+        return replace(self, resolver=resolver, origin=self.pointer)
+
+    def follow(self, reference: str) -> Place | None:
+        """The schema that a `$ref` here refers to; None where its document cannot be had.
+
+        Raises InvalidSchema for a place in a known document that does not exist.
+        """
+        try:
+            found = self.resolver.lookup(reference)
+        except Unresolvable as error:
+            if type(error) is Unresolvable and not reference.startswith("#"):  # not one of its subclasses: no document
+                return None
+            raise InvalidSchema(self.pointer, "$ref", f"{reference!r} points nowhere") from None
+        except (LookupError, TypeError, ValueError, AttributeError):  # malformed documents, as referencing meets them
+            raise InvalidSchema(self.pointer, "$ref", f"{reference!r} points nowhere") from None
+        pointer = self._pointer_of(reference)
+        origin = self.origin if reference.startswith("#") else pointer
+        return replace(self, schema=found.contents, resolver=found.resolver, pointer=pointer, origin=origin)
+
+    def _pointer_of(self, reference: str) -> str:
+        if not reference.startswith("#"):
+            return reference
+        return self.origin + (unquote(reference[1:]) if reference.startswith("#/") else reference.removesuffix("#"))
+
+
+def open_document(schema: object, pointer: str, retrieve: Retrieve | None) -> Place:
+    """The root of a schema document; references to other documents are looked up with `retrieve`."""
+    document: Any = schema
+    fields = cast("dict[str, object]", document if isinstance(document, dict) else {})
+    stated = fields.get("$schema")
+    known = _DRAFTS.get(stated.rstrip("#").partition("://")[2]) if isinstance(stated, str) else None
+    draft, specification = known or (None, DRAFT202012)
+    keyword = "id" if draft == 4 else "$id"
+    if not isinstance(fields.get(keyword, ""), str):
+        raise InvalidSchema(pointer, keyword, "is not a string")
+
+    def fetch(uri: str) -> Resource[Any]:
+        found: Any = retrieve(uri) if retrieve else None
+        if found is None:
+            raise NoSuchResource(ref=uri)
+        return specification.create_resource(found)
+
+    registry: Registry[Any] = Registry(retrieve=fetch)  # pyright: ignore[reportCallIssue] # attrs hides the argument
+    resolver = registry.resolver_with_root(specification.create_resource(fields))
+    return Place(schema, pointer, pointer, draft, specification, resolver)

@@ -1,0 +1,299 @@
+"""How JSON is written: one spelling for a value, and the expressions that admit exactly these spellings.
+
+No free white space; strings are raw, with the short escapes and `\\u00xx` for the other controls; an exponent has one
+digit before the point, a sign and no leading zero (`1.5e+30`, `2e-7`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Sequence as SequenceABC
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import cast
+
+from toolgram.grammar.ir import MAX_CODE_POINT, CharSet, Expr, chars, choice, not_chars, optional, repeat, seq
+from toolgram.schema import types
+from toolgram.schema.numbers import DIGIT, NON_ZERO, decimals, integers, same_length
+from toolgram.schema.types import ANY, Canonical, Type
+
+MAX_EXPONENT = 307  # with any mantissa below 10 a finite double
+MIN_EXPONENT = -324  # of the smallest double that is not zero
+_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_HEX = "0123456789abcdef"
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """The choices that a template leaves open.
+
+    `ascii` writes all beyond ASCII as `\\uxxxx`. The digit caps bound numbers that the schema does not bound; None is
+    no cap.
+    """
+
+    item_separator: str = ", "
+    key_separator: str = ": "
+    ascii: bool = False
+    integer_digits: int | None = None
+    fraction_digits: int | None = None
+    exponents: bool = True
+
+
+class RuleNames:
+    """Hands out the rule names of one grammar: legal in every dialect, unique, and legible."""
+
+    def __init__(self, *taken: str) -> None:
+        self._taken = set(taken)
+        self._shared: dict[Hashable, str] = {}
+
+    def fresh(self, hint: str) -> str:
+        """A new name like the hint."""
+        words = re.sub(r"[^a-z0-9]+", "-", _split_camel(hint).lower()).strip("-")[:60].rstrip("-")
+        base = words if words[:1].isalpha() else f"r-{words}".rstrip("-")
+        name, count = base, 1
+        while name in self._taken:
+            count += 1
+            name = f"{base}-{count}"
+        self._taken.add(name)
+        return name
+
+    def shared(self, hint: str, key: Hashable) -> str:
+        """The name of a rule that is the same wherever the hint and the key are the same."""
+        if (hint, key) not in self._shared:
+            self._shared[hint, key] = self.fresh(hint)
+        return self._shared[hint, key]
+
+
+def _split_camel(text: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", text)
+
+
+def writable(text: str) -> bool:
+    """Whether the text is Unicode: a lone surrogate is not, and no grammar or engine can carry it."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def quoted(text: str, spelling: Spelling) -> str:
+    """The string as JSON."""
+    return f'"{"".join(_char(char, spelling) for char in text)}"'
+
+
+def _char(char: str, spelling: Spelling) -> str:
+    if char in _SHORT:
+        return _SHORT[char]
+    if char >= " " and (char < "\x80" or not spelling.ascii):
+        return char
+    units = char.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def raw_chars(but: str, spelling: Spelling) -> CharSet:
+    """The characters that a string holds as they are, without these."""
+    return not_chars(but, '"\\', (0, 0x1F), *([(0x80, MAX_CODE_POINT)] if spelling.ascii else []))
+
+
+def escapes(but: str, spelling: Spelling) -> Expr:
+    """The characters that a string holds escaped, without these, each in its one escape."""
+    codes = [code for code in (*range(0x20), *b'"\\') if chr(code) not in but]
+    short = "".join(_SHORT[chr(code)][1] for code in codes if chr(code) in _SHORT)
+    controls = [f"{code:02x}" for code in codes if chr(code) not in _SHORT]
+    options: list[Expr] = [seq("\\", chars(short))] if short else []
+    by_high = {high: "".join(code[1] for code in controls if code[0] == high) for high in "01"}
+    options.extend(seq(f"\\u00{high}", chars(lows)) for high, lows in by_high.items() if lows)
+    if spelling.ascii:
+        beyond = not_chars(but, (0, 0x7F)).ranges
+        options.extend(_escaped_range(low, high) for low, high in beyond)
+    return choice(*options)
+
+
+def _escaped_range(low: int, high: int) -> Expr:
+    """`\\uxxxx` for the code points of a range beyond ASCII, as surrogate pairs beyond the basic plane."""
+    options: list[Expr] = []
+    if low <= 0xFFFF:
+        options.append(seq("\\u", same_length(f"{low:04x}", f"{min(high, 0xFFFF):04x}", _HEX)))
+    low, blocks = max(low, 0x10000), list[tuple[int, int, int, int]]()
+    while low <= high:  # runs of whole lead surrogates, and the ragged ends
+        lead, trail = divmod(low - 0x10000, 0x400)
+        last_lead, last_trail = divmod(high - 0x10000, 0x400)
+        if lead == last_lead or trail:
+            last_lead, last_trail = lead, last_trail if lead == last_lead else 0x3FF
+        elif last_trail != 0x3FF:
+            last_lead, last_trail = last_lead - 1, 0x3FF
+        blocks.append((lead, last_lead, trail, last_trail))
+        low = 0x10000 + last_lead * 0x400 + last_trail + 1
+    for lead, last_lead, trail, last_trail in blocks:
+        leads = same_length(f"{0xD800 + lead:x}", f"{0xD800 + last_lead:x}", _HEX)
+        trails = same_length(f"{0xDC00 + trail:x}", f"{0xDC00 + last_trail:x}", _HEX)
+        options.append(seq("\\u", leads, "\\u", trails))
+    return choice(*options)
+
+
+def any_number(spelling: Spelling) -> Expr:
+    """Every number, with the caps and the exponents of the spelling."""
+    whole = integers(0, None, spelling.integer_digits)
+    fraction = optional(seq(".", repeat(DIGIT, 1, spelling.fraction_digits)))
+    plain = seq(whole, fraction)
+    if not spelling.exponents:
+        return seq(optional("-"), plain)
+    power = choice(seq("e+", integers(1, MAX_EXPONENT)), seq("e-", integers(1, -MIN_EXPONENT)))
+    return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, power)))
+
+
+def number_range(kind: types.Number, spelling: Spelling) -> Expr:
+    """The numbers of a type; a single one has a single spelling, and bounded ones have no exponent."""
+    if kind == types.Number():
+        return any_number(spelling)
+    if kind.low is not None and kind.low == kind.high:
+        return seq(_point(kind.low))
+    if kind.integer:
+        low, high = (None if bound is None else int(bound) for bound in (kind.low, kind.high))
+        return integers(low, high, spelling.integer_digits)
+    return decimals(
+        kind.low,
+        kind.high,
+        low_open=kind.low_open,
+        high_open=kind.high_open,
+        digits=spelling.integer_digits,
+        fraction=spelling.fraction_digits,
+    )
+
+
+def _point(value: Decimal) -> str:
+    """The one spelling of a number that a schema names."""
+    positional = _positional(value)
+    return positional if len(positional) <= 25 else _with_exponent(value) or positional
+
+
+def _positional(value: Decimal) -> str:
+    whole, _, fraction = f"{value:f}".partition(".")
+    fraction = fraction.rstrip("0")
+    text = f"{whole}.{fraction}" if fraction else whole
+    return "0" if text == "-0" else text
+
+
+def _with_exponent(value: Decimal) -> str | None:
+    if not value:
+        return None
+    digits = "".join(map(str, value.as_tuple().digits)).lstrip("0").rstrip("0")
+    power = value.adjusted()
+    if power == 0 or not MIN_EXPONENT <= power <= MAX_EXPONENT:
+        return None
+    mantissa = f"{digits[0]}.{digits[1:]}" if digits[1:] else digits
+    return f"{'-' if value < 0 else ''}{mantissa}e{power:+d}"
+
+
+def decimal_of(value: float | Decimal) -> Decimal | None:
+    """The number that JSON text would give for this value; None for infinities and NaN."""
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    return number if number.is_finite() else None
+
+
+def _spell_number(kind: types.Number, value: float, spelling: Spelling) -> str | None:
+    number = decimal_of(value)
+    if number is None or types.intersect(kind, point := types.point(number), _no_reference) != point:
+        return None
+    if kind.low is not None and kind.low == kind.high:
+        return _point(kind.low)
+    free = kind == types.Number()
+    text = _positional(number)
+    if free and isinstance(value, float) and (number == 0 or "." not in text):
+        text = f"{'-' if repr(value)[0] == '-' and not number else ''}{text}.0"
+    candidates = [text]
+    if free and spelling.exponents:
+        long = isinstance(value, float) and "e" in repr(value)
+        candidates.insert(0 if long else 1, _with_exponent(number) or text)
+    return next((spelled for spelled in candidates if spelled and _fits(spelled, kind, spelling)), None)
+
+
+def _fits(text: str, kind: types.Number, spelling: Spelling) -> bool:
+    """Whether the digit caps admit this spelling of a number that is within its bounds."""
+    mantissa = text.lstrip("-").partition("e")[0]
+    whole, _, fraction = mantissa.partition(".")
+    given = [bound for bound in (kind.low, kind.high) if bound is not None]
+    bounds = [_positional(bound.copy_abs()).partition(".") for bound in given]
+    same_side = [len(bound[0]) for bound, value in zip(bounds, given, strict=True) if (value < 0) == (text[0] == "-")]
+    ahead = max([spelling.integer_digits or 0, *same_side])
+    behind = max([spelling.fraction_digits or 0, *(len(bound[2]) + 1 for bound in bounds)])
+    return (spelling.integer_digits is None or len(whole) <= ahead) and (
+        spelling.fraction_digits is None or len(fraction) <= behind
+    )
+
+
+def _no_reference(key: str) -> Type:
+    raise KeyError(key)
+
+
+def spell(value: object, spelling: Spelling | None = None) -> str:
+    """The one spelling of a JSON value, whatever its number of digits.
+
+    Raises ValueError for what is no JSON value: infinities, lone surrogates, keys that are no strings, other objects.
+    """
+    free = replace(spelling or Spelling(), integer_digits=None, fraction_digits=None)
+    text = spell_as(Canonical(ANY, {}), value, free)
+    if text is None:
+        raise ValueError(f"no JSON value: {value!r}")
+    return text
+
+
+def spell_as(canonical: Canonical, value: object, spelling: Spelling) -> str | None:
+    """The sentence of the type's grammar that denotes this JSON value, keys in the grammar's order.
+
+    None where the value is not of the type, or has no spelling within the digit caps.
+    """
+    return _spell(canonical.root, value, spelling, canonical.resolve)
+
+
+def _spell(kind: Type, value: object, spelling: Spelling, resolve: Callable[[Type], Type]) -> str | None:
+    kind = resolve(kind)
+    if isinstance(kind, types.Union):
+        spelled = (_spell(option, value, spelling, resolve) for option in kind.options)
+        return next((text for text in spelled if text is not None), None)
+    if value is None or isinstance(value, bool):
+        word = {None: "null", True: "true", False: "false"}[value]
+        return word if kind in (ANY, types.Word(word)) else None
+    if isinstance(value, str):
+        fits = types.intersect(types.String() if kind == ANY else kind, types.Text(value), _no_reference)
+        return quoted(value, spelling) if fits == types.Text(value) and writable(value) else None
+    if isinstance(value, int | float):
+        kind = types.Number() if kind == ANY else kind
+        return _spell_number(kind, value, spelling) if isinstance(kind, types.Number) else None
+    if isinstance(value, Mapping):
+        kind = types.Object((), ANY) if kind == ANY else kind
+        items = cast("Mapping[object, object]", value)
+        return _spell_object(kind, items, spelling, resolve) if isinstance(kind, types.Object) else None
+    if isinstance(value, SequenceABC):
+        kind = types.Array((), ANY) if kind == ANY else kind
+        values = cast("SequenceABC[object]", value)
+        return _spell_array(kind, values, spelling, resolve) if isinstance(kind, types.Array) else None
+    return None
+
+
+def _spell_object(
+    kind: types.Object, value: Mapping[object, object], spelling: Spelling, resolve: Callable[[Type], Type]
+) -> str | None:
+    declared = {item.name: item for item in kind.properties}
+    if any(item.required and item.name not in value for item in kind.properties):
+        return None
+    order = [*(name for name in declared if name in value), *(key for key in value if key not in declared)]
+    members: list[str] = []
+    for key in order:
+        if not isinstance(key, str) or not writable(key):
+            return None
+        expected = declared[key].value if key in declared else kind.rest
+        text = _spell(expected, value[key], spelling, resolve)
+        if text is None:
+            return None
+        members.append(f"{quoted(key, spelling)}{spelling.key_separator}{text}")
+    return "{" + spelling.item_separator.join(members) + "}"
+
+
+def _spell_array(
+    kind: types.Array, value: SequenceABC[object], spelling: Spelling, resolve: Callable[[Type], Type]
+) -> str | None:
+    if len(value) < kind.min or (kind.max is not None and len(value) > kind.max):
+        return None
+    spelled = [_spell(types.item_at(kind, index), item, spelling, resolve) for index, item in enumerate(value)]
+    if any(text is None for text in spelled):
+        return None
+    return "[" + spelling.item_separator.join(text for text in spelled if text is not None) + "]"

@@ -1,0 +1,67 @@
+"""What a style is: how tools are announced, and the wire format in which the model then writes its turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from toolgram.wire.format import PLAIN, WireFormat
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """What a generic style tells the model of: the tools as the request gives them, and the response schema if any."""
+
+    tools: tuple[Any, ...]
+    parallel: bool
+    now: datetime
+    answer: Any = None
+    has_answer: bool = False
+
+
+Announce = Callable[[Announcement], str]
+
+
+@dataclass(frozen=True)
+class ToolStyle:
+    """How a model family, or we, write tool calls.
+
+    `announce` makes the format prompt of a generic style; a style without it relies on the template to show the tools.
+    `framed` styles write every turn in their format, so that history is written in it too; the others frame only calls.
+    `without_tools` is the format of a turn where no tools are announced.
+    """
+
+    name: str
+    wire: WireFormat
+    about: str
+    announce: Announce | None = None
+    framed: bool = False
+    without_tools: WireFormat = PLAIN
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether the style announces the tools itself."""
+        return self.announce is not None
+
+
+def answer_prompt(schema: Any) -> str:
+    """Asks for an answer in a schema."""
+    return f"Please respond in JSON format with the following schema: {pretty(schema)}"
+
+
+def pretty(value: Any) -> str:
+    """JSON over several lines, two spaces deep."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def compact(value: Any) -> str:
+    """JSON without any white space."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def tool_list(tools: tuple[Any, ...]) -> str:
+    """The tools, one after the other, each over several lines."""
+    return "\n".join(map(pretty, tools))

@@ -1,0 +1,50 @@
+"""gpt-oss: channels and recipients in message headers, the "harmony" format.
+
+A turn (openai/harmony, "OpenAI Harmony response format"; the template ends the prompt with `<|start|>assistant`)::
+
+    <|channel|>analysis<|message|>The weather is needed.<|end|><|start|>assistant<|channel|>commentary
+    to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris"}
+
+(on one line).
+"""
+
+from __future__ import annotations
+
+from toolgram.styles.base import ToolStyle
+from toolgram.wire.format import (
+    Alt,
+    Arguments,
+    Call,
+    Chain,
+    Content,
+    Lit,
+    Many,
+    Mark,
+    Name,
+    Opt,
+    Reasoning,
+    Seq,
+    WireFormat,
+)
+
+_LEAD = Seq(Mark("<|start|>"), Lit("assistant"))
+_CHANNEL, _MESSAGE = Mark("<|channel|>"), Mark("<|message|>")
+_TO = Alt(
+    Seq(Lit(" to=functions."), Name(), _CHANNEL, Lit("commentary")),
+    Seq(_CHANNEL, Lit("commentary to=functions."), Name()),
+)
+_JSON = Seq(Lit(" "), Opt(Mark("<|constrain|>")), Lit("json"))
+
+WIRE = WireFormat(
+    Chain(
+        Many(Seq(_LEAD, _CHANNEL, Lit("analysis"), _MESSAGE, Reasoning())),
+        Opt(Seq(_LEAD, _CHANNEL, Alt(Lit("final"), Lit("commentary")), _MESSAGE, Content())),
+        Many(Call(Seq(_LEAD, _TO, Opt(_JSON), _MESSAGE, Arguments()))),
+        join=Mark("<|end|>"),
+    ),
+    lead="<|start|>assistant",
+    item_separator=", ",
+    key_separator=": ",
+)
+
+HARMONY = ToolStyle("harmony", WIRE, "channels and recipients in headers: gpt-oss", without_tools=WIRE)

@@ -1,0 +1,23 @@
+"""Hermes 2 and 3, Qwen 2.5 and 3, QwQ, Granite 4: JSON between `<tool_call>` tags.
+
+A turn (chat template of Qwen/Qwen2.5-7B-Instruct)::
+
+    I will look that up.
+    <tool_call>
+    {"name": "get_weather", "arguments": {"city": "Paris"}}
+    </tool_call>
+"""
+
+from __future__ import annotations
+
+from toolgram.styles.base import ToolStyle
+from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
+
+_JSON = Object(("name", Name()), ("arguments", Arguments()))
+_CALL = Call(Seq(Mark("<tool_call>"), Lit("\n"), _JSON, Lit("\n"), Mark("</tool_call>")))
+
+HERMES = ToolStyle(
+    "hermes",
+    WireFormat(Seq(Opt(Content()), Opt(Seq(Opt(Lit("\n")), Many(_CALL, separator=Lit("\n"), min=1))))),
+    "JSON between <tool_call> tags: Hermes, Qwen 2.5, Granite 4",
+)

@@ -1,0 +1,46 @@
+"""The styles there are: ours, those of entry points, and those registered at run time."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import entry_points
+
+from toolgram.styles.base import ToolStyle
+from toolgram.styles.generic import GENERIC
+from toolgram.styles.native import NATIVE
+
+ENTRY_POINTS = "toolgram.styles"
+
+_registered: dict[str, ToolStyle] = {}
+
+
+def register_style(style: ToolStyle) -> None:
+    """Make a style known by its name; a later one of the same name replaces it."""
+    _registered[style.name] = style
+
+
+@cache
+def _known() -> dict[str, ToolStyle]:
+    """Our own styles and those of installed packages: entry points of the group "toolgram.styles", each a ToolStyle."""
+    found = {style.name: style for style in (*NATIVE, *GENERIC)}
+    for entry in entry_points(group=ENTRY_POINTS):
+        style = entry.load()
+        if not isinstance(style, ToolStyle):
+            raise TypeError(f"the entry point {entry.name!r} of {ENTRY_POINTS} is not a ToolStyle")
+        found[style.name] = style
+    return found
+
+
+def all_styles() -> tuple[ToolStyle, ...]:
+    """Every style, native ones first."""
+    return tuple({**_known(), **_registered}.values())
+
+
+def styles() -> tuple[str, ...]:
+    """The names of the styles there are."""
+    return tuple(style.name for style in all_styles())
+
+
+def find_style(name: str) -> ToolStyle | None:
+    """The style of a name, if there is one."""
+    return _registered.get(name) or _known().get(name)

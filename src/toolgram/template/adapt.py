@@ -1,0 +1,311 @@
+"""Rewrites a conversation in OpenAI's shape to what a chat template can express."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Literal, cast
+
+from toolgram.errors import InvalidRequest
+from toolgram.template.capabilities import Capabilities
+
+Message = dict[str, Any]
+CallText = Callable[[Message], str]
+
+_ROLES = {"developer": "system", "function": "tool"} | {role: role for role in ("system", "user", "assistant", "tool")}
+_TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+_BLANK_LINE = "\n\n"
+_SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
+_FORGED = re.compile(r"\[(?=TOOL\(|/TOOL\])")
+
+
+def adapt(
+    messages: Sequence[Mapping[str, Any]],
+    capabilities: Capabilities,
+    *,
+    extra_system: str | None = None,
+    call_text: CallText | None = None,
+) -> list[Message]:
+    """The conversation as the template takes it; the input is left as it is.
+
+    `extra_system` is appended to the system message. `call_text` gives the content of an assistant's turn that has tool
+    calls (their arguments are objects), for a style that writes them as text; without it the template writes them.
+    Raises `InvalidRequest`, with a pointer into the request, for what the template cannot express at all.
+    """
+    native = call_text is None
+    plain = [_plain(message, capabilities, native, f"/messages/{at}") for at, message in enumerate(messages)]
+    turns = _named(plain)
+    turns = _native(turns, capabilities) if call_text is None else [_as_text(turn, call_text) for turn in turns]
+    if not (capabilities.supports_tool_results if native else capabilities.supports_results_without_calls):
+        turns = [_result_as_text(turn) for turn in turns]
+    turns = _with_system(turns, capabilities, extra_system)
+    if capabilities.requires_alternation:
+        turns = _merged(turns)
+    if capabilities.requires_user_first:
+        turns = _user_first(turns)
+    return [_typed(turn) for turn in turns] if capabilities.requires_typed_content else turns
+
+
+# One message ---------------------------------------------------------------------------------------------------------
+
+
+def _plain(message: Mapping[str, Any], capabilities: Capabilities, native: bool, pointer: str) -> Message:
+    """A message with a role of today, content as text (or parts, where there is more than text), no empty fields."""
+    role = _ROLES.get(message.get("role", ""))
+    if role is None:
+        raise InvalidRequest(f"{pointer}/role", f"one of {', '.join(sorted(_ROLES))} is expected")
+    fields = {key: value for key, value in message.items() if value is not None and key != "function_call"}
+    takes_parts = capabilities.supports_typed_content and role in ("user", "tool")
+    plain = {**fields, "role": role, "content": _content(message.get("content"), takes_parts, f"{pointer}/content")}
+    calls: list[Message] = fields.get("tool_calls") or []
+    if legacy := message.get("function_call"):
+        calls = [{"type": "function", "function": legacy}]
+    plain.pop("tool_calls", None)
+    if not calls:
+        return plain
+    if native and not capabilities.supports_tool_calls:
+        raise InvalidRequest(f"{pointer}/tool_calls", "the chat template cannot write tool calls")
+    form = capabilities.tool_call_arguments if native else "object"
+    places = ((call, f"{pointer}/tool_calls/{at}") for at, call in enumerate(calls))
+    return {**plain, "tool_calls": [_call(call, form or "object", place) for call, place in places]}
+
+
+def _content(content: Any, takes_parts: bool, pointer: str) -> str | list[Message]:
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list):
+        raise InvalidRequest(pointer, "a text or a list of parts is expected")
+    parts = cast("list[Any]", content)
+    texts = [_part_text(part) for part in parts]
+    if None not in texts:
+        return "".join(text for text in texts if text is not None)
+    if not takes_parts:
+        at = texts.index(None)
+        kind = str(cast("Message", parts[at]).get("type")) if isinstance(parts[at], dict) else type(parts[at]).__name__
+        raise InvalidRequest(f"{pointer}/{at}", f"the chat template takes only text here, not a part of type {kind!r}")
+    return [
+        {"type": "text", "text": text} if text is not None else part for part, text in zip(parts, texts, strict=True)
+    ]
+
+
+def _part_text(part: Any) -> str | None:
+    """A part's text; None for an image, a sound, or anything else that is not text."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict):
+        return None
+    fields = cast("Message", part)
+    text = fields.get(_TEXT_PARTS.get(fields.get("type", ""), ""))
+    return text if isinstance(text, str) else None
+
+
+def _call(call: Mapping[str, Any], form: Literal["object", "text"], pointer: str) -> Message:
+    function: object = call.get("function")
+    fields = cast("Message", function) if isinstance(function, dict) else {}
+    if not isinstance(fields.get("name"), str):
+        raise InvalidRequest(f"{pointer}/function", "an object with a name is expected")
+    arguments = _arguments(fields.get("arguments"), form, f"{pointer}/function/arguments")
+    return {**call, "type": "function", "function": {**fields, "arguments": arguments}}
+
+
+def _arguments(arguments: Any, form: Literal["object", "text"], pointer: str) -> Any:
+    """Arguments in the form wanted; a text is taken as it is where text is wanted."""
+    if isinstance(arguments, str) and arguments.strip() and form == "text":
+        return arguments
+    if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
+        arguments = {}
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except ValueError as error:
+            raise InvalidRequest(pointer, f"not JSON: {error}") from error
+    if not isinstance(arguments, dict):
+        raise InvalidRequest(pointer, "an object is expected")
+    return json.dumps(arguments, ensure_ascii=False) if form == "text" else cast("Message", arguments)
+
+
+# Tool calls and their results ----------------------------------------------------------------------------------------
+
+
+def _named(turns: list[Message]) -> list[Message]:
+    """Gives each call an id, and each result the id and name of its call where it lacks them: in order, if at all."""
+    named: list[Message] = []
+    open_calls: dict[str, str] = {}
+    count = 0
+    for turn in turns:
+        if "tool_calls" in turn:
+            calls: list[Message] = [
+                {**call, "id": call.get("id") or f"call_{count + at}"}
+                for at, call in enumerate(cast("list[Message]", turn["tool_calls"]))
+            ]
+            count += len(calls)
+            open_calls |= {call["id"]: cast("Message", call["function"])["name"] for call in calls}
+            turn = {**turn, "tool_calls": calls}
+        elif turn["role"] == "tool":
+            turn = _answering(turn, open_calls)
+        named.append(turn)
+    return named
+
+
+def _answering(turn: Message, open_calls: dict[str, str]) -> Message:
+    """The result with its call's id and name; its call is no longer open."""
+    id_, name = turn.get("tool_call_id"), turn.get("name")
+    if id_ is None:
+        id_ = next((call for call, called in open_calls.items() if name in (None, called)), None)
+    name = name or open_calls.get(id_ or "")
+    open_calls.pop(id_ or "", None)
+    return {**turn, **({"tool_call_id": id_} if id_ else {}), **({"name": name} if name else {})}
+
+
+def _as_text(turn: Message, call_text: CallText) -> Message:
+    if "tool_calls" not in turn:
+        return turn
+    return {**{key: value for key, value in turn.items() if key != "tool_calls"}, "content": call_text(turn)}
+
+
+def _native(turns: list[Message], capabilities: Capabilities) -> list[Message]:
+    """Calls and results as the template writes them."""
+    if capabilities.requires_short_ids:
+        turns = [_with_short_ids(turn) for turn in turns]
+    if not capabilities.supports_parallel_tool_calls:
+        turns = _one_call_a_turn(turns)
+    parts = (part for turn in turns for part in _content_apart(turn, capabilities))
+    blank = None if capabilities.supports_null_content else ""
+    return [{**turn, "content": turn["content"] or blank} if "tool_calls" in turn else turn for turn in parts]
+
+
+def _with_short_ids(turn: Message) -> Message:
+    if "tool_calls" in turn:
+        return {**turn, "tool_calls": [{**call, "id": _short_id(call["id"])} for call in turn["tool_calls"]]}
+    if turn["role"] == "tool":
+        return {**turn, "tool_call_id": _short_id(turn.get("tool_call_id", ""))}
+    return turn
+
+
+def _short_id(id_: str) -> str:
+    return id_ if _SHORT_ID.fullmatch(id_) else sha256(id_.encode()).hexdigest()[:9]
+
+
+def _one_call_a_turn(turns: list[Message]) -> list[Message]:
+    """Several calls in one turn become several turns, each before its own result."""
+    single: list[Message] = []
+    at = 0
+    while at < len(turns):
+        turn, at = turns[at], at + 1
+        calls: list[Message] = turn.get("tool_calls", [])
+        if len(calls) < 2:
+            single.append(turn)
+            continue
+        results: list[Message] = []
+        while at < len(turns) and turns[at]["role"] == "tool":
+            results.append(turns[at])
+            at += 1
+        for index, call in enumerate(calls):
+            first = turn if index == 0 else {"role": "assistant", "content": ""}
+            own = [result for result in results if result.get("tool_call_id") == call["id"]]
+            single += [{**first, "tool_calls": [call]}, *own]
+            results = [result for result in results if result not in own]
+        single += results
+    return single
+
+
+def _content_apart(turn: Message, capabilities: Capabilities) -> list[Message]:
+    """A turn of its own for content that the template would drop, or refuse, beside calls."""
+    if "tool_calls" not in turn or not turn["content"] or capabilities.requires_alternation:
+        return [turn]
+    if capabilities.supports_content_with_calls_and_reasoning:
+        return [turn]
+    if capabilities.supports_content_with_calls and not any(
+        turn.get(key) for key in ("reasoning_content", "reasoning")
+    ):
+        return [turn]
+    return [{"role": "assistant", "content": turn["content"]}, {**turn, "content": ""}]
+
+
+def _result_as_text(turn: Message) -> Message:
+    """A tool's result as a user's turn; text that looks like one is told apart by a backslash."""
+    if turn["role"] not in ("tool", "user"):
+        return turn
+    content = turn["content"]
+    if isinstance(content, str):
+        content = _FORGED.sub(r"[\\", content)
+    else:
+        parts = cast("list[Message]", content)
+        content = [{**part, "text": _FORGED.sub(r"[\\", part["text"])} if "text" in part else part for part in parts]
+    if turn["role"] == "user":
+        return {**turn, "content": content}
+    about = ", ".join(
+        f"{key}={turn[field]}" for key, field in (("name", "name"), ("id", "tool_call_id")) if field in turn
+    )
+    return {"role": "user", "content": _joined([f"[TOOL({about})]", content, "[/TOOL]"], "")}
+
+
+# Whose turn it is ----------------------------------------------------------------------------------------------------
+
+
+def _with_system(turns: list[Message], capabilities: Capabilities, extra: str | None) -> list[Message]:
+    """All leading system messages and the extra text as one, or in the first user's turn."""
+    count = next((at for at, turn in enumerate(turns) if turn["role"] != "system"), len(turns))
+    texts = [turn["content"] for turn in turns[:count]] + ([extra] if extra else [])
+    rest = turns[count:]
+    if not (capabilities.supports_system and capabilities.supports_late_system):
+        rest = [{**turn, "role": "user"} if turn["role"] == "system" else turn for turn in rest]
+    if not texts:
+        return rest
+    text = _BLANK_LINE.join(text for text in texts if text)
+    if capabilities.supports_system:
+        first = turns[0] if count else {"role": "system"}
+        return [{**first, "content": text}, *rest]
+    if not text:
+        return rest
+    if rest and rest[0]["role"] == "user":
+        return [{**rest[0], "content": _joined([text, rest[0]["content"]], _BLANK_LINE)}, *rest[1:]]
+    return [{"role": "user", "content": text}, *rest]
+
+
+def _merged(turns: list[Message]) -> list[Message]:
+    """Turns of one role in a row as one."""
+    merged: list[Message] = []
+    for turn in turns:
+        last = merged[-1] if merged else None
+        if last is None or last["role"] != turn["role"] or turn["role"] == "tool" or {"tool_calls"} & {*last, *turn}:
+            merged.append(turn)
+            continue
+        both_results = _is_result(last["content"], first=False) and _is_result(turn["content"], first=True)
+        separator = "\n" if both_results else _BLANK_LINE
+        merged[-1] = {**last, **turn, "content": _joined([last["content"], turn["content"]], separator)}
+    return merged
+
+
+def _is_result(content: Any, first: bool) -> bool:
+    return isinstance(content, str) and (content.startswith("[TOOL(") if first else content.endswith("[/TOOL]"))
+
+
+def _user_first(turns: list[Message]) -> list[Message]:
+    first = next((at for at, turn in enumerate(turns) if turn["role"] != "system"), len(turns))
+    if first == len(turns) or turns[first]["role"] == "user":
+        return turns
+    return [*turns[:first], {"role": "user", "content": ""}, *turns[first:]]
+
+
+def _joined(contents: Sequence[str | list[Message]], separator: str) -> str | list[Message]:
+    """Contents in a row: as one text, if all are texts, else as parts; empty ones leave no separator."""
+    contents = [content for content in contents if content]
+    if all(isinstance(content, str) for content in contents):
+        return separator.join(cast("list[str]", contents))
+    parts: list[Message] = []
+    for content in contents:
+        if parts and separator:
+            parts.append({"type": "text", "text": separator})
+        parts += _parts(content)
+    return parts
+
+
+def _parts(content: str | list[Message]) -> list[Message]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _typed(turn: Message) -> Message:
+    return turn if turn["content"] is None else {**turn, "content": _parts(turn["content"])}

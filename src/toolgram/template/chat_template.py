@@ -1,0 +1,132 @@
+"""Chat templates, rendered as transformers renders them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+
+from toolgram.errors import TemplateError
+from toolgram.template.sandbox import Raised, environment
+
+if TYPE_CHECKING:
+    from toolgram.template.capabilities import Capabilities
+
+_REASONING_KEYS = ("reasoning_content", "thinking", "reasoning")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTemplate:
+    """A model's chat template: a Jinja text that writes a conversation as a prompt.
+
+    Immutable, hashable, safe to share between threads. Raises `TemplateError` where the source does not compile.
+    """
+
+    source: str
+    bos_token: str = ""
+    eos_token: str = ""
+
+    def __post_init__(self) -> None:
+        compiled(self.source)
+
+    @classmethod
+    def from_file(cls, path: str | Path, bos_token: str = "", eos_token: str = "") -> ChatTemplate:
+        """Reads a `.jinja` file."""
+        from toolgram.template import sources  # only those who read files pay for the import
+
+        return cls(sources.read_text(Path(path)), bos_token, eos_token)
+
+    @classmethod
+    def from_gguf(cls, path: str | Path, name: str | None = None) -> ChatTemplate:
+        """Reads the template and the special tokens in a GGUF file's metadata; `name`: one of its named templates."""
+        from toolgram.template import sources  # only those who read files pay for the import
+
+        return cls(*sources.from_gguf(Path(path), name))
+
+    @classmethod
+    def from_hf(cls, folder: str | Path, name: str | None = None) -> ChatTemplate:
+        """Reads a folder in Hugging Face's layout; `name`: one of its named templates, such as `tool_use`."""
+        from toolgram.template import sources  # only those who read files pay for the import
+
+        return cls(*sources.from_hf(Path(folder), name))
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the template can express; found by rendering, once."""
+        from toolgram.template.capabilities import capabilities  # which needs this class
+
+        return capabilities(self)
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = True,
+        *,
+        now: datetime | None = None,
+        **kwargs: Any,
+    ) -> str:
+        """The prompt for a conversation in OpenAI's shape; `now` is what `strftime_now` tells, `kwargs` are variables.
+
+        Raises `TemplateError` where the template refuses the conversation, fails, or goes past the sandbox's limits.
+        """
+        template = compiled(self.source)
+        variables: dict[str, Any] = {
+            "messages": [_with_reasoning(message) for message in messages],
+            "tools": list(tools) if tools is not None else None,
+            "documents": None,
+            "add_generation_prompt": add_generation_prompt,
+            "bos_token": self.bos_token,
+            "eos_token": self.eos_token,
+            "strftime_now": (now or datetime.now()).strftime,
+            **kwargs,
+        }
+        try:
+            return template.environment.concat(template.root_render_func(template.new_context(variables)))
+        except Raised as error:
+            raise TemplateError(error.message or "the template refuses the conversation") from error
+        except Exception as error:  # code of a stranger may raise anything
+            line = _line(template, error.__traceback__)
+            raise TemplateError(f"chat template{line}: {_reason(error)}") from error
+
+
+@lru_cache(maxsize=256)
+def compiled(source: str) -> jinja2.Template:
+    """The template's code; raises `TemplateError` where there is none."""
+    try:
+        return environment().from_string(source)
+    except jinja2.TemplateSyntaxError as error:
+        raise TemplateError(f"chat template, line {error.lineno}: {error.message}") from error
+    except Exception as error:  # constants are computed here, and may fail in any way
+        raise TemplateError(f"chat template does not compile: {_reason(error)}") from error
+
+
+def _with_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Gives reasoning all the names that templates know it by, as transformers does."""
+    for key in _REASONING_KEYS:
+        if (reasoning := message.get(key)) is not None:
+            return {"thinking": reasoning, **message, "reasoning_content": reasoning}
+    return message
+
+
+def _line(template: jinja2.Template, traceback: TracebackType | None) -> str:
+    """Where in the source an error came from: the innermost frame of the template's own code."""
+    line = ""
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == template.filename or (
+            traceback.tb_frame.f_globals.get("__jinja_template__") is template
+        ):
+            line = f", line {template.get_corresponding_lineno(traceback.tb_lineno)}"
+        traceback = traceback.tb_next
+    return line
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    return text if isinstance(error, jinja2.TemplateError) and text else f"{type(error).__name__}: {text}".rstrip(": ")

@@ -1,0 +1,344 @@
+"""The Jinja environment that runs untrusted chat templates: sandboxed, and limited in time and size.
+
+The limits are charged where a template can make work: loop bodies, calls, joins, arithmetic. They need no signal and
+no thread, and hold in any thread. What stays possible is one slow call of Python's own on a value within the limits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, wraps
+from itertools import chain
+from types import BuiltinMethodType, MethodType
+from typing import Any, NoReturn, cast
+
+import jinja2
+from jinja2 import nodes, pass_context
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.runtime import Context, Macro
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
+
+MAX_TEXT = 1 << 24  # characters in one value, and in the whole prompt
+MAX_ITEMS = 1 << 20  # items in one value, nested ones included; also the widest field and the largest number of copies
+MAX_BITS = 1 << 13  # in one integer
+MAX_STEPS = 1 << 22  # loop rounds, calls, operations; each 256 characters written count as one more
+MAX_SECONDS = 1.5  # of the thread's own processor time
+_STEPS_PER_CLOCK = 16
+
+_WIDE_PERCENT = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
+_WIDE_BRACES = re.compile(r":[^{}]*\{|[0-9]{6}")
+
+
+class TooMuch(jinja2.TemplateError):
+    """A template that goes past the limits."""
+
+
+class Raised(jinja2.TemplateError):
+    """What a template says with `raise_exception`."""
+
+
+class MeteredContext(Context):
+    """The variables of one rendering, and what is left of its budget."""
+
+    def __init__(
+        self,
+        environment: jinja2.Environment,
+        parent: dict[str, Any],
+        name: str | None,
+        blocks: dict[str, Callable[[Context], Any]],
+        globals: Any = None,  # noqa: A002  the base class calls it so
+    ) -> None:
+        super().__init__(environment, parent, name, blocks, globals)
+        self.steps_left = MAX_STEPS
+        self.until_clock = _STEPS_PER_CLOCK
+        self.started = time.thread_time()
+
+    def spend(self, steps: int = 1) -> bool:
+        """Charges steps; True, so that it can stand in a condition."""
+        self.until_clock -= steps
+        if self.until_clock < 0:
+            self.steps_left += self.until_clock - _STEPS_PER_CLOCK
+            self.until_clock = _STEPS_PER_CLOCK
+            if self.steps_left < 0 or time.thread_time() - self.started > MAX_SECONDS:
+                raise TooMuch("runs too long")
+        return True
+
+    def hold(self, characters: int) -> None:
+        """Charges a text that is about to be made."""
+        if characters > MAX_TEXT:
+            raise TooMuch(f"makes a text of more than {MAX_TEXT} characters")
+        self.spend(1 + (characters >> 8))
+
+    def join(self, values: Iterable[Any]) -> str:
+        """What `~` means."""
+        texts = [value if type(value) is str else str(_weighed(value)) for value in values]
+        self.hold(sum(map(len, texts)))
+        return "".join(texts)
+
+    def derived(self, locals: dict[str, Any] | None = None) -> MeteredContext:  # noqa: A002  the base class calls it so
+        """A context for a scoped block draws on what is left here."""
+        context = cast("MeteredContext", super().derived(locals))
+        context.steps_left, context.started = self.steps_left, self.started
+        return context
+
+
+class _MeteredCode(CodeGenerator):
+    """Python code for a template that charges each round of a loop and each join."""
+
+    def visit_For(self, node: nodes.For, frame: Frame) -> None:  # noqa: N802  Jinja names it
+        # The body covers recursive loops; the test covers rounds that a filter drops before the body.
+        node.body.insert(0, nodes.ExprStmt(nodes.ContextReference(), lineno=node.lineno))
+        if node.test is not None:
+            node.test = nodes.And(nodes.ContextReference(), node.test, lineno=node.lineno)
+        super().visit_For(node, frame)
+
+    def visit_ContextReference(self, node: nodes.ContextReference, frame: Frame) -> None:  # noqa: N802, ARG002  Jinja names it
+        self.write("context.spend()")
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802  Jinja names it
+        self.write("context.join((")
+        for part in node.nodes:
+            self.visit(part, frame)
+            self.write(", ")
+        self.write("))")
+
+
+class _Generation(Extension):
+    """`{% generation %}…{% endgeneration %}`, which marks what the model wrote, for training; here just a scope."""
+
+    tags = {"generation"}  # noqa: RUF012  as Jinja declares it
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.Scope(body, lineno=line)
+
+
+class MeteredEnvironment(ImmutableSandboxedEnvironment):
+    """Jinja as transformers sets it up, with limits."""
+
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+    code_generator_class = _MeteredCode
+    context_class = MeteredContext
+
+    def __init__(self) -> None:
+        super().__init__(
+            trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols], finalize=_weighed
+        )
+        filters = cast("dict[str, Any]", self.filters)
+        filters |= {name: _guarded(filters[name]) for name in _GROWING_FILTERS}
+        filters["tojson"] = to_json
+        self.globals |= {"raise_exception": _raise_exception, "dict": _Dict(), "namespace": _Namespace}
+        del self.globals["lipsum"]  # makes text without bound
+
+    @staticmethod
+    def concat(pieces: Iterable[str]) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  a slot for a function
+        """Joins what a template, a macro or a block wrote."""
+        pieces = list(pieces)
+        if sum(map(len, pieces)) > MAX_TEXT:
+            raise TooMuch(f"writes more than {MAX_TEXT} characters")
+        return "".join(pieces)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Arithmetic whose result is within the limits."""
+        if operator == "+" and type(left) is str and type(right) is str:
+            cast("MeteredContext", context).hold(len(left) + len(right))
+            return left + right
+        _check_operands(operator, left, right)
+        cast("MeteredContext", context).spend()
+        return super().call_binop(context, operator, left, right)
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  leaves names free
+        """A call whose result is within the limits."""
+        cast("MeteredContext", __context).spend()
+        if not isinstance(__obj, Macro):
+            _check_call(__obj, args, kwargs)
+        value = super().call(__context, __obj, *args, **kwargs)
+        if type(value) is range:
+            # What filters do with the numbers is not charged.
+            cast("MeteredContext", __context).spend(len(value) >> 4)
+        return value
+
+
+class _Dict:
+    """`dict` without the class: no way from it to Python's internals."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict(*args, **kwargs)
+
+    def fromkeys(self, keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
+        return dict.fromkeys(keys, value)
+
+
+class _Namespace(Namespace):
+    """`namespace` that takes no underscored names."""
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        self, values = args[0], dict[str, Any](*args[1:], **kwargs)
+        for name in values:
+            _refuse_private(name)
+        Namespace.__init__(self, values)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _refuse_private(name)
+        super().__setitem__(name, value)
+
+
+@lru_cache(maxsize=1)
+def environment() -> MeteredEnvironment:
+    """The one environment of all templates; it holds no state of a rendering."""
+    return MeteredEnvironment()
+
+
+@pass_context
+def to_json(
+    context: MeteredContext,
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | str | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """`tojson` as transformers has it: no HTML escapes, and the parameters of `json.dumps`."""
+    if (isinstance(indent, int) and indent > 64) or (isinstance(indent, str) and len(indent) > 64):
+        raise TooMuch("indents JSON by more than 64")
+    text = json.dumps(
+        _weighed(value), ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+    context.hold(len(text))
+    return text
+
+
+def _raise_exception(message: object) -> NoReturn:
+    raise Raised(str(message))
+
+
+def _refuse_private(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(f"a namespace takes no underscored name, but got {name!r}")
+
+
+def _weighed(value: Any) -> Any:
+    """The value itself, if its text is bounded: lists that hold a list many times over write exponential text."""
+    if not isinstance(value, (dict, list, tuple)):
+        return value
+    items = characters = 0
+    pending: list[Any] = [cast("object", value)]
+    while pending:
+        holder = pending.pop()
+        items += len(holder)
+        held: Iterable[Any] = holder
+        if type(holder) is dict:
+            held = chain(held, cast("dict[Any, Any]", holder).values())
+        for item in held:
+            if type(item) is str:
+                characters += len(item)
+            elif isinstance(item, (dict, list, tuple)):
+                pending.append(item)
+        if items + len(pending) > MAX_ITEMS or characters > MAX_TEXT:
+            raise TooMuch("writes a value without bound")
+    return cast("object", value)
+
+
+def _check_operands(operator: str, left: Any, right: Any) -> None:
+    if isinstance(left, int) and isinstance(right, int):
+        bits = left.bit_length() * right if operator == "**" else left.bit_length() + right.bit_length()
+        if operator != "%" and bits > MAX_BITS:
+            raise TooMuch("makes too large a number")
+    elif operator == "%" and isinstance(left, str):
+        if _WIDE_PERCENT.search(left):
+            raise TooMuch("formats a field without bound")
+        _weighed(right)
+    elif operator == "+" and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        _check_items(len(cast("Sequence[Any]", left)) + len(cast("Sequence[Any]", right)))
+    elif operator == "*":
+        for value, times in _pairs(cast("object", left), cast("object", right)):
+            if isinstance(times, int) and isinstance(value, (str, bytes, list, tuple)):
+                _check_items(len(cast("Sequence[Any]", value)) * times)
+
+
+def _pairs(left: object, right: object) -> tuple[tuple[object, object], ...]:
+    return ((left, right), (right, left))
+
+
+def _check_items(count: int) -> None:
+    if count > MAX_ITEMS:
+        raise TooMuch(f"makes more than {MAX_ITEMS} of something at once")
+
+
+def _check_call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    name = getattr(function, "__name__", "")
+    if name in ("format", "format_map"):
+        # The sandbox wraps these two; the text that they format is the wrapped method's.
+        text = getattr(getattr(function, "__wrapped__", None), "__self__", "")
+        if _WIDE_BRACES.search(str(text)):
+            raise TooMuch("formats a field without bound")
+        _weighed([*args, *kwargs.values()])
+    elif isinstance(function, (BuiltinMethodType, MethodType)):
+        _check_method(name, function.__self__, args, kwargs)
+
+
+def _check_method(name: str, owner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, int):
+            _check_items(value)
+    if isinstance(owner, str) and args:
+        _check_growth(name, owner, *args)
+
+
+def _check_growth(name: str, text: str, first: Any, second: Any = None, *_: Any) -> None:
+    """The methods that can make a text much longer than what they are given."""
+    if name == "replace" and isinstance(first, str) and isinstance(second, str):
+        _check_text(len(text) + text.count(first) * len(second))
+    elif name == "join" and isinstance(first, (list, tuple, dict, str)):
+        items = cast("Sequence[Any]", first)
+        _check_text(len(text) * len(items) + sum(len(item) for item in items if isinstance(item, str)))
+    elif name == "expandtabs" and isinstance(first, int):
+        _check_text(len(text) + text.count("\t") * first)
+    elif name == "translate" and isinstance(first, dict):
+        values = cast("dict[Any, Any]", first).values()
+        _check_text(len(text) * max((len(item) for item in values if isinstance(item, str)), default=1))
+
+
+def _check_text(characters: int) -> None:
+    if characters > MAX_TEXT:
+        raise TooMuch(f"makes a text of more than {MAX_TEXT} characters")
+
+
+_GROWING_FILTERS = ("batch", "center", "format", "indent", "join", "replace", "slice", "string", "sum", "wordwrap")
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter of Jinja's that can make much of little, with its arguments checked first."""
+    name = function.__name__.removeprefix("do_")
+
+    @wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        first, *rest = (arg for arg in args if not isinstance(arg, (jinja2.Environment, nodes.EvalContext, Context)))
+        for value in (*rest, *kwargs.values()):
+            if isinstance(value, int):
+                _check_items(value)
+        if name == "join" and isinstance(first, (list, tuple)):
+            separator = str(rest[0]) if rest else str(kwargs.get("d", ""))
+            _weighed(cast("object", first))
+            _check_growth("join", separator, cast("object", first))
+        elif name == "replace" and isinstance(first, str):
+            _check_growth("replace", first, *rest)
+        elif name == "indent" and isinstance(first, str):
+            width = rest[0] if rest else kwargs.get("width", 4)
+            _check_text(len(first) + (first.count("\n") + 1) * (width if isinstance(width, int) else len(str(width))))
+        elif name == "format" and _WIDE_PERCENT.search(str(first)):
+            raise TooMuch("formats a field without bound")
+        elif name in ("string", "soft_str"):
+            _weighed(first)
+        elif name == "sum" and not isinstance(rest[1] if len(rest) > 1 else kwargs.get("start", 0), (int, float)):
+            raise TooMuch("sums what is not numbers")
+        return function(*args, **kwargs)
+
+    return guarded

@@ -1,0 +1,204 @@
+"""Where chat templates are found: a `.jinja` file, a GGUF file's metadata, a folder in Hugging Face's layout.
+
+GGUF: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Its header is walked here: the official reader makes a
+Python object of each token of the vocabulary, which takes seconds, and three strings are all that is wanted.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from toolgram.errors import TemplateError
+
+
+class Source(NamedTuple):
+    """A template's text and its model's special tokens."""
+
+    source: str
+    bos_token: str
+    eos_token: str
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; raises `TemplateError` that names it."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TemplateError(f"{path}: cannot be read: {error}") from error
+
+
+# GGUF ----------------------------------------------------------------------------------------------------------------
+
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+_TEMPLATE = "tokenizer.chat_template"
+_TOKENS = "tokenizer.ggml.tokens"
+_LONGEST_STRING = 1 << 24
+
+
+class _Array(NamedTuple):
+    """An array that was skipped: where it lies in the file."""
+
+    kind: int
+    length: int
+    offset: int
+
+
+def from_gguf(path: Path, name: str | None = None) -> Source:
+    """The template of a GGUF file, or its template `name`, with the texts of its bos and eos tokens."""
+    try:
+        with path.open("rb") as file:
+            fields = _gguf_fields(file)
+            key = f"{_TEMPLATE}.{name}" if name else _TEMPLATE
+            if not isinstance(source := fields.get(key), str):
+                raise TemplateError(f"{path}: its metadata has no {key}{_others(fields)}")
+            bos, eos = (_gguf_token(file, fields, f"tokenizer.ggml.{kind}_token_id") for kind in ("bos", "eos"))
+    except (OSError, struct.error, ValueError) as error:
+        raise TemplateError(f"{path}: not a readable GGUF file: {error}") from error
+    return Source(source, bos, eos)
+
+
+def _gguf_fields(file: BinaryIO) -> dict[str, Any]:
+    magic, version = file.read(4), _unpack(file, "I")
+    if magic != b"GGUF" or version not in (2, 3):
+        raise ValueError(f"it begins with {magic!r}, version {version}; little-endian GGUF 2 or 3 is expected")
+    _tensors, count = _unpack(file, "Q"), _unpack(file, "Q")
+    fields: dict[str, Any] = {}
+    for _ in range(count):
+        key = _gguf_string(file)
+        fields[key] = _gguf_value(file, _unpack(file, "I"))
+    return fields
+
+
+def _gguf_value(file: BinaryIO, kind: int) -> Any:
+    if kind == _STRING:
+        return _gguf_string(file)
+    if kind != _ARRAY:
+        return _unpack(file, _scalar(kind))
+    array = _Array(_unpack(file, "I"), _unpack(file, "Q"), file.tell())
+    if array.kind == _STRING:
+        _skip_strings(file, array.length)
+    elif array.kind == _ARRAY:
+        for _ in range(array.length):
+            _gguf_value(file, _ARRAY)
+    else:
+        file.seek(array.length * struct.calcsize(_scalar(array.kind)), 1)
+    return array
+
+
+def _skip_strings(file: BinaryIO, count: int) -> None:
+    read, seek = file.read, file.seek
+    for _ in range(count):
+        size = read(8)
+        if len(size) < 8:
+            raise ValueError("it ends inside its metadata")
+        length = int.from_bytes(size, "little")
+        # A short read stays in the buffer that the file object holds anyway.
+        if length < 1024:
+            read(length)
+        else:
+            seek(length, 1)
+
+
+def _gguf_token(file: BinaryIO, fields: Mapping[str, Any], key: str) -> str:
+    tokens, token = fields.get(_TOKENS), fields.get(key)
+    if not isinstance(tokens, _Array) or tokens.kind != _STRING or not isinstance(token, int):
+        return ""
+    if not 0 <= token < tokens.length:
+        raise ValueError(f"{key} is {token}, but there are {tokens.length} tokens")
+    file.seek(tokens.offset)
+    _skip_strings(file, token)
+    return _gguf_string(file)
+
+
+def _gguf_string(file: BinaryIO) -> str:
+    length = _unpack(file, "Q")
+    if length > _LONGEST_STRING:
+        raise ValueError(f"a string of {length} bytes in its metadata")
+    data = file.read(length)
+    if len(data) < length:
+        raise ValueError("it ends inside its metadata")
+    return data.decode("utf-8")
+
+
+def _scalar(kind: int) -> str:
+    if kind not in _SCALARS:
+        raise ValueError(f"a value of the unknown type {kind} in its metadata")
+    return f"<{_SCALARS[kind]}"
+
+
+def _unpack(file: BinaryIO, form: str) -> Any:
+    form = form if form.startswith("<") else f"<{form}"
+    return struct.unpack(form, file.read(struct.calcsize(form)))[0]
+
+
+def _others(fields: Mapping[str, Any]) -> str:
+    names = [key for key in fields if key == _TEMPLATE or key.startswith(f"{_TEMPLATE}.")]
+    return f" (it has {', '.join(names)})" if names else ""
+
+
+# Hugging Face --------------------------------------------------------------------------------------------------------
+
+
+def from_hf(folder: Path, name: str | None = None) -> Source:
+    """The template of a model's folder, or its template `name`.
+
+    Templates are `chat_template.jinja`, `additional_chat_templates/NAME.jinja`, `chat_template.json`, or the
+    `chat_template` of `tokenizer_config.json`: a text, or a list of named texts. A file of its own goes first.
+    """
+    if not folder.is_dir():
+        raise TemplateError(f"{folder}: no such folder")
+    config = _read_json(folder / "tokenizer_config.json")
+    templates = _hf_templates(folder, config)
+    wanted = name or "default"
+    if wanted not in templates:
+        known = f"; it has {', '.join(sorted(templates))}" if templates else ""
+        raise TemplateError(f"{folder}: no chat template{f' named {name!r}' if name else ''}{known}")
+    specials = _read_json(folder / "special_tokens_map.json")
+    bos, eos = (_hf_token(config.get(key)) or _hf_token(specials.get(key)) for key in ("bos_token", "eos_token"))
+    return Source(templates[wanted], bos, eos)
+
+
+def _hf_templates(folder: Path, config: Mapping[str, Any]) -> dict[str, str]:
+    templates: dict[str, str] = {}
+    for document in (config, _read_json(folder / "chat_template.json")):
+        templates |= _named_templates(document.get("chat_template"))
+    if (file := folder / "chat_template.jinja").is_file():
+        templates["default"] = read_text(file)
+    for file in sorted((folder / "additional_chat_templates").glob("*.jinja")):
+        templates[file.stem] = read_text(file)
+    return templates
+
+
+def _named_templates(value: Any) -> dict[str, str]:
+    if isinstance(value, str):
+        return {"default": value}
+    if isinstance(value, dict):
+        return {key: text for key, text in cast("dict[str, Any]", value).items() if isinstance(text, str)}
+    if not isinstance(value, list):
+        return {}
+    entries = (cast("dict[str, Any]", entry) for entry in cast("list[Any]", value) if isinstance(entry, dict))
+    return {str(entry.get("name", "default")): entry["template"] for entry in entries if "template" in entry}
+
+
+def _hf_token(value: Any) -> str:
+    """A special token is a text, or an object that holds its text as `content`."""
+    if isinstance(value, dict):
+        value = cast("dict[str, Any]", value).get("content")
+    return value if isinstance(value, str) else ""
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        document: object = json.loads(read_text(path))
+    except ValueError as error:
+        raise TemplateError(f"{path}: not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise TemplateError(f"{path}: an object is expected")
+    return cast("dict[str, Any]", document)

@@ -1,0 +1,223 @@
+"""The turn that a request allows in a style: its grammar, and how values are spelled in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from toolgram.errors import InvalidRequest, Relaxation
+from toolgram.grammar.grammar import Grammar
+from toolgram.grammar.ir import NOTHING, Expr
+from toolgram.messages import Message, ToolCall
+from toolgram.request import Request
+from toolgram.schema import Compiled, compile_schema
+from toolgram.schema.spelling import RuleNames, Spelling, spell, spell_as, writable
+from toolgram.wire import format as wire
+from toolgram.wire.arguments import Encoding
+from toolgram.wire.constrain import Callee, Calls, Turn, allowed, constrain
+from toolgram.wire.program import Program, compile_format
+from toolgram.wire.reader import Reader
+from toolgram.wire.writer import write
+
+INTEGER_DIGITS, FRACTION_DIGITS = 19, 17
+_CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
+_ANY_ID = "abcdef123"
+
+
+@dataclass(frozen=True)
+class TurnSpec:
+    """What decides a turn's grammar: the tools that may be called, how, and the schema of the answer.
+
+    Tools and answer stand as JSON text, so that equal requests share one grammar. `opened` is the part of the turn that
+    the prompt holds already.
+    """
+
+    format: wire.WireFormat
+    tools: str
+    calls: Calls
+    parallel: bool
+    answer: str
+    stops: tuple[str, ...]
+    opened: str = ""
+
+
+@dataclass(frozen=True)
+class CompiledTurn:
+    """A turn that a request allows: grammar, relaxations, and the canonical types of its values."""
+
+    spec: TurnSpec
+    grammar: Grammar
+    program: Program
+    arguments: Mapping[tuple[str, Encoding], tuple[Compiled, Spelling]]
+    answer: tuple[Compiled, Spelling] | None
+
+    @property
+    def relaxations(self) -> tuple[Relaxation, ...]:
+        """What the grammar does not enforce exactly."""
+        return self.grammar.relaxations
+
+    def write(self, message: Message) -> str | None:
+        """The message in the turn's format, its values valid for their schemas; None where that cannot be."""
+        return write(self.spec.format, message, self._write_arguments, self._write_answer if self.answer else None)
+
+    def _write_arguments(self, call: ToolCall, encoding: Encoding) -> str | None:
+        known = self.arguments.get((call.name, encoding))
+        return _spelled(call.arguments, known) if known else None
+
+    def _write_answer(self, text: str) -> str | None:
+        return _spelled(text, self.answer) if self.answer else None
+
+
+def _spelled(text: str, known: tuple[Compiled, Spelling]) -> str | None:
+    compiled, spelling = known
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return spell_as(compiled.type, value, spelling)
+
+
+def write_freely(format_: wire.WireFormat, message: Message) -> str | None:
+    """A turn of the history in a format, whether or not its tools are still there: values are spelled as they are."""
+
+    def arguments(call: ToolCall, encoding: Encoding) -> str:
+        try:
+            return spell(json.loads(call.arguments), _spelling(format_, encoding))
+        except ValueError:
+            return call.arguments
+
+    ids = any(isinstance(node, wire.CallId) for node in wire.walk(format_.turn))
+    if not ids:
+        message = replace(message, tool_calls=tuple(replace(call, id=None) for call in message.tool_calls))
+    return write(format_, message, arguments)
+
+
+def turn_spec(
+    request: Request, format_: wire.WireFormat, stops: tuple[str, ...], *, parallel: bool, opened: str
+) -> TurnSpec:
+    """What of a request decides its turn's grammar."""
+    tools = [
+        {"name": tool.name, "parameters": tool.parameters, "strict": tool.strict, "pointer": tool.pointer}
+        for tool in request.callable_tools
+    ]
+    answer = request.response_format
+    calls = _CALLS[request.tool_choice.mode] if tools else "none"
+    return TurnSpec(
+        format=format_,
+        tools=json.dumps(tools),
+        calls=calls,
+        parallel=parallel,
+        answer=json.dumps([answer.schema, answer.strict, answer.pointer] if answer else None),
+        stops=stops,
+        opened=opened,
+    )
+
+
+@lru_cache(maxsize=256)
+def compile_turn(spec: TurnSpec) -> CompiledTurn:
+    """The grammar of a turn. Raises InvalidSchema, and for what is `strict` UnsupportedSchema."""
+    return _Compilation(spec).run()
+
+
+def reading_program(spec: TurnSpec) -> Program:
+    """What reads the turn: where no call is allowed, the marks of calls are plain text."""
+    turn = spec.format.turn
+    if spec.calls == "none":
+        turn = allowed(turn, "none", parallel=True) or wire.NOTHING_WRITTEN
+    return compile_format(turn)
+
+
+def _spelling(format_: wire.WireFormat, encoding: Encoding) -> Spelling:
+    return Spelling(
+        item_separator=format_.item_separator if encoding.item_separator is None else encoding.item_separator,
+        key_separator=format_.key_separator if encoding.key_separator is None else encoding.key_separator,
+        integer_digits=INTEGER_DIGITS,
+        fraction_digits=FRACTION_DIGITS,
+    )
+
+
+def _is_readable(name: str, format_: wire.WireFormat) -> bool:
+    """Whether a call of a tool of this name reads back to it: a format may not be able to tell it from its marks."""
+    if not writable(name):
+        return False
+    text = write_freely(format_, Message(tool_calls=(ToolCall(name, "{}", _ANY_ID),)))
+    if text is None:
+        return False
+    reader = Reader(compile_format(format_.turn))
+    calls = Message.from_events([*reader.feed(text), *reader.finish()]).tool_calls
+    return [call.name for call in calls] == [name]
+
+
+@dataclass
+class _Compilation:
+    spec: TurnSpec
+    names: RuleNames = field(default_factory=lambda: RuleNames("root"))
+    rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
+    arguments: dict[tuple[str, Encoding], tuple[Compiled, Spelling]] = field(
+        default_factory=dict[tuple[str, Encoding], tuple[Compiled, Spelling]]
+    )
+
+    def run(self) -> CompiledTurn:
+        spec = self.spec
+        encodings = {node.encoding for node in wire.walk(spec.format.turn) if isinstance(node, wire.Arguments)}
+        callees = tuple(self.callee(tool, encodings) for tool in json.loads(spec.tools))
+        answer = None
+        if (given := json.loads(spec.answer)) is not None:
+            schema, strict, pointer = given
+            answer = self.schema(schema, strict, pointer, "answer", Encoding("json"), parameters=False)
+        string = self.schema({"type": "string"}, False, "", "string", Encoding("json"), parameters=False)  # noqa: FBT003 - not strict
+        turn = Turn(
+            callees=callees,
+            calls=spec.calls,
+            parallel=spec.parallel,
+            answer=answer[0].expr if answer else None,
+            string=string[0].expr,
+            stops=spec.stops,
+        )
+        rules = constrain(spec.format, turn, self.names, self.rules)
+        grammar = Grammar(rules, tuple(dict.fromkeys(self.relaxations)))
+        if spec.opened:
+            grammar = grammar.after(spec.opened)
+        return CompiledTurn(spec, grammar, reading_program(spec), self.arguments, answer)
+
+    def callee(self, tool: dict[str, Any], encodings: set[Encoding]) -> Callee:
+        """A tool with its arguments compiled in every encoding of the format."""
+        name, pointer = tool["name"], f"{tool['pointer']}/function/parameters"
+        if not _is_readable(name, self.spec.format):
+            raise InvalidRequest(f"{tool['pointer']}/function/name", f"this style cannot write a tool named {name!r}")
+        schema: Any = tool["parameters"]
+        if schema is None:
+            schema = {"type": "object"}
+        compiled: dict[Encoding, Expr] = {}
+        for encoding in encodings:
+            known = self.schema(schema, tool["strict"], pointer, f"{name}-arguments", encoding, parameters=True)
+            self.arguments[name, encoding] = known
+            compiled[encoding] = known[0].expr
+            if known[0].expr == NOTHING:
+                raise InvalidRequest(pointer, "no arguments can match this schema")
+        return Callee(name, compiled.__getitem__)
+
+    def schema(
+        self, schema: Any, strict: bool, pointer: str, hint: str, encoding: Encoding, *, parameters: bool
+    ) -> tuple[Compiled, Spelling]:
+        spelling = _spelling(self.spec.format, encoding)
+        compiled = compile_schema(
+            schema,
+            pointer=pointer,
+            mode="exact" if strict else "relaxed",
+            closed=True,
+            spelling=spelling,
+            names=self.names,
+            root_name=hint,
+            parameters=parameters,
+        )
+        self.rules.update(compiled.rules)
+        self.relaxations.extend(compiled.relaxations)
+        if compiled.capped:
+            digits = f"numbers of at most {INTEGER_DIGITS} digits before the point and {FRACTION_DIGITS} after it"
+            self.relaxations.append(Relaxation(pointer, "type", digits))
+        return compiled, spelling

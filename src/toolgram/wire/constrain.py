@@ -1,0 +1,247 @@
+"""A wire format as a grammar: exactly the turns that a request allows, in one spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from toolgram.grammar.ir import Expr, Ref, Rules, Text, Token, chars, choice, optional, repeat, seq
+from toolgram.schema import RuleNames
+from toolgram.schema.spelling import Spelling, quoted
+from toolgram.wire import format as wire
+from toolgram.wire.arguments import Encoding
+from toolgram.wire.program import compile_format
+
+Calls = Literal["none", "any", "only"]
+"""Whether the turn has no calls, may have calls, or is nothing but calls (and reasoning)."""
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A tool that may be called: its name, and its arguments as an expression in a given encoding."""
+
+    name: str
+    arguments: Callable[[Encoding], Expr]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a request allows in the turn. `answer`: the values of the response schema; `stops` are never in free text."""
+
+    callees: tuple[Callee, ...] = ()
+    calls: Calls = "none"
+    parallel: bool = True
+    answer: Expr | None = None
+    string: Expr | None = None
+    stops: tuple[str, ...] = ()
+
+
+def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Mapping[str, Expr]) -> Rules:
+    """The rules of all turns that `turn` allows in this format, `root` first; `rules` are those its values refer to.
+
+    Where there are both tools and a response schema, the turn is either calls or an answer, with no text beside.
+    """
+    program = compile_format(format_.turn)
+    lowering = _Lowering(
+        format_=format_,
+        turn=turn,
+        names=names,
+        rules=dict(rules),
+        content=(*program.markers("content"), *turn.stops),
+        reasoning=(*program.markers("reasoning"), *turn.stops),
+    )
+    modes: tuple[Calls, ...] = ("none", "only") if turn.calls == "any" and turn.answer is not None else (turn.calls,)
+    options: list[Expr] = []
+    for mode in modes:
+        node = allowed(format_.turn, mode, parallel=turn.parallel)
+        if node is not None:
+            options.append(lowering.node(node, in_json=False))
+    return {"root": choice(*options), **lowering.rules}
+
+
+def allowed(node: wire.Node, calls: Calls, *, parallel: bool) -> wire.Node | None:
+    """The part of a format that a request allows: None where nothing is left of it."""
+    bears_calls = wire.holds(node, wire.Call)
+    if calls == "none" and isinstance(node, wire.Call):
+        return None
+    if calls == "only" and isinstance(node, wire.Opt) and not bears_calls and wire.holds(node, wire.Content):
+        return wire.NOTHING_WRITTEN
+    if not bears_calls:
+        return node
+
+    def inside(part: wire.Node) -> wire.Node | None:
+        return allowed(part, calls, parallel=parallel)
+
+    match node:
+        case wire.Seq(items):
+            kept = [inside(item) for item in items]
+            return None if None in kept else wire.Seq(*(item for item in kept if item is not None))
+        case wire.Alt(options):
+            if calls == "only":
+                options = tuple(option for option in options if wire.holds(option, wire.Call))
+            left = [option for option in map(inside, options) if option is not None]
+            return wire.Alt(*left) if left else None
+        case wire.Opt(item):
+            left = inside(item)
+            if left is None:
+                return wire.NOTHING_WRITTEN
+            return left if calls == "only" else wire.Opt(left)
+        case wire.Many(item):
+            left = inside(item)
+            if left is None:
+                return wire.NOTHING_WRITTEN
+            least = max(node.min, 1) if calls == "only" else node.min
+            return replace(node, item=left, min=least, max=node.max if parallel else 1)
+        case wire.Chain():
+            lefts = [inside(item) for item in node.items]
+            kept = [left for left in lefts if left is not None and left != wire.NOTHING_WRITTEN]
+            return wire.Chain(*kept, join=node.join)
+        case wire.Object(members):
+            values = [(key, inside(member)) for key, member in members]
+            if any(value is None for _, value in values):
+                return None
+            return wire.Object(*((key, value) for key, value in values if value is not None))
+        case wire.Array(item):
+            left = inside(item)
+            return None if left is None else replace(node, item=left, max=node.max if parallel else 1)
+        case _:
+            return node
+
+
+@dataclass
+class _Lowering:
+    format_: wire.WireFormat
+    turn: Turn
+    names: RuleNames
+    rules: dict[str, Expr]
+    content: tuple[str, ...]
+    reasoning: tuple[str, ...]
+    callee: Callee | None = None
+    calls: dict[tuple[wire.Node, str], str] = field(default_factory=dict[tuple[wire.Node, str], str])
+
+    def node(self, node: wire.Node, *, in_json: bool) -> Expr:
+        """The expression of a node; inside JSON the fields are JSON values."""
+        match node:
+            case wire.Lit(text):
+                return seq(text)
+            case wire.Mark(text):
+                return Token(text)
+            case wire.Const(text):
+                return seq(self.quoted(text))
+            case wire.Content():
+                if self.turn.answer is not None:
+                    return self.turn.answer
+                return self.string() if in_json else Text(self.content)
+            case wire.Reasoning():
+                return self.string() if in_json else Text(self.reasoning)
+            case wire.Name():
+                name = self.current().name
+                return seq(self.quoted(name) if in_json else name)
+            case wire.CallId(alphabet, length):
+                body = repeat(_class(alphabet), length, length)
+                return seq('"', body, '"') if in_json else body
+            case wire.Arguments(encoding):
+                return self.current().arguments(encoding)
+            case wire.Call(item):
+                return choice(*(self.call(item, callee, in_json=in_json) for callee in self.turn.callees))
+            case wire.Object(members):
+                pairs = [
+                    seq(self.quoted(key) + self.format_.key_separator, self.node(member, in_json=True))
+                    for key, member in members
+                ]
+                return seq("{", *_joined(pairs, self.format_.item_separator), "}")
+            case wire.Array(item):
+                return seq("[", _several(self.node(item, in_json=True), self.separator(), 1, node.max), "]")
+            case _:
+                return self.composite(node, in_json=in_json)
+
+    def composite(self, node: wire.Node, *, in_json: bool) -> Expr:
+        match node:
+            case wire.Seq(items):
+                return seq(*(self.node(item, in_json=in_json) for item in items))
+            case wire.Alt(options):
+                return choice(*(self.node(option, in_json=in_json) for option in options))
+            case wire.Opt(item):
+                inside = self.node(item, in_json=in_json)
+                return inside if isinstance(inside, Text) else optional(inside)
+            case wire.Many(item):
+                separator = self.node(node.separator, in_json=False)
+                several = _several(self.node(item, in_json=in_json), separator, max(node.min, 1), node.max)
+                return several if node.min else optional(several)
+            case wire.Chain():
+                return self.chain(node)
+            case _:
+                raise TypeError(f"{type(node).__name__} is not a composite")
+
+    def chain(self, node: wire.Chain) -> Expr:
+        """Segments with `join` between those that are there, at least one: what comes first decides the rest."""
+        join = self.node(node.join, in_json=False)
+        rest: Expr = seq()
+        begin: list[Expr] = []
+        for item in reversed(node.items):
+            match item:
+                case wire.Opt(inner):
+                    segment, least, most = self.node(inner, in_json=False), 0, 1
+                case wire.Many(inner):
+                    segment, least, most = self.node(inner, in_json=False), item.min, item.max
+                case _:
+                    segment, least, most = self.node(item, in_json=False), 1, 1
+            joined = seq(join, segment)
+            more = None if most is None else most - 1
+            here = seq(segment, repeat(joined, max(least - 1, 0), more), rest)
+            begin = [here] if least else [here, *begin]
+            rest = seq(repeat(joined, least, most), rest)
+        return choice(*begin)
+
+    def call(self, item: wire.Node, callee: Callee, *, in_json: bool) -> Expr:
+        """The rule of one tool's call."""
+        key = (item, callee.name)
+        if key not in self.calls:
+            name = self.calls[key] = self.names.fresh(f"{callee.name}-call")
+            outer, self.callee = self.callee, callee
+            self.rules[name] = self.node(item, in_json=in_json)
+            self.callee = outer
+        return Ref(self.calls[key])
+
+    def current(self) -> Callee:
+        if self.callee is None:
+            raise TypeError("a tool's name stands outside of a Call")
+        return self.callee
+
+    def string(self) -> Expr:
+        if self.turn.string is None:
+            raise TypeError("a field stands inside JSON, but no string expression was given")
+        return self.turn.string
+
+    def separator(self) -> Expr:
+        return seq(self.format_.item_separator)
+
+    def quoted(self, text: str) -> str:
+        return quoted(text, Spelling())
+
+
+def _joined(items: Iterable[Expr], separator: str) -> Iterable[Expr | str]:
+    for i, item in enumerate(items):
+        if i:
+            yield separator
+        yield item
+
+
+def _several(item: Expr, separator: Expr, least: int, most: int | None) -> Expr:
+    """The item `least` (at least one) to `most` times, with separators between."""
+    return seq(item, repeat(seq(separator, item), least - 1, None if most is None else most - 1))
+
+
+def _class(alphabet: str) -> Expr:
+    """The characters of a class as in "a-zA-Z0-9_"."""
+    pieces: list[str | tuple[int, int]] = []
+    i = 0
+    while i < len(alphabet):
+        if alphabet[i + 1 : i + 2] == "-" and i + 2 < len(alphabet):
+            pieces.append((ord(alphabet[i]), ord(alphabet[i + 2])))
+            i += 3
+        else:
+            pieces.append(alphabet[i])
+            i += 1
+    return chars(*pieces)

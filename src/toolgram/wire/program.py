@@ -1,0 +1,273 @@
+"""A wire format as a small program: what may stand where, shared by the reader and the grammar.
+
+The nodes of a format become instructions that point at one another, as in a Thompson automaton. `closure` gives the
+instructions that may come next at a place, and `exits` the marks at which free text there may end: the grammar excludes
+from free text exactly those marks at which the reader would end it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Literal
+
+from toolgram.errors import GrammarError
+from toolgram.wire import format as wire
+from toolgram.wire.arguments import Encoding
+from toolgram.wire.shapes import Shape, shape_of
+
+FreeField = Literal["content", "reasoning"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextAt:
+    """Prescribed text."""
+
+    text: str
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkAt:
+    """A mark in one of its spellings."""
+
+    text: str
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class FreeAt:
+    """Free text into a field; with `value` it may be the JSON value of a response schema."""
+
+    field: FreeField
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class NameAt:
+    """The tool's name or the call's id, up to what follows."""
+
+    action: Literal["name", "id"]
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentsAt:
+    """The arguments, in an encoding."""
+
+    encoding: Encoding
+    next: int
+
+    @property
+    def first(self) -> str:
+        """The characters that the arguments may begin with."""
+        return "(" if self.encoding.keyword_arguments else "{"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonAt:
+    """A JSON object or array of a known shape."""
+
+    shape: Shape
+    next: int
+    first = "{["
+
+
+@dataclass(frozen=True, slots=True)
+class ActionAt:
+    """A call begins or ends here."""
+
+    action: Literal["begin", "end"]
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForkAt:
+    """Any of these may follow."""
+
+    targets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StopAt:
+    """The turn may end."""
+
+
+Instruction = TextAt | MarkAt | FreeAt | NameAt | ArgumentsAt | JsonAt | ActionAt | ForkAt | StopAt
+Action = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """A mark at which free text may end: `text`, the prescribed text before it, and where it stands."""
+
+    text: str
+    before: str
+    at: int
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """The instructions of a format; `start` is where a turn begins."""
+
+    code: tuple[Instruction, ...]
+    start: int
+    _closures: dict[int, tuple[tuple[int, tuple[Action, ...]], ...]] = field(
+        default_factory=dict[int, tuple[tuple[int, tuple[Action, ...]], ...]], compare=False, repr=False
+    )
+
+    def closure(self, at: int) -> tuple[tuple[int, tuple[Action, ...]], ...]:
+        """The instructions that may come next at a place, best first, each with the actions on the way to it."""
+        if (known := self._closures.get(at)) is not None:
+            return known
+        found: dict[int, tuple[Action, ...]] = {}
+        seen: set[int] = set()
+
+        def visit(place: int, actions: tuple[Action, ...]) -> None:
+            if place in seen:
+                return
+            seen.add(place)
+            match self.code[place]:
+                case ForkAt(targets):
+                    for target in targets:
+                        visit(target, actions)
+                case ActionAt(action, next_):
+                    visit(next_, (*actions, (action, "")))
+                case _:
+                    found[place] = actions
+
+        visit(at, ())
+        return self._closures.setdefault(at, tuple(found.items()))
+
+    def exits(self, at: int) -> tuple[Exit, ...]:
+        """The marks that may come first at a place, with the prescribed text before each."""
+        found: list[Exit] = []
+        self._collect(at, "", (), found, set())
+        return tuple(found)
+
+    def _collect(self, at: int, before: str, actions: tuple[Action, ...], found: list[Exit], seen: set[int]) -> None:
+        for place, more in self.closure(at):
+            if place in seen:
+                continue
+            seen.add(place)
+            match self.code[place]:
+                case MarkAt(text):
+                    found.append(Exit(text, before, place, (*actions, *more)))
+                case TextAt(text, next_):
+                    self._collect(next_, before + text, (*actions, *more), found, seen)
+                case _:
+                    pass
+
+    @cached_property
+    def home_exits(self) -> tuple[Exit, ...]:
+        """The marks at which a turn may begin: free text ends at them wherever it stands."""
+        return self.exits(self.start)
+
+    def free_exits(self, at: int) -> tuple[Exit, ...]:
+        """The marks at which the free text at a place ends."""
+        free = self.code[at]
+        if not isinstance(free, FreeAt):
+            raise TypeError(f"no free text at {at}")
+        found = {(exit_.text, exit_.before, exit_.at): exit_ for exit_ in self.exits(free.next)}
+        if free.field == "content":
+            for exit_ in self.home_exits:
+                if all(exit_.text != text for text, _, _ in found):
+                    found[exit_.text, exit_.before, exit_.at] = exit_
+        return tuple(found.values())
+
+    def markers(self, field_: FreeField) -> tuple[str, ...]:
+        """The marks that free text of a field never contains."""
+        marks: dict[str, None] = {}
+        for at, instruction in enumerate(self.code):
+            if isinstance(instruction, FreeAt) and instruction.field == field_:
+                marks.update((exit_.text, None) for exit_ in self.free_exits(at))
+        return tuple(marks)
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self.code: list[Instruction] = []
+
+    def add(self, instruction: Instruction) -> int:
+        self.code.append(instruction)
+        return len(self.code) - 1
+
+    def fork(self, *targets: int) -> int:
+        return self.add(ForkAt(targets))
+
+    def node(self, node: wire.Node, after: int) -> int:
+        """Add the instructions of a node that go on at `after`; give the place of the first."""
+        match node:
+            case wire.Lit(text):
+                return self.add(TextAt(text, after)) if text else after
+            case wire.Mark():
+                places = [self.add(MarkAt(text, after)) for text in node.spellings]
+                return places[0] if len(places) == 1 else self.fork(*places)
+            case wire.Content():
+                return self.add(FreeAt("content", after))
+            case wire.Reasoning():
+                return self.add(FreeAt("reasoning", after))
+            case wire.Name():
+                return self.add(NameAt("name", after))
+            case wire.CallId():
+                return self.add(NameAt("id", after))
+            case wire.Arguments(encoding):
+                return self.add(ArgumentsAt(encoding, after))
+            case wire.Call(item):
+                return self.add(ActionAt("begin", self.node(item, self.add(ActionAt("end", after)))))
+            case wire.Object() | wire.Array():
+                return self.add(JsonAt(shape_of(node), after))
+            case wire.Seq(items):
+                for item in reversed(items):
+                    after = self.node(item, after)
+                return after
+            case wire.Alt(options):
+                return self.fork(*(self.node(option, after) for option in options))
+            case wire.Opt(item):
+                return self.fork(self.node(item, after), after)
+            case wire.Many():
+                return self.many(node, after)
+            case wire.Chain():
+                return self.chain(node, after)
+            case wire.Const():
+                raise GrammarError("a Const stands only inside an Object")
+
+    def many(self, node: wire.Many, after: int) -> int:
+        again = self.fork()
+        self.code[again] = ForkAt((self.node(node.separator, self.node(node.item, again)), after))
+        first = self.node(node.item, again)
+        return first if node.min else self.fork(first, after)
+
+    def chain(self, node: wire.Chain, after: int) -> int:
+        """Segments with `join` between: each knows where to go on once something has been written."""
+        begin = rest = after
+        for item in reversed(node.items):
+            many = isinstance(item, wire.Many)
+            segment = item.item if isinstance(item, wire.Opt | wire.Many) else item
+            here = self.fork()
+            then = here if many else rest
+            self.code[here] = ForkAt((self.node(node.join, self.node(segment, then)), rest))
+            begin = self.fork(self.node(segment, then), begin)
+            rest = here
+        return begin
+
+
+@lru_cache(maxsize=512)
+def compile_format(turn: wire.Node) -> Program:
+    """The program of a turn. Raises GrammarError where its marks cannot be told apart, or free text has no end."""
+    compiler = _Compiler()
+    start = compiler.node(turn, compiler.add(StopAt()))
+    program = Program(tuple(compiler.code), start)
+    _check(program)
+    return program
+
+
+def _check(program: Program) -> None:
+    marks = {instruction.text for instruction in program.code if isinstance(instruction, MarkAt)}
+    if "" in marks:
+        raise GrammarError("a mark needs text")
+    for mark in marks:
+        for other in marks:
+            if other in mark[1:]:
+                raise GrammarError(f"the mark {other!r} stands inside the mark {mark!r}: text cannot tell them apart")

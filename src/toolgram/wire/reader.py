@@ -1,0 +1,461 @@
+"""A wire format as an incremental reader: raw text in, events out, one pass.
+
+The reader is always in one of three places: in free text, which ends at the first mark; in a body (arguments, JSON of a
+known shape), whose end its own syntax tells; or in a gap between the two, where it follows all ways on through the
+format at once, one character at a time. Where no way goes on, the text becomes content and an event says so. What is
+done depends on the text alone, never on how it was cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Protocol
+
+from toolgram.events import Event, Finish, Prefill
+from toolgram.messages import Message
+from toolgram.wire.emitter import Emitter
+from toolgram.wire.json_text import VALUE_STARTS, RawValue, Status, skip_space
+from toolgram.wire.marks import Marks
+from toolgram.wire.program import (
+    Action,
+    ActionAt,
+    ArgumentsAt,
+    Exit,
+    ForkAt,
+    FreeAt,
+    JsonAt,
+    MarkAt,
+    NameAt,
+    Program,
+    StopAt,
+    TextAt,
+)
+from toolgram.wire.shapes import ShapeReader
+from toolgram.wire.values import Transcoder
+
+MAX_NAME = 256
+
+
+class Body(Protocol):
+    """Text whose end its own syntax tells."""
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        """Take as much as can be read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """One way through a gap: the instruction it is at, how much of it has been read, what it did on its way."""
+
+    at: int
+    actions: tuple[Action, ...] = ()
+    offset: int = 0
+    captured: str = ""
+
+
+@dataclass(frozen=True)
+class FreeText:
+    """Free text into a field: the marks that end it, and where each leads.
+
+    `unreadable` says why the text is not what the format expects, "" where it is.
+    """
+
+    marks: Marks
+    exits: tuple[Exit, ...]
+    field: str
+    unreadable: str = ""
+    may_stop: bool = True
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def of(exits: tuple[Exit, ...], field: str, unreadable: str = "", *, may_stop: bool = True) -> FreeText:
+        """The free text that ends at any of these exits."""
+        texts = tuple(dict.fromkeys(exit_.text for exit_ in exits))
+        holds = tuple(dict.fromkeys(exit_.before + exit_.text for exit_ in exits if exit_.before))
+        return FreeText(Marks.of(texts, holds), exits, field, unreadable, may_stop)
+
+
+class Reader:
+    """Reads one turn: `feed` it text as it comes, then `finish`; both give events. One owner, one use.
+
+    `opened` is the part of the turn that the prompt holds already; `value` says that the content is a JSON value.
+    """
+
+    def __init__(self, program: Program, *, value: bool = False, opened: str = "") -> None:
+        self._program = program
+        self._value = value
+        self._emit = Emitter()
+        self._buffer = ""
+        self._mode: Callable[[str, int], tuple[int, bool]] = self._in_gap
+        self._threads: list[Thread] = []
+        self._raw: list[str] = []
+        self._free = FreeText.of(program.home_exits, "content")
+        self._fresh = False
+        self._body: Body | None = None
+        self._told = False
+        self._after_body: int | FreeText = 0
+        self._prefill: Prefill | None = None
+        self._held_prefill = 0
+        self._enter_gap(self._ways(program.start, ()), "")
+        if opened:
+            self._run(opened)
+            message = Message.from_events(self._emit.take())
+            self._prefill = Prefill(message.content or "", message.reasoning or "")
+            self._held_prefill = len(self._buffer)
+
+    def feed(self, text: str) -> list[Event]:
+        """Read more text; give what became known by it."""
+        self._run(text)
+        return self._events()
+
+    def finish(self) -> list[Event]:
+        """The text is over: give what was held back, and how the turn ended."""
+        complete = self._end()
+        events = self._events(final=True)
+        events.append(Finish("tool_calls" if self._emit.calls else "stop", complete))
+        return events
+
+    def _events(self, *, final: bool = False) -> list[Event]:
+        events = self._emit.take()
+        if self._prefill is not None and (events or final):
+            if self._prefill.content or self._prefill.reasoning:
+                events.insert(0, self._prefill)
+            self._prefill = None
+        return events
+
+    def _run(self, text: str) -> None:
+        buffer = self._buffer + text
+        i = 0
+        waits = False
+        while i < len(buffer) and not waits:
+            i, waits = self._mode(buffer, i)
+        self._buffer = buffer[i:]
+
+    def _end(self) -> bool:
+        """Settle what is left; whether the turn is complete."""
+        rest, self._buffer = self._buffer, ""
+        if self._mode == self._in_free:
+            self._text(rest)
+            return self._free.may_stop and not self._emit.in_named_call
+        if self._mode == self._in_gap:
+            for thread in self._threads:
+                if isinstance(self._program.code[thread.at], StopAt):
+                    self._act(thread.actions)
+                    return True
+        elif isinstance(self._body, RawValue) and self._body.may_end and isinstance(self._after_body, FreeText):
+            return self._after_body.may_stop
+        if not self._emit.in_named_call:
+            self._emit.unreadable("".join(self._raw) + rest, "the text ends inside " + self._expected())
+        return False
+
+    # Free text
+
+    def _enter_free(self, free: FreeText, *, fresh: bool = False) -> None:
+        self._mode = self._in_free
+        self._free = free
+        self._fresh = fresh and self._value and free.field == "content"
+        self._threads = []
+        self._raw = []
+
+    def _in_free(self, buffer: str, i: int) -> tuple[int, bool]:
+        if self._fresh:
+            start = skip_space(buffer, i)
+            if start == len(buffer):
+                return i, True
+            self._fresh = False
+            if buffer[start] in VALUE_STARTS:
+                self._enter_body(RawValue(self._emit.content), self._free)
+                return start, False
+        free = self._free
+        match = free.marks.find.search(buffer, i) if free.marks.find else None
+        if match is None:
+            keep = free.marks.held_back(buffer, i)
+            self._text(buffer[i:keep])
+            return keep, True
+        mark = match[0]
+        text = buffer[i : match.start()]
+        exits = [exit_ for exit_ in free.exits if exit_.text.startswith(mark)]
+        before = max((exit_.before for exit_ in exits if text.endswith(exit_.before)), key=len, default="")
+        self._text(text.removesuffix(before))
+        self._held_prefill = 0
+        threads: list[Thread] = []
+        for exit_ in exits:
+            if exit_.text == mark:
+                threads.extend(self._ways(self._next(exit_.at), exit_.actions))
+            else:
+                threads.append(Thread(exit_.at, exit_.actions, len(mark)))
+        self._enter_gap(threads, before + mark)
+        return match.end(), False
+
+    def _text(self, text: str) -> None:
+        """Free text goes to its field; what of it the prompt held already is part of the prefill."""
+        free = self._free
+        if self._held_prefill and self._prefill is not None:
+            held, text = text[: self._held_prefill], text[self._held_prefill :]
+            self._held_prefill -= len(held)
+            if free.field == "reasoning":
+                self._prefill = replace(self._prefill, reasoning=self._prefill.reasoning + held)
+            else:
+                self._prefill = replace(self._prefill, content=self._prefill.content + held)
+        if free.unreadable:
+            self._emit.unreadable(text, free.unreadable)
+        elif free.field == "reasoning":
+            self._emit.reasoning(text)
+        else:
+            self._emit.content(text)
+
+    # Gaps
+
+    def _ways(self, at: int, actions: tuple[Action, ...]) -> list[Thread]:
+        return [Thread(place, actions + more) for place, more in self._program.closure(at)]
+
+    def _next(self, at: int) -> int:
+        instruction = self._program.code[at]
+        if isinstance(instruction, StopAt | ForkAt):
+            raise TypeError("nothing single comes next")
+        return instruction.next
+
+    def _enter_gap(self, threads: list[Thread], raw: str) -> None:
+        """Look for a way on; `raw` is text already taken that becomes content if there is none."""
+        self._mode = self._in_gap
+        self._threads = threads
+        self._raw = [raw] if raw else []
+        self._settle()
+
+    def _settle(self) -> None:
+        """Do what all ways agree on, and go over to free text where it may begin here."""
+        threads = self._threads
+        first = threads[0].actions
+        shared = 0
+        while shared < len(first) and all(t.actions[: shared + 1] == first[: shared + 1] for t in threads):
+            shared += 1
+        if shared:
+            if not self._act(first[:shared]):
+                return
+            threads = self._threads = [replace(t, actions=t.actions[shared:]) for t in threads]
+        code = self._program.code
+        for thread in threads:
+            match code[thread.at]:
+                case FreeAt():
+                    self._begin_free(thread)
+                    return
+                case MarkAt() if not thread.offset:
+                    continue
+                case _:
+                    return
+
+    def _begin_free(self, thread: Thread) -> None:
+        """Enter the free text of a thread; the marks of the other threads end it too."""
+        if not self._act(thread.actions):
+            return
+        free = self._program.code[thread.at]
+        if not isinstance(free, FreeAt):
+            raise TypeError("not at free text")
+        exits = self._program.free_exits(thread.at)
+        known = {exit_.text for exit_ in exits}
+        for other in self._threads:
+            if not other.offset:
+                more = self._program.exits(other.at)
+                exits += tuple(replace(e, actions=other.actions + e.actions) for e in more if e.text not in known)
+        may_stop = any(isinstance(self._program.code[at], StopAt) for at, _ in self._program.closure(free.next))
+        self._enter_free(FreeText.of(exits, free.field, may_stop=may_stop), fresh=True)
+
+    def _in_gap(self, buffer: str, i: int) -> tuple[int, bool]:
+        while i < len(buffer):
+            char = buffer[i]
+            alive: list[Thread] = []
+            chosen = None
+            for thread in self._threads:
+                chosen = self._step(thread, char, alive)
+                if chosen is not None:
+                    break
+            if chosen is not None:
+                self._commit(chosen)
+                return i, False
+            if not alive:
+                self._recover(self._threads, may_stop=True)
+                return i, False
+            self._threads = alive
+            self._raw.append(char)
+            i += 1
+            if not char.isspace() and any(isinstance(self._program.code[t.at], StopAt) for t in alive):
+                self._raw = []
+            self._settle()
+            if self._mode != self._in_gap:
+                return i, False
+        return i, True
+
+    def _step(self, thread: Thread, char: str, alive: list[Thread]) -> Thread | None:
+        """Take one character; a thread that is at a body or free text that begins with it is the chosen one."""
+        match self._program.code[thread.at]:
+            case MarkAt(text, next_):
+                if text[thread.offset] == char:
+                    if thread.offset + 1 == len(text):
+                        alive.extend(self._ways(next_, thread.actions))
+                    else:
+                        alive.append(replace(thread, offset=thread.offset + 1))
+                elif not thread.offset and char.isspace():
+                    alive.append(thread)
+            case TextAt(text, next_):
+                return self._step_text(thread, text, next_, char, alive)
+            case NameAt(action, next_):
+                return self._step_name(thread, action, next_, char, alive)
+            case ArgumentsAt() | JsonAt() as body:
+                if char in body.first:
+                    return thread
+                if char.isspace():
+                    alive.append(thread)
+            case FreeAt():
+                return thread
+            case StopAt():
+                if char.isspace():
+                    alive.append(thread)
+            case ActionAt() | ForkAt():
+                raise TypeError("not a place to wait at")
+        return None
+
+    def _step_text(self, thread: Thread, text: str, next_: int, char: str, alive: list[Thread]) -> Thread | None:
+        """Prescribed text; white space in it may be missing, and more of it may stand before its words."""
+        offset = thread.offset
+        while offset < len(text) and text[offset] != char and text[offset].isspace():
+            offset += 1
+        if offset == len(text):
+            return self._step_all(self._ways(next_, thread.actions), char, alive)
+        if text[offset] == char:
+            if offset + 1 == len(text):
+                alive.extend(self._ways(next_, thread.actions))
+            else:
+                alive.append(replace(thread, offset=offset + 1))
+        elif char.isspace():
+            alive.append(replace(thread, offset=offset))
+        return None
+
+    def _step_name(self, thread: Thread, action: str, next_: int, char: str, alive: list[Thread]) -> Thread | None:
+        """A name or id: it may end here, if what follows it begins so, or go on."""
+        if thread.captured:
+            done = (*thread.actions, (action, thread.captured))
+            chosen = self._step_all(self._ways(next_, done), char, alive)
+            if chosen is not None:
+                return chosen
+        if char == "\n" or len(thread.captured) == MAX_NAME:
+            return None
+        if thread.captured or not char.isspace():
+            thread = replace(thread, captured=thread.captured + char)
+        alive.append(thread)
+        return None
+
+    def _step_all(self, threads: Iterable[Thread], char: str, alive: list[Thread]) -> Thread | None:
+        for thread in threads:
+            chosen = self._step(thread, char, alive)
+            if chosen is not None:
+                return chosen
+        return None
+
+    def _act(self, actions: tuple[Action, ...]) -> bool:
+        """Tell what a way did; False where it closed a call that never had a name, whose text is unreadable then."""
+        for action, text in actions:
+            match action:
+                case "begin":
+                    self._emit.begin()
+                case "name":
+                    self._emit.name(text)
+                case "id":
+                    self._emit.id(text)
+                case _:
+                    if not self._emit.end():
+                        self._recover(())
+                        return False
+                    self._raw = []
+        if self._emit.in_named_call:
+            self._raw = []
+        return True
+
+    def _commit(self, thread: Thread) -> None:
+        """Go the one way that is left, into its body or free text."""
+        instruction = self._program.code[thread.at]
+        if isinstance(instruction, FreeAt):
+            self._begin_free(thread)
+            return
+        if not self._act(thread.actions):
+            return
+        if isinstance(instruction, JsonAt):
+            self._enter_body(ShapeReader(instruction.shape, self._emit, raw_content=self._value), instruction.next)
+        elif isinstance(instruction, ArgumentsAt):
+            encoding = instruction.encoding
+            arguments = self._emit.arguments
+            body = RawValue(arguments) if encoding.is_json else Transcoder(encoding, arguments)
+            self._enter_body(body, instruction.next)
+
+    # Bodies
+
+    def _enter_body(self, body: Body, after: int | FreeText) -> None:
+        self._mode = self._in_body
+        self._body = body
+        self._after_body = after
+        self._told = self._emit.in_named_call
+
+    def _in_body(self, buffer: str, i: int) -> tuple[int, bool]:
+        if self._body is None:
+            raise TypeError("not in a body")
+        events = len(self._emit.events)
+        end, status = self._body.consume(buffer, i)
+        self._told = self._told or len(self._emit.events) > events
+        if self._told:
+            self._raw = []
+        else:
+            self._raw.append(buffer[i:end])
+        after = self._after_body
+        if status is Status.MORE:
+            return end, True
+        if status is Status.FAILED:
+            self._recover(() if isinstance(after, FreeText) else self._ways(after, ()))
+        elif isinstance(after, FreeText):
+            self._enter_free(after)
+        else:
+            self._enter_gap(self._ways(after, ()), "".join(self._raw))
+        return end, False
+
+    # What cannot be read
+
+    def _recover(self, threads: Iterable[Thread], *, may_stop: bool = False) -> None:
+        """No way goes on: what was taken since the last event becomes content, and reading goes on from there.
+
+        Inside a call that was told already, what would have ended it still does.
+        """
+        raw = "".join(self._raw)
+        exits = self._program.home_exits
+        reason = "expected " + self._expected(threads)
+        for thread in threads:
+            if may_stop and isinstance(self._program.code[thread.at], StopAt):
+                self._act(thread.actions)
+                reason = ""
+        if self._emit.in_named_call:
+            known = {exit_.text for exit_ in exits}
+            for thread in threads:
+                more = self._program.exits(thread.at)
+                exits += tuple(replace(e, actions=thread.actions + e.actions) for e in more if e.text not in known)
+        self._enter_free(FreeText.of(exits, "content", reason))
+        self._text(raw)
+
+    def _expected(self, threads: Iterable[Thread] | None = None) -> str:
+        names: dict[str, None] = {}
+        for thread in self._threads if threads is None else threads:
+            instruction = self._program.code[thread.at]
+            if isinstance(instruction, TextAt) and instruction.text.isspace():
+                names[self._expected(self._ways(instruction.next, ()))] = None
+                continue
+            match instruction:
+                case MarkAt(text) | TextAt(text):
+                    names[repr(text)] = None
+                case NameAt():
+                    names["a tool's name"] = None
+                case ArgumentsAt():
+                    names["arguments"] = None
+                case JsonAt():
+                    names["a JSON object"] = None
+                case _:
+                    names["the end"] = None
+        return " or ".join(names) or "a tool call"

@@ -1,0 +1,256 @@
+"""Reading JSON whose shape is known: members in any order, other keys skipped, any spacing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from toolgram.errors import GrammarError
+from toolgram.wire import format as wire
+from toolgram.wire.emitter import Emitter
+from toolgram.wire.json_text import RawValue, Status, StringValue, skip_space
+
+Role = Literal["name", "id", "arguments", "content", "reasoning", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value with a role."""
+
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectShape:
+    """An object whose members are known; with `call` it is one call."""
+
+    members: tuple[tuple[str, Shape], ...]
+    call: bool = False
+
+    def member(self, key: str) -> Shape:
+        """The shape of a member's value."""
+        return next((shape for name, shape in self.members if name == key), SKIP)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayShape:
+    """An array of these."""
+
+    item: Shape
+
+
+Shape = Leaf | ObjectShape | ArrayShape
+
+SKIP = Leaf("skip")
+
+
+def shape_of(node: wire.Node) -> Shape:
+    """The shape of a JSON node of a format. Raises GrammarError for a node that is not JSON."""
+    match node:
+        case wire.Object(members):
+            return ObjectShape(tuple((key, shape_of(member)) for key, member in members))
+        case wire.Array(item):
+            return ArrayShape(shape_of(item))
+        case wire.Call(item):
+            match shape_of(item):
+                case ObjectShape(members):
+                    # Some models write the OpenAI API's own nesting, {"type": "function", "function": {…}}.
+                    return ObjectShape((*members, ("function", ObjectShape(members))), call=True)
+                case _:
+                    raise GrammarError("a call inside JSON must be an object")
+        case wire.Opt(item):
+            return shape_of(item)
+        case wire.Alt(options):
+            return _merge([shape_of(option) for option in options])
+        case wire.Name():
+            return Leaf("name")
+        case wire.CallId():
+            return Leaf("id")
+        case wire.Arguments():
+            return Leaf("arguments")
+        case wire.Content():
+            return Leaf("content")
+        case wire.Reasoning():
+            return Leaf("reasoning")
+        case wire.Const():
+            return SKIP
+        case _:
+            raise GrammarError(f"{type(node).__name__} cannot stand inside JSON")
+
+
+def _merge(shapes: list[Shape]) -> Shape:
+    """One shape that reads what any of these does: objects are told apart by their keys."""
+    members: dict[str, Shape] = {}
+    for shape in shapes:
+        if not isinstance(shape, ObjectShape):
+            return shapes[0]
+        for key, member in shape.members:
+            members[key] = _merge([members[key], member]) if key in members else member
+    return ObjectShape(tuple(members.items()))
+
+
+@dataclass(slots=True)
+class _Object:
+    shape: ObjectShape
+    expect: Literal["open", "first key", "key", "colon", "value", "comma"] = "open"
+    key: str = ""
+
+
+@dataclass(slots=True)
+class _Array:
+    shape: ArrayShape
+    expect: Literal["open", "first item", "item", "comma"] = "open"
+
+
+@dataclass(slots=True)
+class _Value:
+    """A value passed on, to a role or to nobody; `key` collects a key."""
+
+    role: Role | Literal["key"]
+    scanner: RawValue | StringValue
+    pieces: list[str]
+
+
+class ShapeReader:
+    """Reads one JSON value of a shape, as it arrives, into an emitter. `raw_content`: content is JSON, not a string."""
+
+    __slots__ = ("_emit", "_raw_content", "_stack")
+
+    def __init__(self, shape: Shape, emit: Emitter, *, raw_content: bool) -> None:
+        self._emit = emit
+        self._raw_content = raw_content
+        self._stack: list[_Object | _Array | _Value] = []
+        self._push(shape)
+
+    def _push(self, shape: Shape) -> None:
+        match shape:
+            case ObjectShape():
+                if shape.call:
+                    self._emit.begin()
+                self._stack.append(_Object(shape))
+            case ArrayShape():
+                self._stack.append(_Array(shape))
+            case Leaf():
+                raise TypeError("a leaf is entered by its first character")
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        """Take as much as can be read; FAILED where the text is not JSON of this shape."""
+        i = start
+        while self._stack:
+            top = self._stack[-1]
+            if isinstance(top, _Value):
+                i, status = self._value(top, buffer, i)
+                if status is Status.MORE:
+                    return i, status
+                continue
+            i = skip_space(buffer, i)
+            if i == len(buffer):
+                return i, Status.MORE
+            step = self._object if isinstance(top, _Object) else self._array
+            end = step(top, buffer[i])  # type: ignore[arg-type]  # the step is chosen by the frame's type
+            if end < 0:
+                return i, Status.FAILED
+            i += end
+        return i, Status.DONE
+
+    def _object(self, top: _Object, char: str) -> int:
+        """One step inside an object: how many characters it takes, or -1 where it cannot go on."""
+        match top.expect, char:
+            case "open", "{":
+                top.expect = "first key"
+            case (("first key" | "comma"), "}"):
+                return self._close(top)
+            case (("first key" | "key"), '"'):
+                pieces: list[str] = []
+                self._stack.append(_Value("key", StringValue(pieces.append), pieces))
+                top.expect = "colon"
+                return 0
+            case "colon", ":":
+                top.expect = "value"
+            case "value", _:
+                top.expect = "comma"
+                return self._enter(top.shape.member(top.key), char)
+            case "comma", ",":
+                top.expect = "key"
+            case _:
+                return -1
+        return 1
+
+    def _array(self, top: _Array, char: str) -> int:
+        match top.expect, char:
+            case "open", "[":
+                top.expect = "first item"
+            case (("first item" | "comma"), "]"):
+                self._stack.pop()
+            case (("first item" | "item"), _):
+                top.expect = "comma"
+                return self._enter(top.shape.item, char)
+            case "comma", ",":
+                top.expect = "item"
+            case _:
+                return -1
+        return 1
+
+    def _close(self, top: _Object) -> int:
+        self._stack.pop()
+        if top.shape.call and not self._emit.end():
+            return -1
+        return 1
+
+    def _enter(self, shape: Shape, char: str) -> int:
+        """Begin the value that starts with this character."""
+        match shape:
+            case ObjectShape() | ArrayShape():
+                if char != ("{" if isinstance(shape, ObjectShape) else "["):
+                    return -1
+                self._push(shape)
+                return 0
+            case Leaf(role):
+                scanner = self._scanner(role, char, pieces := list[str]())
+                if scanner is None:
+                    return -1
+                self._stack.append(_Value(role, scanner, pieces))
+                return 0
+
+    def _scanner(self, role: Role, char: str, pieces: list[str]) -> RawValue | StringValue | None:
+        """What reads the value of a role that starts with this character; None where no value starts so."""
+        match role:
+            case "name" | "id":
+                return StringValue(pieces.append) if char == '"' else None
+            case "content":
+                sink, is_string = self._emit.content, char == '"' and not self._raw_content
+            case "reasoning":
+                sink, is_string = self._emit.reasoning, char == '"'
+            case "arguments":
+                # Some models write the arguments as a string that holds JSON, as the OpenAI API does.
+                sink, is_string = self._emit.arguments, char == '"'
+            case "skip":
+                sink, is_string = _nowhere, False
+        if char in ",}]:":
+            return None
+        return StringValue(sink) if is_string else RawValue(sink)
+
+    def _value(self, top: _Value, buffer: str, i: int) -> tuple[int, Status]:
+        end, status = top.scanner.consume(buffer, i)
+        if status is Status.DONE:
+            self._stack.pop()
+            self._finish(top)
+        return end, status
+
+    def _finish(self, top: _Value) -> None:
+        text = "".join(top.pieces)
+        match top.role:
+            case "key":
+                parent = self._stack[-1]
+                if isinstance(parent, _Object):
+                    parent.key = text
+            case "name":
+                self._emit.name(text)
+            case "id":
+                self._emit.id(text)
+            case _:
+                pass
+
+
+def _nowhere(_: str) -> None:
+    """The sink of what is read past."""

@@ -1,0 +1,181 @@
+"""Reading values in notations other than JSON: as they arrive they become JSON text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from toolgram.wire.arguments import Encoding
+from toolgram.wire.json_text import Status, StringValue, escape, skip_space
+from toolgram.wire.marks import Marks
+
+_WORD = re.compile(r"""[^\s,(){}\[\]:="']+""")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_CLOSERS = {"(": ")", "{": "}", "[": "]"}
+
+
+@dataclass(slots=True)
+class _Container:
+    closer: str
+    json_closer: str
+    between: str
+    """What stands between key and value; "" in a list."""
+    expect: Literal["first", "item", "between", "value", "comma"] = "first"
+
+
+class Transcoder:
+    """Reads one outermost object of an encoding and hands its JSON text on in pieces."""
+
+    __slots__ = ("_encoding", "_sink", "_stack", "_string", "_words")
+
+    def __init__(self, encoding: Encoding, sink: Callable[[str], None]) -> None:
+        self._encoding = encoding
+        self._sink = sink
+        self._stack: list[_Container] = []
+        self._string: StringValue | _RawString | None = None
+        self._words = {encoding.true: "true", encoding.false: "false", encoding.null: "null"}
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        """Take as much as can be read; FAILED where the text is not in this notation."""
+        i = start
+        while True:
+            if self._string is not None:
+                i, status = self._string.consume(buffer, i)
+                if status is Status.MORE:
+                    return i, status
+                self._string = None
+                self._sink('"')
+                continue
+            i = skip_space(buffer, i)
+            if i == len(buffer):
+                return i, Status.MORE
+            if not self._stack:
+                opener = "(" if self._encoding.keyword_arguments else "{"
+                if buffer[i] != opener:
+                    return i, Status.FAILED
+                self._open(opener, outermost=True)
+                i += 1
+                continue
+            taken = self._step(self._stack[-1], buffer, i)
+            if taken is None:
+                return i, Status.FAILED
+            if taken == 0 and self._string is None:
+                return i, Status.MORE
+            i += taken
+            if not self._stack:
+                return i, Status.DONE
+
+    def _open(self, char: str, *, outermost: bool = False) -> None:
+        is_map = outermost or char == "{"
+        between = ("=" if outermost and self._encoding.keyword_arguments else ":") if is_map else ""
+        self._stack.append(_Container(_CLOSERS[char], "}" if is_map else "]", between))
+        self._sink("{" if is_map else "[")
+
+    def _step(self, top: _Container, buffer: str, i: int) -> int | None:
+        """One step: how many characters it takes, 0 where more text is needed, None where it cannot go on."""
+        char = buffer[i]
+        if top.expect != "value" and top.expect != "between" and char == top.closer:
+            self._stack.pop()
+            self._sink(top.json_closer)
+            return 1
+        match top.expect:
+            case "first" | "item":
+                first = top.expect == "first"
+                if not top.between:
+                    top.expect = "comma"
+                    return self._value(buffer, i, "" if first else ", ", top, "first" if first else "item")
+                return self._key(top, buffer, i, "" if first else ", ")
+            case "between":
+                if char != top.between:
+                    return None
+                top.expect = "value"
+                self._sink(": ")
+                return 1
+            case "value":
+                top.expect = "comma"
+                return self._value(buffer, i, "", top, "value")
+            case "comma":
+                if char != ",":
+                    return None
+                top.expect = "item"
+                return 1
+
+    def _key(self, top: _Container, buffer: str, i: int, before: str) -> int | None:
+        quote = self._quote_at(buffer, i)
+        if quote is None:
+            return 0
+        if quote:
+            top.expect = "between"
+            return self._begin_string(quote, before)
+        match = _WORD.match(buffer, i)
+        if match is None:
+            return None
+        if match.end() == len(buffer):
+            return 0
+        top.expect = "between"
+        self._sink(f'{before}"{escape(match[0])}"')
+        return match.end() - i
+
+    def _value(
+        self, buffer: str, i: int, before: str, top: _Container, undo: Literal["first", "item", "value"]
+    ) -> int | None:
+        """Begin or take the value at i; where it is not whole yet, the container expects it still."""
+        char = buffer[i]
+        if char in _CLOSERS:
+            self._sink(before)
+            self._open(char)
+            return 1
+        quote = self._quote_at(buffer, i)
+        if quote:
+            return self._begin_string(quote, before)
+        match = _WORD.match(buffer, i) if quote is not None else None
+        if match is None or match.end() == len(buffer):
+            top.expect = undo
+            return 0 if quote is None or match else None
+        word = match[0]
+        if word in self._words:
+            self._sink(before + self._words[word])
+        elif _NUMBER.fullmatch(word):
+            self._sink(before + word)
+        else:
+            self._sink(f'{before}"{escape(word)}"')
+        return len(word)
+
+    def _quote_at(self, buffer: str, i: int) -> str | None:
+        """The quote that opens a string at i, "" if there is none, None if more text must tell."""
+        if self._encoding.escapes:
+            return buffer[i] if buffer[i] in "\"'" else ""
+        quote = self._encoding.quote
+        if buffer.startswith(quote, i):
+            return quote
+        return None if len(buffer) - i < len(quote) and quote.startswith(buffer[i:]) else ""
+
+    def _begin_string(self, quote: str, before: str) -> int:
+        self._sink(before + '"')
+        if self._encoding.escapes:
+            self._string = StringValue(lambda text: self._sink(escape(text)), quote)
+            return 0
+        self._string = _RawString(quote, self._sink)
+        return len(quote)
+
+
+class _RawString:
+    """A string without escapes, up to its closing quote."""
+
+    __slots__ = ("_marks", "_quote", "_sink")
+
+    def __init__(self, quote: str, sink: Callable[[str], None]) -> None:
+        self._quote = quote
+        self._marks = Marks.of((quote,))
+        self._sink = sink
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        end = buffer.find(self._quote, start)
+        if end >= 0:
+            self._sink(escape(buffer[start:end]))
+            return end + len(self._quote), Status.DONE
+        keep = self._marks.held_back(buffer, start)
+        self._sink(escape(buffer[start:keep]))
+        return keep, Status.MORE

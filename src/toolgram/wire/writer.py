@@ -1,0 +1,191 @@
+"""A wire format as a writer: a message as the text that the model would have written.
+
+It writes the one spelling that the grammar admits. A message that the format has no place for is not written: None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from toolgram.messages import Message, ToolCall
+from toolgram.schema.spelling import Spelling, quoted
+from toolgram.wire import format as wire
+from toolgram.wire.arguments import Encoding
+
+WriteArguments = Callable[[ToolCall, Encoding], str | None]
+WriteAnswer = Callable[[str], str | None]
+
+
+def write(
+    format_: wire.WireFormat,
+    message: Message,
+    write_arguments: WriteArguments,
+    write_answer: WriteAnswer | None = None,
+) -> str | None:
+    """The message as text of the format; None where the format cannot say all of it.
+
+    `write_arguments` spells the arguments of a call in an encoding, `write_answer` the content as the value of a
+    response schema; each gives None for what is not valid.
+    """
+    writing = _Writing(format_, write_arguments, write_answer)
+    done = writing.node(format_.turn, _State(message), in_json=False)
+    if done is None or done.left != _NOTHING_LEFT:
+        return None
+    return done.text
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What has been written, and what of the message is still to be."""
+
+    message: Message
+    text: str = ""
+    call: ToolCall | None = None
+
+    @property
+    def left(self) -> Message:
+        message = self.message
+        return replace(message, content=message.content or None, reasoning=message.reasoning or None)
+
+    def plus(self, text: str) -> _State:
+        return replace(self, text=self.text + text)
+
+
+_NOTHING_LEFT = Message()
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    format_: wire.WireFormat
+    write_arguments: WriteArguments
+    write_answer: WriteAnswer | None
+
+    def node(self, node: wire.Node, state: _State, *, in_json: bool) -> _State | None:
+        """The state after the node is written; None where it cannot be."""
+        match node:
+            case wire.Lit(text) | wire.Mark(text):
+                return state.plus(text)
+            case wire.Const(text):
+                return state.plus(_string(text))
+            case wire.Content():
+                return self.content(state, in_json=in_json)
+            case wire.Reasoning():
+                text = state.message.reasoning or ""
+                state = replace(state, message=replace(state.message, reasoning=None))
+                return state.plus(_string(text) if in_json else text)
+            case wire.Name() | wire.CallId():
+                text = state.call and (state.call.name if isinstance(node, wire.Name) else state.call.id)
+                return None if text is None else state.plus(_string(text) if in_json else text)
+            case wire.Arguments(encoding):
+                text = None if state.call is None else self.write_arguments(state.call, encoding)
+                return None if text is None else state.plus(text)
+            case wire.Call(item):
+                return self.call(item, state, in_json=in_json)
+            case wire.Object(members):
+                return self.object(members, state)
+            case wire.Array(item):
+                return self.several(item, state.plus("["), self.format_.item_separator, in_json=True, end="]")
+            case _:
+                return self.composite(node, state, in_json=in_json)
+
+    def composite(self, node: wire.Node, state: _State, *, in_json: bool) -> _State | None:
+        match node:
+            case wire.Seq(items):
+                for item in items:
+                    after = self.node(item, state, in_json=in_json)
+                    if after is None:
+                        return None
+                    state = after
+                return state
+            case wire.Alt(options):
+                options = [
+                    option for option in options if wire.holds(option, wire.Call) == bool(_calls(state))
+                ] or list(options)
+                written = (self.node(option, state, in_json=in_json) for option in options)
+                return next((after for after in written if after is not None), None)
+            case wire.Opt(item):
+                return self.node(item, state, in_json=in_json) if _wanted(item, state) else state
+            case wire.Many(item):
+                if not _wanted(item, state):
+                    return state if not node.min else None
+                return self.several(item, state, self.literal(node.separator), in_json=in_json)
+            case wire.Chain():
+                return self.chain(node, state)
+            case _:
+                raise TypeError(f"{type(node).__name__} is not a composite")
+
+    def chain(self, node: wire.Chain, state: _State) -> _State | None:
+        join = self.literal(node.join)
+        begun = False
+        for item in node.items:
+            inner = item.item if isinstance(item, wire.Opt | wire.Many) else item
+            if inner is not item and not _wanted(inner, state):
+                continue
+            after = self.several(inner, state.plus(join if begun else ""), join, in_json=False)
+            if after is None:
+                return None
+            state, begun = after, True
+        return state if begun else None
+
+    def several(self, item: wire.Node, state: _State, separator: str, *, in_json: bool, end: str = "") -> _State | None:
+        """The item once, and again for each call that is left."""
+        first = True
+        while first or (wire.holds(item, wire.Call) and _calls(state)):
+            after = self.node(item, state if first else state.plus(separator), in_json=in_json)
+            if after is None:
+                return None
+            state, first = after, False
+        return state.plus(end)
+
+    def literal(self, node: wire.Node) -> str:
+        """A separator's text."""
+        written = self.node(node, _State(_NOTHING_LEFT), in_json=False)
+        return "" if written is None else written.text
+
+    def content(self, state: _State, *, in_json: bool) -> _State | None:
+        text: str | None = state.message.content or ""
+        if self.write_answer is not None:
+            text = self.write_answer(text)
+        elif in_json:
+            text = _string(text)
+        if text is None:
+            return None
+        return replace(state, message=replace(state.message, content=None)).plus(text)
+
+    def call(self, item: wire.Node, state: _State, *, in_json: bool) -> _State | None:
+        if not _calls(state):
+            return None
+        call, *rest = state.message.tool_calls
+        state = replace(state, message=replace(state.message, tool_calls=tuple(rest)), call=call)
+        if call.id is not None and not any(isinstance(part, wire.CallId) for part in wire.walk(item)):
+            return None
+        after = self.node(item, state, in_json=in_json)
+        return None if after is None else replace(after, call=None)
+
+    def object(self, members: tuple[tuple[str, wire.Node], ...], state: _State) -> _State | None:
+        state = state.plus("{")
+        for i, (key, member) in enumerate(members):
+            lead = self.format_.item_separator if i else ""
+            after = self.node(member, state.plus(lead + _string(key) + self.format_.key_separator), in_json=True)
+            if after is None:
+                return None
+            state = after
+        return state.plus("}")
+
+
+def _string(text: str) -> str:
+    return quoted(text, Spelling())
+
+
+def _calls(state: _State) -> tuple[ToolCall, ...]:
+    return state.message.tool_calls
+
+
+def _wanted(node: wire.Node, state: _State) -> bool:
+    """Whether an optional part is needed to write what is left of the message."""
+    return bool(
+        (_calls(state) and wire.holds(node, wire.Call))
+        or (state.message.content and wire.holds(node, wire.Content))
+        or (state.message.reasoning and wire.holds(node, wire.Reasoning))
+    )

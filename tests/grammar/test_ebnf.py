@@ -1,0 +1,101 @@
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from oracles import ebnf_accepts
+from small_languages import SOME, random_rules, sentences, strings
+from toolgram.errors import GrammarError
+from toolgram.grammar.dialects.ebnf import write_ebnf
+from toolgram.grammar.ir import (
+    EMPTY,
+    NOTHING,
+    CharSet,
+    Choice,
+    Expr,
+    Literal,
+    Repeat,
+    Rules,
+    Text,
+    Token,
+    chars,
+    choice,
+    not_chars,
+    optional,
+    repeat,
+    seq,
+)
+from toolgram.grammar.matcher import Matcher
+
+CODE_POINTS = st.characters(exclude_categories=["Cs"]).map(ord)
+CHAR_SETS = st.lists(st.tuples(CODE_POINTS, CODE_POINTS).map(lambda pair: (min(pair), max(pair))), min_size=1).map(
+    lambda ranges: chars(*ranges)
+)
+
+
+@given(random_rules())
+@SOME
+def test_xgrammar_reads_the_same_language(rules: Rules):
+    assume(Matcher(rules).viable(""))
+    ebnf = write_ebnf(rules)
+    assert {text for text in strings(4) if ebnf_accepts(ebnf, text)} == sentences(rules, 4), ebnf
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+@SOME
+def test_every_literal_is_escaped(text: str):
+    ebnf = write_ebnf({"root": Literal(text)})
+    assert ebnf_accepts(ebnf, text)
+    assert not ebnf_accepts(ebnf, text + "!")
+    assert len(ebnf.split("\n")) == 2
+
+
+@given(CHAR_SETS)
+@SOME
+def test_every_class_is_escaped(charset: CharSet):
+    ebnf = write_ebnf({"root": charset})
+    borders = {code for low, high in charset.ranges for code in (low - 1, low, high, high + 1)}
+    for char in (chr(code) for code in borders if 0 <= code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF):
+        assert ebnf_accepts(ebnf, char) == (char in charset)
+
+
+def test_strings_are_right_recursive():
+    string = seq('"', repeat(choice(not_chars('"\\'), seq("\\", chars('"\\')))), '"')
+    assert write_ebnf({"root": string}) == (
+        'root ::= "\\"" root-more "\\""\nroot-more ::= [^"\\\\] root-more | "\\\\" ["\\\\] root-more | ""\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("expr", "written"),
+    [
+        (Repeat(chars("xy"), 1, None), 'root ::= [xy] root-more\nroot-more ::= [xy] root-more | ""\n'),
+        (Repeat(chars("xy"), 3, None), 'root ::= [xy]{3} root-more\nroot-more ::= [xy] root-more | ""\n'),
+        (repeat(chars("xy"), 0, 3000), "root ::= [xy]{0,3000}\n"),
+        (Choice((EMPTY, Literal("a"))), 'root ::= "a" | ""\n'),
+        (seq(optional("a"), "b"), 'root ::= "a"? "b"\n'),
+        (not_chars(), "root ::= [\\u0000-\\U0010FFFF]\n"),
+        (Token("<t>", 12), "root ::= Token(12)\n"),
+        (Token("<t>"), 'root ::= "<t>"\n'),
+    ],
+)
+def test_spelling(expr: Expr, written: str):
+    assert write_ebnf({"root": expr}) == written
+
+
+@pytest.mark.parametrize("text", ["", "<cal", "<<call", "é<call\n😀"])
+def test_free_text(text: str):
+    ebnf = write_ebnf({"root": seq(Text(("<call>",)), optional("<call>"))})
+    assert ebnf_accepts(ebnf, text)
+    assert ebnf_accepts(ebnf, text + "<call>")
+    assert not ebnf_accepts(ebnf, text + "<call> ")
+
+
+def test_long_counts():
+    ebnf = write_ebnf({"root": repeat(chars("ab"), 2, 5000)})
+    assert ebnf_accepts(ebnf, "a" * 5000)
+    assert not ebnf_accepts(ebnf, "a" * 5001)
+
+
+def test_refuses_a_grammar_without_a_sentence():
+    with pytest.raises(GrammarError):
+        write_ebnf({"root": NOTHING})

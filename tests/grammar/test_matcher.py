@@ -1,0 +1,195 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+
+from small_languages import LONGEST, SOME, random_rules, sentences, strings
+from toolgram.errors import GrammarError
+from toolgram.grammar.ir import (
+    NOTHING,
+    Expr,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+    Text,
+    Token,
+    chars,
+    choice,
+    not_chars,
+    optional,
+    repeat,
+    seq,
+)
+from toolgram.grammar.matcher import Matcher
+from toolgram.grammar.tidy import tidy
+
+BRACKETS: dict[str, Expr] = {"root": choice(seq("[", Ref("root"), "]"), "")}
+MARKED: dict[str, Expr] = {
+    "root": seq(Text(("<call>",)), optional(seq(Token("<call>", 7), repeat(chars("ab"), 1, 3), "</call>")))
+}
+
+
+@given(random_rules())
+@SOME
+def test_accepts_exactly_the_sentences(rules: Rules):
+    matcher, expected = Matcher(rules), sentences(rules)
+    assert {text for text in strings() if matcher.accepts(text)} == expected
+    assert all(matcher.viable(text[:end]) for text in expected for end in range(len(text) + 1))
+
+
+@given(random_rules())
+@SOME
+def test_after_is_the_derivative(rules: Rules):
+    matcher, expected = Matcher(rules), sentences(rules)
+    for begin in strings(2):
+        follow = {text.removeprefix(begin) for text in expected if text.startswith(begin)}
+        if matcher.viable(begin):
+            rest = matcher.after(begin)
+            assert sentences(rest, LONGEST - len(begin)) == follow
+            assert next(iter(rest)) == "root"
+            Matcher(rest)
+        else:
+            assert not follow
+            with pytest.raises(GrammarError):
+                matcher.after(begin)
+
+
+@given(random_rules())
+@SOME
+def test_samples_are_sentences(rules: Rules):
+    matcher = Matcher(rules)
+    if not matcher.viable(""):
+        with pytest.raises(GrammarError):
+            matcher.sample(0)
+        return
+    for seed in range(10):
+        text = matcher.sample(seed)
+        assert matcher.accepts(text), text
+        assert text == matcher.sample(seed)
+        assert not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+@given(random_rules())
+@SOME
+def test_viable_promises_a_sentence(rules: Rules):
+    matcher = Matcher(rules)
+    for begin in strings(3):
+        if matcher.viable(begin):
+            assert matcher.accepts(begin + Matcher(matcher.after(begin)).sample(1))
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"root": seq(Ref("root"), "a")},
+        {"root": choice("a", Ref("more")), "more": seq(Ref("root"), "b")},
+        {"root": seq(optional("a"), Ref("root"), "b")},
+        {"root": seq(Ref("may"), Ref("root")), "may": repeat("x")},
+        {"root": repeat(Ref("root"))},
+        {"root": seq(Text(("<",)), Ref("root"))},
+        {"root": "a", "unused": seq(Ref("unused"), "b")},
+    ],
+    ids=["direct", "through another", "behind an option", "behind a rule", "repeated", "behind a text", "unused"],
+)
+def test_refuses_left_recursion(rules: dict[str, Expr]):
+    with pytest.raises(GrammarError, match="left recursion"):
+        Matcher({name: seq(expr) for name, expr in rules.items()})
+
+
+def test_right_recursion_and_a_rule_twice_in_a_row_are_fine():
+    assert Matcher({"root": seq(Ref("a"), Ref("a")), "a": optional(seq("a", Ref("a")))}).accepts("aaa")
+
+
+@pytest.mark.parametrize("rules", [{}, {"other": seq("a")}, {"root": Ref("gone")}])
+def test_refuses_what_is_not_defined(rules: dict[str, Expr]):
+    with pytest.raises(GrammarError):
+        Matcher(rules)
+
+
+def test_the_empty_language():
+    matcher = Matcher({"root": seq("a", Ref("never")), "never": Sequence((NOTHING,))})
+    assert not matcher.accepts("")
+    assert not matcher.viable("a")
+    with pytest.raises(GrammarError):
+        matcher.sample(0)
+
+
+def test_long_and_deep_texts():
+    size = 100_000
+    matcher = Matcher(BRACKETS)
+    assert matcher.accepts("[" * size + "]" * size)
+    assert not matcher.accepts("[" * size + "]" * (size - 1))
+    assert matcher.accepts("")
+    rest = Matcher(Matcher(BRACKETS).after("[" * size))
+    assert rest.accepts("]" * size)
+    assert Matcher({"root": Text(("<call>",))}).accepts("<cal" * size)
+
+
+def test_counts():
+    matcher = Matcher({"root": repeat(chars("ab"), 3, 5000)})
+    assert matcher.accepts("a" * 5000)
+    assert not matcher.accepts("a" * 5001)
+    assert not matcher.accepts("ab")
+
+
+def test_a_token_matches_its_text_with_and_without_an_id():
+    assert Matcher(MARKED).accepts("x <cal <call>ab</call>")
+    assert not Matcher(MARKED).accepts("<call></call>")
+    assert Matcher(Matcher(MARKED).after("<call>aba")).accepts("</call>")
+
+
+def test_after_keeps_what_a_text_has_seen():
+    rest = Matcher(Matcher({"root": Text(("<call>",))}).after("so <ca"))
+    assert rest.accepts("ll")
+    assert not rest.accepts("ll>")
+
+
+def test_after_renames_a_root_that_is_still_used():
+    rules = Matcher(BRACKETS).after("[")
+    assert next(iter(rules)) == "root"
+    assert Matcher(rules).accepts("[]]")
+
+
+def test_samples_look_for_trouble():
+    string = seq('"', repeat(choice(not_chars('"\\'), seq("\\", chars('"\\')))), '"')
+    matcher = Matcher({"root": seq(Text(("<call>",)), "<call>", string)})
+    texts = [matcher.sample(seed) for seed in range(300)]
+    for trouble in ("<<", "<cal", "call>", "\n", "\\\\", '\\"', "\u2028", "é"):
+        assert any(trouble in text.replace("<call>", "", 1) for text in texts), trouble
+    assert any(ord(char) > 0xFFFF for text in texts for char in text)
+    assert any(len(text) > 100 for text in texts)
+
+
+def test_samples_of_branching_recursion_end():
+    tree = choice(seq("(", Ref("root"), Ref("root"), Ref("root"), ")"), "leaf")
+    assert all(len(Matcher({"root": tree}).sample(seed)) < 20_000 for seed in range(50))
+
+
+def test_samples_reach_every_option():
+    matcher = Matcher({"root": choice(*"abcde")})
+    assert {matcher.sample(seed) for seed in range(200)} == set("abcde")
+
+
+def test_threads_share_a_matcher():
+    matcher = Matcher(MARKED)
+    texts = [matcher.sample(seed) for seed in range(200)]
+    shared = Matcher(MARKED)
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(shared.accepts, texts * 5))
+
+
+def test_tidy_makes_twins_of_what_may_be_empty():
+    rules: dict[str, Expr] = {"root": Repeat(Ref("words"), 1, None), "words": repeat(chars("ab"))}
+    assert tidy(rules) == {"root": repeat(Ref("words-nonempty")), "words-nonempty": Repeat(chars("ab"), 1, None)}
+
+
+@given(random_rules())
+@SOME
+def test_tidy_keeps_the_language(rules: Rules):
+    expected = sentences(rules)
+    if Matcher(rules).viable(""):
+        assert sentences(tidy(rules)) == expected
+    else:
+        with pytest.raises(GrammarError):
+            tidy(rules)

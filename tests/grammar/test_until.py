@@ -1,0 +1,98 @@
+import pytest
+from hypothesis import given
+
+from small_languages import SOME, TEXTS, sentences, strings
+from toolgram.errors import GrammarError
+from toolgram.grammar.ir import MAX_CODE_POINT, Literal, Ref, Text, chars, choice, not_chars, seq
+from toolgram.grammar.matcher import Matcher
+from toolgram.grammar.until import automaton, text_rules
+
+
+def runs(text: Text, string: str) -> bool:
+    states = automaton(text.without, text.seen)
+    at = 0
+    for char in string:
+        target = states[at].step(char)
+        if target is None:
+            return False
+        at = target
+    return True
+
+
+@given(TEXTS)
+@SOME
+def test_admits_exactly_the_text_without_the_markers(text: Text):
+    for string in strings(6):
+        assert runs(text, string) == (not any(marker in text.seen + string for marker in text.without)), string
+
+
+@given(TEXTS)
+@SOME
+def test_rules_say_the_same(text: Text):
+    rules = text_rules(text, "text")
+    assert sentences({"root": Ref("text-0"), **rules}) == sentences({"root": text})
+
+
+@given(TEXTS)
+@SOME
+def test_steps_are_disjoint_and_only_refuse_what_completes_a_marker(text: Text):
+    for state in automaton(text.without, text.seen):
+        codes = [pair for charset, _ in state.edges for pair in charset.ranges]
+        assert sum(high - low + 1 for low, high in codes) == sum(
+            high - low + 1 for low, high in chars(*codes).ranges
+        ), "a character has two steps"
+        refused = not_chars(*codes).ranges
+        assert all(chr(low) in "ab" for low, _ in refused)
+
+
+@given(TEXTS)
+@SOME
+def test_seen_leads_to_its_state(text: Text):
+    for state in automaton(text.without, text.seen):
+        rest = Text(text.without, state.seen)
+        again = automaton(rest.without, rest.seen)
+        assert [charset for charset, _ in again[0].edges] == [charset for charset, _ in state.edges]
+
+
+def test_marker_inside_a_marker():
+    text = Text(("<tool_call>", "_c"))
+    assert runs(text, "<tool_")
+    assert not runs(text, "<tool_c")
+    assert len(automaton(text.without)) == 2, "the longer marker cannot be completed and adds no state"
+
+
+def test_equal_states_are_merged():
+    assert len(automaton(("xz", "yz"))) == 2
+
+
+def test_seen_starts_inside_a_marker():
+    assert runs(Text(("<tool_call>",)), "_call>")
+    assert not runs(Text(("<tool_call>",), "some <tool"), "_call>")
+    assert runs(Text(("<tool_call>",), "some <tool"), "_kit>")
+
+
+def test_without_markers_everything_goes():
+    (state,) = automaton(())
+    assert state.edges == ((not_chars(), 0),)
+    assert state.edges[0][0].ranges[-1][1] == MAX_CODE_POINT
+
+
+def test_rules_are_legible():
+    assert text_rules(Text(("<a",)), "text") == {
+        "text-0": choice(seq(not_chars("<"), Ref("text-0")), seq("<", Ref("text-1")), Literal("")),
+        "text-1": choice(seq(not_chars("<a"), Ref("text-0")), seq("<", Ref("text-1")), Literal("")),
+    }
+
+
+@pytest.mark.parametrize(("without", "seen"), [(("",), ""), (("ab",), "xaby")])
+def test_refuses_what_no_text_fulfils(without: tuple[str, ...], seen: str):
+    with pytest.raises(GrammarError):
+        automaton(without, seen)
+
+
+def test_many_long_markers_are_fast():
+    markers = tuple(f"<|{'long' * 10}_{number}|>" for number in range(30))
+    rules = text_rules(Text(markers), "text")
+    matcher = Matcher({"root": Ref("text-0"), **rules})
+    assert matcher.accepts("<|" + "long" * 10 + "_7|")
+    assert not matcher.accepts("<|" + "long" * 10 + "_7|>")

@@ -1,0 +1,73 @@
+"""Recognisers that are not ours, for what our writers write: llguidance for Lark, XGrammar for EBNF.
+
+llama.cpp's own recogniser needs a vocabulary, so GBNF is read by it only where an engine is tested.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+from unittest.mock import MagicMock
+
+from llguidance import LLMatcher, LLTokenizer
+
+_BYTES = LLTokenizer("byte")
+
+
+@lru_cache(maxsize=512)
+def _lark_matcher(lark: str) -> LLMatcher:
+    matcher = LLMatcher(_BYTES, lark, log_level=0)
+    if matcher.is_error():
+        raise ValueError(f"{matcher.get_error()}\n{lark}")
+    return matcher
+
+
+def lark_accepts(lark: str, text: str) -> bool:
+    """Whether llguidance takes the whole text as a sentence. Raises ValueError for Lark that it cannot read."""
+    matcher = _lark_matcher(lark).deep_copy()
+    tokens = _BYTES.tokenize_bytes(text.encode())
+    taken = matcher.try_consume_tokens(tokens)
+    if matcher.is_error():
+        raise ValueError(f"{matcher.get_error()}\n{lark}")
+    return taken == len(tokens) and matcher.is_accepting()
+
+
+@lru_cache(maxsize=1)
+def _xgrammar() -> Any:
+    """XGrammar with a torch of mocks: it uses torch only for its masks, which a recogniser needs not."""
+    if "torch" not in sys.modules:
+        for name in ("torch", "torch.utils", "torch.utils.cpp_extension", "torch.nn", "torch.cuda"):
+            sys.modules[name] = _Mocked(name)
+            sys.modules[name].__spec__ = ModuleSpec(name, None)
+    import xgrammar
+    import xgrammar.testing
+
+    return xgrammar
+
+
+class _Mocked(ModuleType):
+    """A module that has every attribute: a type for what looks like one, so that annotations can be made of them."""
+
+    __path__: list[str] = []  # noqa: RUF012 - what makes a module a package
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name == "compile":
+            return lambda function=None, **_: function if function is not None else lambda inner: inner
+        value = type(name, (), {}) if name[:1].isupper() else MagicMock(name=name)
+        setattr(self, name, value)
+        return value
+
+
+@lru_cache(maxsize=512)
+def _ebnf_grammar(ebnf: str) -> Any:
+    return _xgrammar().Grammar.from_ebnf(ebnf)
+
+
+def ebnf_accepts(ebnf: str, text: str) -> bool:
+    """Whether XGrammar takes the whole text as a sentence. Raises RuntimeError for EBNF that it cannot read."""
+    return bool(_xgrammar().testing._is_grammar_accept_string(_ebnf_grammar(ebnf), text))

@@ -1,0 +1,133 @@
+"""What templates can express, against what a reader of them says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolgram.template.capabilities import capabilities
+from toolgram.template.chat_template import ChatTemplate
+
+TEMPLATES = Path(__file__).resolve().parents[3] / "shared/templates"
+GOLDEN = Path(__file__).parent / "data/capabilities.json"
+TABLE: dict[str, dict[str, Any]] = json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+@pytest.mark.skipif(not TEMPLATES.is_dir(), reason="the shared data folder is not beside this checkout")
+@pytest.mark.parametrize("name", TABLE)
+def test_real_templates(name: str) -> None:
+    found = ChatTemplate.from_file(TEMPLATES / f"{name}.jinja").capabilities
+    assert json.loads(json.dumps(asdict(found))) == TABLE[name]
+
+
+def of(source: str, bos: str = "", eos: str = "") -> Any:
+    return ChatTemplate(source, bos, eos).capabilities
+
+
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def test_plain_chatml() -> None:
+    found = of(CHATML)
+    assert found.supports_system
+    assert found.supports_tool_results
+    assert not found.supports_tools
+    assert not found.supports_tool_calls
+    assert found.tool_call_arguments is None
+    assert not found.requires_alternation
+    assert not found.requires_user_first
+    assert not found.supports_typed_content
+    assert found.supports_generation_prompt
+    assert found.generation_prompt == "<|im_start|>assistant\n"
+    assert found.turn_end == "<|im_end|>\n"
+    assert found.stop == ("<|im_end|>",)
+
+
+def test_names_in_the_source_prove_nothing() -> None:
+    found = of(
+        "{# tools tool_calls system reasoning_content #}" + CHATML.replace("m.role", "m.role or tools and m.tool_calls")
+    )
+    assert not found.supports_tools
+    assert not found.supports_tool_calls
+    assert not found.supports_reasoning
+
+
+def test_the_end_of_a_turn_is_the_eos_token_where_the_template_writes_it() -> None:
+    found = of(
+        "{% for m in messages %}{% if m.role == 'user' %}[INST]{{ m.content }}[/INST]{% else %}"
+        "{{ m.content }}{{ eos_token }}{% endif %}{% endfor %}",
+        "<s>",
+        "</s>",
+    )
+    assert found.stop == ("</s>",)
+    assert found.turn_end == "</s>"
+    assert found.generation_prompt == ""
+    assert not found.supports_generation_prompt
+
+
+def test_the_eos_token_always_stops() -> None:
+    assert of(CHATML, "", "<|endoftext|>").stop == ("<|im_end|>", "<|endoftext|>")
+
+
+def test_a_generation_prompt_in_the_place_of_the_eos_token() -> None:
+    found = of(
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% else %}{{ eos_token }}{% endif %}",
+        "",
+        "<|endoftext|>",
+    )
+    assert found.generation_prompt == "<|assistant|>"
+    assert found.stop == ("<|end|>", "<|endoftext|>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "form"),
+    [
+        ("c.function.arguments|tojson", "object"),
+        ("c.function.arguments", "text"),
+        ("'' + c.function.arguments", "text"),
+        ("c.function.arguments if c.function.arguments is string else c.function.arguments|tojson", "object"),
+        ("c.function|tojson", "object"),
+        ("c.function.arguments|length", None),
+    ],
+)
+def test_the_form_of_arguments(arguments: str, form: str | None) -> None:
+    calls = "{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ " + arguments + " }}{% endfor %}"
+    found = of("{% for m in messages %}{{ m.role }}: {{ m.content or '' }}" + calls + "\n{% endfor %}")
+    assert found.tool_call_arguments == form
+    assert found.supports_tool_calls is (form is not None)
+    assert found.supports_parallel_tool_calls is (form is not None)
+    assert found.supports_null_content is (form is not None)
+
+
+def test_content_that_must_be_parts() -> None:
+    found = of("{% for m in messages %}{{ m.role }}:{% for p in m.content %}{{ p.text }}{% endfor %}\n{% endfor %}")
+    assert found.supports_typed_content
+    assert found.requires_typed_content
+    assert found.supports_system
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "nothing",
+        "{{ raise_exception('no') }}",
+        "{{ messages[7].content.x }}",
+        "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+    ],
+)
+def test_probing_never_raises(source: str) -> None:
+    assert not of(source).supports_system
+
+
+def test_probing_is_done_once() -> None:
+    template = ChatTemplate(CHATML)
+    assert template.capabilities is ChatTemplate(CHATML).capabilities is capabilities(template)

@@ -1,0 +1,152 @@
+"""Templates found in files and folders."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import gguf
+import pytest
+
+from toolgram.errors import TemplateError
+from toolgram.template.chat_template import ChatTemplate
+
+TOKENS = ["<unk>", "<s>", "</s>", "é" * 2000, "<|im_end|>"]
+
+
+def write_gguf(
+    path: Path, template: str | None, bos: int | None = 1, eos: int | None = 4, named: str | None = None
+) -> Path:
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_uint32("llama.block_count", 3)
+    writer.add_float32("llama.scale", 0.5)
+    writer.add_bool("tokenizer.ggml.add_bos_token", value=True)
+    writer.add_array("llama.list", [1, 2, 3])
+    writer.add_array("llama.flags", [True, False])
+    writer.add_token_list(TOKENS)
+    writer.add_token_scores([0.0] * len(TOKENS))
+    if bos is not None:
+        writer.add_bos_token_id(bos)
+    if eos is not None:
+        writer.add_eos_token_id(eos)
+    if template is not None:
+        writer.add_string("tokenizer.chat_template", template)
+    if named is not None:
+        writer.add_string("tokenizer.chat_template.tool_use", named)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    return path
+
+
+def test_gguf(tmp_path: Path) -> None:
+    path = write_gguf(tmp_path / "m.gguf", "T{{ 1 }}é", named="U")
+    assert ChatTemplate.from_gguf(path) == ChatTemplate("T{{ 1 }}é", "<s>", "<|im_end|>")
+    assert ChatTemplate.from_gguf(str(path), name="tool_use").source == "U"
+
+
+def test_gguf_agrees_with_the_official_reader(tmp_path: Path) -> None:
+    path = write_gguf(tmp_path / "m.gguf", "T", bos=3)
+    fields = gguf.GGUFReader(path).fields
+    token = fields["tokenizer.ggml.tokens"].contents(fields["tokenizer.ggml.bos_token_id"].contents())
+    assert ChatTemplate.from_gguf(path) == ChatTemplate(
+        fields["tokenizer.chat_template"].contents(), token, "<|im_end|>"
+    )
+
+
+def test_gguf_without_special_tokens(tmp_path: Path) -> None:
+    assert ChatTemplate.from_gguf(write_gguf(tmp_path / "m.gguf", "T", bos=None, eos=None)) == ChatTemplate("T")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "not a readable GGUF"),
+        (b"GGML" + bytes(20), "b'GGML'"),
+        (b"GGUF" + struct.pack("<I", 1) + bytes(16), "version 1"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 5), "not a readable GGUF"),
+        (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1 << 40), "a string of 1099511627776 bytes"),
+        (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1) + b"k" + struct.pack("<I", 77), "unknown type 77"),
+        (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1) + b"k" + struct.pack("<IIQ", 9, 8, 1 << 40), "ends inside"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "its metadata has no tokenizer.chat_template"),
+    ],
+)
+def test_a_damaged_gguf_is_named(tmp_path: Path, data: bytes, message: str) -> None:
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(data)
+    with pytest.raises(TemplateError, match=message) as caught:
+        ChatTemplate.from_gguf(path)
+    assert "bad.gguf" in str(caught.value)
+
+
+def test_gguf_says_which_templates_there_are(tmp_path: Path) -> None:
+    path = write_gguf(tmp_path / "m.gguf", None, named="U")
+    with pytest.raises(TemplateError, match=r"it has tokenizer\.chat_template\.tool_use"):
+        ChatTemplate.from_gguf(path)
+    with pytest.raises(TemplateError, match=r"no tokenizer\.chat_template\.rag"):
+        ChatTemplate.from_gguf(path, name="rag")
+
+
+def test_gguf_with_a_token_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError, match="is 9, but there are 5 tokens"):
+        ChatTemplate.from_gguf(write_gguf(tmp_path / "m.gguf", "T", bos=9))
+
+
+def folder(path: Path, **files: Any) -> Path:
+    for name, content in files.items():
+        file = path / name.replace("__", "/").replace("_jinja", ".jinja").replace("_json", ".json")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_hf_config_with_one_template(tmp_path: Path) -> None:
+    config = {"chat_template": "T", "bos_token": None, "eos_token": {"content": "</s>", "lstrip": False}}
+    specials = {"bos_token": "<s>", "eos_token": "<no>"}
+    assert ChatTemplate.from_hf(folder(tmp_path, tokenizer_config_json=config, special_tokens_map_json=specials)) == (
+        ChatTemplate("T", "<s>", "</s>")
+    )
+
+
+def test_hf_config_with_named_templates(tmp_path: Path) -> None:
+    templates = [{"name": "default", "template": "T"}, {"name": "tool_use", "template": "U"}]
+    path = folder(tmp_path, tokenizer_config_json={"chat_template": templates})
+    assert ChatTemplate.from_hf(path).source == "T"
+    assert ChatTemplate.from_hf(str(path), name="tool_use").source == "U"
+    with pytest.raises(TemplateError, match="named 'rag'; it has default, tool_use"):
+        ChatTemplate.from_hf(path, name="rag")
+
+
+def test_hf_files_go_before_the_config(tmp_path: Path) -> None:
+    path = folder(
+        tmp_path,
+        tokenizer_config_json={"chat_template": "old", "eos_token": "</s>"},
+        chat_template_json={"chat_template": "newer"},
+        chat_template_jinja="newest",
+        additional_chat_templates__tool_use_jinja="U",
+    )
+    assert ChatTemplate.from_hf(path) == ChatTemplate("newest", "", "</s>")
+    assert ChatTemplate.from_hf(path, name="tool_use").source == "U"
+    (path / "chat_template.jinja").unlink()
+    assert ChatTemplate.from_hf(path).source == "newer"
+
+
+def test_hf_folder_without_a_template(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError, match="no chat template"):
+        ChatTemplate.from_hf(folder(tmp_path, tokenizer_config_json={}))
+    with pytest.raises(TemplateError, match="no such folder"):
+        ChatTemplate.from_hf(tmp_path / "none")
+    with pytest.raises(TemplateError, match=r"tokenizer_config\.json: not JSON"):
+        ChatTemplate.from_hf(folder(tmp_path, tokenizer_config_json="{"))
+
+
+def test_file(tmp_path: Path) -> None:
+    path = folder(tmp_path, t_jinja="{{ bos_token }}é") / "t.jinja"
+    assert ChatTemplate.from_file(path, "<s>").render([]) == "<s>é"
+    with pytest.raises(TemplateError, match=r"none\.jinja"):
+        ChatTemplate.from_file(tmp_path / "none.jinja")
+    path.write_bytes(b"\xff")
+    with pytest.raises(TemplateError, match=r"t\.jinja"):
+        ChatTemplate.from_file(path)
