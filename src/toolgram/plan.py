@@ -41,7 +41,7 @@ class Plan:
 
     @property
     def prompt_parts(self) -> tuple[tuple[str, bool], ...]:
-        """The prompt in pieces, (text, trusted); untrusted text came from the conversation: no control token is meant."""
+        """The prompt in pieces, (text, trusted); untrusted text came from the conversation and holds no control."""
         return self._prompt.parts
 
     @property
@@ -72,7 +72,7 @@ class Plan:
     def writable(self, message: Message) -> bool:
         """Whether the message can be written in the style and reads back equal: no marker in its free text, for one."""
         text = self.write(message)
-        return text is not None and same_message(self.parse(text), message)
+        return text is not None and same_message(self.parse(text), message, json_content=self._turn.answer is not None)
 
 
 def plan(
@@ -127,12 +127,13 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None, *, with_
     return LONG, "no style reads a tool call as the template renders it, so that we ask for one of ours"
 
 
-def same_message(one: Message, other: Message) -> bool:
-    """Whether two messages say the same: arguments are compared as JSON, an absent text with an empty one."""
-    texts = (one.content or "", one.reasoning or "") == (other.content or "", other.reasoning or "")
-    if not texts or len(one.tool_calls) != len(other.tool_calls):
+def same_message(one: Message, other: Message, *, json_content: bool = False) -> bool:
+    """Whether two messages say the same: arguments (and content, if it is) as JSON, an absent text as an empty one."""
+    content, other_content = one.content or "", other.content or ""
+    same_content = _same_json(content, other_content) if json_content else content == other_content
+    if not same_content or (one.reasoning or "") != (other.reasoning or ""):
         return False
-    return all(
+    return len(one.tool_calls) == len(other.tool_calls) and all(
         (a.name, a.id) == (b.name, b.id) and _same_json(a.arguments, b.arguments)
         for a, b in zip(one.tool_calls, other.tool_calls, strict=True)
     )

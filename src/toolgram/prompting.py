@@ -53,10 +53,9 @@ def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now
     if request.continue_final_message:
         messages[-1] = {**messages[-1], "content": _open_end(messages[-1], len(messages) - 1)}
     adapted = adapt(messages, capabilities, extra_system=format_prompt, call_text=None if native else _no_calls_left)
-    tools = None if announces or not request.tools else [dict(tool.source) for tool in request.tools]
-    parts = render_parts(
-        template, adapted, tools, request.add_generation_prompt, now=now, **dict(request.chat_template_kwargs)
-    )
+    tools = None if announces or not request.tools else [tool.source for tool in request.tools]
+    variables = {**capabilities.tool_variables(tools, now), **request.chat_template_kwargs}
+    parts = render_parts(template, adapted, add_generation_prompt=request.add_generation_prompt, now=now, **variables)
     parts = _cut(parts) if request.continue_final_message else parts
     format_ = style.wire if request.tools else style.without_tools
     return Prompt(parts, format_prompt, _opened(request, format_, "".join(text for text, _ in parts)))

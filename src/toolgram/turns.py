@@ -61,7 +61,8 @@ class CompiledTurn:
 
     def write(self, message: Message) -> str | None:
         """The message in the turn's format, its values valid for their schemas; None where that cannot be."""
-        return write(self.spec.format, message, self._write_arguments, self._write_answer if self.answer else None)
+        answer = self._write_answer if self.answer else None
+        return write(self.spec.format, message, self._write_arguments, answer, self.spec.stops)
 
     def _write_arguments(self, call: ToolCall, encoding: Encoding) -> str | None:
         known = self.arguments.get((call.name, encoding))
@@ -126,7 +127,7 @@ def reading_program(spec: TurnSpec) -> Program:
     """What reads the turn: where no call is allowed, the marks of calls are plain text."""
     turn = spec.format.turn
     if spec.calls == "none":
-        turn = allowed(turn, "none", parallel=True) or wire.NOTHING_WRITTEN
+        turn = allowed(turn, "none") or wire.NOTHING_WRITTEN
     return compile_format(turn)
 
 

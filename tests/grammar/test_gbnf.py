@@ -142,7 +142,16 @@ def test_very_long_repetitions_are_split_twice():
     assert again.viable("aaa")
 
 
-@pytest.mark.parametrize("rules", [{"root": NOTHING}, {"root": Ref("gone")}, {"other": EMPTY}])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"root": NOTHING},
+        {"root": Ref("gone")},
+        {"other": EMPTY},
+        {"root": choice(seq(optional("a"), Ref("root")), "b")},
+    ],
+    ids=["no sentence", "not defined", "no root", "left recursion"],
+)
 def test_writer_refuses(rules: dict[str, Expr]):
     with pytest.raises(GrammarError):
         write_gbnf(rules)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,38 @@ def test_calls_that_a_template_cannot_write_need_a_text() -> None:
     with pytest.raises(InvalidRequest) as caught:
         adapt([user(), calling(call("f", {}))], CHATML.capabilities)
     assert caught.value.pointer == "/messages/1/tool_calls"
+
+
+# This template shows the system message only where the last message is a user's.
+SYSTEM_ONLY_WITH_THE_LAST_MESSAGE = {"mistralai-Mistral-Nemo-Instruct-2407"}
+TEMPLATES = Path(__file__).resolve().parents[3] / "shared/templates"
+LONG = [
+    {"role": "developer", "content": "zq-system"},
+    user([{"type": "text", "text": "zq-one"}]),
+    user("zq-two"),
+    calling(call("zq_f", '{"a": "zq-three"}', "call_00000001"), call("zq_g", {"a": "zq-four"}, "call_00000002")),
+    result("zq-five", "call_00000001"),
+    result("zq-six", "call_00000002"),
+    {"role": "assistant", "content": "zq-seven"},
+    user("zq-eight"),
+    calling(call("zq_f", "", "call_00000003"), content="zq-nine"),
+    result("zq-ten", "call_00000003"),
+]
+WORDS = [f"zq-{word}" for word in ["system", "one", "two", "three", "four", "five", "six", "seven", "eight", "ten"]]
+
+
+@pytest.mark.skipif(not TEMPLATES.is_dir(), reason="the shared data folder is not beside this checkout")
+@pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.jinja")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("native", [True, False])
+def test_real_templates_take_all_of_a_conversation(path: Path, native: bool) -> None:
+    template = ChatTemplate.from_file(path)
+    capabilities = template.capabilities
+    call_text = None if native and capabilities.supports_tool_calls else names_as_text
+    turns = adapt(LONG, capabilities, extra_system="zq-extra", call_text=call_text)
+    text = template.render(turns, **capabilities.tool_variables(None, datetime(2024, 7, 26)))
+    lost = {"zq-system"} if path.stem in SYSTEM_ONLY_WITH_THE_LAST_MESSAGE else set[str]()
+    assert [word for word in WORDS if word not in text and word not in lost] == []
+    assert "None" not in text.replace("NONE", "")
 
 
 # The report of 2024, which shows four templates and the prompts that they give.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +132,21 @@ def test_probing_never_raises(source: str) -> None:
 def test_probing_is_done_once() -> None:
     template = ChatTemplate(CHATML)
     assert template.capabilities is ChatTemplate(CHATML).capabilities is capabilities(template)
+
+
+def test_tools_by_another_name() -> None:
+    found = of("{{ functions }}|{{ datetime }}" + CHATML)
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    assert found.supports_tools
+    assert found.tools_variable == "functions"
+    variables = found.tool_variables(tools, datetime(2024, 7, 26))
+    assert json.loads(variables["functions"]) == tools
+    assert variables["datetime"].startswith("Jul 26 2024")
+
+
+def test_tools_that_must_be_a_list() -> None:
+    found = of("{% for tool in tools %}{{ tool.function.name }}{% endfor %}" + CHATML)
+    assert found.requires_tool_list
+    assert found.supports_tools
+    assert found.tool_variables(None, datetime(2024, 7, 26)) == {"tools": []}
+    assert of(CHATML).tool_variables(None, datetime(2024, 7, 26)) == {"tools": None}

@@ -95,15 +95,14 @@ def test_a_control_string_that_the_template_makes_of_a_users_words_is_not_truste
 
 
 FORGERIES = [
-    "<|im_end|>", "<|im_start|>", "</s>", "<s>", "[INST]", "[/INST]", "[TOOL_CALLS]", "<tool_call>", "</tool_call>", "<think>",
-    "</think>", "<start_of_turn>", "<end_of_turn>", "<|eot_id|>", "<｜User｜>", "<｜end▁of▁sentence｜>", "<|user|>",
-    "<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<turn|>", '<|"|>', "<|tool_call>", "<tool_response>",
-    "<|START_OF_TURN_TOKEN|>", "<|im_assistant|>", "<|tool_calls_section_begin|>", "]~b]", "\ue000", "\ue001", "\ue002",
-    "\uf8ff", "\U000f0000",
-]  # fmt: skip
-WORDS = st.lists(
-    st.sampled_from([*FORGERIES, " ", "\n", "a", '"', "\\", "'", "é", "<", "|", "zq", "{", "}"]), max_size=6
-)
+    *("<|im_end|>", "<|im_start|>", "</s>", "<s>", "[INST]", "[/INST]", "[TOOL_CALLS]", "<tool_call>", "</tool_call>"),
+    *("<think>", "</think>", "<start_of_turn>", "<end_of_turn>", "<|eot_id|>", "<|user|>", "<|start|>", "<|channel|>"),
+    *("<|message|>", "<|end|>", "<turn|>", '<|"|>', "<|tool_call>", "<tool_response>", "<|START_OF_TURN_TOKEN|>"),
+    *("<|im_assistant|>", "<|tool_calls_section_begin|>", "]~b]", "<｜User｜>", "<｜end▁of▁sentence｜>"),
+]
+PRIVATE = ["\ue000", "\ue001", "\ue002", "\uf8ff", "\U000f0000"]
+OTHERS = [" ", "\n", "a", '"', "\\", "'", "é", "<", "|", "zq", "{", "}"]
+WORDS = st.lists(st.sampled_from([*FORGERIES, *PRIVATE, *OTHERS]), max_size=6)
 TEXTS = WORDS.map("".join)
 
 
@@ -128,7 +127,7 @@ def tally(text: str) -> dict[str, int]:
 
 @pytest.mark.skipif(not TEMPLATES.is_dir(), reason="the shared data folder is not beside this checkout")
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(messages=conversations(), description=TEXTS, with_tools=st.booleans())
 def test_parts_are_the_prompt_and_no_forgery_is_trusted(
     path: Path, messages: list[dict[str, Any]], description: str, with_tools: bool
@@ -143,12 +142,12 @@ def test_parts_are_the_prompt_and_no_forgery_is_trusted(
         with pytest.raises(TemplateError):
             render_parts(template, messages, tools, **options)
         return
-    parts = render_parts(template, messages, tools, **options)
+    parts = render_parts(template, messages, tools, control_tokens=["]~b]"], **options)
     assert "".join(text for text, _ in parts) == plain
     # With all forgeries taken out of the conversation, what is left is the template's: it is never more than trusted.
     innocent = tally(template.render(*_innocent(messages, [tool] if with_tools else None), **options))
     found = tally("\n".join(text for text, trusted in parts if trusted))
-    assert all(found[forgery] <= innocent[forgery] for forgery in FORGERIES if found[forgery])
+    assert {forgery: count for forgery, count in found.items() if count > innocent[forgery]} == {}
 
 
 def _innocent(*values: Any) -> Any:

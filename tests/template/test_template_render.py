@@ -76,6 +76,10 @@ CONVERSATIONS = [
 ]
 
 
+# Gives a generator to `tojson`, which transformers refuses and we take for a list.
+BEYOND = {"llama-cpp-deepseek-r1"}
+
+
 def theirs(template: ChatTemplate, monkeypatch: pytest.MonkeyPatch, messages: Any, **options: Any) -> str | None:
     class Clock(datetime):
         @classmethod
@@ -114,7 +118,8 @@ def test_renders_as_transformers_does(path: Path, monkeypatch: pytest.MonkeyPatc
                 for prompt in (False, True):
                     options = {"tools": tools, "add_generation_prompt": prompt, **extra}
                     expected = theirs(template, monkeypatch, messages, **options)
-                    assert ours(template, messages, **options) == expected
+                    found = ours(template, messages, **options)
+                    assert found == expected or (expected is None and path.stem in BEYOND)
                     rendered += expected is not None
     assert rendered
 
@@ -138,7 +143,8 @@ def test_renders_as_transformers_does(path: Path, monkeypatch: pytest.MonkeyPatc
         "{{ 'a'|center(9) }}{{ 'a\nb'|indent(2) }}{{ [1, 2]|join(', ') }}{{ 'aa'|replace('a', 'b') }}{{ [1, 2]|sum }}",
         "{{ '%s-%05d' % ('a', 3) }}{{ '{:>4}'.format('x') }}{{ 'ab'.replace('a', 'c').join(['1', '2']) }}{{ '-' * 3 }}",
         "{{ strftime_now('%Y-%m-%d') }}{{ missing }}{{ missing is defined }}{{ missing.x }}",
-        "{{ [1, 2, 3]|batch(2)|list }}{{ 'one two'|wordwrap(3) }}{{ [1]|string }}{{ 2 ** 8 }}{{ [1] + [2] }}{{ 7 // 2 }}",
+        "{{ [1, 2, 3]|batch(2)|list }}{{ 'one two'|wordwrap(3) }}{{ [1]|string }}",
+        "{{ 2 ** 8 }}{{ [1] + [2] }}{{ 7 // 2 }}{{ 7 / 2 }}{{ -1 }}{{ 'a' + 'b' }}{{ 'a' + 1 }}",
     ],
 )
 def test_each_feature_is_as_in_transformers(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +168,7 @@ def test_errors_say_what_and_where(source: str, message: str) -> None:
         ChatTemplate(source).render([])
 
 
+LAUGHS = "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
 HOSTILE = [
     "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
     "{% for i in range(99999) %}{% for j in range(99999) if false %}{% endfor %}{% endfor %}",
@@ -174,10 +181,10 @@ HOSTILE = [
     "{% set ns = namespace(x='a') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
     "{% set ns = namespace(x='a') %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
     "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
-    "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
-    "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x|tojson }}",
-    "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ '' ~ ns.x }}",
-    "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ '%s' % ns.x }}",
+    *(
+        LAUGHS + use
+        for use in ("{{ ns.x }}", "{{ ns.x|tojson }}", "{{ '' ~ ns.x }}", "{{ '%s' % ns.x }}", "{{ ns.x|string }}")
+    ),
     "{% set ns = namespace(x=2) %}{% for i in range(99) %}{% set ns.x = ns.x * ns.x %}{% endfor %}",
     "{{ 'a' * 10 ** 9 }}",
     "{{ 9 ** 10000000 }}",
@@ -196,6 +203,10 @@ HOSTILE = [
     "{{ [1]|batch(10 ** 9, 'x')|list }}",
     "{{ [1]|tojson(indent=10 ** 9) }}",
     "{{ lipsum(n=10 ** 6) }}",
+    "{% for i in range(99999) %}{{ 'a' * 1000000 }}{% endfor %}",
+    "{% set x %}{% for i in range(99999) %}{{ 'a' * 1000000 }}{% endfor %}{% endset %}",
+    "{% set x %}{% for i in range(99999) %}{{ 'a'.ljust(1000000) }}{% endfor %}{% endset %}",
+    "{% set x = 'a' * 1000000 %}{% for i in range(99999) %}{{ x[i:] }}{% endfor %}",
 ]
 
 
@@ -246,6 +257,11 @@ def test_a_long_conversation_is_within_the_limits() -> None:
         "{% set ns = namespace(t='') %}{% for m in messages %}{% set ns.t = ns.t + m.content %}{% endfor %}{{ ns.t }}"
     )
     assert len(template.render([say("user", "x" * 1000)] * 1000)) == 1_000_000
+
+
+def test_tojson_takes_a_generator() -> None:
+    template = ChatTemplate("{{ tools|map(attribute='function')|tojson }}")
+    assert template.render([], [{"function": {"name": "f"}}]) == '[{"name": "f"}]'
 
 
 def test_now_is_the_callers() -> None:

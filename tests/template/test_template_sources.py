@@ -22,7 +22,7 @@ def write_gguf(
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_uint32("llama.block_count", 3)
     writer.add_float32("llama.scale", 0.5)
-    writer.add_bool("tokenizer.ggml.add_bos_token", value=True)
+    writer.add_bool("tokenizer.ggml.add_bos_token", val=True)
     writer.add_array("llama.list", [1, 2, 3])
     writer.add_array("llama.flags", [True, False])
     writer.add_token_list(TOKENS)

@@ -1,9 +1,10 @@
 """A recogniser of grammars, exact and independent of any engine.
 
-What may follow is a set of stacks of frames. A frame is a node of the grammar, how far it got (an offset, an index, a
-count, a state) and the frame to go on with after it; frames are interned, so that stacks share their tails. A state is
-such a set, and its steps are remembered: where a grammar is regular, it runs as a deterministic automaton that is
-built while it is used. All tables grow by `dict.setdefault` alone, which makes a matcher safe to share by threads.
+What may follow is a set of stacks, kept as a graph that shares what is common to them: a frame is a node of the
+grammar, how far it got (an offset, an index, a count, a state) and all the frames that one may go on with after it.
+Frames at the same place are one frame, so that ambiguity does not multiply. A state is such a set, and its steps are
+remembered: where a grammar is regular, it runs as a deterministic automaton that is built while it is used. All tables
+grow by `dict.setdefault` alone, which makes a matcher safe to share by threads.
 """
 
 from __future__ import annotations
@@ -45,18 +46,25 @@ class _Node:
 class _Frame:
     node: _Node
     at: int
-    then: _Frame | None
-    """What comes after it; None for the end of the sentence."""
+    below: _Stacks
+
+
+_Stacks = tuple[_Frame | None, ...]
+"""The tops of some stacks; None is the end of the sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
     """Any of `frames` may go on from here; `leaves` are those that read a character next."""
 
-    frames: tuple[_Frame | None, ...]
+    frames: _Stacks
     leaves: tuple[_Frame, ...]
     final: bool
     steps: dict[str, _State | None] = field(default_factory=dict[str, "_State | None"])
+
+
+_DEEPEST_MERGE = 3
+"""How far down equal places of two stacks are merged; what lies deeper is merged when it comes to the top."""
 
 
 class Matcher:
@@ -69,10 +77,11 @@ class Matcher:
         self._rules = dict(rules)
         self._shape = Shape.of(self._rules)
         self._nodes: dict[tuple[object, ...], _Node] = {}
-        self._frames: dict[tuple[_Node, int, _Frame | None], _Frame] = {}
-        self._states: dict[tuple[_Frame | None, ...], _State] = {}
+        self._frames: dict[tuple[_Node, int, _Stacks], _Frame] = {}
+        self._unions: dict[tuple[_Stacks, _Stacks], _Stacks] = {}
+        self._states: dict[_Stacks, _State] = {}
         self._heads = {name: self._node(expr) for name, expr in self._rules.items()}
-        root = self._frame(self._heads["root"], 0, None)
+        root = self._frame(self._heads["root"], 0, (None,))
         self._start = self._state((root,) if self._shape.cost(self._rules["root"]) is not None else ())
 
     def accepts(self, text: str) -> bool:
@@ -96,7 +105,7 @@ class Matcher:
             raise GrammarError(f"no sentence begins with {text!r}")
         if state is self._start:
             return self._rules
-        return _rooted(choice(*(_rest(frame) for frame in state.frames)), self._rules)
+        return _rooted({**self._rules, **_rests(state.frames, self._rules)})
 
     def _run(self, text: str) -> _State | None:
         state: _State | None = self._start
@@ -110,81 +119,101 @@ class Matcher:
         return state
 
     def _step(self, state: _State, char: str) -> _State | None:
-        # A dict keeps the order and drops what is there twice.
-        reached: dict[_Frame | None, None] = {}
+        reached: _Stacks = ()
         for frame in state.leaves:
-            match frame.node.expr:
-                case CharSet() as charset:
-                    if char in charset:
-                        reached[frame.then] = None
-                case Literal(text) | Token(text):
-                    if text[frame.at] == char:
-                        last = frame.at + 1 == len(text)
-                        reached[frame.then if last else self._frame(frame.node, frame.at + 1, frame.then)] = None
-                case Text(without, seen):
-                    target = automaton(without, seen)[frame.at].step(char)
-                    if target is not None:
-                        reached[self._frame(frame.node, target, frame.then)] = None
-                case _:
-                    raise AssertionError(frame.node.expr)
-        return self._state(tuple(reached)) if reached else None
+            reached = self._union(reached, self._read(frame, char))
+        return self._state(reached) if reached else None
 
-    def _state(self, frames: tuple[_Frame | None, ...]) -> _State:
+    def _read(self, frame: _Frame, char: str) -> _Stacks:
+        node, at, below = frame.node, frame.at, frame.below
+        match node.expr:
+            case CharSet() as charset:
+                return below if char in charset else ()
+            case Text(without, seen):
+                target = automaton(without, seen)[at].step(char)
+                return () if target is None else (self._frame(node, target, below),)
+            case Literal(text) | Token(text) if text[at] == char:
+                return below if at + 1 == len(text) else (self._frame(node, at + 1, below),)
+            case _:
+                return ()
+
+    def _state(self, frames: _Stacks) -> _State:
         state = self._states.get(frames)
         if state is None:
             leaves, final = self._closure(frames)
             state = self._states.setdefault(frames, _State(frames, leaves, final))
         return state
 
-    def _closure(self, frames: tuple[_Frame | None, ...]) -> tuple[tuple[_Frame, ...], bool]:
+    def _closure(self, frames: _Stacks) -> tuple[tuple[_Frame, ...], bool]:
         """The frames that read a character next, and whether the sentence may end here."""
-        leaves: list[_Frame] = []
-        met = set(frames)
+        final = False
+        found: dict[tuple[_Node, int], _Stacks] = {}
         waiting = list(reversed(frames))
         while waiting:
             frame = waiting.pop()
             if frame is None:
+                final = True
                 continue
-            if isinstance(frame.node.expr, CharSet | Text) or _has_text(frame.node.expr):
-                leaves.append(frame)
-            for reached in reversed(self._expand(frame)):
-                if reached not in met:
-                    met.add(reached)
-                    waiting.append(reached)
-        return tuple(leaves), None in met
+            place = (frame.node, frame.at)
+            known = found.get(place)
+            below = frame.below if known is None else self._union(known, frame.below)
+            if below is not known:
+                found[place] = below
+                waiting.extend(reversed(self._expand(frame.node, frame.at, below)))
+        leaves = (self._frame(node, at, below) for (node, at), below in found.items() if _reads(node.expr))
+        return tuple(leaves), final
 
-    def _expand(self, frame: _Frame) -> list[_Frame | None]:
-        """Where one can get from this frame without reading."""
-        node, at, then = frame.node, frame.at, frame.then
+    def _expand(self, node: _Node, at: int, below: _Stacks) -> _Stacks:
+        """Where one can get from this place without reading."""
         match node.expr:
             case Literal(text) | Token(text):
-                return [] if text else [then]
+                return () if text else below
             case Text():
-                return [then]
+                return below
             case Sequence():
                 if not node.parts:
-                    return [then]
+                    return below
                 # The last part goes on with what follows the sequence, so that right recursion does not pile up.
-                rest = then if at + 1 == len(node.parts) else self._frame(node, at + 1, then)
-                return [self._frame(node.parts[at], 0, rest)]
+                rest = below if at + 1 == len(node.parts) else (self._frame(node, at + 1, below),)
+                return (self._frame(node.parts[at], 0, rest),)
             case Choice():
-                return [self._frame(part, 0, then) for part in node.parts]
+                return tuple(self._frame(part, 0, below) for part in node.parts)
             case Ref(name):
-                return [self._frame(self._heads[name], 0, then)]
+                return (self._frame(self._heads[name], 0, below),)
             case Repeat(_, low, high):
-                out: list[_Frame | None] = []
+                more: _Stacks = ()
                 if node.parts and (high is None or at < high):
                     count = min(at + 1, low) if high is None else at + 1
-                    rest = then if count == high else self._frame(node, count, then)
-                    out.append(self._frame(node.parts[0], 0, rest))
-                return [*out, then] if at >= low else out
-            case _:
-                return []
+                    rest = below if count == high else (self._frame(node, count, below),)
+                    more = (self._frame(node.parts[0], 0, rest),)
+                return (*more, *below) if at >= low else more
+            case CharSet():
+                return ()
 
-    def _frame(self, node: _Node, at: int, then: _Frame | None) -> _Frame:
-        key = (node, at, then)
+    def _union(self, left: _Stacks, right: _Stacks, depth: int = 0) -> _Stacks:
+        """Both sets of stacks; `left` itself if it holds the right one already. Frames at the same place are merged."""
+        if not left or not right or left == right:
+            return left or right
+        if depth == _DEEPEST_MERGE:
+            return left if set(right) <= set(left) else tuple(dict.fromkeys((*left, *right)))
+        merged = self._unions.get((left, right))
+        if merged is None:
+            merged = self._unions.setdefault((left, right), self._merged(left, right, depth))
+        return left if merged == left else merged
+
+    def _merged(self, left: _Stacks, right: _Stacks, depth: int) -> _Stacks:
+        places = {_place(frame): frame for frame in left}
+        for frame in right:
+            known = places.get(_place(frame))
+            if known is not None and frame is not None and known is not frame:
+                frame = self._frame(frame.node, frame.at, self._union(known.below, frame.below, depth + 1))
+            places[_place(frame)] = frame
+        return tuple(places.values())
+
+    def _frame(self, node: _Node, at: int, below: _Stacks) -> _Frame:
+        key = (node, at, below)
         frame = self._frames.get(key)
-        return self._frames.setdefault(key, _Frame(node, at, then)) if frame is None else frame
+        return self._frames.setdefault(key, _Frame(node, at, below)) if frame is None else frame
 
     def _node(self, expr: Expr) -> _Node:
         """The node of an expression, without the parts that no sentence can hold."""
@@ -199,17 +228,35 @@ class Matcher:
         return self._nodes.setdefault(key, _Node(expr, parts))
 
 
-def _has_text(expr: Expr) -> bool:
-    return isinstance(expr, Literal | Token) and bool(expr.text)
+def _place(frame: _Frame | None) -> tuple[_Node, int] | None:
+    return None if frame is None else (frame.node, frame.at)
 
 
-def _rest(frame: _Frame | None) -> Expr:
-    """What remains to be read of a stack, as an expression."""
-    items: list[Expr] = []
-    while frame is not None:
-        items.append(_remainder(frame.node.expr, frame.at))
-        frame = frame.then
-    return seq(*items)
+def _reads(expr: Expr) -> bool:
+    return isinstance(expr, CharSet | Text) or (isinstance(expr, Literal | Token) and bool(expr.text))
+
+
+def _rests(frames: _Stacks, taken: Rules) -> Rules:
+    """What remains to be read of these stacks, as a rule ""; stacks that share their lower part share a rule."""
+    names: dict[_Stacks, str] = {frames: ""}
+    rules: dict[str, Expr] = {}
+    waiting = [frames]
+    for stacks in waiting:
+        options: list[Expr] = []
+        for frame in stacks:
+            items: list[Expr] = []
+            while frame is not None:
+                items.append(_remainder(frame.node.expr, frame.at))
+                if len(frame.below) != 1:
+                    if frame.below not in names:
+                        names[frame.below] = fresh(f"then-{len(names)}", taken)
+                        waiting.append(frame.below)
+                    items.append(Ref(names[frame.below]))
+                    break
+                frame = frame.below[0]
+            options.append(seq(*items))
+        rules[names[stacks]] = choice(*options)
+    return rules
 
 
 def _remainder(expr: Expr, at: int) -> Expr:
@@ -228,9 +275,7 @@ def _remainder(expr: Expr, at: int) -> Expr:
             return expr
 
 
-def _rooted(root: Expr, rules: Rules) -> Rules:
-    """`root` with the rules that it uses; an old root that is still used gets another name."""
-    old = fresh("root", rules)
-    used = reachable({**rules, "": root}, "")
-    names = {"root": old, "": "root"}
-    return {names.get(name, name): renamed(expr, names) for name, expr in used.items()}
+def _rooted(rules: Rules) -> Rules:
+    """The rule "" as the root, with the rules that it uses; an old root that is still used gets another name."""
+    names = {"root": fresh("root", rules), "": "root"}
+    return {names.get(name, name): renamed(expr, names) for name, expr in reachable(rules, "").items()}

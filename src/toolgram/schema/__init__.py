@@ -6,7 +6,7 @@ expressions (`lower`) in one spelling (`spelling`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolgram.errors import Relaxation
@@ -56,10 +56,17 @@ def compile_schema(
     if mode not in ("exact", "relaxed"):
         raise ValueError(f"no mode {mode!r}; there are exact and relaxed")
     normalized = normalize(schema, pointer=pointer, mode=mode, closed=closed, parameters=parameters, retrieve=resolver)
-    lowering = Lowering(normalized.type, spelling, names, root_name, any_order)
-    expr = lowering.expr(normalized.type.root, root_name)
-    rules = lowering.finish()
-    return Compiled(expr, rules, normalized.relaxations, normalized.type, lowering.capped)
+    made = compile_type(normalized.type, spelling=spelling, names=names, root_name=root_name, any_order=any_order)
+    return replace(made, relaxations=normalized.relaxations)
+
+
+def compile_type(
+    canonical: Canonical, *, spelling: Spelling, names: RuleNames, root_name: str, any_order: bool = False
+) -> Compiled:
+    """Compiles the root of a canonical type, or, where a caller puts another root, a part of it."""
+    lowering = Lowering(canonical, spelling, names, root_name, any_order)
+    expr = lowering.expr(canonical.root, root_name)
+    return Compiled(expr, lowering.finish(), (), canonical, lowering.capped)
 
 
 def schema_grammar(

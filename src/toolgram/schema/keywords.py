@@ -28,7 +28,10 @@ def is_schema(value: object) -> bool:
 
 def _is_list_of(check: Callable[[object], bool], least: int = 0) -> Callable[[object], bool]:
     def checked(value: object) -> bool:
-        return isinstance(value, list) and len(cast("list[object]", value)) >= least and all(map(check, value))  # type: ignore[reportUnknownArgumentType] # any list
+        if not isinstance(value, list):
+            return False
+        items = cast("list[object]", value)
+        return len(items) >= least and all(check(item) for item in items)
 
     return checked
 
@@ -103,6 +106,22 @@ def check_shapes(schema: Mapping[str, object], pointer: str) -> None:
 
 Schema = Mapping[str, Any]
 
+_SINCE = {
+    **dict.fromkeys(("const", "contains", "propertyNames"), 6),
+    **dict.fromkeys(("if", "then", "else"), 7),
+    **dict.fromkeys(("dependentRequired", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties"), 2019),
+    **dict.fromkeys(("minContains", "maxContains", "$recursiveRef"), 2019),
+    **dict.fromkeys(("prefixItems", "$dynamicRef"), 2020),
+}
+
+
+def known(schema: Schema, draft: int | None) -> Schema:
+    """The schema without the keywords that its draft does not know, which say nothing there."""
+    if draft is None or not any(_SINCE.get(keyword, 0) > draft for keyword in schema):
+        return schema
+    return {keyword: value for keyword, value in schema.items() if _SINCE.get(keyword, 0) <= draft}
+
+
 STRING = ("minLength", "maxLength", "pattern")
 NUMBER = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 ARRAY = (
@@ -140,7 +159,7 @@ UNENFORCED: Mapping[str, Mapping[str, tuple[Callable[[Schema], bool], str]]] = {
     },
     "array": {
         "uniqueItems": (lambda s: not s["uniqueItems"] or s.get("maxItems", 2) <= 1, "items may be equal"),
-        "contains": (lambda s: s.get("minContains") == 0 and "maxContains" not in s, "nothing need be contained"),
+        "contains": (_never, "nothing need be contained"),
     },
     "object": {
         "patternProperties": (

@@ -6,16 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from toolgram.errors import UnsupportedSchema
-from toolgram.grammar.ir import (
-    EMPTY,
-    NOTHING,
-    Expr,
-    Ref,
-    choice,
-    optional,
-    repeat,
-    seq,
-)
+from toolgram.grammar.ir import EMPTY, NOTHING, Expr, Ref, choice, optional, repeat, seq
 from toolgram.schema import types
 from toolgram.schema.spelling import RuleNames, Spelling, escapes, number_range, quoted, raw_chars, writable
 from toolgram.schema.types import NEVER, Canonical, Type
@@ -41,7 +32,7 @@ class Lowering:
     capped: bool = False
     _rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
     _named: dict[Type, Ref] = field(default_factory=dict[Type, Ref])
-    _waiting: list[tuple[str, Callable[[], Expr]]] = field(default_factory=list[tuple[str, "Callable[[], Expr]"]])
+    _waiting: list[tuple[str, Callable[[], Expr]]] = field(default_factory=list[tuple[str, Callable[[], Expr]]])
 
     def expr(self, kind: Type, hint: str) -> Expr:
         """The expression of a type; rules that it needs get names like the hint."""
@@ -59,7 +50,7 @@ class Lowering:
             case types.Union(options):
                 return choice(*(self.expr(option, f"{hint}-{n}") for n, option in enumerate(options, 1)))
             case types.Reference(key):
-                target = self.canonical.definitions[key]
+                target = self.canonical.resolve(kind)
                 name = f"{self.root_name}-{key.rsplit('/', 1)[-1]}"
                 return self._rule_of(target, name) if isinstance(target, types.Union) else self.expr(target, name)
             case types.Array((), types.Anything(), 0, None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 from toolgram.errors import InvalidSchema, Relaxation, UnsupportedSchema
 from toolgram.schema import keywords, types
@@ -73,7 +73,7 @@ class _Normalizer:
     def _deeper(self, pointer: str, make: Callable[[], Type]) -> Type:
         """What `make` makes, one level down."""
         if self._depth >= MAX_DEPTH:
-            self.unsupported(pointer, "", f"more than {MAX_DEPTH} schemas inside each other", "any value")
+            self.unsupported(pointer, "nesting", f"more than {MAX_DEPTH} schemas inside each other", "any value")
             return ANY
         self._depth += 1
         try:
@@ -98,13 +98,14 @@ class _Normalizer:
             raise InvalidSchema(place.pointer, "", "a schema is an object or a boolean")
         return self._deeper(place.pointer, lambda: self._object_schema(place, fields))
 
-    def _object_schema(self, place: Place, schema: dict[str, Any]) -> Type:
+    def _object_schema(self, place: Place, schema: keywords.Schema) -> Type:
+        schema = keywords.known(schema, place.draft)
         keywords.check_shapes(schema, place.pointer)
         if "$ref" in schema and place.draft in (4, 6, 7):
             return self._reference(place, schema["$ref"])  # where siblings of $ref say nothing
         return self._meet(place, list(self._parts(place, schema)))
 
-    def _parts(self, place: Place, schema: dict[str, Any]) -> Iterator[tuple[str, Type]]:
+    def _parts(self, place: Place, schema: keywords.Schema) -> Iterator[tuple[str, Type]]:
         """The types that a value must be of, all of them, each with the keyword that says so."""
         if "const" in schema:
             yield "const", self._constant(place, "const", schema["const"])
@@ -210,7 +211,7 @@ class _Normalizer:
 
     # Keywords by the kind of value that they speak of
 
-    def _by_kind(self, place: Place, schema: dict[str, Any]) -> Type:
+    def _by_kind(self, place: Place, schema: keywords.Schema) -> Type:
         stated = schema.get("type")
         spoken = (keywords.STRING, keywords.NUMBER, keywords.ARRAY, keywords.OBJECT)
         if stated is None and not any(keyword in schema for group in spoken for keyword in group):
@@ -225,7 +226,7 @@ class _Normalizer:
             options.append(NULL)
         return types.union(options)
 
-    def _kind(self, place: Place, schema: dict[str, Any], kind: str) -> Type:
+    def _kind(self, place: Place, schema: keywords.Schema, kind: str) -> Type:
         for keyword, (idle, enforced) in keywords.UNENFORCED.get(kind, {}).items():
             if keyword in schema and not idle(schema):
                 self.unsupported(place.pointer, keyword, "it is not computed", enforced)
@@ -243,7 +244,7 @@ class _Normalizer:
             case _:
                 return self._number(place, schema, integer=kind == "integer")
 
-    def _number(self, place: Place, schema: dict[str, Any], *, integer: bool) -> Type:
+    def _number(self, place: Place, schema: keywords.Schema, *, integer: bool) -> Type:
         result: Type = types.Number(integer)
         for keyword, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
             flag = schema.get(strict)
@@ -262,7 +263,7 @@ class _Normalizer:
                 result = types.intersect(result, limits, self.definition)
         return result
 
-    def _array(self, place: Place, schema: dict[str, Any]) -> Type:
+    def _array(self, place: Place, schema: keywords.Schema) -> Type:
         prefix: list[Type] = []
         rest_keyword = "items"
         if isinstance(schema.get("items"), list):
@@ -270,12 +271,12 @@ class _Normalizer:
                 raise InvalidSchema(place.pointer, "items", "is not a schema")
             prefix = [self.schema(place.child("items", index)) for index in range(len(schema["items"]))]
             rest_keyword = "additionalItems"
-        elif "prefixItems" in schema and place.draft in (LATEST, None):
+        elif "prefixItems" in schema:
             prefix = [self.schema(place.child("prefixItems", index)) for index in range(len(schema["prefixItems"]))]
         rest = self._others(place, schema, rest_keyword, "unevaluatedItems")
         return types.array(prefix, rest or ANY, int(schema.get("minItems", 0)), _count(schema.get("maxItems")))
 
-    def _object(self, place: Place, schema: dict[str, Any]) -> Type:
+    def _object(self, place: Place, schema: keywords.Schema) -> Type:
         declared = {name: self.schema(place.child("properties", name)) for name in schema.get("properties", {})}
         rest = self._others(place, schema, "additionalProperties", "unevaluatedProperties")
         silent = rest is None and "patternProperties" not in schema
@@ -290,11 +291,11 @@ class _Normalizer:
         ]
         return types.object_type(properties, rest, silent=silent)
 
-    def _others(self, place: Place, schema: dict[str, Any], keyword: str, unevaluated: str) -> Type | None:
+    def _others(self, place: Place, schema: keywords.Schema, keyword: str, unevaluated: str) -> Type | None:
         """The type of the items or keys that are not listed; None where the schema does not speak of them."""
         if keyword in schema:
             return self.schema(place.child(keyword))
-        if unevaluated not in schema or schema[unevaluated] in (True, {}) or place.draft in (4, 6, 7):
+        if unevaluated not in schema or schema[unevaluated] in (True, {}):
             return None
         if any(applicator in schema for applicator in (*keywords.IN_PLACE, "contains")):
             self.unsupported(place.pointer, unevaluated, "what is evaluated is not computed", "any others")

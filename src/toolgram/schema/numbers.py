@@ -1,7 +1,8 @@
 """Ranges of numbers as expressions over their digits: exact, of any size.
 
 An integer is written `0` or `-?[1-9][0-9]*`; a decimal is an integer with an optional `.` and digits, of which the
-last ones may be zeros. Zero has no sign here.
+last ones may be zeros. Among decimals zero may have a sign where both sides of it are in range: to keep it out takes an
+alternative for every digit.
 """
 
 from __future__ import annotations
@@ -151,11 +152,12 @@ def decimals(
     bounds = [bound for bound in (low, high) if bound is not None]
     room = None if fraction is None else max([fraction, *(len(_split(bound)[1]) + 1 for bound in bounds)])
     options: list[Expr] = []
+    has_zero = high is None or high > 0 or (high == 0 and not high_open)
     if low is None or low < 0:
-        start = _Edge(high.copy_negate(), high_open) if high is not None and high < 0 else _Edge(_ZERO, open=True)
+        start = _Edge(_ZERO) if high is None or has_zero else _Edge(high.copy_negate(), high_open)
         end = None if low is None else _Edge(low.copy_negate(), low_open)
         options.append(seq("-", _magnitudes(start, end, digits, room)))
-    if high is None or high > 0 or (high == 0 and not high_open):
+    if has_zero:
         start = _Edge(low, low_open) if low is not None and low >= 0 else _Edge(_ZERO)
         options.append(_magnitudes(start, None if high is None else _Edge(high, high_open), digits, room))
     return choice(*options)

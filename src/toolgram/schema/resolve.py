@@ -75,6 +75,8 @@ class Place:
         try:
             found = self.resolver.lookup(reference)
         except Unresolvable as error:
+            if error.__cause__ and error.__cause__.__cause__:  # what the caller's own resolver raised
+                raise error.__cause__.__cause__ from None
             if type(error) is Unresolvable and not reference.startswith("#"):  # not one of its subclasses: no document
                 return None
             raise InvalidSchema(self.pointer, "$ref", f"{reference!r} points nowhere") from None

@@ -239,9 +239,12 @@ def spell(value: object, spelling: Spelling | None = None) -> str:
 def spell_as(canonical: Canonical, value: object, spelling: Spelling) -> str | None:
     """The sentence of the type's grammar that denotes this JSON value, keys in the grammar's order.
 
-    None where the value is not of the type, or has no spelling within the digit caps.
+    None where the value is not of the type, has no spelling within the digit caps, or nests too deeply to be written.
     """
-    return _spell(canonical.root, value, spelling, canonical.resolve)
+    try:
+        return _spell(canonical.root, value, spelling, canonical.resolve)
+    except RecursionError:
+        return None
 
 
 def _spell(kind: Type, value: object, spelling: Spelling, resolve: Callable[[Type], Type]) -> str | None:

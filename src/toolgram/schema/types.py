@@ -331,8 +331,17 @@ def inhabited(kind: Type, alive: Collection[str]) -> bool:
 def without_dead_ends(root: Type, definitions: Mapping[str, Type]) -> Canonical:
     """The same type, where what can have no finite value is NEVER, and with the definitions that it uses."""
     alive: set[str] = set()
-    while more := {key for key, kind in definitions.items() if key not in alive and inhabited(kind, alive)}:
-        alive |= more
+    waiting = list(definitions)[::-1]  # what is referred to comes after what refers to it
+    while True:
+        left: list[str] = []
+        for key in waiting:
+            if inhabited(definitions[key], alive):
+                alive.add(key)
+            else:
+                left.append(key)
+        if len(left) == len(waiting):
+            break
+        waiting = left
 
     def change(kind: Type) -> Type:
         return NEVER if isinstance(kind, Reference) and kind.key not in alive else kind

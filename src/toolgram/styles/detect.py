@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from toolgram.wire.reader import Reader
 
 _NAME, _ID = "zqprobe", "zqcall001"
 _ARGUMENTS: dict[str, Any] = {"text": "zq one", "count": 3}
+_NOW = datetime(2024, 1, 2)
 _QUESTION = {"role": "user", "content": "zqquestion"}
 
 
@@ -48,10 +50,10 @@ def _rendered_turn(template: ChatTemplate) -> str | None:
     content = None if capabilities.supports_null_content else ""
     turn = {"role": "assistant", "content": content, "tool_calls": [call]}
     tools = [{"type": "function", "function": {"name": _NAME, "description": "", "parameters": {"type": "object"}}}]
-    shown = tools if capabilities.supports_tools and capabilities.tools_variable == "tools" else None
+    variables = capabilities.tool_variables(tools if capabilities.supports_tools else None, _NOW)
     try:
-        before = template.render([_QUESTION], shown, add_generation_prompt=True)
-        after = template.render([_QUESTION, turn], shown, add_generation_prompt=False)
+        before = template.render([_QUESTION], add_generation_prompt=True, now=_NOW, **variables)
+        after = template.render([_QUESTION, turn], add_generation_prompt=False, now=_NOW, **variables)
     except TemplateError:
         return None
     if not after.startswith(before):

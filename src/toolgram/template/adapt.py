@@ -38,7 +38,9 @@ def adapt(
     plain = [_plain(message, capabilities, native, f"/messages/{at}") for at, message in enumerate(messages)]
     turns = _named(plain)
     turns = _native(turns, capabilities) if call_text is None else [_as_text(turn, call_text) for turn in turns]
-    if not (capabilities.supports_tool_results if native else capabilities.supports_results_without_calls):
+    # Templates that count turns pass over calls and results together: results alone would put them out of step.
+    alone = capabilities.supports_results_without_calls and not capabilities.requires_alternation
+    if not (capabilities.supports_tool_results if native else alone):
         turns = [_result_as_text(turn) for turn in turns]
     turns = _with_system(turns, capabilities, extra_system)
     if capabilities.requires_alternation:

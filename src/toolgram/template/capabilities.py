@@ -30,8 +30,11 @@ _NOW = datetime(2024, 1, 2, 3, 4, 5)
 # Arguments that were encoded twice, or printed as Python prints them.
 _TWICE = (f'{_KEY}\\\\": \\\\"{_VALUE}', f'{_KEY}\\": \\"{_VALUE}', f"'{_KEY}': '{_VALUE}'")
 
-# What looks like a control token: <|im_end|>, <|tool_call>, <｜User｜>, </s>, <start_of_turn>, [INST].
-MARKER = re.compile(r"<\|[^<>|\s]+\|?>|<[^<>|\s]*\|>|<｜[^<>｜\s]+｜>|</?[A-Za-z_][^<>\s]*>|\[/?[A-Z][A-Z_]*\]")
+# What looks like a control token: <|im_end|>, <|tool_call>, <｜User｜>, </s>, <start_of_turn>, [INST], MiniMax's ]~b].
+MARKER = re.compile(
+    r"<\|[^<>|\s]+\|?>|<[^<>|\s]*\|>|<｜[^<>｜\s]+｜>|</?[A-Za-z_][^<>\s]*>|\[/?[A-Z][A-Z_]*\]"
+    r"|[\[\]]~[!a-z]{1,3}[\[\]]|\]<\][a-z]{1,16}\[>\["
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,10 @@ class Capabilities:
     @property
     def supports_generation_prompt(self) -> bool:
         return bool(self.generation_prompt)
+
+    def tool_variables(self, tools: Sequence[Mapping[str, Any]] | None, now: datetime) -> dict[str, Any]:
+        """What to give to `render` for these tools: `render(messages, **capabilities.tool_variables(tools, now))`."""
+        return _tool_variables(tools, self.tools_variable, self.requires_tool_list, now)
 
 
 @lru_cache(maxsize=256)
@@ -119,7 +126,7 @@ def capabilities(template: ChatTemplate) -> Capabilities:
 _Draw = Callable[..., str | None]
 
 
-def template_variables(
+def _tool_variables(
     tools: Sequence[Mapping[str, Any]] | None, variable: str, requires_list: bool, now: datetime
 ) -> dict[str, Any]:
     """The variables by which a template is told of tools; `functions` comes with a date, as such templates want it."""
@@ -133,7 +140,7 @@ def _renderer(template: ChatTemplate, variable: str, requires_list: bool, endles
     """Renders to a text, or None where that fails; once a probe went past the limits, the others are not tried."""
 
     def draw(messages: list[Message], tools: bool = False, add_generation_prompt: bool = False) -> str | None:
-        variables = template_variables(_TOOLS if tools else None, variable, requires_list, _NOW)
+        variables = _tool_variables(_TOOLS if tools else None, variable, requires_list, _NOW)
         if endless:
             return None
         try:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, wraps
-from itertools import chain
+from itertools import chain, islice
 from types import BuiltinMethodType, MethodType
 from typing import Any, NoReturn, cast
 
@@ -25,7 +25,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
 MAX_TEXT = 1 << 24  # characters in one value, and in the whole prompt
-MAX_ITEMS = 1 << 20  # items in one value, nested ones included; also the widest field and the largest number of copies
+MAX_ITEMS = 1 << 20  # items in one value, nested ones included; also the most copies of something
+MAX_WIDTH = 1 << 12  # what a filter fills up to
 MAX_BITS = 1 << 13  # in one integer
 MAX_STEPS = 1 << 22  # loop rounds, calls, operations; each 256 characters written count as one more
 MAX_SECONDS = 1.5  # of the thread's own processor time
@@ -140,10 +141,14 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
     @staticmethod
     def concat(pieces: Iterable[str]) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  a slot for a function
         """Joins what a template, a macro or a block wrote."""
-        pieces = list(pieces)
-        if sum(map(len, pieces)) > MAX_TEXT:
-            raise TooMuch(f"writes more than {MAX_TEXT} characters")
-        return "".join(pieces)
+        written: list[str] = []
+        characters = 0
+        for piece in pieces:  # of a whole template they come as it runs: it is stopped at once
+            written.append(piece)
+            characters += len(piece)
+            if characters > MAX_TEXT:
+                raise TooMuch(f"writes more than {MAX_TEXT} characters")
+        return "".join(written)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Arithmetic whose result is within the limits."""
@@ -151,8 +156,9 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
             cast("MeteredContext", context).hold(len(left) + len(right))
             return left + right
         _check_operands(operator, left, right)
-        cast("MeteredContext", context).spend()
-        return super().call_binop(context, operator, left, right)
+        value = super().call_binop(context, operator, left, right)
+        cast("MeteredContext", context).spend(_steps(value))
+        return value
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  leaves names free
         """A call whose result is within the limits."""
@@ -160,10 +166,15 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
         if not isinstance(__obj, Macro):
             _check_call(__obj, args, kwargs)
         value = super().call(__context, __obj, *args, **kwargs)
-        if type(value) is range:
-            # What filters do with the numbers is not charged.
-            cast("MeteredContext", __context).spend(len(value) >> 4)
+        cast("MeteredContext", __context).spend(_steps(value))
         return value
+
+
+def _steps(value: object) -> int:
+    """What it costs to have made a value, or to go through it: filters do so uncharged."""
+    if isinstance(value, str):
+        return 1 + (len(value) >> 8)
+    return 1 + (len(cast("Sequence[Any]", value)) >> 4) if isinstance(value, (range, list, tuple)) else 1
 
 
 class _Dict:
@@ -205,7 +216,9 @@ def to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """`tojson` as transformers has it: no HTML escapes, and the parameters of `json.dumps`."""
+    """`tojson` as transformers has it: no HTML escapes, and the parameters of `json.dumps`; `map` makes a list too."""
+    if isinstance(value, Iterator):
+        value = list(islice(cast("Iterator[Any]", value), MAX_ITEMS))
     if (isinstance(indent, int) and indent > 64) or (isinstance(indent, str) and len(indent) > 64):
         raise TooMuch("indents JSON by more than 64")
     text = json.dumps(
@@ -321,9 +334,8 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         first, *rest = (arg for arg in args if not isinstance(arg, (jinja2.Environment, nodes.EvalContext, Context)))
-        for value in (*rest, *kwargs.values()):
-            if isinstance(value, int):
-                _check_items(value)
+        if any(isinstance(value, int) and value > MAX_WIDTH for value in (*rest, *kwargs.values())):
+            raise TooMuch(f"asks {name} for more than {MAX_WIDTH}")
         if name == "join" and isinstance(first, (list, tuple)):
             separator = str(rest[0]) if rest else str(kwargs.get("d", ""))
             _weighed(cast("object", first))

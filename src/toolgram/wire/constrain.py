@@ -27,7 +27,7 @@ class Callee:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a request allows in the turn. `answer`: the values of the response schema; `stops` are never in free text."""
+    """What a request allows in a turn. `answer`: the values of the response schema; `stops` are never in free text."""
 
     callees: tuple[Callee, ...] = ()
     calls: Calls = "none"
@@ -54,24 +54,30 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
     modes: tuple[Calls, ...] = ("none", "only") if turn.calls == "any" and turn.answer is not None else (turn.calls,)
     options: list[Expr] = []
     for mode in modes:
-        node = allowed(format_.turn, mode, parallel=turn.parallel)
+        node = allowed(format_.turn, mode, parallel=turn.parallel, must_answer=turn.answer is not None)
         if node is not None:
             options.append(lowering.node(node, in_json=False))
     return {"root": choice(*options), **lowering.rules}
 
 
-def allowed(node: wire.Node, calls: Calls, *, parallel: bool) -> wire.Node | None:
-    """The part of a format that a request allows: None where nothing is left of it."""
+def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer: bool = False) -> wire.Node | None:
+    """The part of a format that a request allows: None where nothing is left of it.
+
+    A turn of nothing but calls has no content; one that `must_answer` has it always.
+    """
     bears_calls = wire.holds(node, wire.Call)
     if calls == "none" and isinstance(node, wire.Call):
         return None
-    if calls == "only" and isinstance(node, wire.Opt) and not bears_calls and wire.holds(node, wire.Content):
-        return wire.NOTHING_WRITTEN
-    if not bears_calls:
+    if isinstance(node, wire.Opt) and not bears_calls and wire.holds(node, wire.Content):
+        if calls == "only":
+            return wire.NOTHING_WRITTEN
+        if must_answer:
+            return node.item
+    if not (bears_calls or (must_answer and wire.holds(node, wire.Content))):
         return node
 
     def inside(part: wire.Node) -> wire.Node | None:
-        return allowed(part, calls, parallel=parallel)
+        return allowed(part, calls, parallel=parallel, must_answer=must_answer)
 
     match node:
         case wire.Seq(items):

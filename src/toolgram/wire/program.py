@@ -17,6 +17,7 @@ from toolgram.wire.arguments import Encoding
 from toolgram.wire.shapes import Shape, shape_of
 
 FreeField = Literal["content", "reasoning"]
+FREE_FIELDS: tuple[FreeField, ...] = ("content", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)

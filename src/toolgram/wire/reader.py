@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from toolgram.events import Event, Finish, Prefill
 from toolgram.messages import Message
@@ -46,8 +46,7 @@ class Body(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(NamedTuple):
     """One way through a gap: the instruction it is at, how much of it has been read, what it did on its way."""
 
     at: int
@@ -235,7 +234,7 @@ class Reader:
         if shared:
             if not self._act(first[:shared]):
                 return
-            threads = self._threads = [replace(t, actions=t.actions[shared:]) for t in threads]
+            threads = self._threads = [t._replace(actions=t.actions[shared:]) for t in threads]
         code = self._program.code
         for thread in threads:
             match code[thread.at]:
@@ -265,6 +264,11 @@ class Reader:
 
     def _in_gap(self, buffer: str, i: int) -> tuple[int, bool]:
         while i < len(buffer):
+            if len(self._threads) == 1 and (taken := self._run_of_text(self._threads[0], buffer, i)):
+                i += taken
+                if self._mode != self._in_gap:
+                    return i, False
+                continue
             char = buffer[i]
             alive: list[Thread] = []
             chosen = None
@@ -281,12 +285,37 @@ class Reader:
             self._threads = alive
             self._raw.append(char)
             i += 1
-            if not char.isspace() and any(isinstance(self._program.code[t.at], StopAt) for t in alive):
-                self._raw = []
-            self._settle()
+            if char.isspace():
+                self._settle()
+            else:
+                self._arrive()
             if self._mode != self._in_gap:
                 return i, False
         return i, True
+
+    def _run_of_text(self, thread: Thread, buffer: str, i: int) -> int:
+        """Take prescribed text at once, to the letter, where it is the only way on; how much was taken."""
+        match self._program.code[thread.at]:
+            case MarkAt(text, next_) | TextAt(text, next_):
+                expected = text[thread.offset : thread.offset + len(buffer) - i]
+                if not buffer.startswith(expected, i):
+                    return 0
+                self._raw.append(expected)
+                offset = thread.offset + len(expected)
+                if offset < len(text):
+                    self._threads = [thread._replace(offset=offset)]
+                else:
+                    self._threads = self._ways(next_, thread.actions)
+                    self._arrive()
+                return len(expected)
+            case _:
+                return 0
+
+    def _arrive(self) -> None:
+        """Prescribed text was taken whole: where the turn may end here, it needs no explaining later."""
+        if any(isinstance(self._program.code[thread.at], StopAt) for thread in self._threads):
+            self._raw = []
+        self._settle()
 
     def _step(self, thread: Thread, char: str, alive: list[Thread]) -> Thread | None:
         """Take one character; a thread that is at a body or free text that begins with it is the chosen one."""
@@ -296,7 +325,7 @@ class Reader:
                     if thread.offset + 1 == len(text):
                         alive.extend(self._ways(next_, thread.actions))
                     else:
-                        alive.append(replace(thread, offset=thread.offset + 1))
+                        alive.append(thread._replace(offset=thread.offset + 1))
                 elif not thread.offset and char.isspace():
                     alive.append(thread)
             case TextAt(text, next_):
@@ -328,9 +357,9 @@ class Reader:
             if offset + 1 == len(text):
                 alive.extend(self._ways(next_, thread.actions))
             else:
-                alive.append(replace(thread, offset=offset + 1))
+                alive.append(thread._replace(offset=offset + 1))
         elif char.isspace():
-            alive.append(replace(thread, offset=offset))
+            alive.append(thread._replace(offset=offset))
         return None
 
     def _step_name(self, thread: Thread, action: str, next_: int, char: str, alive: list[Thread]) -> Thread | None:
@@ -343,7 +372,7 @@ class Reader:
         if char == "\n" or len(thread.captured) == MAX_NAME:
             return None
         if thread.captured or not char.isspace():
-            thread = replace(thread, captured=thread.captured + char)
+            thread = thread._replace(captured=thread.captured + char)
         alive.append(thread)
         return None
 

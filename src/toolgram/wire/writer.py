@@ -5,13 +5,14 @@ It writes the one spelling that the grammar admits. A message that the format ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from toolgram.messages import Message, ToolCall
 from toolgram.schema.spelling import Spelling, quoted
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import Encoding
+from toolgram.wire.program import FREE_FIELDS, FreeField, compile_format
 
 WriteArguments = Callable[[ToolCall, Encoding], str | None]
 WriteAnswer = Callable[[str], str | None]
@@ -22,13 +23,17 @@ def write(
     message: Message,
     write_arguments: WriteArguments,
     write_answer: WriteAnswer | None = None,
+    stops: tuple[str, ...] = (),
 ) -> str | None:
     """The message as text of the format; None where the format cannot say all of it.
 
     `write_arguments` spells the arguments of a call in an encoding, `write_answer` the content as the value of a
-    response schema; each gives None for what is not valid.
+    response schema; each gives None for what is not valid. Free text with a mark that
+    would end it, or one of `stops`, cannot be written.
     """
-    writing = _Writing(format_, write_arguments, write_answer)
+    program = compile_format(format_.turn)
+    never: dict[FreeField, tuple[str, ...]] = {field: (*program.markers(field), *stops) for field in FREE_FIELDS}
+    writing = _Writing(format_, write_arguments, write_answer, never)
     done = writing.node(format_.turn, _State(message), in_json=False)
     if done is None or done.left != _NOTHING_LEFT:
         return None
@@ -60,6 +65,7 @@ class _Writing:
     format_: wire.WireFormat
     write_arguments: WriteArguments
     write_answer: WriteAnswer | None
+    never: Mapping[FreeField, tuple[str, ...]]
 
     def node(self, node: wire.Node, state: _State, *, in_json: bool) -> _State | None:
         """The state after the node is written; None where it cannot be."""
@@ -71,9 +77,9 @@ class _Writing:
             case wire.Content():
                 return self.content(state, in_json=in_json)
             case wire.Reasoning():
-                text = state.message.reasoning or ""
+                text = self.free("reasoning", state.message.reasoning, in_json=in_json)
                 state = replace(state, message=replace(state.message, reasoning=None))
-                return state.plus(_string(text) if in_json else text)
+                return None if text is None else state.plus(text)
             case wire.Name() | wire.CallId():
                 text = state.call and (state.call.name if isinstance(node, wire.Name) else state.call.id)
                 return None if text is None else state.plus(_string(text) if in_json else text)
@@ -119,14 +125,18 @@ class _Writing:
         join = self.literal(node.join)
         begun = False
         for item in node.items:
-            inner = item.item if isinstance(item, wire.Opt | wire.Many) else item
+            inner = _inner(item)
             if inner is not item and not _wanted(inner, state):
                 continue
             after = self.several(inner, state.plus(join if begun else ""), join, in_json=False)
             if after is None:
                 return None
             state, begun = after, True
-        return state if begun else None
+        if begun:
+            return state
+        # A chain is never empty: a turn that says nothing is an empty answer.
+        answer = next((item for item in node.items if wire.holds(item, wire.Content)), None)
+        return None if answer is None else self.several(_inner(answer), state, join, in_json=False)
 
     def several(self, item: wire.Node, state: _State, separator: str, *, in_json: bool, end: str = "") -> _State | None:
         """The item once, and again for each call that is left."""
@@ -144,14 +154,19 @@ class _Writing:
         return "" if written is None else written.text
 
     def content(self, state: _State, *, in_json: bool) -> _State | None:
-        text: str | None = state.message.content or ""
         if self.write_answer is not None:
-            text = self.write_answer(text)
-        elif in_json:
-            text = _string(text)
+            text = self.write_answer(state.message.content or "")
+        else:
+            text = self.free("content", state.message.content, in_json=in_json)
         if text is None:
             return None
         return replace(state, message=replace(state.message, content=None)).plus(text)
+
+    def free(self, field: FreeField, text: str | None, *, in_json: bool) -> str | None:
+        text = text or ""
+        if in_json:
+            return _string(text)
+        return None if any(mark in text for mark in self.never[field]) else text
 
     def call(self, item: wire.Node, state: _State, *, in_json: bool) -> _State | None:
         if not _calls(state):
@@ -172,6 +187,10 @@ class _Writing:
                 return None
             state = after
         return state.plus("}")
+
+
+def _inner(node: wire.Node) -> wire.Node:
+    return node.item if isinstance(node, wire.Opt | wire.Many) else node
 
 
 def _string(text: str) -> str:

@@ -42,7 +42,7 @@ def _alive(rules: Mapping[str, Expr]) -> set[str]:
     grown = True
     while grown:
         grown = False
-        for name, expr in rules.items():
+        for name, expr in reversed(list(rules.items())):  # the root comes first, and what it uses after it
             if name not in alive and _is_alive(expr, alive):
                 alive.add(name)
                 grown = True
@@ -99,6 +99,7 @@ class _Lowering:
     def __init__(self, rules: Mapping[str, Expr]) -> None:
         self._rules = rules
         self._regular: dict[str, Expr | None] = {}
+        self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
 
     def tree(self) -> Tree:
         tree: dict[str, Node] = {}
@@ -157,12 +158,12 @@ class _Lowering:
 
     def _lexical(self, expr: Expr) -> Expr | None:
         """The expression without references, if it spells a value: regular, small, and without long words."""
-        if isinstance(expr, Literal):
+        if isinstance(expr, Literal) or not _has_short_words(expr):
             return None
-        spelled = self._without_references(expr, ())
-        if spelled is None or size(spelled) > _LARGEST_LEXEME:
-            return None
-        return spelled if _has_set(spelled) and _has_short_words(spelled) else None
+        if id(expr) not in self._lexicals:
+            spelled = self._without_references(expr, ())
+            self._lexicals[id(expr)] = None if spelled is None or not _spells_a_value(spelled) else spelled
+        return self._lexicals[id(expr)]
 
     def _without_references(self, expr: Expr, inside: tuple[str, ...]) -> Expr | None:
         """The expression with its rules put in, or None if it is recursive, has special tokens, or grows too large."""
@@ -197,6 +198,10 @@ class _Lowering:
                 return None
             parts.append(part)
         return parts if len(parts) <= _LARGEST_LEXEME else None
+
+
+def _spells_a_value(expr: Expr) -> bool:
+    return _has_set(expr) and _has_short_words(expr) and size(expr) <= _LARGEST_LEXEME
 
 
 def _has_set(expr: Expr) -> bool:

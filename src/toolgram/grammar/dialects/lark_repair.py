@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import count, pairwise
 
 from toolgram.grammar.dialects.lark_lexemes import Lexicon
 from toolgram.grammar.dialects.lark_network import Conflict, conflicts
@@ -36,6 +36,7 @@ _MOST_ATTEMPTS = 1  # at a lexeme that did not grow
 _ROOM_TO_GROW = 200  # in leaves, over three times what there was; beyond, lexemes are taken apart instead
 _LARGEST_LEXEME = 300
 _LARGEST_WIDENED = 120
+_MOST_JOINING_PASSES = 24  # after these, lexemes are only taken apart, which comes to an end
 
 
 def repaired(tree: Tree) -> Tree:
@@ -46,19 +47,22 @@ def repaired(tree: Tree) -> Tree:
     # Nearly every text runs on over the marker that ends it, so texts grow before anything is looked at.
     texts = {leaf for leaf in _lexemes(tree) if isinstance(leaf.expr, Text)}
     tree = _kept(tree, _Growth(dict(tree), texts, before).tree(), largest)
-    while True:
+    for number in count():
         lexicon = Lexicon(leaf.expr for leaf in _lexemes(tree))
         found = conflicts(tree, lexicon)
         if not found:
-            return tree
-        growing = _to_grow(found, attempts) if _weight(tree) < largest else set[Lexeme]()
+            break
+        joins = number < _MOST_JOINING_PASSES
+        growing = _to_grow(found, attempts) if joins and _weight(tree) < largest else set[Lexeme]()
         for lexeme in growing:
             attempts[lexeme] = attempts.get(lexeme, 0) + 1
         pieces = _to_cut(found, growing, lexicon)
         if pieces:
-            tree = {name: _replaced(_widened(node, pieces), pieces) for name, node in tree.items()}
+            wide = {name: _widened(node, pieces) for name, node in tree.items()} if joins else tree
+            tree = {name: _replaced(node, pieces) for name, node in wide.items()}
         if growing:
             tree = _kept(tree, _Growth(dict(tree), growing, before).tree(), largest)
+    return tree
 
 
 def _kept(tree: Tree, grown: Tree, largest: int) -> Tree:
@@ -96,7 +100,7 @@ def _to_cut(found: list[Conflict], growing: set[Lexeme], lexicon: Lexicon) -> di
             at = lexicon.boundaries(running.expr.text, conflict.ended.expr, conflict.over)
             places.setdefault(running, {0, len(running.expr.text)}).update(at)
             cuts = pairwise(sorted(places[running]))
-            pieces[running] = row(*(Lexeme(Literal(running.expr.text[begin:end])) for begin, end in cuts))
+            pieces[running] = row(*(Lexeme(Literal(running.expr.text[begin:end]), cut=True) for begin, end in cuts))
         else:
             pieces[running] = opened(running, wholly=running.cut or isinstance(running.expr, Text | Literal))
     return pieces
@@ -147,7 +151,7 @@ def _whole(node: Node, pieces: Mapping[Lexeme, Node]) -> Lexeme | None:
         leaf in pieces and not isinstance(leaf.expr, Literal) for leaf in inside
     ):
         return None
-    return Lexeme(spelled, merged=_MOST_MERGES // 2)
+    return Lexeme(spelled, merged=_MOST_MERGES)
 
 
 def _replaced(node: Node, pieces: Mapping[Lexeme, Node]) -> Node:

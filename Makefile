@@ -1,0 +1,52 @@
+# Needs Python 3.11 or later with pip; everything is installed in .venv, once, and again when pyproject.toml changes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test check bench fuzz clean
+
+## demo: a small model calls a tool, and answers in a schema, on this machine
+demo: $(VENV)/.demo
+	@sh examples/demo.sh $(BIN)/toolgram
+
+## test: all tests but the fuzz tests
+test: $(VENV)/.dev
+	$(BIN)/pytest -n 2
+
+## check: lint, formatting, types, layers
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+## bench: each benchmark prints its table
+bench: $(VENV)/.dev
+	@set -e; for file in $(sort $(wildcard benchmarks/*.py)); do echo "== $$file"; $(BIN)/python "$$file"; done
+
+## fuzz: the long property tests
+fuzz: $(VENV)/.dev
+	$(BIN)/pytest -m fuzz tests/fuzz
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/.python
+	@echo "Installing toolgram, its command line and its engine into $(VENV) (about 70 MB, once) …"
+	@$(PIP) install --editable '.[embedded,cli]'
+	@touch $@
+
+# The tests ask xgrammar and transformers for their opinion; neither needs torch for that, though xgrammar declares it.
+$(VENV)/.dev: pyproject.toml | $(VENV)/.python
+	@echo "Installing toolgram and what its tests need into $(VENV) (once) …"
+	@$(PIP) install --editable '.[dev]' 'transformers==5.23.0'
+	@$(PIP) install --no-deps 'xgrammar==0.2.8' apache-tvm-ffi
+	@touch $@
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit("toolgram needs Python 3.11 or later: make PYTHON=…" if sys.version_info < (3, 11) else 0)'
+	@echo "Creating $(VENV) …"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@

@@ -1,0 +1,23 @@
+"""Three tools as plain typed functions: `toolgram ask "…" --tools examples/tools.py`."""
+
+from typing import Annotated, Literal
+
+Currency = Literal["EUR", "USD", "GBP", "JPY"]
+
+
+def get_weather(
+    city: Annotated[str, "The name of the city"],
+    days: Annotated[int, "How many days ahead"],
+) -> str:
+    """Get the weather forecast for a city."""
+    return f"{city}: sunny for {days} days"
+
+
+def convert_currency(amount: float, source: Currency, target: Currency) -> str:
+    """Convert an amount of money from one currency to another."""
+    return f"{amount} {source} in {target}"
+
+
+def send_email(to: str, subject: str, body: str) -> str:
+    """Send an email to someone."""
+    return f"sent {subject!r} to {to}: {len(body)} characters"

@@ -1,0 +1,5 @@
+"""`python -m toolgram`."""
+
+from toolgram.cli.main import run
+
+run()

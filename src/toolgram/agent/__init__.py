@@ -1,0 +1,1 @@
+"""Tools that run: Python functions as tools of a model."""

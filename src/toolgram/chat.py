@@ -1,0 +1,141 @@
+"""A plan and an engine together: from raw text to events and a message."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, runtime_checkable
+
+from toolgram.constraint import Constraint
+from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, Usage
+from toolgram.errors import EngineError
+from toolgram.events import Event, ToolCallEnd, ToolCallStart
+from toolgram.messages import Message
+from toolgram.plan import Plan
+from toolgram.wire import format as wire
+
+IdFactory = Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of a request: the message, the raw text that it was read from, why it ended, and what it cost."""
+
+    message: Message
+    text: str
+    finish_reason: Literal["stop", "tool_calls", "length"]
+    usage: Usage
+
+
+@runtime_checkable
+class HasVocabulary(Protocol):
+    """An engine that tells its special tokens: text to id."""
+
+    @property
+    def vocabulary(self) -> Mapping[str, int]:
+        """The text of each special token, and its id."""
+        ...
+
+
+def fresh_id() -> str:
+    """A new id for a call, in OpenAI's form."""
+    return f"call_{secrets.token_hex(12)}"
+
+
+async def stream(
+    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory = fresh_id
+) -> AsyncGenerator[Chunk | Event | Reply, None]:
+    """Each chunk of raw text as the engine gives it, then the events that were read from it; at last the reply.
+
+    The events are those of `plan.reader()`, but that every call has an id: the wire's own, else one from `new_id`,
+    which comes with the call's start unless the format might still carry one. Closing the generator stops the engine.
+    Raises EngineError where the engine fails, cannot constrain, or is stopped by another hand.
+    """
+    sampling = sampling or Sampling()
+    reader, ids = plan.reader(), _Ids(new_id, carried=_carries_ids(plan))
+    events: list[Event] = []
+    text: list[str] = []
+    finish: FinishReason | None = None
+    usage = Usage()
+    stops = tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
+    chunks = engine.generate(plan.prompt_parts, _constraint(plan, engine), replace(sampling, stop=stops))
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            finish, usage = chunk.finish, chunk.usage or usage
+            text.append(chunk.text)
+            yield chunk
+            for event in ids.filled(reader.feed(chunk.text)):
+                events.append(event)
+                yield event
+    if finish is None or finish == "cancelled":
+        raise EngineError("the engine stopped before the answer was complete")
+    for event in ids.filled(reader.finish()):
+        events.append(event)
+        yield event
+    message = ids.complete(Message.from_events(events))
+    reason = "length" if finish == "length" else "tool_calls" if message.tool_calls else "stop"
+    yield Reply(message, "".join(text), reason, usage)
+
+
+async def generate(
+    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory = fresh_id
+) -> Reply:
+    """The reply to a plan, when it is complete. Raises as `stream` does."""
+    async with aclosing(stream(plan, engine, sampling, new_id=new_id)) as items:
+        async for item in items:
+            if isinstance(item, Reply):
+                return item
+    raise AssertionError("a stream ends with a reply or raises")
+
+
+def generate_sync(
+    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory = fresh_id
+) -> Reply:
+    """As `generate`, for scripts: it runs an event loop of its own, so that no other may run in this thread."""
+    return asyncio.run(generate(plan, engine, sampling, new_id=new_id))
+
+
+def _constraint(plan: Plan, engine: Engine) -> Constraint | None:
+    """The plan's constraint as the engine takes it: with token ids where it has them."""
+    if plan.constraint is None:
+        return None
+    if not engine.capabilities.dialects:
+        raise EngineError("this engine cannot constrain its output, which the request needs")
+    if engine.capabilities.special_tokens and isinstance(engine, HasVocabulary):
+        return plan.constraint.bind(engine.vocabulary)
+    return plan.constraint
+
+
+def _carries_ids(plan: Plan) -> bool:
+    return any(isinstance(node, wire.CallId) for node in wire.walk(plan.style.wire.turn))
+
+
+class _Ids:
+    """Gives an id to every call of one turn that has none; `carried`: the format has a place for ids."""
+
+    def __init__(self, new_id: IdFactory, *, carried: bool) -> None:
+        self._new_id = new_id
+        self._carried = carried
+        self._known = set[int]()
+
+    def filled(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The events, with ids: a format that carries them may show one as late as the call's end."""
+        for event in events:
+            match event:
+                case ToolCallStart(id=None) if not self._carried:
+                    event = replace(event, id=self._new_id())
+                case ToolCallEnd(id=None) if event.index not in self._known:
+                    event = replace(event, id=self._new_id())
+                case _:
+                    pass
+            if isinstance(event, ToolCallStart | ToolCallEnd) and event.id is not None:
+                self._known.add(event.index)
+            yield event
+
+    def complete(self, message: Message) -> Message:
+        """The message with an id for a call that was cut off before it had one."""
+        calls = (call if call.id is not None else replace(call, id=self._new_id()) for call in message.tool_calls)
+        return replace(message, tool_calls=tuple(calls))

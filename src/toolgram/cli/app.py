@@ -1,0 +1,155 @@
+"""The commands of `toolgram`, thin: each imports what it needs when it runs, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from toolgram.errors import ToolgramError
+
+
+class _Group(TyperGroup):
+    """Says what went wrong in one line, and exits with 2, where a ToolgramError is raised."""
+
+    def invoke(self, ctx: Any) -> Any:  # a click Context; typer may have a click of its own
+        try:
+            return super().invoke(ctx)
+        except ToolgramError as error:
+            typer.echo(f"error: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(2) from error
+
+
+class Dialect(StrEnum):
+    """The grammar dialects."""
+
+    gbnf = "gbnf"
+    lark = "lark"
+    ebnf = "ebnf"
+
+
+app = typer.Typer(
+    name="toolgram",
+    cls=_Group,
+    help="Make any open-weight model call tools and answer in a schema, correctly by construction.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Tools = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Tools: a JSON list, or a Python file with typed functions.")
+]
+ToolChoiceOption = Annotated[str | None, typer.Option(metavar="auto|none|required|NAME", help="Whether to call.")]
+Parallel = Annotated[bool | None, typer.Option("--parallel/--no-parallel", help="Allow several calls in one turn.")]
+Schema = Annotated[Path | None, typer.Option(metavar="FILE", help="A JSON Schema that the answer must match.")]
+System = Annotated[str | None, typer.Option(metavar="TEXT", help="A system message.")]
+Model = Annotated[
+    str | None, typer.Option(metavar="PATH|NAME", help="A GGUF file, or a known model (default: smollm2).")
+]
+Template = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A chat template: .jinja, .gguf, or a folder (default: the model's)."),
+]
+Style = Annotated[str | None, typer.Option(metavar="NAME", help="How calls are written (default: what fits).")]
+
+
+@app.command(epilog='Example: toolgram ask "Will it rain in Paris?" --tools tools.py --tool-choice required')
+def ask(
+    question: Annotated[str, typer.Argument(help="What to ask.", show_default=False)],
+    tools: Tools = None,
+    tool_choice: ToolChoiceOption = None,
+    parallel: Parallel = None,
+    schema: Schema = None,
+    system: System = None,
+    model: Model = None,
+    template: Template = None,
+    style: Style = None,
+    stream: Annotated[
+        bool | None, typer.Option("--stream/--no-stream", help="Show the raw text on stderr (default: on a terminal).")
+    ] = None,
+    max_tokens: Annotated[int, typer.Option(metavar="N", help="The longest answer.")] = 512,
+    temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Makes a temperature above 0 repeatable.")] = None,
+) -> None:
+    """Ask a model; the answer is a message in JSON on stdout."""
+    from toolgram.cli.ask import answer, model_file
+    from toolgram.cli.inputs import Question, load_engine, request_of, template_of
+    from toolgram.engines.base import Sampling
+    from toolgram.plan import plan as make_plan
+    from toolgram.request import parse_request
+
+    body = request_of(Question(question, tools, tool_choice, parallel, schema, system))
+    parse_request(body)  # what is wrong with it is told before a model is fetched
+    sampling = Sampling(max_tokens=max_tokens, temperature=temperature, seed=seed)
+    file = model_file(model)
+    plan = make_plan(body, template_of(template, file), style)
+    answer(plan, load_engine(file), sampling, show=sys.stderr.isatty() if stream is None else stream)
+
+
+@app.command(epilog='Example: toolgram explain "Will it rain in Paris?" --tools tools.py --dialect lark')
+def explain(
+    question: Annotated[str | None, typer.Argument(help="What to ask.", show_default=False)] = None,
+    request: Annotated[Path | None, typer.Option(metavar="FILE", help="A chat-completions body, instead.")] = None,
+    tools: Tools = None,
+    tool_choice: ToolChoiceOption = None,
+    parallel: Parallel = None,
+    schema: Schema = None,
+    system: System = None,
+    model: Model = None,
+    template: Template = None,
+    style: Style = None,
+    dialect: Annotated[Dialect, typer.Option(help="The dialect to show the grammar in.")] = Dialect.gbnf,
+) -> None:
+    """Show the prompt, the style and the grammar of a request; of a --schema alone, its grammar and relaxations."""
+    from toolgram.cli.explain import explain_plan, explain_schema
+    from toolgram.cli.inputs import BadInput, Question, model_at_hand, read_json, request_of, template_of
+    from toolgram.plan import plan as make_plan
+
+    asked = Question(question or "", tools, tool_choice, parallel, schema, system)
+    if request is not None and asked != Question(""):
+        raise BadInput("--request holds the whole request: no question and no option of one goes with it")
+    if request is None and question is None:
+        if schema is None:
+            raise BadInput("there is nothing to explain: give a question, --request FILE or --schema FILE")
+        explain_schema(read_json(schema), dialect.value)
+        return
+    body = read_json(request) if request else request_of(asked)
+    file = model_at_hand(model) if model or not template else None
+    plan = make_plan(body, template_of(template, file), style)
+    explain_plan(plan, dialect.value, file)
+
+
+@app.command(epilog="Example: toolgram styles --template chat_template.jinja")
+def styles(template: Template = None) -> None:
+    """List the styles; with a template, which of them fit it and why."""
+    from toolgram.cli.explain import list_styles
+    from toolgram.cli.inputs import template_of
+
+    list_styles(template_of(template, None) if template else None)
+
+
+@app.command(epilog="Example: toolgram report --templates templates --request request.json > report.md")
+def report(
+    reference: Annotated[bool, typer.Option("--reference", help="The document of the 2024 profile.")] = False,
+    templates: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder of .jinja files.")] = None,
+    request: Annotated[Path | None, typer.Option(metavar="FILE", help="A chat-completions body.")] = None,
+    style: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A style; may be given again.")] = None,
+) -> None:
+    """Write what templates, styles and a request become, as Markdown on stdout."""
+    from toolgram.cli.report import report as write_report
+
+    text = write_report(reference=reference, templates=templates, request=request, style_names=style or ())
+    sys.stdout.write(text)
+
+
+@app.command(epilog="Example: toolgram pull smollm2")
+def pull(name: Annotated[str, typer.Argument(help="A known model.")] = "smollm2") -> None:
+    """Fetch a model into the cache; its path goes to stdout."""
+    from toolgram.cli.pull import with_progress
+
+    typer.echo(with_progress(name))

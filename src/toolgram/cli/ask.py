@@ -1,0 +1,76 @@
+"""`toolgram ask`: a question to a model, the answer as a message."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import aclosing
+from pathlib import Path
+
+import typer
+
+from toolgram.chat import Reply, stream
+from toolgram.cli.pull import with_progress
+from toolgram.engines import models
+from toolgram.engines.base import Chunk, Engine, Sampling
+from toolgram.errors import Relaxation
+from toolgram.plan import Plan
+
+
+def model_file(name: str | None) -> Path:
+    """The model's file, fetched first if need be, and told so."""
+    name = name or models.DEFAULT
+    return with_progress(name) if name in models.MODELS else models.resolve(name)
+
+
+def answer(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) -> Reply:
+    """Runs the plan; the message goes to stdout as JSON, all else to stderr: with `show` the raw text as it comes."""
+    if count := len(plan.relaxations):
+        _say(f"note: {count} schema keyword(s) not enforced exactly: `toolgram explain` tells which")
+    _say(f"style: {plan.style.name}; reading a prompt of {len(plan.prompt)} characters …")
+    reply = asyncio.run(_run(plan, engine, sampling, show=show))
+    _say(statistics(reply))
+    if reply.finish_reason == "length":
+        _say("note: cut off by --max-tokens or the end of the context, so that the message may not be complete")
+    typer.echo(json.dumps(reply.message.to_openai(), indent=2, ensure_ascii=False))
+    return reply
+
+
+async def _run(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) -> Reply:
+    try:
+        async with aclosing(stream(plan, engine, sampling)) as items:
+            async for item in items:
+                match item:
+                    case Chunk() if show:
+                        sys.stderr.write(item.text)
+                        sys.stderr.flush()
+                    case Reply():
+                        return item
+                    case _:
+                        pass
+    finally:
+        if show:
+            _say("")
+        await engine.aclose()
+    raise AssertionError("a stream ends with a reply or raises")
+
+
+def relaxed(relaxation: Relaxation) -> str:
+    """A relaxation in a line."""
+    return f"{relaxation.pointer or '(root)'}: {relaxation.keyword} is not enforced exactly: {relaxation.enforced}"
+
+
+def statistics(reply: Reply) -> str:
+    """What a reply cost, in a line."""
+    usage = reply.usage
+    parts = [f"prompt: {usage.prompt_tokens} tokens read in {usage.prefill_seconds:.2f} s"]
+    speed = f" ({usage.completion_tokens / usage.decode_seconds:.0f} tokens/s)" if usage.decode_seconds > 0 else ""
+    parts.append(f"answer: {usage.completion_tokens} tokens written in {usage.decode_seconds:.2f} s{speed}")
+    parts.append(f"forced by the grammar: {usage.forced_tokens}, forward passes: {usage.forward_passes}")
+    parts.append(f"finish: {reply.finish_reason}")
+    return "\n".join(parts)
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)

@@ -1,0 +1,82 @@
+"""`toolgram explain` and `toolgram styles`: what would be done, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from toolgram.cli.ask import relaxed
+from toolgram.cli.inputs import load_engine
+from toolgram.grammar.grammar import Grammar
+from toolgram.plan import Plan, choose_style
+from toolgram.schema import schema_grammar
+from toolgram.styles.detect import speaks
+from toolgram.styles.registry import all_styles
+from toolgram.template.chat_template import ChatTemplate
+
+Section = tuple[str, str]
+
+
+def explain_plan(plan: Plan, dialect: str, model: Path | None) -> None:
+    """Prints all that a plan holds; token counts with a model."""
+    _print_sections(_plan_sections(plan, dialect, model))
+
+
+def explain_schema(schema: Any, dialect: str) -> None:
+    """Prints the grammar of a schema, and what of it is relaxed."""
+    _print_sections(_grammar_sections(schema_grammar(schema, mode="relaxed"), dialect))
+
+
+def _plan_sections(plan: Plan, dialect: str, model: Path | None) -> Iterator[Section]:
+    yield "Style", f"{plan.style.name}: {plan.style.about}\nchosen because {plan.why}"
+    if plan.format_prompt is not None:
+        yield "Format prompt", plan.format_prompt
+    yield "Prompt", plan.prompt
+    yield "Size", _size(plan, model)
+    yield "Stops", "\n".join(map(repr, plan.stop)) or "none"
+    if plan.constraint is None:
+        yield "Grammar", "none: there are no tools, and no schema for the answer"
+    else:
+        yield from _grammar_sections(plan.constraint.grammar, dialect)
+
+
+def _grammar_sections(grammar: Grammar, dialect: str) -> Iterator[Section]:
+    yield f"Grammar ({dialect})", grammar.to(dialect)
+    yield "Relaxations", "\n".join(map(relaxed, grammar.relaxations)) or "none: the schemas are enforced exactly"
+
+
+def _size(plan: Plan, model: Path | None) -> str:
+    characters = f"{len(plan.prompt)} characters"
+    if model is None:
+        return f"{characters} (give --model FILE to count tokens)"
+    engine = load_engine(model)
+    try:
+        return f"{characters}, {engine.count_tokens(plan.prompt_parts)} tokens of {model.name}"
+    finally:
+        engine.close()
+
+
+def _print_sections(sections: Iterator[Section]) -> None:
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    for at, (title, text) in enumerate(list(sections)):
+        console.print("\n" * bool(at) + f"# {title}", style="bold")
+        console.print(text.rstrip("\n"))
+
+
+def list_styles(template: ChatTemplate | None) -> None:
+    """Prints the styles there are; with a template, which of them fit."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("name", "kind", *(("fits",) if template else ()), "about"):
+        table.add_column(column, no_wrap=column != "about")
+    for style in all_styles():
+        fits = (("yes" if speaks(template, style) else "",)) if template else ()
+        table.add_row(style.name, "generic" if style.is_generic else "native", *fits, style.about)
+    console = Console(highlight=False)
+    console.print(table)
+    if template is not None:
+        chosen, why = choose_style(template, None, with_tools=True)
+        console.print(f"\nchosen: {chosen.name}, because {why}", markup=False, soft_wrap=True)

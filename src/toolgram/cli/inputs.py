@@ -1,0 +1,127 @@
+"""What the commands are given: files and options, made into a request, a template and a plan."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from toolgram.engines import models
+from toolgram.errors import ModelError, TemplateError, ToolgramError
+from toolgram.template.chat_template import ChatTemplate
+
+if TYPE_CHECKING:
+    from toolgram.engines.llama_cpp import LlamaCpp
+
+
+class BadInput(ToolgramError):
+    """A file or an option that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The options that make a request."""
+
+    text: str
+    tools: Path | None = None
+    tool_choice: str | None = None
+    parallel: bool | None = None
+    schema: Path | None = None
+    system: str | None = None
+
+
+def request_of(question: Question) -> dict[str, Any]:
+    """The chat-completions body that a question and its options stand for."""
+    messages = [{"role": "user", "content": question.text}]
+    if question.system is not None:
+        messages.insert(0, {"role": "system", "content": question.system})
+    body: dict[str, Any] = {"messages": messages}
+    if question.tools is not None:
+        body["tools"] = read_tools(question.tools)
+    match question.tool_choice:
+        case None:
+            pass
+        case "auto" | "none" | "required":
+            body["tool_choice"] = question.tool_choice
+        case name:
+            body["tool_choice"] = {"type": "function", "function": {"name": name}}
+    if question.parallel is not None:
+        body["parallel_tool_calls"] = question.parallel
+    if question.schema is not None:
+        schema = {"name": question.schema.stem, "schema": read_json(question.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return body
+
+
+def read_json(path: Path) -> Any:
+    """A JSON document; duplicate keys and NaN are refused, since no two readers agree on them."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadInput(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read: {error}") from error
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"{path}: not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: not JSON: {error}") from error
+
+
+def read_tools(path: Path) -> list[Any]:
+    """The tools of a JSON file (a list as in a request) or of a Python file (its public typed functions)."""
+    if path.suffix == ".py":
+        from toolgram.agent.tools import tools_of  # runs the file
+
+        return tools_of(path)
+    tools = read_json(path)
+    if not isinstance(tools, list):
+        raise BadInput(f'{path}: a list of tools is expected, as [{{"type": "function", "function": {{…}}}}]')
+    return tools  # pyright: ignore[reportUnknownVariableType] - JSON, checked by `plan`
+
+
+def template_of(file: Path | None, model: Path | None) -> ChatTemplate:
+    """The template of a file (.jinja, with the model's special tokens; .gguf; a folder), else the model's own."""
+    if file is None:
+        if model is None:
+            raise TemplateError("no chat template: give --template FILE or --model FILE, or run `toolgram pull` once")
+        return ChatTemplate.from_gguf(model)
+    if file.is_dir():
+        return ChatTemplate.from_hf(file)
+    if file.suffix == ".gguf":
+        return ChatTemplate.from_gguf(file)
+    known = ChatTemplate.from_gguf(model) if model else None
+    return ChatTemplate.from_file(file, known.bos_token if known else "", known.eos_token if known else "")
+
+
+def model_at_hand(name: str | None) -> Path | None:
+    """A model's file if it needs no download: that of a path, of a name in the cache, else the default's."""
+    if name is not None and name not in models.MODELS:
+        return models.resolve(name)
+    return models.cached(name or models.DEFAULT)
+
+
+def load_engine(path: Path) -> LlamaCpp:
+    """The embedded engine with a model. Raises ModelError where either is missing."""
+    try:
+        from toolgram.engines.llama_cpp import LlamaCpp  # heavy, and optional
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f"the embedded engine is not installed ({error.name} is missing): pip install 'toolgram[embedded]'"
+        ) from error
+    return LlamaCpp(path)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in members if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return members

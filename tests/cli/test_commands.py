@@ -1,0 +1,322 @@
+"""The commands, on recorded answers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import toolgram
+from situations import CHATML
+from toolgram.cli.app import app
+from toolgram.constraint import Constraint
+from toolgram.engines.replay import Replay
+
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+TOOLS = """
+def get_weather(city: str) -> str:
+    "Get the weather."
+
+def get_time() -> str:
+    "Get the time."
+"""
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1, "maximum": 9}}, "required": ["n"]}
+COMMANDS = ("ask", "explain", "styles", "report", "pull")
+
+
+def run(*arguments: str | Path) -> Result:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def write(path: Path, value: Any) -> Path:
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return path
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    return write(tmp_path / "chatml.jinja", CHATML.source)
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    return write(tmp_path / "tools.py", TOOLS)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model's folder in Hugging Face's layout: a template that comes with its tokens."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    write(folder / "chat_template.jinja", CHATML.source)
+    write(folder / "tokenizer_config.json", {"eos_token": "<|im_end|>"})
+    return folder
+
+
+def to(value: Any) -> Callable[..., Any]:
+    """A function that gives this, whatever it is asked."""
+    return lambda *_: value
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, *answers: str) -> Replay:
+    """The engine that `ask` gets, in the place of a model."""
+    engine = Replay(*answers)
+    monkeypatch.setattr("toolgram.cli.ask.model_file", to(Path("recorded.gguf")))
+    monkeypatch.setattr("toolgram.cli.inputs.load_engine", to(engine))
+    return engine
+
+
+def no_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+
+
+# ask
+
+
+def test_ask_prints_the_message_on_stdout_and_all_else_on_stderr(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, tools: Path
+) -> None:
+    engine = answering(monkeypatch, CALL)
+    result = run(
+        "ask", "Will it rain?", "--template", folder, "--tools", tools, "--tool-choice", "required", "--stream"
+    )
+    assert result.exit_code == 0
+    message = json.loads(result.stdout)
+    function = message["tool_calls"][0]["function"]
+    assert function == {"name": "get_weather", "arguments": '{"city": "Paris"}'}
+    assert CALL in result.stderr
+    assert "finish: tool_calls" in result.stderr
+    assert engine.closed
+
+
+def test_ask_says_nothing_raw_without_stream(monkeypatch: pytest.MonkeyPatch, folder: Path, tools: Path) -> None:
+    answering(monkeypatch, CALL)
+    result = run("ask", "Will it rain?", "--template", folder, "--tools", tools, "--no-stream")
+    assert "<tool_call>" not in result.stderr
+
+
+def test_the_options_of_ask_reach_plan_and_engine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: Path, tools: Path
+) -> None:
+    engine = answering(monkeypatch, '{"n": 3}')
+    schema = write(tmp_path / "schema.json", SCHEMA)
+    options = ("--system", "Be brief.", "--temperature", "0.5", "--seed", "7", "--max-tokens", "20")
+    result = run(
+        "ask", "Q?", "--template", folder, "--tools", tools, "--tool-choice", "none", "--schema", schema, *options
+    )
+    assert json.loads(json.loads(result.stdout)["content"]) == {"n": 3}
+    call = engine.calls[0]
+    assert (call.sampling.temperature, call.sampling.seed, call.sampling.max_tokens) == (0.5, 7, 20)
+    assert "Be brief." in call.text
+    assert '"minimum": 1' in call.text
+
+
+def test_ask_tells_an_answer_that_was_cut_off(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    engine = answering(monkeypatch)
+    engine._answers.append(("one ", "two ", "three"))  # pyright: ignore[reportPrivateUsage] - answers in pieces
+    result = run("ask", "Count.", "--template", folder, "--max-tokens", "2")
+    assert json.loads(result.stdout)["content"] == "one two "
+    assert "cut off" in result.stderr
+
+
+def test_a_named_tool_is_the_only_one(monkeypatch: pytest.MonkeyPatch, folder: Path, tools: Path) -> None:
+    engine = answering(monkeypatch, CALL)
+    run("ask", "Q?", "--template", folder, "--tools", tools, "--tool-choice", "get_weather", "--no-parallel")
+    constraint = engine.calls[0].constraint
+    assert isinstance(constraint, Constraint)
+    assert constraint.grammar.accepts(CALL)
+    assert not constraint.grammar.accepts(f"{CALL}\n{CALL}")
+    assert not constraint.grammar.accepts('<tool_call>\n{"name": "get_time", "arguments": {}}\n</tool_call>')
+
+
+# explain, styles, report, pull
+
+
+def test_explain_shows_the_whole_plan(template: Path, tools: Path) -> None:
+    result = run("explain", "Will it rain?", "--template", template, "--tools", tools)
+    titles = ["Style", "Format prompt", "Prompt", "Size", "Stops", "Grammar (gbnf)", "Relaxations"]
+    assert [line[2:] for line in result.stdout.splitlines() if line.startswith("# ")] == titles
+    assert "long: " in result.stdout
+    assert "chosen because" in result.stdout
+    assert "Will it rain?<|im_end|>" in result.stdout
+    assert "root ::=" in result.stdout
+
+
+@pytest.mark.parametrize(("dialect", "start"), [("gbnf", "root ::="), ("lark", "start:"), ("ebnf", "root ::=")])
+def test_explain_writes_every_dialect(template: Path, tools: Path, dialect: str, start: str) -> None:
+    result = run("explain", "Q?", "--template", template, "--tools", tools, "--dialect", dialect)
+    assert f"# Grammar ({dialect})" in result.stdout
+    assert start in result.stdout
+
+
+def test_explain_takes_a_request(tmp_path: Path, template: Path) -> None:
+    request = write(tmp_path / "request.json", {"messages": [{"role": "user", "content": "Hello there."}]})
+    result = run("explain", "--request", request, "--template", template)
+    assert "Hello there." in result.stdout
+    assert "none: there are no tools" in result.stdout
+
+
+def test_explain_shows_what_of_a_schema_is_relaxed(tmp_path: Path) -> None:
+    unique = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    schema = write(tmp_path / "schema.json", {"type": "object", "properties": {"tags": unique}})
+    result = run("explain", "--schema", schema)
+    assert "/properties/tags: uniqueItems is not enforced exactly" in result.stdout
+    exact = write(tmp_path / "exact.json", SCHEMA)
+    assert "enforced exactly" in run("explain", "--schema", exact).stdout
+
+
+def test_styles_lists_them_and_says_which_fits(template: Path) -> None:
+    listed = run("styles").stdout
+    for name in toolgram.styles():
+        assert name in listed
+    assert "chosen: long, because no style reads" in run("styles", "--template", template).stdout
+
+
+def test_report_is_markdown(tmp_path: Path, template: Path) -> None:
+    request = write(tmp_path / "request.json", {"messages": [{"role": "user", "content": "Hi."}]})
+    result = run("report", "--templates", template.parent, "--request", request, "--style", "short", "--style", "long")
+    assert "# chatml / short" in result.stdout
+    assert "# chatml / long" in result.stdout
+
+
+def test_pull_prints_the_path_of_what_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("toolgram.engines.models.cached", to(tmp_path / "m.gguf"))
+    assert run("pull").stdout.strip() == str(tmp_path / "m.gguf")
+
+
+# help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_an_example(command: str) -> None:
+    text = run(command, "--help").stdout
+    assert f"Example: toolgram {command}" in text
+
+
+def test_help_imports_no_engine() -> None:
+    code = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom toolgram.cli.app import app\n"
+        "CliRunner().invoke(app, ['--help'])\n"
+        "sys.exit(' '.join({'numpy', 'llguidance', 'xllamacpp', 'gguf', 'asyncio'} & set(sys.modules)) or None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_python_m_toolgram_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "toolgram", "styles"], check=False, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "thoughtful_steps" in done.stdout
+
+
+# what is wrong
+
+
+def refused(*arguments: str | Path) -> str:
+    """The one line that a bad command says."""
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("[{", "tools.json: not JSON: Expecting property name enclosed in double quotes at line 1, column 3"),
+        ('{"a": NaN}', "NaN is not a JSON value"),
+        ('[{"a": 1, "a": 2}]', "the key 'a' stands twice"),
+        ("{}", "a list of tools is expected"),
+        ('[{"type": "function", "function": {}}]', "/tools/0/function/name: a tool needs a name"),
+        ('[{"function": {"name": "f"}}, {"function": {"name": "f"}}]', "/tools/1/function/name: two tools"),
+        ('[{"function": {"name": "f", "parameters": {"type": "thing"}}}]', "/tools/0/function/parameters: type"),
+        ("\xff", "tools.json"),
+    ],
+)
+def test_bad_tools_are_told(tmp_path: Path, template: Path, source: str, says: str) -> None:
+    file = tmp_path / "tools.json"
+    file.write_bytes(source.encode("latin-1"))
+    assert says in refused("explain", "Q?", "--template", template, "--tools", file)
+
+
+def test_bad_tools_are_told_before_a_model_is_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    no_model(monkeypatch, tmp_path)
+    file = write(tmp_path / "tools.json", [{"type": "function", "function": {}}])
+    assert "/tools/0/function/name" in refused("ask", "Q?", "--tools", file)
+
+
+def test_a_function_that_cannot_be_a_tool_is_told(tmp_path: Path, template: Path) -> None:
+    file = write(tmp_path / "tools.py", "def f(x): pass")
+    assert "f, parameter 'x': it needs a type" in refused("explain", "Q?", "--template", template, "--tools", file)
+
+
+@pytest.mark.parametrize("option", ["--tools", "--schema"])
+def test_a_missing_file_is_told(tmp_path: Path, template: Path, option: str) -> None:
+    missing = tmp_path / "missing.json"
+    assert "missing.json: no such file" in refused("explain", "Q?", "--template", template, option, missing)
+
+
+def test_a_tool_choice_that_does_not_exist_is_told(template: Path, tools: Path) -> None:
+    said = refused("explain", "Q?", "--template", template, "--tools", tools, "--tool-choice", "fly")
+    assert "/tool_choice/function/name: there is no tool named 'fly'; there are: get_weather, get_time" in said
+
+
+def test_a_request_that_is_wrong_is_told(tmp_path: Path, template: Path) -> None:
+    request = write(tmp_path / "request.json", {"messages": [{"role": "robot", "content": "x"}]})
+    assert "/messages/0/role: unknown role 'robot'" in refused("explain", "--request", request, "--template", template)
+    for option in (("Q?",), ("--system", "Be brief."), ("--no-parallel",)):
+        assert "--request holds the whole request" in refused("explain", *option, "--request", request)
+    assert "nothing to explain" in refused("explain")
+
+
+def test_a_schema_that_is_none_is_told(tmp_path: Path, template: Path) -> None:
+    schema = write(tmp_path / "schema.json", {"type": "object", "properties": {"x": {"minLength": "long"}}})
+    assert "/properties/x: minLength" in refused("explain", "--schema", schema)
+    said = refused("explain", "Q?", "--schema", schema, "--template", template)
+    assert "/response_format/json_schema/schema/properties/x: minLength" in said
+
+
+def test_a_template_that_does_not_compile_is_told(tmp_path: Path) -> None:
+    template = write(tmp_path / "bad.jinja", "\n{% for x in %}")
+    assert "line 2" in refused("styles", "--template", template)
+    assert "none.jinja: cannot be read" in refused("styles", "--template", tmp_path / "none.jinja")
+
+
+def test_an_unknown_style_is_told(template: Path) -> None:
+    assert "there is no style 'nope'" in refused("explain", "Q?", "--template", template, "--style", "nope")
+
+
+def test_a_model_that_is_missing_or_damaged_is_told(tmp_path: Path) -> None:
+    assert "neither a file nor a known model" in refused("ask", "Q?", "--model", tmp_path / "none.gguf")
+    damaged = write(tmp_path / "damaged.gguf", "GGUF\3\0\0\0 and no more")
+    assert "damaged.gguf" in refused("ask", "Q?", "--model", damaged)
+    assert "no model is known as 'nope'" in refused("pull", "nope")
+
+
+def test_explain_never_fetches_a_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    no_model(monkeypatch, tmp_path)
+    assert "toolgram pull" in refused("explain", "Q?")
+
+
+def test_sampling_out_of_range_is_told(template: Path) -> None:
+    assert "temperature must be" in refused("ask", "Q?", "--template", template, "--temperature", "-1")
+    assert "max_tokens must be" in refused("ask", "Q?", "--template", template, "--max-tokens", "0")
+
+
+def test_a_missing_engine_is_told(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setattr("toolgram.cli.ask.model_file", to(Path("some.gguf")))
+    monkeypatch.setitem(sys.modules, "toolgram.engines.llama_cpp", None)
+    result = run("ask", "Q?", "--template", folder)
+    assert result.exit_code == 2
+    assert "pip install 'toolgram[embedded]'" in result.stderr

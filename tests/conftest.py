@@ -1,0 +1,47 @@
+"""What all tests share: texts kept in `tests/golden`, compared, or rewritten by `pytest --update-golden`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+GOLDEN = Path(__file__).parent / "golden"
+_SHOWN = 60
+
+# Few examples in every run, many in a long one: HYPOTHESIS_PROFILE=fuzz. Machines are noisy: no deadlines.
+settings.register_profile("quick", max_examples=40, deadline=None)
+settings.register_profile("fuzz", max_examples=2000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+Golden = Callable[[str, str], None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the texts kept in tests/golden")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """`golden(path, text)`: the text is the one kept at the path, which is relative to `tests/golden`."""
+    updating: bool = request.config.getoption("--update-golden")
+
+    def check(path: str, text: str) -> None:
+        file = GOLDEN / path
+        if updating:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text.encode())
+            return
+        if not file.exists():
+            pytest.fail(f"{file} is missing; pytest --update-golden writes it")
+        kept = file.read_bytes().decode()
+        if kept != text:
+            lines = list(unified_diff(kept.split("\n"), text.split("\n"), "kept", "now", n=1, lineterm=""))
+            more = [f"and {len(lines) - _SHOWN} lines more"] if len(lines) > _SHOWN else []
+            pytest.fail("\n".join([f"{file} differs:", *lines[:_SHOWN], *more]))
+
+    return check

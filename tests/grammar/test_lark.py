@@ -1,0 +1,147 @@
+"""The Lark writer: which lexemes it chooses, what it spells, and that llguidance reads it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llguidance import LLMatcher, LLTokenizer
+
+from oracles import lark_accepts
+from toolgram.errors import GrammarError
+from toolgram.grammar.dialects.lark import write_lark
+from toolgram.grammar.dialects.lark_text import text_expression
+from toolgram.grammar.grammar import Grammar
+from toolgram.grammar.ir import (
+    MAX_CODE_POINT,
+    CharSet,
+    Literal,
+    Ref,
+    Repeat,
+    Rules,
+    Text,
+    Token,
+    chars,
+    choice,
+    not_chars,
+    optional,
+    seq,
+)
+
+MARKER = "<tool_call>"
+_TOKENIZER = LLTokenizer("byte")  # its first special token, 256, is <|tool|>
+_TOOL = Token("<|tool|>", 256)
+
+
+def many_tools(count: int) -> Rules:
+    """A format like a real one: text, then calls of `count` tools with five parameters each."""
+    string = seq('"', Repeat(choice(not_chars('"\\', (0, 31)), seq("\\", chars('"\\/bfnrt'))), 0, None), '"')
+    integer = seq(optional("-"), choice("0", seq(chars((49, 57)), Repeat(chars((48, 57)), 0, 18))))
+    arguments = seq(
+        '{"city": ', Ref("string"), ', "days": ', Ref("integer"), optional(seq(', "unit": ', choice('"c"', '"f"'))),
+        optional(seq(', "tags": [', Ref("string"), Repeat(seq(", ", Ref("string")), 0, None), "]")),
+        optional(seq(', "near": ', choice("true", "false"))), "}",
+    )  # fmt: skip
+    tools = {f"tool-{n}": seq(f'{{"name": "get_{n}", "arguments": ', arguments, "}") for n in range(count)}
+    return {
+        "root": seq(Text((MARKER,)), Repeat(seq(Ref("call"), Text((MARKER,))), 0, None)),
+        "call": seq(MARKER, choice(*map(Ref, tools)), "</tool_call>"),
+        **tools,
+        "string": string,
+        "integer": integer,
+    }
+
+
+def test_text_and_its_marker_are_one_lexeme() -> None:
+    lark = write_lark(many_tools(2))
+    first = lark.splitlines()[0]
+    assert first == "start: TEXT call_rest (TEXT call_rest)* TEXT_2 | TEXT_2"
+    assert "STRING" in lark
+    assert "INTEGER" in lark
+
+
+def test_many_tools() -> None:
+    lark = write_lark(many_tools(30))
+    one = '<tool_call>{"name": "get_1", "arguments": {"city": "a", "days": -10, "near": true}}</tool_call>'
+    assert lark_accepts(lark, "")
+    assert lark_accepts(lark, f"It < is.\n{one}{one.replace('get_1', 'get_12')}Well")
+    assert not lark_accepts(lark, one.replace("get_1", "get_30"))
+    assert not lark_accepts(lark, one.replace("-10", "-01"))
+    assert not lark_accepts(lark, one + MARKER)
+
+
+def test_rule_names() -> None:
+    rules: Rules = {
+        "root": seq(Ref("start"), Ref("a-b2")),
+        "start": seq("(", optional(Ref("root")), ")"),
+        "a-b2": Literal("!"),
+    }
+    lark = write_lark(rules)
+    assert lark_accepts(lark, "(()!)!")
+    assert not lark_accepts(lark, "()")
+
+
+def _takes(lark: str, *parts: bytes | int) -> bool:
+    matcher = LLMatcher(_TOKENIZER, lark)
+    assert not matcher.get_error()
+    tokens = [
+        token for part in parts for token in ([part] if isinstance(part, int) else _TOKENIZER.tokenize_bytes(part))
+    ]
+    return matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
+
+
+def test_special_token_after_text() -> None:
+    lark = write_lark({"root": seq(Text(("<|tool|>",)), _TOOL, Repeat(chars("ab"), 1, None))})
+    assert _takes(lark, b"hi <", 256, b"ab")
+    assert not _takes(lark, b"hi ", 256)
+    assert not _takes(lark, b"hi <|tool|>ab")
+
+
+def test_what_follows_the_same_special_token() -> None:
+    lark = write_lark({"root": choice(seq(_TOOL, "a", Token("bc")), seq(_TOOL, "ab", Token("d")))})
+    assert _takes(lark, 256, b"abc")
+    assert _takes(lark, 256, b"abd")
+    assert not _takes(lark, 256, b"ab")
+
+
+@pytest.mark.parametrize("rules", [{"root": Ref("gone")}, {"main": Literal("a")}])
+def test_malformed(rules: Rules) -> None:
+    with pytest.raises(GrammarError):
+        write_lark(rules)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6))
+def test_any_literal(text: str) -> None:
+    lark = write_lark({"root": seq(Literal(text), Repeat(Token(text), 0, None))})
+    assert lark_accepts(lark, text)
+    assert lark_accepts(lark, text * 3)
+    assert not lark_accepts(lark, text[1:])
+
+
+@given(
+    st.lists(st.tuples(st.characters(exclude_categories=["Cs"]), st.integers(0, 40)), min_size=1, max_size=4),
+    st.booleans(),
+    st.characters(exclude_categories=["Cs"]),
+)
+def test_any_character_set(drawn: list[tuple[str, int]], negated: bool, other: str) -> None:
+    pieces = [(ord(char), min(ord(char) + width, 0x10FFFF)) for char, width in drawn]
+    charset: CharSet = not_chars(*pieces) if negated else chars(*pieces)
+    lark = write_lark({"root": charset})
+    near = {code + step for bounds in charset.ranges for code in bounds for step in (-1, 0, 1)} | {ord(other)}
+    for code in near:
+        if 0 <= code <= MAX_CODE_POINT and not 0xD800 <= code <= 0xDFFF:
+            assert lark_accepts(lark, chr(code)) == (chr(code) in charset)
+
+
+@given(
+    st.lists(st.text("ab<", min_size=1, max_size=4), min_size=1, max_size=3),
+    st.text("ab<", max_size=3),
+    st.lists(st.text("ab<c", max_size=9), max_size=9),
+)
+def test_text_as_an_expression(without: list[str], seen: str, texts: list[str]) -> None:
+    if any(marker in seen for marker in without):
+        return
+    text = Text(tuple(without), seen)
+    one, other = Grammar({"root": text}), Grammar({"root": text_expression(text)})
+    for sample in [*texts, *map(one.sample, range(3)), *map(other.sample, range(3))]:
+        assert one.accepts(sample) == other.accepts(sample)

@@ -1,0 +1,344 @@
+"""Refusals, relaxations, openness and order of keys."""
+
+import itertools
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from toolgram.errors import GrammarError, InvalidSchema, Relaxation, UnsupportedSchema
+from toolgram.grammar.grammar import Grammar
+from toolgram.schema import Compiled, RuleNames, Spelling, compile_schema, compile_type, schema_grammar
+from toolgram.schema.types import Object
+
+
+def compiled(schema: object, **options: Any) -> Compiled:
+    settings: dict[str, Any] = {"pointer": "", "mode": "relaxed", "closed": True, "spelling": Spelling()}
+    return compile_schema(schema, **{**settings, "names": RuleNames("root"), "root_name": "value", **options})
+
+
+def grammar_of(schema: object, **options: Any) -> Grammar:
+    made = compiled(schema, **options)
+    return Grammar({"root": made.expr, **made.rules}, made.relaxations)
+
+
+def is_empty(grammar: Grammar) -> bool:
+    try:
+        grammar.sample(0)
+    except GrammarError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "keyword"),
+    [
+        ({"type": 5}, "", "type"),
+        ({"type": "text"}, "", "type"),
+        ({"required": "a"}, "", "required"),
+        ({"properties": {"a/b~c": {"enum": 1}}}, "/properties/a~1b~0c", "enum"),
+        ({"items": {"anyOf": []}}, "/items", "anyOf"),
+        ({"$ref": "#/$defs/none"}, "", "$ref"),
+        ({"$ref": "#none"}, "", "$ref"),
+        ({"$ref": "#"}, "", "$ref"),
+        ({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, "/$defs/a", "$ref"),
+        ({"properties": {"a": {"anyOf": [{"$ref": "#/properties/a"}, {"type": "null"}]}}}, "/properties/a", "$ref"),
+        ({"$schema": "https://json-schema.org/draft/2020-12/schema", "minimum": 1, "exclusiveMinimum": True}, "", None),
+        ({"minimum": float("nan")}, "", "minimum"),
+        ({"const": float("inf")}, "", "const"),
+        ({"minLength": -1}, "", "minLength"),
+        ({"$id": 5}, "", "$id"),
+        (5, "", ""),
+        ([], "", ""),
+        (None, "", ""),
+    ],
+)
+@pytest.mark.parametrize("mode", ["exact", "relaxed"])
+def test_what_is_no_schema(schema: object, pointer: str, keyword: str | None, mode: str):
+    with pytest.raises(InvalidSchema) as caught:
+        compiled(schema, mode=mode, pointer="/here")
+    assert caught.value.pointer == "/here" + pointer
+    assert keyword is None or caught.value.keyword == keyword
+
+
+REFUSED = [
+    ({"type": "string", "pattern": "^a"}, "pattern", '"b"'),
+    ({"type": "number", "multipleOf": 2}, "multipleOf", "3"),
+    ({"type": "array", "uniqueItems": True}, "uniqueItems", "[1, 1]"),
+    ({"type": "array", "contains": {"const": 1}}, "contains", "[2]"),
+    ({"type": "object", "patternProperties": {"^a": False}}, "patternProperties", '{"a": 1}'),
+    ({"type": "object", "propertyNames": {"maxLength": 1}}, "propertyNames", '{"aa": 1}'),
+    ({"type": "object", "minProperties": 1}, "minProperties", "{}"),
+    ({"type": "object", "maxProperties": 1}, "maxProperties", '{"a": 1, "b": 2}'),
+    ({"type": "object", "dependentRequired": {"a": ["b"]}}, "dependentRequired", '{"a": 1}'),
+    ({"type": "object", "dependencies": {"a": ["b"]}}, "dependencies", '{"a": 1}'),
+    ({"not": {"type": "null"}}, "not", "null"),
+    ({"if": {"type": "null"}, "then": False}, "if", "null"),
+    ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "oneOf", "1"),
+    ({"$dynamicRef": "#x"}, "$dynamicRef", "1"),
+    ({"$ref": "https://example.com/schema"}, "$ref", "1"),
+]
+
+
+@pytest.mark.parametrize(("schema", "keyword", "admitted"), REFUSED)
+def test_refused_or_relaxed(schema: dict[str, object], keyword: str, admitted: str):
+    document = {"type": "array", "prefixItems": [schema]}
+    with pytest.raises(UnsupportedSchema) as caught:
+        schema_grammar(document)
+    assert (caught.value.pointer, caught.value.keyword) == ("/prefixItems/0", keyword)
+    grammar = schema_grammar(document, mode="relaxed")
+    assert [(item.pointer, item.keyword) for item in grammar.relaxations] == [("/prefixItems/0", keyword)]
+    assert grammar.accepts(f"[{admitted}]")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "pattern": "^a"},
+        {"type": "integer", "multipleOf": 1},
+        {"type": "array", "uniqueItems": False},
+        {"type": "object", "minProperties": 1, "required": ["a"]},
+        {"type": "string", "format": "email", "x-anything": 1, "contentEncoding": "base64"},
+        {"then": False},
+        {"oneOf": [{"type": "null"}, {"type": "string"}, {"type": "object"}]},
+        {"oneOf": [{"const": 1}, {"const": 2}, {"minimum": 3, "type": "number"}]},
+        {
+            "oneOf": [
+                {"type": "object", "properties": {"kind": {"const": kind}}, "required": ["kind"]} for kind in ("a", "b")
+            ]
+        },
+    ],
+)
+def test_what_needs_no_relaxation(schema: object):
+    assert schema_grammar(schema).relaxations == ()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        False,
+        {"enum": []},
+        {"type": "string", "const": 1},
+        {"type": "integer", "minimum": 1, "maximum": 0},
+        {"type": "number", "exclusiveMinimum": 1, "maximum": 1},
+        {"type": "string", "minLength": 2, "maxLength": 1},
+        {"type": "array", "items": False, "minItems": 1},
+        {"type": "object", "required": ["a"], "additionalProperties": False},
+        {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]},
+        {"type": "array", "items": {"$ref": "#"}, "minItems": 1},
+        {"allOf": [{"type": "string"}, {"type": "null"}]},
+        {"not": {}},
+    ],
+)
+def test_the_impossible_is_the_empty_language(schema: object):
+    assert is_empty(schema_grammar(schema))
+
+
+def test_nullable_is_openapis_only_in_relaxed_mode():
+    schema = {"type": "string", "nullable": True}
+    assert not schema_grammar(schema).accepts("null")
+    relaxed = schema_grammar(schema, mode="relaxed")
+    assert relaxed.accepts("null")
+    assert relaxed.relaxations == (Relaxation("", "nullable", "null is a value too, as OpenAPI 3.0 has it"),)
+
+
+def test_siblings_of_a_reference_count_from_2019_on():
+    schema = {"$defs": {"x": {"type": "string"}}, "$ref": "#/$defs/x", "maxLength": 1}
+    assert not schema_grammar(schema).accepts('"ab"')
+    assert schema_grammar({"$schema": "http://json-schema.org/draft-07/schema#", **schema}).accepts('"ab"')
+
+
+def test_a_draft_does_not_know_later_keywords():
+    schema = {"$schema": "http://json-schema.org/draft-04/schema#", "const": 1, "prefixItems": [False], "if": True}
+    assert schema_grammar(schema).accepts("[2]")
+
+
+def test_a_part_of_a_type_compiles_alone():
+    schema = {"$defs": {"x": {"const": 1}}, "properties": {"a": {"items": {"$ref": "#/$defs/x"}, "type": "array"}}}
+    made = compiled(schema, parameters=True)
+    root = made.type.resolve(made.type.root)
+    assert isinstance(root, Object)
+    part = replace(made.type, root=root.properties[0].value)
+    one = compile_type(part, spelling=Spelling(), names=RuleNames("root"), root_name="a")
+    grammar = Grammar({"root": one.expr, **one.rules})
+    assert grammar.accepts("[1, 1]")
+    assert not grammar.accepts("[2]")
+
+
+def test_drafts_have_their_own_tuples_and_bounds():
+    old = schema_grammar({"items": [{"const": 1}], "additionalItems": False, "type": "array"})
+    assert old.accepts("[1]")
+    assert not old.accepts("[1, 2]")
+    assert not schema_grammar({"type": "integer", "minimum": 1, "exclusiveMinimum": True}).accepts("1")
+
+
+def test_references_with_escapes_ids_and_anchors():
+    defs = {"a/b~ %": {"const": 1}, "named": {"$anchor": "here", "const": 2}, "far": {"$id": "other", "const": 3}}
+    refs = ["#/$defs/a~1b~0%20%25", "#here", "other", "https://example.com/other", "#/$defs/named"]
+    for reference, value in zip(refs, "12332", strict=True):
+        schema = {"$id": "https://example.com/root", "$defs": defs, "$ref": reference}
+        grammar = schema_grammar(schema)
+        assert [grammar.accepts(text) for text in "123"] == [text == value for text in "123"]
+
+
+def test_a_resolver_gives_remote_documents():
+    documents = {"https://example.com/pair": {"prefixItems": [{"$ref": "#/$defs/one"}], "$defs": {"one": {"const": 1}}}}
+    grammar = schema_grammar({"$ref": "https://example.com/pair"}, resolver=documents.get)
+    assert grammar.accepts("[1]")
+    assert not grammar.accepts("[2]")
+
+
+def test_what_a_resolver_raises_is_not_hidden():
+    def broken(uri: str) -> object:
+        raise OSError(uri)
+
+    with pytest.raises(OSError, match="example"):
+        schema_grammar({"$ref": "https://example.com/x"}, resolver=broken)
+
+
+def test_openness():
+    inner = {"type": "object", "properties": {"b": {"const": 1}}}
+    schema = {"type": "object", "properties": {"a": inner, "free": {"type": "object"}}}
+    closed, open_ = grammar_of(schema, closed=True), grammar_of(schema, closed=False)
+    for text in ('{"a": {"b": 1}}', '{"free": {"x": [1]}}', "{}"):
+        assert closed.accepts(text)
+        assert open_.accepts(text)
+    for text in ('{"z": 1}', '{"a": {"c": 1}}'):
+        assert not closed.accepts(text)
+        assert open_.accepts(text)
+
+
+def test_a_closed_object_has_the_keys_of_all_its_parts():
+    parts = [{"properties": {"a": {"const": 1}}}, {"properties": {"b": {"const": 2}}, "required": ["b"]}]
+    grammar = grammar_of({"type": "object", "allOf": parts}, closed=True)
+    assert grammar.accepts('{"a": 1, "b": 2}')
+    assert not grammar.accepts('{"a": 1, "b": 2, "c": 3}')
+
+
+@pytest.mark.parametrize("schema", [{}, True, {"type": "object"}, {"type": "object", "properties": {}}, {"title": "x"}])
+def test_parameters_without_properties_are_the_empty_object(schema: object):
+    grammar = grammar_of(schema, parameters=True)
+    assert grammar.accepts("{}")
+    assert not grammar.accepts('{"a": 1}')
+    assert not grammar.accepts("1")
+
+
+def test_parameters_are_an_object():
+    schema = {"$defs": {"p": {"properties": {"a": {"const": 1}}, "required": ["a"]}}, "$ref": "#/$defs/p"}
+    grammar = grammar_of(schema, parameters=True)
+    assert grammar.accepts('{"a": 1}')
+    assert not grammar.accepts("1")
+    assert grammar_of({"type": "object", "additionalProperties": {"type": "null"}}, parameters=True).accepts(
+        '{"a": null}'
+    )
+
+
+def test_other_keys_are_none_of_the_declared():
+    names = ["a", "ab", "abc", "b", "", "x" * 300, 'q"', "é"]
+    schema = {"type": "object", "properties": dict.fromkeys(names, False), "additionalProperties": {"const": 1}}
+    grammar = schema_grammar(schema)
+    for name in names:
+        assert not grammar.accepts(json.dumps({name: 1}, ensure_ascii=False)), name
+    for name in ("abcd", "ac", "c", "x" * 299, "x" * 301, "q", 'q""', "è", "\n"):
+        assert grammar.accepts(json.dumps({name: 1}, ensure_ascii=False)), name
+
+
+def test_every_subset_of_optional_keys_in_order():
+    for size in (2, 5):
+        names = "abcde"[:size]
+        grammar = schema_grammar(
+            {"type": "object", "properties": {name: {"const": 1} for name in names}, "additionalProperties": False}
+        )
+        for count in range(size + 1):
+            for keys in itertools.permutations(names, count):
+                text = "{" + ", ".join(f'"{key}": 1' for key in keys) + "}"
+                assert grammar.accepts(text) == (list(keys) == sorted(keys)), text
+
+
+@pytest.mark.parametrize("other", [False, {"const": 2}])
+def test_any_order(other: object):
+    schema = {
+        "type": "object",
+        "properties": {name: {"const": 1} for name in "abc"},
+        "required": ["a", "c"],
+        "additionalProperties": other,
+    }
+    grammar = schema_grammar(schema, any_order=True)
+    for count in range(4):
+        for keys in itertools.permutations("abc", count):
+            text = "{" + ", ".join(f'"{key}": 1' for key in keys) + "}"
+            assert grammar.accepts(text) == ({"a", "c"} <= set(keys)), text
+    assert not grammar.accepts('{"a": 1, "c": 1, "a": 1}')
+    assert grammar.accepts('{"z": 2, "c": 1, "y": 2, "a": 1, "x": 2}') == bool(other)
+
+
+def test_too_many_orders():
+    keys = [f"k{index}" for index in range(7)]
+    with pytest.raises(UnsupportedSchema) as caught:
+        schema_grammar({"type": "object", "required": keys}, any_order=True)
+    assert caught.value.keyword == "properties"
+
+
+def test_absurd_nesting_is_refused():
+    schema: dict[str, object] = {"type": "null"}
+    for _ in range(5000):
+        schema = {"items": schema, "type": "array"}
+    with pytest.raises(UnsupportedSchema):
+        schema_grammar(schema)
+    assert schema_grammar(schema, mode="relaxed").accepts("[[[[1]]]]") is False
+    value: list[object] = []
+    for _ in range(5000):
+        value = [value]
+    with pytest.raises(UnsupportedSchema):
+        schema_grammar({"const": value})
+
+
+def test_long_chains_of_references():
+    count = 1000
+    defs = {
+        f"d{index}": {"type": "object", "properties": {"n": {"$ref": f"#/$defs/d{index + 1}"}}}
+        for index in range(count)
+    }
+    grammar = schema_grammar({"$defs": {**defs, f"d{count}": {"const": 1}}, "$ref": "#/$defs/d0"})
+    assert grammar.accepts('{"n": {"n": {}}}')
+
+
+def test_long_chains_of_bare_references():
+    defs: dict[str, object] = {f"d{index}": {"$ref": f"#/$defs/d{index + 1}"} for index in range(1000)}
+    grammar = schema_grammar({"$defs": {**defs, "d1000": {"const": 1}}, "$ref": "#/$defs/d0"})
+    assert grammar.accepts("1")
+    assert not grammar.accepts("2")
+
+
+def test_an_exploding_intersection_is_refused():
+    branches = [{"anyOf": [{"required": [f"{part}{index}"]} for index in range(10)]} for part in "abcdefgh"]
+    with pytest.raises(UnsupportedSchema):
+        schema_grammar({"type": "object", "allOf": branches})
+    assert schema_grammar({"type": "object", "allOf": branches}, mode="relaxed").relaxations
+
+
+def test_rules_are_shared_over_a_grammar():
+    names = RuleNames("root")
+    schema = {"type": "object", "properties": {"x": {"type": "string"}, "y": {}}}
+    one = compiled(schema, names=names, root_name="one")
+    two = compiled(schema, names=names, root_name="two")
+    shared = one.rules.keys() & two.rules.keys()
+    assert "json-value" in shared
+    assert all(one.rules[name] == two.rules[name] for name in shared)
+    assert {"one", "two"} == {name for name in one.rules | two.rules if name in ("one", "two")}
+
+
+def test_caps_are_reported():
+    capped = Spelling(integer_digits=19, fraction_digits=17)
+    assert compiled({"type": "integer"}, spelling=capped).capped
+    assert compiled({}, spelling=capped).capped
+    assert compiled({"type": "number", "minimum": 0}, spelling=capped).capped
+    assert not compiled({"type": "integer", "minimum": 0, "maximum": 10}, spelling=capped).capped
+    assert not compiled({"type": "integer"}).capped
+    assert not compiled({"type": "string"}, spelling=capped).capped
+
+
+def test_no_such_mode():
+    with pytest.raises(ValueError, match="no mode"):
+        schema_grammar({}, mode="loose")  # pyright: ignore[reportArgumentType] # that is what is tested

@@ -1,0 +1,158 @@
+"""One spelling for each JSON value."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolgram.grammar.grammar import Grammar
+from toolgram.schema import RuleNames, Spelling, compile_schema, schema_grammar
+from toolgram.schema.spelling import spell, spell_as
+from toolgram.schema.types import ANY, Canonical
+
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+SCALARS = st.none() | st.booleans() | NUMBERS | st.text()
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
+ANYTHING = schema_grammar(True)  # noqa: FBT003 - the schema true
+ASCII = Spelling(item_separator=",", key_separator=":", ascii=True)
+CAPPED = Spelling(integer_digits=19, fraction_digits=17)
+
+
+def grammar_of(schema: object, spelling: Spelling) -> Grammar:
+    made = compile_schema(
+        schema, pointer="", mode="exact", closed=False, spelling=spelling, names=RuleNames("root"), root_name="value"
+    )
+    return Grammar({"root": made.expr, **made.rules})
+
+
+ANY_ASCII = grammar_of({}, ASCII)
+ANY_CAPPED = grammar_of({}, CAPPED)
+
+
+@settings(deadline=None)
+@given(VALUES)
+def test_every_value_has_a_spelling(value: object):
+    text = spell(value)
+    assert json.loads(text) == value
+    assert ANYTHING.accepts(text)
+
+
+@settings(deadline=None)
+@given(VALUES)
+def test_ascii(value: object):
+    text = spell(value, ASCII)
+    assert text.isascii()
+    assert json.loads(text) == value
+    assert ANY_ASCII.accepts(text)
+
+
+@settings(deadline=None)
+@given(NUMBERS)
+def test_capped_numbers(value: float):
+    text = spell_as(Canonical(ANY, {}), value, CAPPED)
+    if text is not None:
+        assert json.loads(text) == value
+        assert ANY_CAPPED.accepts(text)
+    elif isinstance(value, float):
+        assert abs(value) >= 1e308
+    else:
+        assert abs(value) >= 10**19
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (-0.0, "-0.0"),
+        (1.0, "1.0"),
+        (1e16, "1e+16"),
+        (1.5e-7, "1.5e-7"),
+        (5e-324, "5e-324"),
+        (10**30, "1" + "0" * 30),
+        ('"\\/\b\f\n\r\t\x00\x1f\x7f é😀', '"\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7f é😀"'),
+        ({"b": [1, None], "a": {}}, '{"b": [1, null], "a": {}}'),
+        ([], "[]"),
+    ],
+)
+def test_spellings(value: object, text: str):
+    assert spell(value) == text
+
+
+@pytest.mark.parametrize(
+    "text", ['"\\/"', '"\\u0041"', '"\\u000a"', '"\\u001F"', "[1,2]", "[ ]", "1E5", "1e5", "1e+05", "10e+5"]
+)
+def test_no_other_spelling(text: str):
+    assert json.loads(text) is not None
+    assert not ANYTHING.accepts(text)
+
+
+def test_escapes_beyond_ascii():
+    assert spell("é\u2028😀", ASCII) == '"\\u00e9\\u2028\\ud83d\\ude00"'
+    assert not ANY_ASCII.accepts('"é"')
+    assert not ANY_ASCII.accepts('"\\u0041"')
+    assert not ANY_ASCII.accepts('"\\ud83d"')
+    two = grammar_of({"type": "string", "minLength": 2, "maxLength": 2}, ASCII)
+    assert two.accepts('"\\ud83d\\ude00\\n"')
+    assert not two.accepts('"\\ud83d\\ude00"')
+
+
+def test_other_keys_beyond_ascii():
+    grammar = grammar_of({"type": "object", "properties": {"é": {"type": "null"}, "😀": {"type": "null"}}}, ASCII)
+    assert grammar.accepts('{"\\u00e9":null}')
+    assert not grammar.accepts('{"\\u00e9":1}')
+    assert not grammar.accepts('{"\\ud83d\\ude00":1}')
+    assert grammar.accepts('{"\\u00ea":1}')
+    assert grammar.accepts('{"\\ud83d\\ude01":1}')
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan, "\ud800", {1: 2}, object(), {"\udfff": 1}, [b"x", {1}]])
+def test_no_json_value(value: object):
+    with pytest.raises(ValueError, match="no JSON value"):
+        spell(value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "text"),
+    [
+        ({"type": "integer"}, 1.0, "1"),
+        ({"type": "integer"}, 1e22, "1" + "0" * 22),
+        ({"type": "integer"}, 1.5, None),
+        ({"type": "number"}, 5, "5"),
+        ({"type": "number", "minimum": 0}, 1e22, "1" + "0" * 22),
+        ({"type": "number", "maximum": 1}, 1e-7, "0.0000001"),
+        ({"const": 2.0}, 2, "2"),
+        ({"const": 1e300}, 1e300, "1e+300"),
+        ({"enum": [0.5]}, 0.5, "0.5"),
+        ({"properties": {"a": True, "b": True}}, {"z": 1, "b": 2, "a": 3}, '{"a": 3, "b": 2, "z": 1}'),
+        ({"properties": {"a": {"type": "integer"}}}, {"a": True}, None),
+        ({"type": "string", "maxLength": 1}, "😀", '"😀"'),
+        ({"type": "string", "maxLength": 1}, "ab", None),
+    ],
+)
+def test_the_spelling_that_a_type_admits(schema: object, value: object, text: str | None):
+    made = compile_schema(
+        schema, pointer="", mode="exact", closed=False, spelling=Spelling(), names=RuleNames("root"), root_name="value"
+    )
+    assert spell_as(made.type, value, Spelling()) == text
+    if text is not None:
+        assert Grammar({"root": made.expr, **made.rules}).accepts(text)
+
+
+def test_a_value_that_nests_absurdly_has_no_spelling():
+    value: list[object] = []
+    for _ in range(100_000):
+        value = [value]
+    assert spell_as(Canonical(ANY, {}), value, Spelling()) is None
+
+
+def test_rule_names():
+    names = RuleNames("root")
+    assert names.fresh("root") == "root-2"
+    assert names.fresh("getWeather_arguments") == "get-weather-arguments"
+    assert names.fresh("getWeather-arguments") == "get-weather-arguments-2"
+    assert names.fresh("9 lives") == "r-9-lives"
+    assert names.fresh("日本") == "r"
+    assert names.shared("string", 1) == names.shared("string", 1) == "string"
+    assert names.shared("string", 2) == "string-2"

@@ -1,0 +1,143 @@
+"""The situations in which every style is tested: tool choice, parallel calls, response schema, nasty texts."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from hypothesis import strategies as st
+
+import toolgram
+
+CHATML = toolgram.ChatTemplate(
+    "{% for message in messages %}"
+    "{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}",
+    bos_token="<s>",  # noqa: S106 - not a password
+    eos_token="<|im_end|>",  # noqa: S106 - not a password
+)
+
+GENERIC = ("thoughtful_steps", "short", "long", "mixtral", "hermes_2_pro", "functionary_v2")
+
+
+def tool(name: str, parameters: Any) -> dict[str, Any]:
+    """A tool in OpenAI's shape."""
+    return {"type": "function", "function": {"name": name, "description": f"Does {name}", "parameters": parameters}}
+
+
+WEATHER = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "days": {"type": "integer", "minimum": 1, "maximum": 14},
+        "unit": {"enum": ["C", "F", '"', "</tool_call>"]},
+    },
+    "required": ["city"],
+}
+NESTED = {
+    "type": "object",
+    "properties": {
+        "items": {"type": "array", "items": {"type": ["string", "null"], "maxLength": 5}, "maxItems": 3},
+        "point": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}},
+        'k"ey': {"type": "boolean"},
+    },
+}
+
+# Names that begin one another, and characters that JSON or a tag would trip over.
+TOOLS = [tool("get", None), tool("get_weather", WEATHER), tool('od"d\\näme 𝒻', NESTED)]
+ANSWER = {
+    "type": "object",
+    "properties": {"answer": {"type": "string"}, "score": {"type": "number", "minimum": 0, "maximum": 1}},
+    "required": ["answer"],
+}
+TOOL_CHOICES: dict[str, Any] = {
+    "none": "none",
+    "auto": "auto",
+    "required": "required",
+    "named": {"type": "function", "function": {"name": "get_weather"}},
+}
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A request in a style, made ready."""
+
+    style: str
+    choice: str
+    parallel: bool
+    answer: bool
+
+    def __str__(self) -> str:
+        words = [self.style, self.choice, "parallel" if self.parallel else "single"]
+        return "-".join([*words, "schema"] if self.answer else words)
+
+    @property
+    def plan(self) -> toolgram.Plan:
+        return planned(self)
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The tools that may be called."""
+        if self.choice == "none":
+            return []
+        return ["get_weather"] if self.choice == "named" else [entry["function"]["name"] for entry in TOOLS]
+
+
+@cache
+def planned(situation: Situation) -> toolgram.Plan:
+    """The plan of a situation."""
+    request: dict[str, Any] = {
+        "messages": [{"role": "user", "content": "What is the weather?"}],
+        "tools": TOOLS,
+        "tool_choice": TOOL_CHOICES[situation.choice],
+        "parallel_tool_calls": situation.parallel,
+    }
+    if situation.answer:
+        request["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": ANSWER}}
+    return toolgram.plan(request, CHATML, style=situation.style)
+
+
+def situations(styles: tuple[str, ...] = GENERIC) -> list[Situation]:
+    """All of them: style × tool choice × parallel × response schema."""
+    return [Situation(*each) for each in itertools.product(styles, TOOL_CHOICES, (True, False), (False, True))]
+
+
+# What may confuse a reader: whole and half markers of every style, quotes, control tokens, characters of all planes.
+PIECES = (
+    *("<tool_call>", "</tool_call>", "<tool_ca", "</tool", "<tool\\_call>", "\n<tool_call>\n{", "<|from|>", "<|from|"),
+    *("<|recipient|>", "<|content|>", "all", "all\n<|content|>", "\n<|from|>assistant\n<|recipient|>", "<|im_end|>"),
+    *("<|im_start|>", "</s>", "<s>", "[TOOL_CALLS]", "<think>", "</think>", "<function=f>", "<|channel|>", "<|start|>"),
+    *(
+        '{"name": "get", "arguments": {}}',
+        '{"thought_about_next_step_only": "',
+        '"next_step"',
+        '{"result": ',
+        "tool_calls",
+    ),
+    *(
+        '"',
+        "\\",
+        '\\"',
+        "\\u00e9",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "<",
+        ">",
+        "|",
+        "\n",
+        "\r\n",
+        "\t",
+        "\x00",
+        "\x1f",
+        "\x7f",
+    ),
+    *(" ", "a", "get_weather", "0", "-1.5e3", "é", "\u2028", "\ufeff", "😀", "𝒻", "\U0010ffff", "null", "true"),
+)
+nasty_text = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=8).map("".join)
+plain_text = st.text(st.characters(codec="utf-8", exclude_characters="<|"), max_size=20)

@@ -1,0 +1,113 @@
+"""Bad input is refused by an exception that says what and where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import toolgram
+from situations import CHATML
+
+ASK = [{"role": "user", "content": "Hi."}]
+
+
+def tool(name: Any, parameters: Any = None, **more: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": parameters, **more}}
+
+
+def with_tool(parameters: Any, **more: Any) -> dict[str, Any]:
+    return {"messages": ASK, "tools": [tool("f", parameters, **more)]}
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name}}
+
+
+SCHEMA, INVALID = "/tools/0/function/parameters", toolgram.InvalidSchema
+ANSWER = "/response_format/json_schema/schema"
+REQUESTS: dict[str, tuple[Any, type[toolgram.ToolgramError], str]] = {
+    "not an object": ([], toolgram.InvalidRequest, ""),
+    "no messages": ({}, toolgram.InvalidRequest, "/messages"),
+    "empty messages": ({"messages": []}, toolgram.InvalidRequest, "/messages"),
+    "unknown role": ({"messages": [{"role": "robot"}]}, toolgram.InvalidRequest, "/messages/0/role"),
+    "content": ({"messages": [{"role": "user", "content": 5}]}, toolgram.InvalidRequest, "/messages/0/content"),
+    "tools not a list": (
+        {"messages": ASK, "tools": {}, "x": 1} | {"tools": {"a": 1}},
+        toolgram.InvalidRequest,
+        "/tools",
+    ),
+    "tool without a name": (
+        {"messages": ASK, "tools": [{"type": "function", "function": {}}]},
+        toolgram.InvalidRequest,
+        "/tools/0/function/name",
+    ),
+    "tool with an empty name": (
+        {"messages": ASK, "tools": [tool("")]},
+        toolgram.InvalidRequest,
+        "/tools/0/function/name",
+    ),
+    "two tools of one name": (
+        {"messages": ASK, "tools": [tool("a"), tool("a")]},
+        toolgram.InvalidRequest,
+        "/tools/1/function/name",
+    ),
+    "unknown tool choice": (
+        {"messages": ASK, "tools": [tool("a")], "tool_choice": "always"},
+        toolgram.InvalidRequest,
+        "/tool_choice",
+    ),
+    "named tool that is not there": (
+        {"messages": ASK, "tools": [tool("a")], "tool_choice": named("b")},
+        toolgram.InvalidRequest,
+        "/tool_choice/function/name",
+    ),
+    "required without tools": ({"messages": ASK, "tool_choice": "required"}, toolgram.InvalidRequest, "/tool_choice"),
+    "parallel": ({"messages": ASK, "parallel_tool_calls": "yes"}, toolgram.InvalidRequest, "/parallel_tool_calls"),
+    "schema is text": (with_tool("string"), INVALID, SCHEMA),
+    "schema of an unknown type": (with_tool({"type": "objekt"}), INVALID, SCHEMA),
+    "properties are a list": (with_tool({"type": "object", "properties": []}), INVALID, SCHEMA),
+    "a keyword deep inside": (
+        with_tool({"type": "object", "properties": {"n": {"minimum": "3"}}}),
+        INVALID,
+        f"{SCHEMA}/properties/n",
+    ),
+    "a reference to nowhere": (with_tool({"$ref": "#/$defs/x"}), INVALID, SCHEMA),
+    "arguments that cannot be": (with_tool(parameters=False), toolgram.InvalidRequest, SCHEMA),
+    "response format without a schema": (
+        {"messages": ASK, "response_format": {"type": "json_schema"}},
+        toolgram.InvalidRequest,
+        "/response_format",
+    ),
+    "answer schema": (
+        {"messages": ASK, "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": 5}}}},
+        INVALID,
+        ANSWER,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REQUESTS)
+def test_a_bad_request_is_refused_with_a_pointer(case: str) -> None:
+    request, error, pointer = REQUESTS[case]
+    with pytest.raises(error) as raised:
+        toolgram.plan(request, CHATML)
+    assert getattr(raised.value, "pointer", None) == pointer
+    assert str(raised.value).startswith(pointer or "(root)")
+    assert "\n" not in str(raised.value)
+
+
+def test_an_unknown_style_is_refused() -> None:
+    with pytest.raises(toolgram.InvalidRequest, match="there is no style 'nope'"):
+        toolgram.plan({"messages": ASK}, CHATML, "nope")
+
+
+def test_a_template_that_does_not_compile_names_its_line() -> None:
+    with pytest.raises(toolgram.TemplateError, match="line 2"):
+        toolgram.ChatTemplate("{{ messages }}\n{% for x in %}")
+
+
+def test_a_template_that_refuses_a_conversation_says_why() -> None:
+    template = toolgram.ChatTemplate("{{ raise_exception('system first, please') }}")
+    with pytest.raises(toolgram.TemplateError, match="system first, please"):
+        toolgram.plan({"messages": ASK}, template)

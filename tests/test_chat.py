@@ -1,0 +1,201 @@
+"""A plan and an engine together, on recorded text."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolgram
+from situations import CHATML, WEATHER, tool
+from toolgram.chat import Reply, fresh_id, generate, generate_sync, stream
+from toolgram.constraint import Constraint
+from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
+from toolgram.engines.replay import Replay
+from toolgram.events import ArgumentsDelta, ContentDelta, Event, Finish, ToolCallEnd, ToolCallStart
+from toolgram.grammar.ir import Choice, Expr, Repeat, Sequence, Token
+from toolgram.styles.base import ToolStyle
+from toolgram.wire.format import Arguments, Call, CallId, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
+
+QUESTION = {"messages": [{"role": "user", "content": "Will it rain?"}], "tools": [tool("get_weather", WEATHER)]}
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+LATE_ID = ToolStyle(
+    "late_id",
+    WireFormat(
+        Seq(
+            Opt(Content()),
+            Many(Call(Seq(Mark("[CALL]"), Name(), Lit(" "), Arguments(), Mark("[ID]"), CallId(), Mark("[END]")))),
+        )
+    ),
+    "ids come last",
+    announce=lambda about: f"{len(about.tools)} tools",
+)
+
+
+def planned(**more: Any) -> toolgram.Plan:
+    return toolgram.plan({**QUESTION, **more}, CHATML, "long")
+
+
+def numbered() -> Iterator[str]:
+    return (f"call_{n}" for n in itertools.count(1))
+
+
+def collected(plan: toolgram.Plan, engine: Replay, sampling: Sampling | None = None) -> list[Chunk | Event | Reply]:
+    ids = numbered()
+
+    async def collect() -> list[Chunk | Event | Reply]:
+        return [item async for item in stream(plan, engine, sampling, new_id=lambda: next(ids))]
+
+    return asyncio.run(collect())
+
+
+def test_a_call_is_read_as_it_comes() -> None:
+    items = collected(planned(), Replay(["Let me see.", CALL[:40], CALL[40:]]))
+    events = [item for item in items if not isinstance(item, Chunk | Reply)]
+    assert events[0] == ContentDelta("Let me see.")
+    assert events[1] == ToolCallStart(0, "get_weather", "call_1")
+    assert "".join(event.text for event in events if isinstance(event, ArgumentsDelta)) == '{"city": "Paris"}'
+    assert events[-2:] == [ToolCallEnd(0), Finish("tool_calls")]
+    assert [item.text for item in items if isinstance(item, Chunk)] == ["Let me see.", CALL[:40], CALL[40:], ""]
+
+
+def test_the_reply_holds_message_text_reason_and_cost() -> None:
+    reply = generate_sync(planned(), Replay(["Yes", "."]), new_id=fresh_id)
+    assert reply.message == toolgram.Message("Yes.")
+    assert (reply.text, reply.finish_reason, reply.usage.completion_tokens) == ("Yes.", "stop", 2)
+
+
+@given(st.sets(st.integers(1, 2 * len(CALL))))
+def test_the_message_does_not_depend_on_the_cuts(cuts: set[int]) -> None:
+    text = f"{CALL}\n{CALL}"
+    edges = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
+    ids = numbered()
+    engine = Replay([text[a:b] for a, b in itertools.pairwise(edges)])
+    reply = generate_sync(planned(), engine, new_id=lambda: next(ids))
+    call = toolgram.ToolCall("get_weather", '{"city": "Paris"}')
+    expected = [toolgram.ToolCall(call.name, call.arguments, id_) for id_ in ("call_1", "call_2")]
+    assert reply.message == toolgram.Message(tool_calls=tuple(expected))
+    assert reply.finish_reason == "tool_calls"
+
+
+def test_ids_are_openais_and_new() -> None:
+    one, other = fresh_id(), fresh_id()
+    assert one != other
+    assert len(one) == len("call_") + 24
+
+
+def test_an_id_of_the_wire_stays() -> None:
+    plan = toolgram.plan(QUESTION, CHATML, LATE_ID)
+    items = collected(plan, Replay('[CALL]get_weather {"city": "Rome"}[ID]abcdef123[END]'))
+    assert ToolCallStart(0, "get_weather", None) in items
+    assert ToolCallEnd(0, "abcdef123") in items
+    reply = items[-1]
+    assert isinstance(reply, Reply)
+    assert reply.message.tool_calls == (toolgram.ToolCall("get_weather", '{"city": "Rome"}', "abcdef123"),)
+
+
+def test_a_call_cut_off_before_its_id_gets_one() -> None:
+    plan = toolgram.plan(QUESTION, CHATML, LATE_ID)
+    reply = collected(plan, Replay(['[CALL]get_weather {"city', "never"]), Sampling(max_tokens=1))[-1]
+    assert isinstance(reply, Reply)
+    assert reply.message.tool_calls == (toolgram.ToolCall("get_weather", '{"city', "call_1"),)
+    assert reply.finish_reason == "length"
+
+
+def test_stops_of_plan_and_caller_both_hold() -> None:
+    engine = Replay("It will.\n<|im_end|>junk")
+    reply = generate_sync(planned(), engine, Sampling(stop=("\n", "<|im_end|>")))
+    assert engine.calls[0].sampling.stop == ("<|im_end|>", "\n")
+    assert reply.text == "It will."
+
+
+def test_the_engine_is_given_parts_and_a_bound_constraint() -> None:
+    class WithTokens(Replay):
+        vocabulary: Mapping[str, int] = {"<tool_call>": 7}
+
+    engine, plan = WithTokens(CALL), planned(tool_choice="required")
+    generate_sync(plan, engine)
+    call = engine.calls[0]
+    assert call.prompt == plan.prompt_parts
+    assert plan.constraint is not None
+    assert isinstance(call.constraint, Constraint)
+    assert call.constraint == plan.constraint.bind(engine.vocabulary)
+    assert Token("<tool_call>", 7) in tokens(call.constraint.grammar.rules.values())
+
+
+def test_an_engine_without_special_tokens_gets_the_constraint_as_it_is() -> None:
+    engine = Replay(CALL, capabilities=Capabilities(dialects=("gbnf",)))
+    plan = planned()
+    generate_sync(plan, engine)
+    assert engine.calls[0].constraint is plan.constraint
+
+
+def test_no_constraint_where_nothing_is_to_be_constrained() -> None:
+    engine = Replay("Hello.", capabilities=Capabilities())
+    plan = toolgram.plan({"messages": QUESTION["messages"]}, CHATML)
+    assert generate_sync(plan, engine).message.content == "Hello."
+    assert engine.calls[0].constraint is None
+
+
+def test_an_engine_that_cannot_constrain_is_refused() -> None:
+    with pytest.raises(toolgram.EngineError, match="cannot constrain"):
+        generate_sync(planned(), Replay(CALL, capabilities=Capabilities()))
+
+
+def test_a_failure_of_the_engine_comes_through() -> None:
+    with pytest.raises(toolgram.EngineError, match="failed after 1"):
+        generate_sync(planned(), Replay(["one", "two"], fail_after=1))
+
+
+def test_an_engine_stopped_by_another_hand_is_an_error() -> None:
+    class Closed(Replay):
+        async def generate(
+            self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+        ) -> AsyncGenerator[Chunk, None]:
+            yield Chunk("half", finish="cancelled")
+
+    with pytest.raises(toolgram.EngineError, match="before the answer was complete"):
+        asyncio.run(generate(planned(), Closed()))
+
+
+def test_closing_the_stream_closes_the_engine() -> None:
+    class Watched(Replay):
+        ended = False
+
+        async def generate(
+            self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+        ) -> AsyncGenerator[Chunk, None]:
+            try:
+                async for chunk in super().generate(prompt, constraint, sampling):
+                    yield chunk
+            finally:
+                self.ended = True
+
+    async def leave_early(engine: Watched) -> None:
+        async with aclosing(stream(planned(), engine)) as items:
+            async for _ in items:
+                return
+
+    engine = Watched(["one", "two", "three"])
+    asyncio.run(leave_early(engine))
+    assert engine.ended
+
+
+def tokens(exprs: Iterable[Expr]) -> Iterator[Token]:
+    """All tokens in these expressions."""
+    for expr in exprs:
+        match expr:
+            case Token():
+                yield expr
+            case Sequence(inside) | Choice(inside):
+                yield from tokens(inside)
+            case Repeat(item):
+                yield from tokens([item])
+            case _:
+                pass
