@@ -111,8 +111,16 @@ def test_a_call_cut_off_before_its_id_gets_one() -> None:
 def test_stops_of_plan_and_caller_both_hold() -> None:
     engine = Replay("It will.\n<|im_end|>junk")
     reply = generate_sync(planned(), engine, Sampling(stop=("\n", "<|im_end|>")))
-    assert engine.calls[0].sampling.stop == ("<|im_end|>", "\n")
     assert reply.text == "It will."
+    assert engine.calls[0].sampling.stop == ("\n", "<|im_end|>")
+    assert engine.calls[0].sampling.ends == ("<|im_end|>",)
+
+
+def test_without_a_grammar_a_spelled_end_of_turn_stops_too() -> None:
+    engine = Replay("It will.<|im_end|>junk")
+    plan = toolgram.plan({"messages": QUESTION["messages"]}, CHATML)
+    assert generate_sync(plan, engine).text == "It will."
+    assert engine.calls[0].sampling.stop == ("<|im_end|>",)
 
 
 def test_the_engine_is_given_parts_and_a_bound_constraint() -> None:

@@ -60,8 +60,11 @@ async def stream(
     text: list[str] = []
     finish: FinishReason | None = None
     usage = Usage()
-    stops = tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
-    chunks = engine.generate(plan.prompt_parts, _constraint(plan, engine), replace(sampling, stop=stops))
+    # Under a grammar the turn's end is a token: a string that only spells it may stand in an argument.
+    stops = sampling.stop if plan.constraint else tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
+    chunks = engine.generate(
+        plan.prompt_parts, _constraint(plan, engine), replace(sampling, stop=stops, ends=plan.stop)
+    )
     async with aclosing(chunks):
         async for chunk in chunks:
             finish, usage = chunk.finish, chunk.usage or usage

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from toolgram.grammar.grammar import Grammar
-from toolgram.grammar.ir import Choice, Expr, Repeat, Sequence, Token
+from toolgram.grammar.ir import Choice, Expr, Repeat, Sequence, Token, children
 
 
 @dataclass(frozen=True)
@@ -16,14 +16,25 @@ class Constraint:
     """What the model's output must match, all of it."""
 
     grammar: Grammar
+    _bound: dict[tuple[tuple[str, int], ...], Constraint] = field(
+        default_factory=dict[tuple[tuple[str, int], ...], "Constraint"], init=False, repr=False, compare=False
+    )
 
     def bind(self, vocabulary: Mapping[str, int]) -> Constraint:
         """The same constraint with each marker that is one token of the vocabulary written as that token.
 
         `vocabulary` maps the text of special tokens to their ids.
         """
-        rules = {name: _bound(expr, vocabulary) for name, expr in self.grammar.rules.items()}
-        return Constraint(replace(self.grammar, rules=rules))
+        ids = tuple((text, vocabulary[text]) for text in self._markers if text in vocabulary)
+        if ids not in self._bound:
+            rules = {name: _bound(expr, dict(ids)) for name, expr in self.grammar.rules.items()}
+            self._bound[ids] = Constraint(replace(self.grammar, rules=rules))
+        return self._bound[ids]
+
+    @cached_property
+    def _markers(self) -> tuple[str, ...]:
+        found = (part for expr in self.grammar.rules.values() for part in _parts(expr))
+        return tuple(dict.fromkeys(part.text for part in found if isinstance(part, Token)))
 
     def structural_tag(self) -> dict[str, Any]:
         """The constraint as a structural tag of XGrammar 0.2, as vLLM and SGLang take it too."""
@@ -32,6 +43,12 @@ class Constraint:
     @cached_property
     def _ebnf(self) -> str:
         return self.grammar.to("ebnf")
+
+
+def _parts(expr: Expr) -> Iterator[Expr]:
+    yield expr
+    for child in children(expr):
+        yield from _parts(child)
 
 
 def _bound(expr: Expr, vocabulary: Mapping[str, int]) -> Expr:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from toolgram.constraint import Constraint
@@ -18,7 +19,7 @@ from toolgram.styles.detect import speaks
 from toolgram.styles.generic import LONG
 from toolgram.styles.registry import all_styles, find_style, styles
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.turns import CompiledTurn, compile_turn, turn_spec
+from toolgram.turns import CompiledTurn, TurnSpec, compile_turn, turn_spec
 from toolgram.wire.reader import Reader
 
 
@@ -102,11 +103,17 @@ def plan(
         request=checked,
         style=chosen,
         why=why,
-        constraint=Constraint(turn.grammar) if constrained else None,
+        constraint=_constraint(spec) if constrained else None,
         stop=capabilities.stop,
         _prompt=prompt,
         _turn=turn,
     )
+
+
+@lru_cache(maxsize=256)
+def _constraint(spec: TurnSpec) -> Constraint:
+    """One constraint for all plans of a turn, so that its grammar is written but once."""
+    return Constraint(compile_turn(spec).grammar)
 
 
 def choose_style(template: ChatTemplate, style: str | ToolStyle | None, *, with_tools: bool) -> tuple[ToolStyle, str]:

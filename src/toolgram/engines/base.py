@@ -37,7 +37,9 @@ class Sampling:
 
     Temperature 0 takes the likeliest token and looks at nothing else. Above it the temperature is applied first, then
     `top_k` (0: off), `top_p` (1: off) and `min_p` (0: off), as vLLM does. `max_tokens` None goes on to the end of the
-    context; `seed` None differs from call to call. A stop string ends the text and is not part of it.
+    context; `seed` None differs from call to call. A stop string ends the text and is not part of it;
+    each of `ends` does so only as a token of its own, so that text which merely spells it (inside a JSON string, say)
+    goes on.
 
     Raises EngineError for a value out of range.
     """
@@ -49,6 +51,7 @@ class Sampling:
     min_p: float = 0.0
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checks = {

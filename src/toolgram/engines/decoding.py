@@ -25,6 +25,7 @@ class _Run:
     guide: Guide | None
     sampling: Sampling
     cancel: Cancel
+    ends: frozenset[int]
     left: int
     finish: FinishReason = "stop"
     cached: int = 0
@@ -56,7 +57,7 @@ class _Run:
             if self.guide is not None:
                 logits = np.where(self.guide.allowed(), logits, np.float32(-np.inf))
             token = choose(logits, self.sampling, random)
-            if token in self.model.vocabulary.ends and (self.guide is None or self.guide.accepting):
+            if token in self.ends and (self.guide is None or self.guide.accepting):
                 return
             if self.guide is not None:
                 self.guide.consume((token,))
@@ -87,7 +88,8 @@ def write(
         raise EngineError("the prompt is empty")
     if room < 1:
         raise EngineError(f"the prompt is {len(prompt)} tokens long, and the context holds only {model.context}")
-    run = _Run(model, prompt, guide, sampling, cancel, left=min(room, sampling.max_tokens or room))
+    ends = model.vocabulary.ends_with(sampling.ends)
+    run = _Run(model, prompt, guide, sampling, cancel, ends, left=min(room, sampling.max_tokens or room))
     detokenizer, scanner = Detokenizer(), StopScanner(sampling.stop)
     began = time.perf_counter()
     try:

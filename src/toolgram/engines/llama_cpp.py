@@ -102,7 +102,7 @@ class LlamaCpp:
         cancel: Cancel,
         post: Callable[[Chunk], None],
     ) -> None:
-        guide = None if constraint is None else self._guides.start(constraint.grammar.to("lark"))
+        guide = None if constraint is None else self._guides.start(constraint.grammar.to("lark"), sampling.ends)
         ids = self._model.vocabulary.tokenize(prompt)
         for chunk in write(self._model, ids, guide, sampling, cancel):
             post(chunk)

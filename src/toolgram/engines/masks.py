@@ -21,9 +21,9 @@ class Guide:
     Every method raises EngineError where the grammar outgrows llguidance's limits.
     """
 
-    def __init__(self, matcher: LLMatcher, vocabulary: Vocabulary) -> None:
+    def __init__(self, matcher: LLMatcher, vocabulary: Vocabulary, ends: frozenset[int]) -> None:
         self._matcher = matcher
-        self._ends = np.fromiter(vocabulary.ends, dtype=np.intp)
+        self._ends = np.fromiter(ends, dtype=np.intp)
         self._size = len(vocabulary.pieces)
         self._bits = llguidance.numpy.allocate_token_bitmask(1, self._size)
 
@@ -70,9 +70,12 @@ class Guides:
         self._vocabulary = vocabulary
         self._compile = lru_cache(maxsize=32)(partial(_compile, _tokenizer(vocabulary)))
 
-    def start(self, lark: str) -> Guide:
-        """A guide at the start of the grammar. Raises EngineError for a grammar that llguidance refuses."""
-        return Guide(self._compile(lark).deep_copy(), self._vocabulary)
+    def start(self, lark: str, ends: tuple[str, ...] = ()) -> Guide:
+        """A guide at the start of the grammar, where `ends` end the text too as tokens.
+
+        Raises EngineError for a grammar that llguidance refuses.
+        """
+        return Guide(self._compile(lark).deep_copy(), self._vocabulary, self._vocabulary.ends_with(ends))
 
 
 def _compile(tokenizer: LLTokenizer, lark: str) -> LLMatcher:

@@ -55,7 +55,7 @@ class Replay:
             raise EngineError(f"there are only {len(self._answers)} recorded answers")
         pieces = self._answers[len(self.calls)]
         self.calls.append(Call(prompt, constraint, sampling))
-        scanner = StopScanner(sampling.stop)
+        scanner = StopScanner((*sampling.stop, *sampling.ends))  # recorded text shows tokens as text
         finish: FinishReason = "stop"
         said = 0
         for piece in pieces:

@@ -45,6 +45,10 @@ class Vocabulary:
         """The text of each control or user-defined token, and its id."""
         return self._with(llama_c.TOKEN_CONTROL | llama_c.TOKEN_USER_DEFINED)
 
+    def ends_with(self, texts: tuple[str, ...]) -> frozenset[int]:
+        """The tokens that end a text: the model's own, and those of these texts that are one token."""
+        return self.ends | {self.special[text] for text in texts if text in self.special}
+
     def tokenize(self, prompt: Prompt) -> list[int]:
         """The ids of a prompt, as if it were one text, but with control tokens out of trusted parts only.
 

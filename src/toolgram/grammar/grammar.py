@@ -23,11 +23,15 @@ class Grammar:
 
         Raises GrammarError for a dialect that is not known, or a grammar that it cannot express.
         """
-        try:
-            write = dialects.WRITERS[dialect]
-        except KeyError:
-            raise GrammarError(f"no dialect {dialect!r}; there are {', '.join(sorted(dialects.WRITERS))}") from None
-        return write(self.rules)
+        if dialect not in self._texts:
+            if dialect not in dialects.WRITERS:
+                raise GrammarError(f"no dialect {dialect!r}; there are {', '.join(sorted(dialects.WRITERS))}")
+            self._texts[dialect] = dialects.WRITERS[dialect](self.rules)
+        return self._texts[dialect]
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        return {}
 
     @cached_property
     def _matcher(self) -> matcher.Matcher:
