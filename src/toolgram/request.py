@@ -10,6 +10,9 @@ from toolgram.errors import InvalidRequest
 
 Json = Mapping[str, Any]
 
+# What a template is given anyway, or stands for a date that is an argument of its own.
+_GIVEN_VARIABLES = ("messages", "tools", "add_generation_prompt", "template", "control_tokens", "now")
+
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
@@ -101,7 +104,7 @@ def parse_request(body: Any) -> Request:
         reasoning_format=reasoning_format,
         continue_final_message=continues,
         add_generation_prompt=_flag(body, "add_generation_prompt", default=not continues),
-        chat_template_kwargs=_object(body.get("chat_template_kwargs") or {}, "/chat_template_kwargs"),
+        chat_template_kwargs=_template_kwargs(body),
     )
 
 
@@ -115,6 +118,14 @@ def _list(value: Any, pointer: str) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
         raise InvalidRequest(pointer, "must be a list")
     return cast("Sequence[Any]", value)
+
+
+def _template_kwargs(body: Json) -> Json:
+    kwargs = _object(body.get("chat_template_kwargs") or {}, "/chat_template_kwargs")
+    for name in kwargs:
+        if name in _GIVEN_VARIABLES:
+            raise InvalidRequest(f"/chat_template_kwargs/{name}", "the template is given this from the request itself")
+    return kwargs
 
 
 def _flag(body: Json, key: str, *, default: bool) -> bool:
@@ -159,7 +170,9 @@ def _message(value: Any, pointer: str) -> Json:
 def _content(content: Any, pointer: str) -> None:
     if content is None or isinstance(content, str):
         return
-    for i, part in enumerate(_list(content, pointer)):
+    if not isinstance(content, list | tuple):
+        raise InvalidRequest(pointer, "must be a string or a list of parts")
+    for i, part in enumerate(cast("Sequence[Any]", content)):
         part = _object(part, f"{pointer}/{i}")
         if not isinstance(part.get("type"), str):
             raise InvalidRequest(f"{pointer}/{i}/type", "a content part needs a type")

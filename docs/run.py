@@ -1,0 +1,145 @@
+"""Runs what Markdown documents show, and says where what it prints is not what they say.
+
+    python docs/run.py [--update] [--model] [FILE …]
+
+In the root of the repository it runs, of every document,
+- `python` blocks, which share one namespace; the `text` block that follows one directly is what it prints;
+- `console` blocks: a line that begins with "$ " is a command, the lines after it are what it prints;
+- `<!-- printed by: COMMAND -->` … `<!-- end -->`: the command prints the Markdown between.
+A line `<!-- needs the model -->` before a block has it run with `--model` only, `<!-- not run: REASON -->` never.
+`--update` rewrites the documents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+
+_BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>needs the model|not run: [^\n]+) -->\n+)?"
+    r"(?:^```(?P<kind>\w*)\n(?P<source>.*?)^```$(?P<text>\n\n```text\n.*?^```$)?"
+    r"|^<!-- printed by: (?P<command>[^\n]+) -->\n(?P<printed>.*?)^<!-- end -->$)",
+    re.MULTILINE | re.DOTALL,
+)
+# What differs from run to run, and from machine to machine.
+_VARYING = re.compile(
+    r"\d+\.\d+ s\b|\d+ tokens/s|(?<=^answer: )\d+|(?<=grammar: )\d+|(?<=passes: )\d+|call_[0-9a-f]{24}", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of a document: what is run, and between which offsets of the document stands what it prints."""
+
+    kind: str
+    source: str
+    begin: int
+    end: int
+    line: int
+    mark: str
+
+
+def blocks(document: str) -> Iterator[Block]:
+    """The blocks of a document, in order."""
+    for found in _BLOCK.finditer(document):
+        if found["command"]:
+            kind, source, (begin, end) = "printed", found["command"], found.span("printed")
+        else:
+            kind, source = found["kind"], found["source"]
+            begin, end = found.span("source") if kind == "console" else (found.end("source") + 3, found.end())
+        yield Block(kind, source, begin, end, document.count("\n", 0, found.start()) + 1, found["mark"] or "")
+
+
+def shown(block: Block, namespace: dict[str, Any]) -> str:
+    """What should stand between the block's offsets; runs it."""
+    match block.kind:
+        case "python":
+            printed = _python(block, namespace)
+            return f"\n\n```text\n{printed}```" if printed else ""
+        case "console":
+            commands = re.findall(r"^\$ ((?:.*\\\n)*.*)$", block.source, re.MULTILINE)
+            return "".join(f"$ {command}\n{_command(command)}" for command in commands)
+        case _:
+            return _command(block.source)
+
+
+def rewritten(document: str, *, model: bool) -> str:
+    """The document with what its blocks print now; what only varies is left as it is."""
+    namespace: dict[str, Any] = {"__name__": "document"}
+    pieces: list[str] = []
+    at = 0
+    for block in blocks(document):
+        if block.kind not in ("python", "console", "printed") or block.mark.startswith("not run"):
+            continue
+        if block.mark and not model:
+            continue
+        old, new = document[block.begin : block.end], shown(block, namespace)
+        same = _VARYING.sub("…", old) == _VARYING.sub("…", new)
+        pieces += [document[at : block.begin], old if same else new]
+        at = block.end
+    return "".join([*pieces, document[at:]])
+
+
+def _python(block: Block, namespace: dict[str, Any]) -> str:
+    code = compile("\n" * block.line + block.source, "the document", "exec")
+    with redirect_stdout(io.StringIO()) as printed:
+        exec(code, namespace)  # noqa: S102 - our own documents
+    return _tidy(printed.getvalue())
+
+
+def _command(command: str) -> str:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(  # noqa: S603 - our own documents
+        ["/bin/sh", "-c", command],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONUTF8": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        encoding="utf-8",
+    )
+    return _tidy(done.stdout)
+
+
+def _tidy(printed: str) -> str:
+    """No white space at the ends of lines, no empty lines at the ends, one line end."""
+    text = "\n".join(line.rstrip() for line in printed.split("\n")).strip("\n")
+    return f"{text}\n" if text else ""
+
+
+def main() -> None:
+    """Checks or rewrites the documents named, else all; exits with 1 where one is not true."""
+    parser = argparse.ArgumentParser(description="Runs what documents show.")
+    parser.add_argument("--update", action="store_true", help="rewrite the documents")
+    parser.add_argument("--model", action="store_true", help="run too what needs the default model")
+    parser.add_argument("documents", nargs="*", default=DOCUMENTS, metavar="FILE")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    untrue = False
+    for name in options.documents:
+        path = Path(name)
+        old = path.read_text(encoding="utf-8")
+        new = rewritten(old, model=options.model)
+        if options.update:
+            path.write_text(new, encoding="utf-8")
+        elif new != old:
+            untrue = True
+            print("\n".join(unified_diff(old.split("\n"), new.split("\n"), name, "what is printed now", lineterm="")))
+    sys.exit(untrue)
+
+
+if __name__ == "__main__":
+    main()
