@@ -95,7 +95,7 @@ def plan(
     parallel = checked.parallel_tool_calls
     if parallel is None:
         parallel = capabilities.supports_parallel_tool_calls or not speaks(template, chosen)
-    format_ = chosen.wire if checked.tools else chosen.without_tools
+    format_ = chosen.format(with_tools=bool(checked.tools))
     spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened)
     turn = compile_turn(spec)
     constrained = bool(checked.tools) or checked.response_format is not None

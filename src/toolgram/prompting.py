@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from toolgram.errors import InvalidRequest
@@ -45,19 +45,21 @@ def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now
     native = speaks(template, style)
     announces = style.is_generic and bool(request.tools) and not (native and capabilities.supports_tools)
     format_prompt = _format_prompt(request, style, now, announces=announces)
+    lead = style.wire.lead if capabilities.generation_prompt.endswith(style.wire.lead) else ""
     messages = list(request.messages)
-    if not native:
-        messages = [_as_text(message, style, announced=bool(request.tools)) for message in messages]
     if announces:
         messages = [_neutral(message, _tags(style.wire)) for message in messages]
+    if announces and style.framed:
+        messages = [_framed(message, style, lead) for message in messages]
     if request.continue_final_message:
         messages[-1] = {**messages[-1], "content": _open_end(messages[-1], len(messages) - 1)}
-    adapted = adapt(messages, capabilities, extra_system=format_prompt, call_text=None if native else _no_calls_left)
+    call_text = None if native else partial(_written, style=style, lead=lead)
+    adapted = adapt(messages, capabilities, extra_system=format_prompt, call_text=call_text)
     tools = None if announces or not request.tools else [tool.source for tool in request.tools]
     variables = {**capabilities.tool_variables(tools, now), **request.chat_template_kwargs}
     parts = render_parts(template, adapted, add_generation_prompt=request.add_generation_prompt, now=now, **variables)
     parts = _cut(parts) if request.continue_final_message else parts
-    format_ = style.wire if request.tools else style.without_tools
+    format_ = style.format(with_tools=bool(request.tools))
     return Prompt(parts, format_prompt, _opened(request, format_, "".join(text for text, _ in parts)))
 
 
@@ -78,27 +80,33 @@ def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announc
 # History
 
 
-def _as_text(message: Mapping[str, Any], style: ToolStyle, *, announced: bool) -> Mapping[str, Any]:
-    """A turn of the assistant as text of the style, where it has calls, or where the style frames every turn."""
-    if message["role"] != "assistant":
+def _framed(message: Mapping[str, Any], style: ToolStyle, lead: str) -> Mapping[str, Any]:
+    """An answer of the assistant as a style writes it that frames every turn; calls are written later."""
+    if message["role"] != "assistant" or message.get("tool_calls"):
         return message
+    kept = {key: value for key, value in message.items() if key != "reasoning_content"}
+    return {**kept, "content": _written(message, style, lead)}
+
+
+def _written(message: Mapping[str, Any], style: ToolStyle, lead: str) -> str:
+    """A turn of the assistant as text of the style, behind `lead`, which the template writes itself."""
+    content = _text(message.get("content"))
     calls = tuple(_call(call) for call in message.get("tool_calls") or ())
-    content = message.get("content")
-    framed = style.framed and announced
-    if not calls and not (framed and isinstance(content, str)):
-        return message
-    if not isinstance(content, str | None):
-        content = "".join(part.get("text", "") for part in cast("list[Mapping[str, Any]]", content))
-    tags = _tags(style.wire)
-    turn = Message(_neutralised(content, tags) if content else None, message.get("reasoning_content"), calls)
-    text = write_freely(style.wire, turn)
-    if text is None:  # the format has no place for text beside calls, other than the reasoning
-        turn = replace(turn, content=None, reasoning=turn.reasoning or turn.content)
-        text = write_freely(style.wire, turn)
-    if text is None:
-        text = write_freely(style.wire, replace(turn, reasoning=None)) or ""
-    kept = {key: value for key, value in message.items() if key not in ("tool_calls", "reasoning_content")}
-    return {**kept, "content": text.removeprefix(style.wire.lead)}
+    turn = Message(_neutralised(content, _tags(style.wire)) or None, message.get("reasoning_content"), calls)
+    attempts = (
+        turn,
+        # Where the format has no place for text beside calls, it may have one for a thought.
+        replace(turn, content=None, reasoning=turn.reasoning or turn.content),
+        replace(turn, content=None, reasoning=None),
+    )
+    written = (write_freely(style.wire, attempt) for attempt in attempts)
+    return next((text.removeprefix(lead) for text in written if text is not None), content)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str | None):
+        return content or ""
+    return "".join(part.get("text", "") for part in cast("list[Mapping[str, Any]]", content))
 
 
 def _call(call: Mapping[str, Any]) -> ToolCall:
@@ -106,10 +114,6 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
     arguments = function.get("arguments", "{}")
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return ToolCall(function["name"], text or "{}", call.get("id"))
-
-
-def _no_calls_left(message: Mapping[str, Any]) -> str:
-    raise TypeError(f"calls of {message!r} should be text by now")
 
 
 # Forgery

@@ -137,6 +137,7 @@ def _spelling(format_: wire.WireFormat, encoding: Encoding) -> Spelling:
         key_separator=format_.key_separator if encoding.key_separator is None else encoding.key_separator,
         integer_digits=INTEGER_DIGITS,
         fraction_digits=FRACTION_DIGITS,
+        encoding=encoding,
     )
 
 

@@ -46,6 +46,10 @@ class ToolStyle:
         """Whether the style announces the tools itself."""
         return self.announce is not None
 
+    def format(self, *, with_tools: bool) -> WireFormat:
+        """The wire format of a turn, with tools announced or without."""
+        return self.wire if with_tools else self.without_tools
+
 
 def answer_prompt(schema: Any) -> str:
     """Asks for an answer in a schema."""
