@@ -24,7 +24,7 @@ check: $(VENV)/.dev
 
 ## bench: each benchmark prints its table
 bench: $(VENV)/.dev
-	@set -e; for file in $(sort $(wildcard benchmarks/*.py)); do echo "== $$file"; $(BIN)/python "$$file"; done
+	@set -e; for file in $(sort $(wildcard benchmarks/[!_]*.py)); do echo "== $$file"; $(BIN)/python "$$file"; done
 
 ## fuzz: the long property tests
 fuzz: $(VENV)/.dev

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import NamedTuple
 
 import _peers as peers
@@ -66,66 +66,65 @@ def plan_costs(tools: Sequence[Tool], style: str, seconds: float) -> dict[str, f
         "same tools": median(again, seconds),
         "prompt": median(lambda: build_prompt(checked, CHATML, chosen, NOW), seconds),
         "grammar": median(lambda: compile_turn(spec), seconds, clear_caches),
-        **{dialect: median(partial(grammar.to, dialect), seconds, clear_caches) for dialect in DIALECTS},
+        **{dialect: median(lambda to=dialect: replace(grammar).to(to), seconds, clear_caches) for dialect in DIALECTS},
     }
     return {name: time * 1000 for name, time in times.items()}
 
 
 def peer_rows(tools: Sequence[Tool], seconds: float) -> list[Row]:
     """The same jobs by toolgram and by peers, toolgram's row first in each job."""
-    spec = spec_of(tools, "long")
-    text = {dialect: compile_turn(spec).grammar.to(dialect) for dialect in DIALECTS}
-    schema = peers.calls_schema(tools)
-    llama_text, lark = peers.llama_gbnf(schema), peers.llguidance_lark(tools)
-    messages = request(tools)["messages"]
-    template = toolgram.ChatTemplate(WITH_TOOLS, BOS, EOS)
-
-    def ours(dialect: str) -> float:
-        return median(lambda: compile_turn(spec).grammar.to(dialect), seconds, clear_caches)
+    schema, lark = peers.calls_schema(tools), peers.llguidance_lark(tools)
+    own_gbnf = peers.llama_gbnf(schema)
 
     def time(run: Callable[[], object]) -> float:
-        return median(run, seconds)
+        return median(run, seconds) * 1000
 
-    render = time(lambda: template.render(messages, tools, now=NOW))
-    peer_render = time(lambda: peers.transformers_render(WITH_TOOLS, messages, tools, bos_token=BOS, eos_token=EOS))
-    turn, calls = "text and calls, Python", "one call, no text around it, C++"
-    rows = [
-        Row("render a prompt with tools", "toolgram", "ChatTemplate.render, compiled before", render),
+    llama = time(lambda: peers.llama_gbnf(schema)), time(lambda: peers.llama_reads(own_gbnf))
+    xgrammar = time(lambda: peers.xgrammar_of_tools(tools))
+    llguidance = time(lambda: peers.llguidance_parser(lark))
+    return [
+        *_rendering(tools, seconds),
+        *_grammar_for("llama.cpp", "gbnf", peers.llama_reads, tools, seconds),
         Row(
-            "render a prompt with tools", "transformers", "apply_chat_template, compiled before, no tokens", peer_render
+            "tools into llama.cpp",
+            "llama.cpp",
+            "its GBNF for one call without text, and reads it",
+            sum(llama),
         ),
-        Row("make GBNF", "toolgram", turn, ours("gbnf")),
-        Row("make GBNF", "llama.cpp", f"json_schema_to_grammar: {calls}", time(lambda: peers.llama_gbnf(schema))),
-        Row("read GBNF", "toolgram", "llama.cpp reads our GBNF", time(lambda: peers.llama_reads(text["gbnf"]))),
-        Row("read GBNF", "llama.cpp", "llama.cpp reads its own", time(lambda: peers.llama_reads(llama_text))),
-        Row("make EBNF", "toolgram", turn, ours("ebnf")),
-        Row(
-            "a grammar in XGrammar",
-            "toolgram",
-            "XGrammar reads our EBNF",
-            time(lambda: peers.xgrammar_of_text(text["ebnf"])),
-        ),
-        Row(
-            "a grammar in XGrammar",
-            "XGrammar",
-            "its structural tag for Qwen 3, C++",
-            time(lambda: peers.xgrammar_of_tools(tools)),
-        ),
-        Row("make Lark", "toolgram", turn, ours("lark")),
-        Row(
-            "a parser in llguidance",
-            "toolgram",
-            "llguidance reads our Lark",
-            time(lambda: peers.llguidance_parser(text["lark"])),
-        ),
-        Row(
-            "a parser in llguidance",
-            "llguidance",
-            "Lark with %json for each tool, Rust",
-            time(lambda: peers.llguidance_parser(lark)),
-        ),
+        *_grammar_for("XGrammar", "ebnf", peers.xgrammar_of_text, tools, seconds),
+        Row("tools into XGrammar", "XGrammar", "its structural tag for Qwen 3: text and calls", xgrammar),
+        *_grammar_for("llguidance", "lark", peers.llguidance_parser, tools, seconds),
+        Row("tools into llguidance", "llguidance", "Lark with %json for each tool: text and calls", llguidance),
     ]
-    return [row._replace(milliseconds=row.milliseconds * 1000) for row in rows]
+
+
+def _rendering(tools: Sequence[Tool], seconds: float) -> list[Row]:
+    messages = request(tools)["messages"]
+    template = toolgram.ChatTemplate(WITH_TOOLS, BOS, EOS)
+    ours = median(lambda: template.render(messages, tools, now=NOW), seconds)
+    tokens = {"bos_token": BOS, "eos_token": EOS}
+    theirs = median(lambda: peers.transformers_render(WITH_TOOLS, messages, tools, **tokens), seconds)
+    job = "tools into a prompt"
+    return [
+        Row(job, "toolgram", "ChatTemplate.render alone, the template compiled before", ours * 1000),
+        Row(job, "transformers", "apply_chat_template without tokenizing, compiled before", theirs * 1000),
+    ]
+
+
+def _grammar_for(
+    engine: str, dialect: str, read: Callable[[str], object], tools: Sequence[Tool], seconds: float
+) -> list[Row]:
+    """What it takes to make the grammar of a turn in the dialect of an engine, and to have it read there."""
+    spec = spec_of(tools, "long")
+    text = compile_turn(spec).grammar.to(dialect)
+    making = median(lambda: compile_turn(spec).grammar.to(dialect), seconds, clear_caches) * 1000
+    reading = median(lambda: read(text), seconds) * 1000
+    job = f"tools into {engine}"
+    whole = f"our {dialect} for text and calls, no cache, and {engine} reads it"
+    return [
+        Row(job, "toolgram", whole, making + reading),
+        Row(job, "toolgram", f"of that, {engine} reading it: all there is when the grammar is cached", reading),
+    ]
 
 
 def main() -> None:
@@ -140,6 +139,7 @@ def main() -> None:
     first = {row.job: row.milliseconds for row in reversed(rows)}
     shown = [[*row, row.milliseconds / first[row.job]] for row in rows]
     show("The same tools, style long: median ms", ["job", "who", "what is timed", "ms", "× toolgram"], shown)
+    print("\nPeers' grammars are made by C++ (llguidance: Rust); ours by Python, once for a set of tools.")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from toolgram.wire.format import PLAIN, WireFormat
@@ -58,7 +59,13 @@ def answer_prompt(schema: Any) -> str:
 
 def pretty(value: Any) -> str:
     """JSON over several lines, two spaces deep."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    return _pretty(json.dumps(value, ensure_ascii=False))
+
+
+@lru_cache(maxsize=1024)
+def _pretty(text: str) -> str:
+    """As `pretty`, of JSON text: indenting is slow, and a conversation shows the same tools at every turn."""
+    return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
 
 
 def compact(value: Any) -> str:
