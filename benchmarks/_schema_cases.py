@@ -9,6 +9,7 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, cast
+from urllib.parse import unquote
 
 import jsonschema_rs
 
@@ -74,10 +75,13 @@ def validator(case: Case) -> Any:
 
 
 def spellings(schema: Any, data: Any) -> list[str]:
-    """Texts of a value: keys as given and as the schema has them, spaced and compact, 1.0 and 1, raw and escaped."""
+    """Texts of a value: keys in three orders, spaced and compact, 1.0 and 1, raw and escaped.
+
+    The orders: as given, as the schema declares them, and so but the required ones first, which llama.cpp wants.
+    """
     values = _distinct(form(order) for form, order in product((_same, _integral), _orders(schema, data)))
     ways = product(values, (_SPACED, _COMPACT), (False, True))
-    texts = (json.dumps(value, separators=separators, ensure_ascii=ascii) for value, separators, ascii in ways)
+    texts = (json.dumps(value, separators=separators, ensure_ascii=escaped) for value, separators, escaped in ways)
     return [text for text in dict.fromkeys(texts) if text.isascii() or _encodable(text)]
 
 
@@ -107,30 +111,37 @@ def _integral(data: Any) -> Any:
 
 
 def _orders(schema: Any, data: Any) -> list[Any]:
-    return [data, in_schema_order(schema, [schema], data)]
+    return [data, *(in_schema_order(schema, [schema], data, required_first=first) for first in (False, True))]
 
 
-def in_schema_order(root: Any, schemas: Sequence[Any], data: Any) -> Any:
+def in_schema_order(root: Any, schemas: Sequence[Any], data: Any, *, required_first: bool = False) -> Any:
     """The value with the keys of its objects in the order in which these schemas declare them, the others after."""
     applied = list(_applied(root, schemas, set()))
     if isinstance(data, dict):
         items = cast("dict[str, Any]", data)
         declared = dict.fromkeys(key for schema in applied for key in _mapping(schema.get("properties")))
-        keys = [*(key for key in declared if key in items), *(key for key in items if key not in declared)]
-        return {key: in_schema_order(root, _of_key(applied, key), items[key]) for key in keys}
+        required = (
+            {key for schema in applied for key in _list(schema.get("required"))} if required_first else set[Any]()
+        )
+        order = sorted(declared, key=lambda key: key not in required)
+        keys = [*(key for key in order if key in items), *(key for key in items if key not in declared)]
+        inner = {key: _of_key(applied, key) for key in keys}
+        return {key: in_schema_order(root, inner[key], items[key], required_first=required_first) for key in keys}
     if isinstance(data, list):
         values = cast("list[Any]", data)
-        return [in_schema_order(root, _of_index(applied, index), item) for index, item in enumerate(values)]
+        inner = [_of_index(applied, index) for index in range(len(values))]
+        pairs = zip(inner, values, strict=True)
+        return [in_schema_order(root, said, item, required_first=required_first) for said, item in pairs]
     return data
 
 
 def _applied(root: Any, schemas: Iterable[Any], seen: set[int]) -> Iterator[Mapping[str, Any]]:
     """The schemas that say something of one place: these, what they refer to, and their branches."""
     for schema in schemas:
-        if not isinstance(schema, dict) or id(schema) in seen:
+        one = _mapping(schema)
+        if not one or id(one) in seen:
             continue
-        seen.add(id(schema))
-        one = cast("dict[str, Any]", schema)
+        seen.add(id(one))
         yield one
         inner = [*(branch for name in _BRANCHES for branch in _list(one.get(name))), *(one.get(n) for n in _SINGLE)]
         inner += _mapping(one.get("dependentSchemas")).values()
@@ -141,17 +152,20 @@ def _at(root: Any, reference: Any) -> Any:
     """What a reference into the document itself points to; None for any other."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
-    place = root
-    for part in reference[1:].split("/")[1:]:
+    place: Any = root
+    for part in unquote(reference[1:]).split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
-        place = place[int(key)] if isinstance(place, list) and key.isdecimal() else _mapping(place).get(key)
+        listed = {f"{index}": item for index, item in enumerate(_list(place))}
+        place = (listed or _mapping(place)).get(key)
     return place
 
 
 def _of_key(schemas: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
     found: list[Any] = []
     for schema in schemas:
-        matching = [value for pattern, value in _mapping(schema.get("patternProperties")).items() if _fits(pattern, key)]
+        matching = [
+            value for pattern, value in _mapping(schema.get("patternProperties")).items() if _fits(pattern, key)
+        ]
         named = _mapping(schema.get("properties"))
         own = [named[key]] if key in named else []
         found += own + matching or [schema.get("additionalProperties")]
@@ -170,8 +184,8 @@ def _of_index(schemas: Iterable[Mapping[str, Any]], index: int) -> list[Any]:
     for schema in schemas:
         items = schema.get("items")
         first = _list(schema.get("prefixItems")) or _list(items)
-        rest = items if isinstance(items, dict) else schema.get("additionalItems")
-        found.append(first[index] if index < len(first) else cast("Any", rest))
+        rest = _mapping(items) or schema.get("additionalItems")
+        found.append(first[index] if index < len(first) else rest)
     return found
 
 

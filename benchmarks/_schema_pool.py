@@ -1,20 +1,29 @@
-"""Work in processes that may hang or die: each piece has a time limit, and takes nobody along."""
+"""Work in processes that may hang or die: each piece has a time limit, and takes nobody along.
+
+The limit is of processor time, so that a busy machine makes nobody hang: the kernel ends a process at the limit,
+whatever C code it is in.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import resource
+import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+How = Literal["hung", "died"]
 Tell = Callable[[str], None]
 """Names the stage that begins; each stage has the whole time limit."""
+
+_PATIENCE = 10  # times the limit, by the clock on the wall: for what hangs and does not compute
 
 _MEMORY = 6 * 2**30  # bytes of address space for a worker: some grammars make a peer take all there is
 _FORK = multiprocessing.get_context("fork")  # the tasks are not sent, and imports are not repeated
@@ -23,22 +32,20 @@ _FORK = multiprocessing.get_context("fork")  # the tasks are not sent, and impor
 class Lost(NamedTuple):
     """A piece of work without a result: its process was stopped at the time limit, or died."""
 
-    how: Literal["hung", "died"]
+    how: How
     stage: str
 
 
 @dataclass(slots=True)
 class _Worker(Generic[Result]):
-    process: multiprocessing.process.BaseProcess
+    process: BaseProcess
     connection: Connection
     task: int = -1
     stage: str = ""
     since: float = 0.0
 
 
-def run(
-    tasks: Sequence[Task], work: Callable[[Task, Tell], Result], jobs: int, seconds: float
-) -> list[Result | Lost]:
+def run(tasks: Sequence[Task], work: Callable[[Task, Tell], Result], jobs: int, seconds: float) -> list[Result | Lost]:
     """The result of each task, in order. An exception in `work` is raised here."""
     results: list[Any] = [None] * len(tasks)
     waiting = iter(range(len(tasks)))
@@ -53,13 +60,13 @@ def run(
         worker.connection.send(worker.task)
         workers.append(worker)
 
-    def lose(worker: _Worker[Result], how: Literal["hung", "died"]) -> None:
+    def lose(worker: _Worker[Result], how: How) -> None:
         results[worker.task] = Lost(how, worker.stage)
         _stop(worker)
-        next_task(_start(tasks, work))
+        next_task(_start(tasks, work, seconds))
 
     for _ in range(min(jobs, len(tasks))):
-        next_task(_start(tasks, work))
+        next_task(_start(tasks, work, seconds))
     try:
         while workers:
             ready = wait([worker.connection for worker in workers], timeout=0.1)
@@ -71,11 +78,11 @@ def run(
                         continue
                     workers.remove(worker)
                     if message is None:
-                        lose(worker, "died")
+                        lose(worker, _way_it_ended(worker))
                         continue
                     results[worker.task] = _unpacked(message)
                     next_task(worker)
-                elif time.monotonic() > worker.since + seconds:
+                elif time.monotonic() > worker.since + seconds * _PATIENCE:
                     workers.remove(worker)
                     lose(worker, "hung")
     finally:
@@ -84,9 +91,9 @@ def run(
     return results
 
 
-def _start(tasks: Sequence[Task], work: Callable[[Task, Tell], Result]) -> _Worker[Result]:
+def _start(tasks: Sequence[Task], work: Callable[[Task, Tell], Result], seconds: float) -> _Worker[Result]:
     ours, theirs = _FORK.Pipe()
-    process = _FORK.Process(target=_serve, args=(theirs, tasks, work), daemon=True)
+    process = _FORK.Process(target=_serve, args=(theirs, tasks, work, seconds), daemon=True)
     process.start()
     theirs.close()
     return _Worker(process, ours)
@@ -96,6 +103,11 @@ def _stop(worker: _Worker[Result]) -> None:
     worker.process.kill()
     worker.process.join()
     worker.connection.close()
+
+
+def _way_it_ended(worker: _Worker[Result]) -> How:
+    worker.process.join()
+    return "hung" if worker.process.exitcode == -signal.SIGPROF else "died"
 
 
 def _receive(worker: _Worker[Result]) -> Any:
@@ -112,14 +124,21 @@ def _unpacked(message: tuple[Any, BaseException | None]) -> Any:
     return result
 
 
-def _serve(connection: Connection, tasks: Sequence[Task], work: Callable[[Task, Tell], Result]) -> None:
+def _serve(connection: Connection, tasks: Sequence[Task], work: Callable[[Task, Tell], Result], seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # C++ libraries write warnings there; exceptions go to the parent
+
+    def tell(stage: str) -> None:
+        connection.send(stage)
+        signal.setitimer(signal.ITIMER_PROF, seconds)  # SIGPROF ends the process
+
     while True:
-        task = connection.recv()
+        task: int = connection.recv()
+        tell("start")
         try:
-            message: tuple[Any, BaseException | None] = work(tasks[task], connection.send), None
+            message: tuple[Any, BaseException | None] = work(tasks[task], tell), None
         except Exception as error:  # noqa: BLE001 - it is raised again in the parent
             message = None, error
+        signal.setitimer(signal.ITIMER_PROF, 0)
         connection.send(message)

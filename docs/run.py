@@ -6,7 +6,8 @@ In the root of the repository it runs, of every document,
 - `python` blocks, which share one namespace; the `text` block that follows one directly is what it prints;
 - `console` blocks: a line that begins with "$ " is a command, the lines after it are what it prints;
 - `<!-- printed by: COMMAND -->` … `<!-- end -->`: the command prints the Markdown between.
-A line `<!-- needs the model -->` before a block has it run with `--model` only, `<!-- not run: REASON -->` never.
+A line `<!-- needs the model -->` before a block has it run with `--model` only, `<!-- needs ../FOLDER -->` where the
+folder is there, `<!-- not run: REASON -->` never.
 `--update` rewrites the documents.
 """
 
@@ -29,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<mark>needs the model|not run: [^\n]+) -->\n+)?"
+    r"(?:^<!-- (?P<mark>needs the model|needs \S+|not run: [^\n]+) -->\n+)?"
     r"(?:^```(?P<kind>\w*)\n(?P<source>.*?)^```$(?P<text>\n\n```text\n.*?^```$)?"
     r"|^<!-- printed by: (?P<command>[^\n]+) -->\n(?P<printed>.*?)^<!-- end -->$)",
     re.MULTILINE | re.DOTALL,
@@ -71,9 +72,9 @@ def shown(block: Block, namespace: dict[str, Any]) -> str:
             return f"\n\n```text\n{printed}```" if printed else ""
         case "console":
             commands = re.findall(r"^\$ ((?:.*\\\n)*.*)$", block.source, re.MULTILINE)
-            return "".join(f"$ {command}\n{_command(command)}" for command in commands)
+            return "\n".join(f"$ {command}\n{_command(command)}" for command in commands)
         case _:
-            return _command(block.source)
+            return f"\n{_command(block.source, check=True)}\n"
 
 
 def rewritten(document: str, *, model: bool) -> str:
@@ -84,7 +85,9 @@ def rewritten(document: str, *, model: bool) -> str:
     for block in blocks(document):
         if block.kind not in ("python", "console", "printed") or block.mark.startswith("not run"):
             continue
-        if block.mark and not model:
+        if block.mark == "needs the model" and not model:
+            continue
+        if block.mark.startswith("needs ../") and not (ROOT / block.mark.removeprefix("needs ")).exists():
             continue
         old, new = document[block.begin : block.end], shown(block, namespace)
         same = _VARYING.sub("…", old) == _VARYING.sub("…", new)
@@ -100,17 +103,19 @@ def _python(block: Block, namespace: dict[str, Any]) -> str:
     return _tidy(printed.getvalue())
 
 
-def _command(command: str) -> str:
+def _command(command: str, *, check: bool = False) -> str:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(  # noqa: S603 - our own documents
         ["/bin/sh", "-c", command],
         cwd=ROOT,
-        env={**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONUTF8": "1"},
+        env={**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,
         encoding="utf-8",
     )
+    if check and done.returncode:
+        sys.exit(f"{command}: failed\n{done.stdout}")
     return _tidy(done.stdout)
 
 
@@ -118,6 +123,18 @@ def _tidy(printed: str) -> str:
     """No white space at the ends of lines, no empty lines at the ends, one line end."""
     text = "\n".join(line.rstrip() for line in printed.split("\n")).strip("\n")
     return f"{text}\n" if text else ""
+
+
+def checked(name: str, *, update: bool, model: bool) -> bool:
+    """Whether a document is true; prints what is not, or rewrites it."""
+    path = Path(name)
+    old = path.read_text(encoding="utf-8")
+    new = rewritten(old, model=model)
+    if update:
+        path.write_text(new, encoding="utf-8")
+    elif new != old:
+        print("\n".join(unified_diff(old.split("\n"), new.split("\n"), name, "what is printed now", lineterm="")))
+    return update or new == old
 
 
 def main() -> None:
@@ -128,17 +145,16 @@ def main() -> None:
     parser.add_argument("documents", nargs="*", default=DOCUMENTS, metavar="FILE")
     options = parser.parse_args()
     os.chdir(ROOT)
-    untrue = False
-    for name in options.documents:
-        path = Path(name)
-        old = path.read_text(encoding="utf-8")
-        new = rewritten(old, model=options.model)
-        if options.update:
-            path.write_text(new, encoding="utf-8")
-        elif new != old:
-            untrue = True
-            print("\n".join(unified_diff(old.split("\n"), new.split("\n"), name, "what is printed now", lineterm="")))
-    sys.exit(untrue)
+    if len(options.documents) == 1:
+        sys.exit(not checked(options.documents[0], update=options.update, model=options.model))
+    flags = [f"--{flag}" for flag in ("update", "model") if getattr(options, flag)]
+    # Each in a process of its own: what one registers is not there for the next.
+    command = [sys.executable, __file__, *flags]
+    codes = [
+        subprocess.run([*command, name], check=False).returncode  # noqa: S603 - this very script
+        for name in options.documents
+    ]
+    sys.exit(any(codes))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Prints the vocabulary of wire formats: each node with what it is for, an example, and what is written by it."""
+"""Prints the vocabulary of wire formats: each node with what it is for, an example, and what is written by that."""
 
 from __future__ import annotations
 
-import json
-import re
+import inspect
+from typing import get_args
 
 from toolgram import Message, ToolCall
 from toolgram.turns import write_freely
@@ -18,39 +18,36 @@ CALLS = Message(tool_calls=(CALL,))
 TWICE = Message(tool_calls=(CALL, CALL))
 NUMBERED = Message(tool_calls=(ToolCall(CALL.name, CALL.arguments, "a1b2c3d4e"),))
 
-EXAMPLES = {
-    'Seq(Lit("Answer: "), Content())': ANSWER,
-    'Seq(Content(), Mark("<end>"))': ANSWER,
-    "Content()": ANSWER,
-    'Seq(Mark("<think>"), Reasoning(), Mark("</think>"), Content())': THOUGHT,
-    'Call(Seq(Mark("<call>"), Name(), Mark("<args>"), Arguments()))': CALLS,
-    'Call(Seq(Mark("<call>"), Name(), Arguments(PYTHON)))': CALLS,
-    'Call(Seq(Mark("[CALL]"), Name(), Mark("[ID]"), CallId(), Mark("[ARGS]"), Arguments()))': NUMBERED,
-    'Call(Object(("name", Name()), ("arguments", Arguments())))': CALLS,
-    'Call(Object(("type", Const("function")), ("name", Name()), ("arguments", Arguments())))': CALLS,
-    'Seq(Mark("<calls>"), Array(Call(Object(("name", Name()), ("arguments", Arguments())))))': TWICE,
-    'Many(Call(Seq(Mark("<call>"), Name(), Arguments())), separator=Lit("\\n"))': TWICE,
-    'Seq(Opt(Content()), Opt(Seq(Mark("<call>"), Call(Seq(Name(), Arguments())))))': CALLS,
-    'Alt(Call(Seq(Mark("<call>"), Name(), Arguments())), Seq(Mark("<say>"), Content()))': ANSWER,
-    'Chain(Opt(Seq(Mark("<think>"), Reasoning())), Opt(Seq(Mark("<say>"), Content())), join=Mark("<next>"))': THOUGHT,
+EXAMPLES: dict[type[wire.Node], tuple[str, Message]] = {
+    wire.Lit: ('Seq(Lit("Answer: "), Content())', ANSWER),
+    wire.Mark: ('Seq(Content(), Mark("<end>"))', ANSWER),
+    wire.Content: ("Content()", ANSWER),
+    wire.Reasoning: ('Seq(Mark("<think>"), Reasoning(), Mark("</think>"), Content())', THOUGHT),
+    wire.Name: ('Call(Seq(Mark("<call>"), Name(), Mark("<args>"), Arguments()))', CALLS),
+    wire.CallId: ('Call(Seq(Mark("[CALL]"), Name(), Mark("[ID]"), CallId(), Mark("[ARGS]"), Arguments()))', NUMBERED),
+    wire.Arguments: ('Call(Seq(Mark("<call>"), Name(), Arguments()))', CALLS),
+    wire.Call: ('Seq(Content(), Call(Seq(Mark("<call>"), Name(), Arguments())))', Message("Hm.", None, (CALL,))),
+    wire.Seq: ('Seq(Lit("The answer:"), Lit("\\n"), Content())', ANSWER),
+    wire.Alt: ('Alt(Call(Seq(Mark("<call>"), Name(), Arguments())), Seq(Mark("<say>"), Content()))', ANSWER),
+    wire.Opt: ('Seq(Opt(Content()), Opt(Call(Seq(Mark("<call>"), Name(), Arguments()))))', CALLS),
+    wire.Many: ('Many(Call(Seq(Mark("<call>"), Name(), Arguments())), separator=Lit("\\n"))', TWICE),
+    wire.Chain: (
+        'Chain(Opt(Seq(Mark("<think>"), Reasoning())), Opt(Seq(Mark("<say>"), Content())), join=Mark("<next>"))',
+        THOUGHT,
+    ),
+    wire.Const: (
+        'Call(Object(("type", Const("function")), ("name", Name()), ("arguments", Arguments())))',
+        CALLS,
+    ),
+    wire.Object: ('Call(Object(("name", Name()), ("arguments", Arguments())))', CALLS),
+    wire.Array: ('Array(Call(Object(("name", Name()), ("arguments", Arguments()))))', TWICE),
 }
-"""An example of each node, and the message that is written by it."""
-
-
-def node_of(source: str) -> wire.Node:
-    """The node that an expression in Python makes."""
-    return eval(source, vars(wire) | {"PYTHON": wire.Arguments.__module__ and _python()})  # noqa: S307 - our own examples
-
-
-def _python() -> object:
-    from toolgram.wire.arguments import PYTHON
-
-    return PYTHON
+"""For each node an expression that uses it, and a message that is written so."""
 
 
 def written(source: str, message: Message) -> str:
-    """The message in the example's format; it reads back to the same message."""
-    node = node_of(source)
+    """The message in the format of an expression; it must read back to the same message."""
+    node: wire.Node = eval(source, vars(wire).copy())  # noqa: S307 - the expressions above
     text = write_freely(wire.WireFormat(node), message)
     reader = Reader(compile_format(node))
     if text is None or Message.from_events([*reader.feed(text), *reader.finish()]) != message:
@@ -59,9 +56,13 @@ def written(source: str, message: Message) -> str:
 
 
 def main() -> None:
-    """Prints the nodes, then the examples."""
-    for source, message in EXAMPLES.items():
-        print(source, json.dumps(written(source, message)))
+    """Prints the nodes as a table, with what their docstrings say."""
+    print("\n| Node | What it is | Example | What is written |\n|---|---|---|---|")
+    for node in get_args(wire.Node):
+        source, message = EXAMPLES[node]
+        about = " ".join((inspect.getdoc(node) or "").split())
+        print("|", " | ".join((f"`{node.__name__}`", about, f"`{source}`", f"`{written(source, message)!r}`")), "|")
+    print()
 
 
 if __name__ == "__main__":

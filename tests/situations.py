@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import toolgram
+from toolgram.events import ArgumentsDelta, ContentDelta, Event, ReasoningDelta, Unreadable
 
 CHATML = toolgram.ChatTemplate(
     "{% for message in messages %}"
@@ -104,10 +105,41 @@ def situations(styles: tuple[str, ...] = GENERIC) -> list[Situation]:
     return [Situation(*each) for each in itertools.product(styles, TOOL_CHOICES, (True, False), (False, True))]
 
 
+def joined(events: list[Event]) -> list[Event]:
+    """The events with neighbouring pieces of one text put together."""
+    result: list[Event] = []
+    for event in events:
+        match result[-1:], event:
+            case [ContentDelta(a)], ContentDelta(b):
+                result[-1] = ContentDelta(a + b)
+            case [ReasoningDelta(a)], ReasoningDelta(b):
+                result[-1] = ReasoningDelta(a + b)
+            case [Unreadable(a, why)], Unreadable(b, _):
+                result[-1] = Unreadable(a + b, why)
+            case [ArgumentsDelta(i, a)], ArgumentsDelta(j, b) if i == j:
+                result[-1] = ArgumentsDelta(i, a + b)
+            case _:
+                result.append(event)
+    return result
+
+
 # What may confuse a reader: whole and half markers of every style, quotes, control tokens, characters of all planes.
 PIECES = (
     *("<tool_call>", "</tool_call>", "<tool_ca", "</tool", "<tool\\_call>", "\n<tool_call>\n{", "<|from|>", "<|from|"),
     *("<|recipient|>", "<|content|>", "all", "all\n<|content|>", "\n<|from|>assistant\n<|recipient|>", "<|im_end|>"),
+    *(
+        '<|"|>',
+        '<|"',
+        "<|tool_call>",
+        "<tool_call|>",
+        "<|tool_call_start|>",
+        "<|end|>",
+        "<|message|>",
+        "=",
+        "(",
+        ")",
+        "'",
+    ),
     *("<|im_start|>", "</s>", "<s>", "[TOOL_CALLS]", "<think>", "</think>", "<function=f>", "<|channel|>", "<|start|>"),
     *(
         '{"name": "get", "arguments": {}}',

@@ -89,7 +89,7 @@ def plan(
     TemplateError.
     """
     checked = parse_request(request)
-    chosen, why = choose_style(template, style, with_tools=bool(checked.tools))
+    chosen, why = choose_style(template, style)
     prompt = build_prompt(checked, template, chosen, now or datetime.now())
     capabilities = template.capabilities
     parallel = checked.parallel_tool_calls
@@ -116,7 +116,7 @@ def _constraint(spec: TurnSpec) -> Constraint:
     return Constraint(compile_turn(spec).grammar)
 
 
-def choose_style(template: ChatTemplate, style: str | ToolStyle | None, *, with_tools: bool) -> tuple[ToolStyle, str]:
+def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -> tuple[ToolStyle, str]:
     """The style for a template, and why: the one asked for, the one that the template speaks, or a generic one."""
     if isinstance(style, ToolStyle):
         return style, "it was given"
@@ -124,12 +124,9 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None, *, with_
         found = find_style(style)
         if found is None:
             raise InvalidRequest("/style", f"there is no style {style!r}; there are: {', '.join(styles())}")
-        if with_tools and not found.is_generic and not template.capabilities.supports_tools:
-            raise InvalidRequest("/style", f"{style!r} relies on the template to show the tools, which it does not")
         return found, "it was asked for"
     for candidate in all_styles():
-        shows_tools = template.capabilities.supports_tools or candidate.is_generic
-        if (shows_tools or not with_tools) and speaks(template, candidate):
+        if speaks(template, candidate):
             return candidate, "it reads the template's own rendering of a tool call"
     return LONG, "no style reads a tool call as the template renders it, so that we ask for one of ours"
 

@@ -10,18 +10,22 @@ from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any, cast
 
-from toolgram.errors import InvalidRequest
+from toolgram.errors import InvalidRequest, TemplateError
 from toolgram.messages import Message, ToolCall
 from toolgram.request import Request
 from toolgram.styles.base import Announcement, ToolStyle, answer_prompt
-from toolgram.styles.detect import speaks
+from toolgram.styles.detect import opened_by, speaks
+from toolgram.styles.generic.tagged import list_tools
 from toolgram.template.adapt import adapt
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.provenance import render_parts
 from toolgram.turns import write_freely
 from toolgram.wire import format as wire
+from toolgram.wire.program import compile_format
 
 Parts = tuple[tuple[str, bool], ...]
+_LONGEST_OPENING = 200
+_RESULTS = ("tool", "function")
 _CUT = "\ue0fe\ue0ff"  # where a message to be continued ends; private use, taken out again
 
 
@@ -41,18 +45,32 @@ class Prompt:
 
 def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
     """The prompt of a request. Raises InvalidRequest for what the template cannot express, and TemplateError."""
+    if not speaks(template, style):
+        return _prompt(request, template, style, now, native=False)
+    try:
+        return _prompt(request, template, style, now, native=True)
+    except TemplateError:
+        if not any(
+            message.get("tool_calls") or message["role"] in ("tool", "function") for message in request.messages
+        ):
+            raise
+        # Some templates refuse orders of calls and results that a conversation may well have: as text they go through.
+        return _prompt(request, template, style, now, native=False)
+
+
+def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime, *, native: bool) -> Prompt:
     capabilities = template.capabilities
-    native = speaks(template, style)
-    announces = style.is_generic and bool(request.tools) and not (native and capabilities.supports_tools)
+    shown = capabilities.supports_tools and (speaks(template, style) or not style.is_generic)
+    announces = bool(request.tools) and not shown
     format_prompt = _format_prompt(request, style, now, announces=announces)
-    lead = style.wire.lead if capabilities.generation_prompt.endswith(style.wire.lead) else ""
+    lead = opened_by(compile_format(style.wire.turn), capabilities.generation_prompt)
     messages = list(request.messages)
     if announces:
         messages = [_neutral(message, _tags(style.wire)) for message in messages]
     if announces and style.framed:
         messages = [_framed(message, style, lead) for message in messages]
     if request.continue_final_message:
-        messages[-1] = {**messages[-1], "content": _open_end(messages[-1], len(messages) - 1)}
+        messages[-1] = _open_end(messages[-1], len(messages) - 1)
     call_text = None if native else partial(_written, style=style, lead=lead)
     adapted = adapt(messages, capabilities, extra_system=format_prompt, call_text=call_text)
     tools = None if announces or not request.tools else [tool.source for tool in request.tools]
@@ -65,7 +83,7 @@ def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now
 
 def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announces: bool) -> str | None:
     answer = request.response_format
-    if announces and style.announce is not None:
+    if announces:
         about = Announcement(
             tools=tuple(tool.source for tool in request.tools),
             parallel=request.parallel_tool_calls is not False,
@@ -73,7 +91,8 @@ def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announc
             answer=answer.schema if answer else None,
             has_answer=answer is not None,
         )
-        return style.announce(about)
+        # A model that was trained to call tools knows its format, and needs but the list.
+        return (style.announce or list_tools)(about)
     return answer_prompt(answer.schema) if answer else None
 
 
@@ -148,11 +167,14 @@ def _neutral(message: Mapping[str, Any], tags: re.Pattern[str] | None) -> Mappin
 # The turn that the prompt opens
 
 
-def _open_end(message: Mapping[str, Any], at: int) -> str:
-    content = message.get("content")
-    if not isinstance(content, str) or not content:
-        raise InvalidRequest(f"/messages/{at}/content", "to be continued, the last message needs text content")
-    return content + _CUT
+def _open_end(message: Mapping[str, Any], at: int) -> Mapping[str, Any]:
+    """The message to be continued, with its end marked: that of its content, or of its reasoning if that is all."""
+    content, reasoning = message.get("content"), message.get("reasoning_content")
+    if isinstance(content, str) and content:
+        return {**message, "content": content + _CUT}
+    if isinstance(reasoning, str) and reasoning:
+        return {**message, "reasoning_content": reasoning + _CUT}
+    raise InvalidRequest(f"/messages/{at}/content", "to be continued, the last message needs text or reasoning")
 
 
 def _cut(parts: Parts) -> Parts:
@@ -167,9 +189,11 @@ def _cut(parts: Parts) -> Parts:
 
 def _opened(request: Request, format_: wire.WireFormat, prompt: str) -> str:
     """The end of the prompt that belongs to the model's turn: a message to be continued, or a fixed beginning."""
-    if request.continue_final_message:
-        content = request.messages[-1]["content"]
-        written = write_freely(format_, Message(content))
-        candidates = [written, content, content.strip()] if written else [content, content.strip()]
-        return next((text for text in candidates if prompt.endswith(text)), content)
-    return format_.lead if format_.lead and prompt.endswith(format_.lead) else ""
+    program = compile_format(format_.turn)
+    if not request.continue_final_message:
+        return opened_by(program, prompt[-_LONGEST_OPENING:])
+    last = request.messages[-1]
+    content, reasoning = _text(last.get("content")), last.get("reasoning_content") or ""
+    tail = prompt[-(_LONGEST_OPENING + 2 * len(content) + 2 * len(reasoning)) :]
+    # A template may leave the reasoning out of what it shows.
+    return opened_by(program, tail, content, reasoning) or opened_by(program, tail, content)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
-from toolgram.errors import InvalidRequest, Relaxation
+from toolgram.errors import GrammarError, InvalidRequest, Relaxation
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.messages import Message, ToolCall
@@ -24,6 +26,7 @@ from toolgram.wire.writer import write
 
 INTEGER_DIGITS, FRACTION_DIGITS = 19, 17
 _CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
+_GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 4
 _ANY_ID = "abcdef123"
 
 
@@ -141,6 +144,18 @@ def _spelling(format_: wire.WireFormat, encoding: Encoding) -> Spelling:
     )
 
 
+def _after(grammar: Grammar, opened: str) -> Grammar:
+    """What may follow the opened part; where a prompt spaces its marks unlike the model does, that is overlooked."""
+    marks = [part for part in re.split(r"(?<=[>\]])\s*", opened) if part]
+    spaced = ("".join(map("".join, zip(marks, gaps, strict=True))) for gaps in product(_GAPS, repeat=len(marks)))
+    for text in (opened, *(spaced if len(marks) <= _MOST_MARKS else ())):
+        try:
+            return grammar.after(text)
+        except GrammarError:
+            continue
+    raise GrammarError(f"the prompt ends with {opened!r}, after which this style allows nothing")
+
+
 def _is_readable(name: str, format_: wire.WireFormat) -> bool:
     """Whether a call of a tool of this name reads back to it: a format may not be able to tell it from its marks."""
     if not writable(name):
@@ -183,7 +198,7 @@ class _Compilation:
         rules = constrain(spec.format, turn, self.names, self.rules)
         grammar = Grammar(rules, tuple(dict.fromkeys(self.relaxations)))
         if spec.opened:
-            grammar = grammar.after(spec.opened)
+            grammar = _after(grammar, spec.opened)
         return CompiledTurn(spec, grammar, reading_program(spec), self.arguments, answer)
 
     def callee(self, tool: dict[str, Any], encodings: set[Encoding]) -> Callee:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from situations import ANSWER, NESTED, WEATHER, Situation, nasty_text, plain_text, situations
+from situations import ANSWER, NESTED, WEATHER, Situation, joined, nasty_text, plain_text, situations
 from toolgram import Message, ToolCall
-from toolgram.events import ArgumentsDelta, ContentDelta, Event, Finish, ReasoningDelta, Unreadable
+from toolgram.events import Event, Finish, Unreadable
 from toolgram.plan import same_message
 
 ALL = situations()
@@ -42,24 +42,6 @@ def read(situation: Situation, text: str, cuts: list[int] | None = None) -> list
         events += reader.feed(text[at : at + size])
         at += size
     return [*events, *reader.feed(text[at:]), *reader.finish()]
-
-
-def joined(events: list[Event]) -> list[Event]:
-    """The events with neighbouring pieces of one text put together."""
-    result: list[Event] = []
-    for event in events:
-        match result[-1:], event:
-            case [ContentDelta(a)], ContentDelta(b):
-                result[-1] = ContentDelta(a + b)
-            case [ReasoningDelta(a)], ReasoningDelta(b):
-                result[-1] = ReasoningDelta(a + b)
-            case [Unreadable(a, why)], Unreadable(b, _):
-                result[-1] = Unreadable(a + b, why)
-            case [ArgumentsDelta(i, a)], ArgumentsDelta(j, b) if i == j:
-                result[-1] = ArgumentsDelta(i, a + b)
-            case _:
-                result.append(event)
-    return result
 
 
 def check_allowed(situation: Situation, message: Message) -> None:

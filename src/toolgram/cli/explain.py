@@ -78,5 +78,5 @@ def list_styles(template: ChatTemplate | None) -> None:
     console = Console(highlight=False)
     console.print(table)
     if template is not None:
-        chosen, why = choose_style(template, None, with_tools=True)
+        chosen, why = choose_style(template)
         console.print(f"\nchosen: {chosen.name}, because {why}", markup=False, soft_wrap=True)

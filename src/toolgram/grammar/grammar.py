@@ -8,7 +8,8 @@ from functools import cached_property
 
 from toolgram.errors import GrammarError, Relaxation
 from toolgram.grammar import dialects, matcher
-from toolgram.grammar.ir import Expr
+from toolgram.grammar.ir import Expr, Rules
+from toolgram.grammar.simplify import simplify
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,16 @@ class Grammar:
         if dialect not in self._texts:
             if dialect not in dialects.WRITERS:
                 raise GrammarError(f"no dialect {dialect!r}; there are {', '.join(sorted(dialects.WRITERS))}")
-            self._texts[dialect] = dialects.WRITERS[dialect](self.rules)
+            self._texts[dialect] = dialects.WRITERS[dialect](self._simple)
         return self._texts[dialect]
 
     @cached_property
     def _texts(self) -> dict[str, str]:
         return {}
+
+    @cached_property
+    def _simple(self) -> Rules:
+        return simplify(self.rules)
 
     @cached_property
     def _matcher(self) -> matcher.Matcher:

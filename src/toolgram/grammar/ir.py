@@ -94,7 +94,7 @@ def seq(*items: Expr | str) -> Expr:
     """A sequence, flattened; strings are literals, neighbouring ones joined; a part that matches nothing wins."""
     flat: list[Expr] = []
     for item in _flatten(items):
-        if item == NOTHING:
+        if isinstance(item, Choice) and not item.options:
             return NOTHING
         if isinstance(item, Literal):
             if not item.text:
@@ -126,6 +126,11 @@ def choice(*options: Expr | str) -> Expr:
             option = Literal(option)
         flat.update(dict.fromkeys(option.options if isinstance(option, Choice) else (option,)))
     return next(iter(flat)) if len(flat) == 1 else Choice(tuple(flat))
+
+
+def is_empty(expr: Expr) -> bool:
+    """Whether the expression is the empty string."""
+    return isinstance(expr, Literal) and not expr.text
 
 
 def optional(item: Expr | str) -> Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from toolgram.errors import GrammarError
@@ -19,7 +19,7 @@ from toolgram.grammar.ir import (
     Token,
     children,
 )
-from toolgram.grammar.walk import names_in
+from toolgram.grammar.walk import Uses, uses
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,9 @@ class Shape:
     @classmethod
     def of(cls, rules: Rules) -> Shape:
         """Raises GrammarError if there is no root, a reference is not defined, or a rule is left-recursive."""
-        check_references(rules)
-        by_rule = shortest(rules)
+        used = uses(rules)
+        check_references(used)
+        by_rule = shortest(rules, used)
         by_expr: dict[int, int | None] = {}
         waiting = list(rules.values())
         while waiting:
@@ -50,72 +51,68 @@ class Shape:
         return self.by_expr[id(expr)]
 
 
-def check_references(rules: Rules) -> None:
+def check_references(used: Uses) -> None:
     """Raises GrammarError if there is no root, or a reference is not defined."""
-    if "root" not in rules:
+    if "root" not in used:
         raise GrammarError("there is no rule root")
-    for name, expr in rules.items():
-        for used in names_in(expr):
-            if used not in rules:
-                raise GrammarError(f"rule {name} uses {used}, which is not defined")
+    for name, names in used.items():
+        for part in names:
+            if part not in used:
+                raise GrammarError(f"rule {name} uses {part}, which is not defined")
 
 
-def shortest(rules: Rules) -> dict[str, int | None]:
+def shortest(rules: Rules, used: Uses) -> dict[str, int | None]:
     """The length of the shortest sentence of each rule; None where there is no sentence."""
+    users: dict[str, list[str]] = {name: [] for name in rules}
+    for name in rules:
+        for part in used[name]:
+            users[part].append(name)
     # The least fixed point, from the last rule upwards: rules mostly use rules that come later.
     found: dict[str, int | None] = dict.fromkeys(rules)
-    backwards = list(rules.items())[::-1]
-    changed = True
-    while changed:
-        changed = False
-        for name, expr in backwards:
-            cost = cost_of(expr, found)
-            if cost != found[name]:
-                found[name] = cost
-                changed = True
+    waiting = dict.fromkeys(rules)
+    while waiting:
+        name, _ = waiting.popitem()
+        cost = cost_of(rules[name], found)
+        if cost != found[name]:
+            found[name] = cost
+            waiting.update(dict.fromkeys(users[name]))
     return found
 
 
-def cost_of(expr: Expr, by_rule: dict[str, int | None]) -> int | None:
+def cost_of(expr: Expr, by_rule: Mapping[str, int | None]) -> int | None:
     """The length of the shortest sentence of an expression, from those of the rules."""
-    match expr:
-        case Literal(text) | Token(text):
-            return len(text)
-        case CharSet(ranges):
-            return 1 if ranges else None
-        case Sequence(items):
-            return _total(cost_of(item, by_rule) for item in items)
-        case Choice(options):
-            return min((c for option in options if (c := cost_of(option, by_rule)) is not None), default=None)
-        case Repeat(item, low, high):
-            if high is not None and high < low:
-                return None
-            if low == 0:
-                return 0
+    if isinstance(expr, Literal | Token):
+        return len(expr.text)
+    if isinstance(expr, Ref):
+        return by_rule[expr.name]
+    if isinstance(expr, Sequence):
+        total = 0
+        for item in expr.items:
             cost = cost_of(item, by_rule)
-            return None if cost is None else low * cost
-        case Ref(name):
-            return by_rule[name]
-        case Text():
-            return 0
+            if cost is None:
+                return None
+            total += cost
+        return total
+    if isinstance(expr, Choice):
+        costs = [cost for option in expr.options if (cost := cost_of(option, by_rule)) is not None]
+        return min(costs, default=None)
+    if isinstance(expr, CharSet):
+        return 1 if expr.ranges else None
+    if isinstance(expr, Text):
+        return 0
+    if expr.max is not None and expr.max < expr.min:
+        return None
+    cost = cost_of(expr.item, by_rule) if expr.min else 0
+    return None if cost is None else expr.min * cost
 
 
-def _total(parts: Iterable[int | None]) -> int | None:
-    total = 0
-    for part in parts:
-        if part is None:
-            return None
-        total += part
-    return total
-
-
-def check_left_recursion(rules: Rules, by_rule: dict[str, int | None]) -> None:
+def check_left_recursion(rules: Rules, by_rule: Mapping[str, int | None]) -> None:
     """Raises GrammarError if a rule begins with itself. llama.cpp would take all memory on some of these."""
     if cycle := left_recursion(rules, by_rule):
         raise GrammarError(f"left recursion: {' → '.join(cycle)}")
 
 
-def left_recursion(rules: Rules, by_rule: dict[str, int | None]) -> list[str]:
+def left_recursion(rules: Rules, by_rule: Mapping[str, int | None]) -> list[str]:
     """The names on a cycle of rules that begin with one another, the first one again at its end; empty without any."""
     first = {name: tuple(dict.fromkeys(_leftmost(expr, by_rule))) for name, expr in rules.items()}
     done: set[str] = set()
@@ -136,7 +133,7 @@ def left_recursion(rules: Rules, by_rule: dict[str, int | None]) -> list[str]:
     return []
 
 
-def _leftmost(expr: Expr, by_rule: dict[str, int | None]) -> Iterable[str]:
+def _leftmost(expr: Expr, by_rule: Mapping[str, int | None]) -> Iterable[str]:
     """The rules that may begin where this expression begins."""
     match expr:
         case Ref(name):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 
-from toolgram.grammar.ir import EMPTY, CharSet, Choice, Expr, Literal, Ref, Rules, Sequence, children, choice, seq
+from toolgram.grammar.ir import EMPTY, CharSet, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, children, choice, seq
 from toolgram.grammar.tidy import tidy
-from toolgram.grammar.walk import names_in, reachable, with_children
+from toolgram.grammar.walk import reachable, uses, with_children
 
 _SMALL = 8
 """A rule that is used once is written where it is used, if it has no more parts than this: more is better named."""
@@ -24,7 +24,8 @@ def simplify(rules: Rules) -> dict[str, Expr]:
 
 
 def _inlined(rules: Rules) -> dict[str, Expr]:
-    uses = Counter(name for expr in rules.values() for name in names_in(expr))
+    used = uses(rules)
+    count = Counter(name for names in used.values() for name in names)
     done: dict[str, Expr] = {}
     waiting = [*rules]
     begun: set[str] = set()
@@ -34,21 +35,24 @@ def _inlined(rules: Rules) -> dict[str, Expr]:
         if name in done:
             continue
         if name in begun:
-            done[name] = _expanded(rules[name], done, uses)
+            bodies = {part: body for part in used[name] if (body := done.get(part)) and _fits(body, count[part])}
+            done[name] = _expanded(rules[name], bodies) if bodies else rules[name]
             continue
         begun.add(name)
         waiting.append(name)
-        waiting.extend(used for used in names_in(rules[name]) if used not in begun)
-    return reachable(done)
+        waiting.extend(part for part in used[name] if part not in begun)
+    return done
 
 
-def _expanded(expr: Expr, done: Rules, uses: Counter[str]) -> Expr:
+def _fits(body: Expr, count: int) -> bool:
+    """Whether a rule that is used so many times is better written where it is used."""
+    return _is_tiny(body) or (count == 1 and _is_small(body))
+
+
+def _expanded(expr: Expr, bodies: Rules) -> Expr:
     if isinstance(expr, Ref):
-        body = done.get(expr.name)
-        if body is not None and (_is_tiny(body) or (uses[expr.name] == 1 and _size(body) <= _SMALL)):
-            return body
-        return expr
-    return with_children(expr, lambda part: _expanded(part, done, uses))
+        return bodies.get(expr.name, expr)
+    return with_children(expr, lambda part: _expanded(part, bodies))
 
 
 def _is_tiny(expr: Expr) -> bool:
@@ -63,16 +67,34 @@ def _is_tiny(expr: Expr) -> bool:
             return False
 
 
-def _size(expr: Expr) -> int:
-    return 1 + sum(_size(part) for part in children(expr))
+def _is_small(expr: Expr) -> bool:
+    parts = [expr]
+    for part in parts:
+        parts.extend(children(part))
+        if len(parts) > _SMALL:
+            return False
+    return True
 
 
 def _factored(expr: Expr) -> Expr:
-    expr = with_children(expr, _factored)
-    if not isinstance(expr, Choice):
+    if isinstance(expr, Sequence | Choice | Repeat):
+        expr = with_children(expr, _factored)
+    if not isinstance(expr, Choice) or _is_factored(expr):
         return expr
     options = [option.items if isinstance(option, Sequence) else (option,) for option in expr.options]
     return _choice([() if option == (EMPTY,) else option for option in options])
+
+
+def _is_factored(expr: Choice) -> bool:
+    """Whether its options begin differently, an empty one last."""
+    heads = [_head(option.items[0] if isinstance(option, Sequence) else option) for option in expr.options]
+    different = set(heads)
+    return len(different) == len(heads) and ("" not in different or heads[-1] == "")
+
+
+def _head(first: Expr) -> Hashable:
+    """What options are grouped by: an expression that begins one, or the first character of a literal."""
+    return first.text[:1] if isinstance(first, Literal) else first
 
 
 def _choice(options: list[tuple[Expr, ...]]) -> Expr:
@@ -80,8 +102,7 @@ def _choice(options: list[tuple[Expr, ...]]) -> Expr:
     groups: dict[Hashable, list[tuple[Expr, ...]]] = {}
     for option in options:
         if option:
-            first = option[0]
-            groups.setdefault(first.text[0] if isinstance(first, Literal) else first, []).append(option)
+            groups.setdefault(_head(option[0]), []).append(option)
     factored = [_group(group) for group in groups.values()]
     return choice(*factored, *([] if all(options) else [EMPTY]))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from toolgram.errors import GrammarError
 from toolgram.grammar.ir import (
     EMPTY,
@@ -15,12 +17,13 @@ from toolgram.grammar.ir import (
     Sequence,
     Text,
     choice,
+    is_empty,
     repeat,
     seq,
 )
 from toolgram.grammar.shape import check_left_recursion, check_references, cost_of, shortest
 from toolgram.grammar.until import automaton
-from toolgram.grammar.walk import fresh, reachable, with_children
+from toolgram.grammar.walk import fresh, reachable, uses, with_children
 
 
 def tidy(rules: Rules) -> dict[str, Expr]:
@@ -28,19 +31,44 @@ def tidy(rules: Rules) -> dict[str, Expr]:
 
     Raises GrammarError for a reference that is not defined, for left recursion, and for rules without a sentence.
     """
-    check_references(rules)
-    used = reachable(rules)
-    cost = shortest(used)
+    names = uses(rules)
+    check_references(names)
+    used = reachable(rules, used=names)
+    cost = shortest(used, names)
     check_left_recursion(used, cost)
-    strict = _Strict(used, cost)
-    if strict.twins:
-        cost = shortest(strict.rules)
     if cost["root"] is None:
         raise GrammarError("the grammar has no sentence")
-    return reachable({name: _possible(expr, cost) for name, expr in strict.rules.items()})
+    untidy = {name: expr for name, expr in used.items() if not _is_tidy(expr, cost)}
+    if not untidy:
+        return used
+    strict = _Strict(used, untidy, cost)
+    if strict.twins:
+        used |= strict.rules
+        cost = shortest(used, uses(used))
+    return reachable({**used, **{name: _possible(expr, cost) for name, expr in strict.rules.items()}})
 
 
-def _possible(expr: Expr, cost: dict[str, int | None]) -> Expr:
+def _is_tidy(expr: Expr, cost: Mapping[str, int | None]) -> bool:
+    """Whether there is nothing to do, which is nearly always so; in a choice or a sequence also nothing to flatten."""
+    if isinstance(expr, Sequence):
+        for item in expr.items:
+            if isinstance(item, Sequence) or is_empty(item) or not _is_tidy(item, cost):
+                return False
+        return len(expr.items) > 1
+    if isinstance(expr, Choice):
+        for option in expr.options:
+            if isinstance(option, Choice) or not _is_tidy(option, cost):
+                return False
+        return len(expr.options) > 1
+    if isinstance(expr, Ref):
+        return cost[expr.name] is not None
+    if isinstance(expr, Repeat):
+        possible = expr.max is None or 0 < expr.max >= expr.min
+        return possible and bool(cost_of(expr.item, cost)) and _is_tidy(expr.item, cost)
+    return not isinstance(expr, CharSet) or bool(expr.ranges)
+
+
+def _possible(expr: Expr, cost: Mapping[str, int | None]) -> Expr:
     """The expression without what matches nothing; NOTHING if nothing is left of it."""
     match expr:
         case Ref(name):
@@ -61,14 +89,15 @@ def _possible(expr: Expr, cost: dict[str, int | None]) -> Expr:
 
 
 class _Strict:
-    """Rules whose repeats are of what is not empty; a rule that may be empty gets a twin that is not, where needed."""
+    """The untidy rules with repeats of what is not empty; a rule that may be empty gets a twin that is not, where
+    needed."""
 
-    def __init__(self, rules: Rules, cost: dict[str, int | None]) -> None:
+    def __init__(self, rules: Rules, untidy: Rules, cost: Mapping[str, int | None]) -> None:
         self._old = rules
         self._cost = cost
         self.twins: dict[str, str] = {}
         self._due: list[str] = []
-        self.rules = {name: self._strict(expr) for name, expr in rules.items()}
+        self.rules = {name: self._strict(expr) for name, expr in untidy.items()}
         for name in self._due:
             self.rules[self.twins[name]] = self._nonempty(rules[name])
 

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
+from operator import is_
 
 from toolgram.grammar.ir import Choice, Expr, Ref, Repeat, Rules, Sequence, choice, repeat, seq
+
+Uses = Mapping[str, list[str]]
+"""For each rule the names of the rules that it uses, in order, with repeats."""
 
 
 def with_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with each direct child changed; itself where nothing changes."""
-    match expr:
-        case Sequence(items):
-            changed = tuple(change(item) for item in items)
-            return expr if _same(changed, items) else seq(*changed)
-        case Choice(options):
-            changed = tuple(change(option) for option in options)
-            return expr if _same(changed, options) else choice(*changed)
-        case Repeat(item, low, high):
-            inner = change(item)
-            return expr if inner is item else repeat(inner, low, high)
-        case _:
-            return expr
-
-
-def _same(left: tuple[Expr, ...], right: tuple[Expr, ...]) -> bool:
-    return all(a is b for a, b in zip(left, right, strict=True))
+    if isinstance(expr, Sequence):
+        changed = [change(item) for item in expr.items]
+        return expr if all(map(is_, changed, expr.items)) else seq(*changed)
+    if isinstance(expr, Choice):
+        changed = [change(option) for option in expr.options]
+        return expr if all(map(is_, changed, expr.options)) else choice(*changed)
+    if isinstance(expr, Repeat):
+        inner = change(expr.item)
+        return expr if inner is expr.item else repeat(inner, expr.min, expr.max)
+    return expr
 
 
 def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
@@ -51,15 +49,20 @@ def names_in(expr: Expr) -> list[str]:
     return found
 
 
-def reachable(rules: Rules, start: str = "root") -> dict[str, Expr]:
-    """The rules that `start` needs, each followed by those that it is the first to use."""
+def uses(rules: Rules) -> Uses:
+    """The names that each rule uses."""
+    return {name: names_in(expr) for name, expr in rules.items()}
+
+
+def reachable(rules: Rules, start: str = "root", used: Uses | None = None) -> dict[str, Expr]:
+    """The rules that `start` needs, each followed by those that it is the first to use; `used` if that is known."""
     found: dict[str, Expr] = {}
     waiting = [start]
     while waiting:
         name = waiting.pop()
         if name not in found:
             found[name] = rules[name]
-            waiting.extend(reversed(names_in(rules[name])))
+            waiting.extend(reversed(used[name] if used else names_in(rules[name])))
     return found
 
 

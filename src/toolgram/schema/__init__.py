@@ -51,11 +51,20 @@ def compile_schema(
     """Compiles a schema that stands at `pointer`, as a part of a grammar whose rule names `names` hands out.
 
     `closed` and `parameters` as in `normalize`. Rules that two schemas of a grammar share have the same name and body
-    in both. Raises InvalidSchema, and in exact mode UnsupportedSchema.
+    in both. Raises InvalidSchema, in exact mode UnsupportedSchema, and in any mode that for a declared key that the
+    notation cannot write.
     """
     if mode not in ("exact", "relaxed"):
         raise ValueError(f"no mode {mode!r}; there are exact and relaxed")
-    normalized = normalize(schema, pointer=pointer, mode=mode, closed=closed, parameters=parameters, retrieve=resolver)
+    normalized = normalize(
+        schema,
+        pointer=pointer,
+        mode=mode,
+        closed=closed,
+        parameters=parameters,
+        encoding=spelling.encoding,
+        retrieve=resolver,
+    )
     made = compile_type(normalized.type, spelling=spelling, names=names, root_name=root_name, any_order=any_order)
     return replace(made, relaxations=normalized.relaxations)
 
@@ -65,7 +74,7 @@ def compile_type(
 ) -> Compiled:
     """Compiles the root of a canonical type, or, where a caller puts another root, a part of it."""
     lowering = Lowering(canonical, spelling, names, root_name, any_order)
-    expr = lowering.expr(canonical.root, root_name)
+    expr = lowering.expr(canonical.root, root_name, spelling.frame(outermost=True))
     return Compiled(expr, lowering.finish(), (), canonical, lowering.capped)
 
 

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 from toolgram.errors import UnsupportedSchema
-from toolgram.grammar.ir import EMPTY, NOTHING, Expr, Ref, choice, optional, repeat, seq
+from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Ref, Token, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import Text as FreeText
 from toolgram.schema import types
-from toolgram.schema.spelling import RuleNames, Spelling, escapes, number_range, quoted, raw_chars, writable
+from toolgram.schema.spelling import (
+    KEY_CHAR,
+    KEY_START,
+    Frame,
+    RuleNames,
+    Spelling,
+    escapes,
+    number_range,
+    quoted,
+    raw_chars,
+    writable,
+)
 from toolgram.schema.types import NEVER, Canonical, Type
 
 MAX_ANY_ORDER = 6  # required keys in any order: 64 rules
@@ -31,36 +45,45 @@ class Lowering:
     any_order: bool = False
     capped: bool = False
     _rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
-    _named: dict[Type, Ref] = field(default_factory=dict[Type, Ref])
+    _named: dict[tuple[Type, Frame], Ref] = field(default_factory=dict[tuple[Type, Frame], Ref])
     _waiting: list[tuple[str, Callable[[], Expr]]] = field(default_factory=list[tuple[str, Callable[[], Expr]]])
+    _inner: Frame = field(init=False)
 
-    def expr(self, kind: Type, hint: str) -> Expr:
-        """The expression of a type; rules that it needs get names like the hint."""
+    def __post_init__(self) -> None:
+        self._inner = self.spelling.frame()
+
+    def expr(self, kind: Type, hint: str, frame: Frame | None = None) -> Expr:
+        """The expression of a type; rules that it needs get names like the hint.
+
+        An object that is not inside of another value may be written in a `frame` of its own.
+        """
+        frame = frame or self._inner
         match kind:
             case types.Anything():
-                return self._any_value()
+                return self._any_value() if frame == self._inner else self.expr(types.EVERY_KIND, hint, frame)
             case types.Word(text):
-                return seq(text)
+                return seq(self.spelling.encoding.word(text))
             case types.Text(value):
-                return seq(quoted(value, self.spelling)) if writable(value) else NOTHING
+                return self._text(value)
             case types.String(low, high):
                 return self._string(low, high)
             case types.Number():
                 return self._number(kind)
             case types.Union(options):
-                return choice(*(self.expr(option, f"{hint}-{n}") for n, option in enumerate(options, 1)))
+                return choice(*(self.expr(option, f"{hint}-{n}", frame) for n, option in enumerate(options, 1)))
             case types.Reference(key):
                 target = self.canonical.resolve(kind)
                 name = f"{self.root_name}-{key.rsplit('/', 1)[-1]}"
-                return self._rule_of(target, name) if isinstance(target, types.Union) else self.expr(target, name)
+                is_union = isinstance(target, types.Union)
+                return self._rule_of(target, name, frame) if is_union else self.expr(target, name, frame)
             case types.Array((), types.Anything(), 0, None):
                 self._any_value()
                 return Ref(self.names.shared("json-array", self.spelling))
-            case types.Object((), types.Anything()):
+            case types.Object((), types.Anything()) if frame == self._inner:
                 self._any_value()
                 return Ref(self.names.shared("json-object", self.spelling))
             case types.Array() | types.Object():
-                return self._rule_of(kind, hint)
+                return self._rule_of(kind, hint, frame)
 
     def finish(self) -> dict[str, Expr]:
         """The rules of all that was asked for."""
@@ -70,20 +93,21 @@ class Lowering:
             self._rules[name] = make()
         return self._rules
 
-    def _body(self, kind: Type, name: str) -> Expr:
+    def _body(self, kind: Type, name: str, frame: Frame) -> Expr:
         match kind:
             case types.Object():
-                return self._any_order(kind, name) if self.any_order else self._object(kind, name)
+                members = self._any_order if self.any_order else self._object
+                return seq(frame.opener, members(kind, name, frame), frame.closer)
             case types.Array():
                 return self._array(kind, name)
             case _:
-                return self.expr(kind, name)
+                return self.expr(kind, name, frame)
 
-    def _rule_of(self, kind: Type, hint: str) -> Ref:
+    def _rule_of(self, kind: Type, hint: str, frame: Frame) -> Ref:
         """The rule of a type."""
-        if kind not in self._named:
-            self._named[kind] = self._later(hint, lambda name: self._body(kind, name))
-        return self._named[kind]
+        if (kind, frame) not in self._named:
+            self._named[kind, frame] = self._later(hint, lambda name: self._body(kind, name, frame))
+        return self._named[kind, frame]
 
     def _later(self, hint: str, make: Callable[[str], Expr]) -> Ref:
         """A rule that is written when all before it are: that is where recursion ends."""
@@ -117,9 +141,26 @@ class Lowering:
     def _rest_of_string(self) -> Ref:
         return self._shared("string-rest", lambda: seq(repeat(self._char()), '"'))
 
+    def _text(self, value: str) -> Expr:
+        encoding = self.spelling.encoding
+        if not writable(value) or not encoding.can_quote(value):
+            return NOTHING
+        if encoding.escapes:
+            return seq(quoted(value, self.spelling))
+        return seq(Token(encoding.quote), value, Token(encoding.quote))
+
     def _string(self, low: int, high: int | None) -> Expr:
+        encoding = self.spelling.encoding
+
         def body() -> Expr:
-            return seq('"', repeat(self._char(), low, high), '"')
+            if encoding.escapes:
+                return seq('"', repeat(self._char(), low, high), '"')
+            quote = encoding.quote
+            if (low, high) == (0, None):
+                return seq(Token(quote), FreeText((quote,)), Token(quote))
+            if not encoding.counts_characters:
+                raise UnsupportedSchema("", "minLength" if low else "maxLength", "raw characters are not counted")
+            return seq(Token(quote), repeat(not_chars(quote), low, high), Token(quote))
 
         return self._shared("string", body) if (low, high) == (0, None) else body()
 
@@ -139,11 +180,13 @@ class Lowering:
             Ref(self.names.shared(hint, self.spelling)) for hint in ("json-value", "json-array", "json-object")
         )
         if value.name not in self._rules:
-            comma = self.spelling.item_separator
+            comma, frame = self.spelling.item_separator, self._inner
             string, number = self._string(0, None), self._number(types.Number())
-            member = seq(string, self.spelling.key_separator, value)
-            self._rules[value.name] = choice(members, array, string, number, "true", "false", "null")
-            self._rules[members.name] = seq("{", optional(seq(member, repeat(seq(comma, member)))), "}")
+            words = (self.spelling.encoding.word(word) for word in ("true", "false", "null"))
+            member = seq(self._key_but([], members.name, frame), frame.between, value)
+            several = optional(seq(member, repeat(seq(comma, member))))
+            self._rules[value.name] = choice(members, array, string, number, *words)
+            self._rules[members.name] = seq(frame.opener, several, frame.closer)
             self._rules[array.name] = seq("[", optional(seq(value, repeat(seq(comma, value)))), "]")
         return value
 
@@ -172,29 +215,33 @@ class Lowering:
 
     # Objects
 
-    def _members(self, kind: types.Object, name: str) -> list[tuple[types.Property, Expr]]:
-        return [(item, self._member(item, name)) for item in kind.properties if item.value != NEVER]
+    def _members(self, kind: types.Object, name: str, frame: Frame) -> list[tuple[types.Property, Expr]]:
+        return [(item, self._member(item, name, frame)) for item in kind.properties if item.value != NEVER]
 
-    def _member(self, item: types.Property, name: str) -> Expr:
+    def _member(self, item: types.Property, name: str, frame: Frame) -> Expr:
         if not writable(item.name):
             return NOTHING
-        value = self.expr(item.value, f"{name}-{item.name}")
-        return seq(quoted(item.name, self.spelling), self.spelling.key_separator, value)
+        key = frame.key(item.name, self.spelling, declared=True)
+        if key is None:
+            reason = f"the notation {self.spelling.encoding.name} cannot write the key {item.name!r}"
+            raise UnsupportedSchema(item.pointer, "properties", reason)
+        return seq(key, frame.between, self.expr(item.value, f"{name}-{item.name}"))
 
-    def _object(self, kind: types.Object, name: str) -> Expr:
+    def _object(self, kind: types.Object, name: str, frame: Frame) -> Expr:
+        """The members of an object, in order."""
         comma = self.spelling.item_separator
-        members = self._members(kind, name)
-        extra = self._extra(kind, name)
+        members = self._members(kind, name, frame)
+        extra = self._extra(kind, name, frame)
         more = EMPTY if extra == NOTHING else repeat(seq(comma, extra))
         anchor = next((index for index, (item, _) in enumerate(members) if item.required), None)
         if anchor is None:
-            return seq("{", self._all_optional([member for _, member in members], extra, more, name), "}")
+            return self._all_optional([member for _, member in members], extra, more, name)
         before = [optional(seq(member, comma)) for _, member in members[:anchor]]
         after = [
             seq(comma, member) if item.required else optional(seq(comma, member))
             for item, member in members[anchor + 1 :]
         ]
-        return seq("{", *before, members[anchor][1], *after, more, "}")
+        return seq(*before, members[anchor][1], *after, more)
 
     def _all_optional(self, members: list[Expr], extra: Expr, more: Expr, name: str) -> Expr:
         """Any of the members, in order: whichever is the first has no comma before it."""
@@ -207,41 +254,48 @@ class Lowering:
                 tail = self._rule(f"{name}-from-{index + 1}", tail)
         return optional(choice(*reversed(options)))
 
-    def _extra(self, kind: types.Object, name: str) -> Expr:
+    def _extra(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """One member with a key that is not declared."""
         if kind.rest == NEVER:
             return NOTHING
-        key = self._key_but(sorted({item.name for item in kind.properties if writable(item.name)}), name)
-        return self._rule(f"{name}-other", seq(key, self.spelling.key_separator, self.expr(kind.rest, f"{name}-other")))
+        key = self._key_but(sorted({item.name for item in kind.properties if writable(item.name)}), name, frame)
+        return self._rule(f"{name}-other", seq(key, frame.between, self.expr(kind.rest, f"{name}-other")))
 
-    def _key_but(self, names: list[str], name: str) -> Expr:
-        """Any string but these."""
-        return seq('"', self._after_prefix(names, 0, f"{name}-other-key")) if names else self._string(0, None)
+    def _key_but(self, names: list[str], name: str, frame: Frame) -> Expr:
+        """Any key but these; one that is not quoted is an identifier."""
+        hint = f"{name}-other-key"
+        if frame.keys == "quoted":
+            letters = _KeyLetters(self._char, self._char, '"', self._rest_of_string)
+            return seq('"', self._after_prefix(letters, names, 0, hint)) if names else self._string(0, None)
+        written = (frame.key(other, self.spelling, declared=False) for other in names)
+        taken = ["", *filter(None, written)]  # a bare key has a character at least
+        return self._after_prefix(_BARE_LETTERS, taken, 0, hint)
 
-    def _after_prefix(self, names: Sequence[str], depth: int, hint: str) -> Expr:
-        """The rest of a string, and its closing quote, that is none of `names`, which share their first characters."""
+    def _after_prefix(self, letters: _KeyLetters, names: Sequence[str], depth: int, hint: str) -> Expr:
+        """The rest of a key, and its closing quote, that is none of `names`, which share their first characters."""
         branches: dict[str, list[str]] = {}
         for name in names:
             branches.setdefault(name[depth : depth + 1], []).append(name)
-        options = [seq(self._char(but="".join(branches)), self._rest_of_string())]
+        other = letters.char if depth else letters.first
+        options = [seq(other("".join(branches)), letters.rest())]
         for first, group in branches.items():
             if first:
-                spelled = quoted(first, self.spelling)[1:-1]
-                options.append(seq(spelled, self._after_more(group, depth + 1, hint)))
+                spelled = quoted(first, self.spelling)[1:-1] if letters.close else first
+                options.append(seq(spelled, self._after_more(letters, group, depth + 1, hint)))
         if "" not in branches:
-            options.append(seq('"'))
+            options.append(seq(letters.close))
         return choice(*options)
 
-    def _after_more(self, names: Sequence[str], depth: int, hint: str) -> Expr:
+    def _after_more(self, letters: _KeyLetters, names: Sequence[str], depth: int, hint: str) -> Expr:
         if depth % _NESTING:
-            return self._after_prefix(names, depth, hint)
-        return self._later(hint, lambda _: self._after_prefix(names, depth, hint))
+            return self._after_prefix(letters, names, depth, hint)
+        return self._later(hint, lambda _: self._after_prefix(letters, names, depth, hint))
 
-    def _any_order(self, kind: types.Object, name: str) -> Expr:
+    def _any_order(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """The members in every order: a rule for each set of keys that is already written."""
         comma = self.spelling.item_separator
-        members = self._members(kind, name)
-        extra = self._extra(kind, name)
+        members = self._members(kind, name, frame)
+        extra = self._extra(kind, name, frame)
         needed = {index for index, (item, _) in enumerate(members) if item.required}
         if len(needed) > MAX_ANY_ORDER or len(members) > _MAX_KEYS_ANY_ORDER:
             reason = f"{len(members)} keys ({len(needed)} of them required) have too many orders"
@@ -265,4 +319,21 @@ class Lowering:
                 self._rules[rule] = follow(written, comma)
             return states[written]
 
-        return seq("{", follow(frozenset(), ""), "}")
+        return follow(frozenset(), "")
+
+
+class _KeyLetters(NamedTuple):
+    """What keys are made of: a first character and others that are none of some, what closes the key, and a tail."""
+
+    first: Callable[[str], Expr]
+    char: Callable[[str], Expr]
+    close: str
+    rest: Callable[[], Expr]
+
+
+def _but(charset: CharSet, excluded: str) -> Expr:
+    left = not_chars(excluded, *not_chars(*charset.ranges).ranges)
+    return left if left.ranges else NOTHING
+
+
+_BARE_LETTERS = _KeyLetters(partial(_but, KEY_START), partial(_but, KEY_CHAR), "", lambda: repeat(KEY_CHAR))

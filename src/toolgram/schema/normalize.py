@@ -8,6 +8,7 @@ from typing import cast
 
 from toolgram.errors import InvalidSchema, Relaxation, UnsupportedSchema
 from toolgram.schema import keywords, types
+from toolgram.schema.encoding import JSON, Encoding
 from toolgram.schema.resolve import LATEST, Place, Retrieve, open_document
 from toolgram.schema.spelling import decimal_of, writable
 from toolgram.schema.types import ANY, BOOLEAN, NEVER, NULL, Canonical, Property, Reference, Type
@@ -23,6 +24,7 @@ class _NotYet(Exception):
 @dataclass(slots=True)
 class _Normalizer:
     exact: bool
+    encoding: Encoding
     definitions: dict[str, Type] = field(default_factory=dict[str, Type])
     relaxations: dict[Relaxation, None] = field(default_factory=dict[Relaxation, None])
     _waiting: dict[str, Callable[[], Type]] = field(default_factory=dict[str, Callable[[], Type]])
@@ -186,6 +188,9 @@ class _Normalizer:
             return types.point(number)
         if isinstance(value, str):
             self._check_text(place, keyword, value)
+            if not self.encoding.can_quote(value):
+                reason = f"{value!r} holds the quote of a notation without escapes"
+                self.unsupported(place.pointer, keyword, reason, "what cannot be written is left out")
             return types.Text(value)
         if isinstance(value, list | dict):
             members = cast("list[object] | dict[str, object]", value)
@@ -198,9 +203,8 @@ class _Normalizer:
             return types.array(items, NEVER, len(items), len(items))
         for name in value:
             self._check_text(place, keyword, name)
-        return types.object_type(
-            [Property(name, self._constant(place, keyword, item), required=True) for name, item in value.items()], NEVER
-        )
+        members = ((name, self._constant(place, keyword, item)) for name, item in value.items())
+        return types.object_type([Property(*member, required=True, pointer=place.pointer) for member in members], NEVER)
 
     def _check_text(self, place: Place, keyword: str, text: object) -> None:
         if not isinstance(text, str):
@@ -236,13 +240,23 @@ class _Normalizer:
             case "boolean":
                 return BOOLEAN
             case "string":
-                return types.string(int(schema.get("minLength", 0)), _count(schema.get("maxLength")))
+                return self._string(place, schema)
             case "array":
                 return self._array(place, schema)
             case "object":
                 return self._object(place, schema)
             case _:
                 return self._number(place, schema, integer=kind == "integer")
+
+    def _string(self, place: Place, schema: keywords.Schema) -> Type:
+        low, high = int(schema.get("minLength", 0)), _count(schema.get("maxLength"))
+        if not self.encoding.counts_characters and high != 0:
+            reason = f"between the quotes {self.encoding.quote!r} characters are not counted"
+            for keyword, bound in (("minLength", low), ("maxLength", high)):
+                if bound:
+                    self.unsupported(place.pointer, keyword, reason, "a string of any length")
+            low, high = 0, None
+        return types.string(low, high)
 
     def _number(self, place: Place, schema: keywords.Schema, *, integer: bool) -> Type:
         result: Type = types.Number(integer)
@@ -287,7 +301,13 @@ class _Normalizer:
         for name in (*declared, *required):
             self._check_text(place, "properties" if name in declared else "required", name)
         properties = [
-            Property(name, declared.get(name, rest), name in required) for name in dict.fromkeys((*declared, *required))
+            Property(
+                name,
+                declared.get(name, rest),
+                name in required,
+                place.child("properties", name).pointer if name in declared else place.pointer,
+            )
+            for name in dict.fromkeys((*declared, *required))
         ]
         return types.object_type(properties, rest, silent=silent)
 
@@ -322,15 +342,16 @@ def normalize(
     mode: str = "exact",
     closed: bool = False,
     parameters: bool = False,
+    encoding: Encoding = JSON,
     retrieve: Retrieve | None = None,
 ) -> Normalized:
     """The canonical type of a schema document that stands at `pointer`.
 
     `closed`: an object that declares properties and does not speak of other keys has none. `parameters`: the document
-    is a tool's parameters, an object, and `{}` alone where it declares no properties. Raises InvalidSchema, and in
-    exact mode UnsupportedSchema.
+    is a tool's parameters, an object, and `{}` alone where it declares no properties. What the
+    `encoding` cannot write counts as not enforceable. Raises InvalidSchema, and in exact mode UnsupportedSchema.
     """
-    normalizer = _Normalizer(exact=mode == "exact")
+    normalizer = _Normalizer(exact=mode == "exact", encoding=encoding)
     root = normalizer.schema(open_document(schema, pointer, retrieve))
     normalizer.settle()
     if parameters:

@@ -1,4 +1,4 @@
-"""How JSON is written: one spelling for a value, and the expressions that admit exactly these spellings.
+"""How JSON values are written: one spelling for each, and the expressions that admit exactly these spellings.
 
 No free white space; strings are raw, with the short escapes and `\\u00xx` for the other controls; an exponent has one
 digit before the point, a sign and no leading zero (`1.5e+30`, `2e-7`).
@@ -11,10 +11,11 @@ from collections.abc import Callable, Hashable, Mapping
 from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import cast
+from typing import Literal, cast
 
 from toolgram.grammar.ir import MAX_CODE_POINT, CharSet, Expr, chars, choice, not_chars, optional, repeat, seq
 from toolgram.schema import types
+from toolgram.schema.encoding import BARE_WORD, JSON, Encoding
 from toolgram.schema.numbers import DIGIT, NON_ZERO, decimals, integers, same_length
 from toolgram.schema.types import ANY, Canonical, Type
 
@@ -22,11 +23,14 @@ MAX_EXPONENT = 307  # with any mantissa below 10 a finite double
 MIN_EXPONENT = -324  # of the smallest double that is not zero
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _HEX = "0123456789abcdef"
+KEY_START = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")))
+KEY_CHAR = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")), (ord("0"), ord("9")))
+_OTHER_KEY = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """The choices that a template leaves open.
+    """The choices that a template leaves open, and the notation.
 
     `ascii` writes all beyond ASCII as `\\uxxxx`. The digit caps bound numbers that the schema does not bound; None is
     no cap.
@@ -38,6 +42,34 @@ class Spelling:
     integer_digits: int | None = None
     fraction_digits: int | None = None
     exponents: bool = True
+    encoding: Encoding = JSON
+
+    def frame(self, *, outermost: bool = False) -> Frame:
+        """How an object is written; the outermost one may be the arguments of a function."""
+        if outermost and self.encoding.keyword_arguments:
+            return Frame("(", ")", "=", "keyword")
+        return Frame("{", "}", self.key_separator, "bare" if self.encoding.bare_keys else "quoted")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """How an object is written: its brackets, what stands between key and value, and how keys are written."""
+
+    opener: str
+    closer: str
+    between: str
+    keys: Literal["quoted", "bare", "keyword"]
+
+    def key(self, name: str, spelling: Spelling, *, declared: bool) -> str | None:
+        """The key as it is written; None where that cannot be."""
+        if not writable(name):
+            return None
+        if self.keys == "quoted":
+            return quoted(name, spelling)
+        if not declared:
+            return name if _OTHER_KEY.fullmatch(name) else None
+        is_one_word = name.isidentifier() if self.keys == "keyword" else BARE_WORD.fullmatch(name)
+        return name if is_one_word and spelling.encoding.quote not in name else None
 
 
 class RuleNames:
@@ -75,7 +107,9 @@ def writable(text: str) -> bool:
 
 
 def quoted(text: str, spelling: Spelling) -> str:
-    """The string as JSON."""
+    """The string in the notation; a raw one must not contain the quote."""
+    if not spelling.encoding.escapes:
+        return f"{spelling.encoding.quote}{text}{spelling.encoding.quote}"
     return f'"{"".join(_char(char, spelling) for char in text)}"'
 
 
@@ -242,29 +276,33 @@ def spell_as(canonical: Canonical, value: object, spelling: Spelling) -> str | N
     None where the value is not of the type, has no spelling within the digit caps, or nests too deeply to be written.
     """
     try:
-        return _spell(canonical.root, value, spelling, canonical.resolve)
+        return _spell(canonical.root, value, spelling, canonical.resolve, outermost=True)
     except RecursionError:
         return None
 
 
-def _spell(kind: Type, value: object, spelling: Spelling, resolve: Callable[[Type], Type]) -> str | None:
+def _spell(
+    kind: Type, value: object, spelling: Spelling, resolve: Callable[[Type], Type], *, outermost: bool = False
+) -> str | None:
     kind = resolve(kind)
     if isinstance(kind, types.Union):
-        spelled = (_spell(option, value, spelling, resolve) for option in kind.options)
+        spelled = (_spell(option, value, spelling, resolve, outermost=outermost) for option in kind.options)
         return next((text for text in spelled if text is not None), None)
     if value is None or isinstance(value, bool):
         word = {None: "null", True: "true", False: "false"}[value]
-        return word if kind in (ANY, types.Word(word)) else None
+        return spelling.encoding.word(word) if kind in (ANY, types.Word(word)) else None
     if isinstance(value, str):
         fits = types.intersect(types.String() if kind == ANY else kind, types.Text(value), _no_reference)
-        return quoted(value, spelling) if fits == types.Text(value) and writable(value) else None
+        fits_notation = writable(value) and spelling.encoding.can_quote(value)
+        return quoted(value, spelling) if fits == types.Text(value) and fits_notation else None
     if isinstance(value, int | float):
         kind = types.Number() if kind == ANY else kind
         return _spell_number(kind, value, spelling) if isinstance(kind, types.Number) else None
     if isinstance(value, Mapping):
         kind = types.Object((), ANY) if kind == ANY else kind
         items = cast("Mapping[object, object]", value)
-        return _spell_object(kind, items, spelling, resolve) if isinstance(kind, types.Object) else None
+        frame = spelling.frame(outermost=outermost)
+        return _spell_object(kind, items, spelling, resolve, frame) if isinstance(kind, types.Object) else None
     if isinstance(value, SequenceABC):
         kind = types.Array((), ANY) if kind == ANY else kind
         values = cast("SequenceABC[object]", value)
@@ -273,7 +311,11 @@ def _spell(kind: Type, value: object, spelling: Spelling, resolve: Callable[[Typ
 
 
 def _spell_object(
-    kind: types.Object, value: Mapping[object, object], spelling: Spelling, resolve: Callable[[Type], Type]
+    kind: types.Object,
+    value: Mapping[object, object],
+    spelling: Spelling,
+    resolve: Callable[[Type], Type],
+    frame: Frame,
 ) -> str | None:
     declared = {item.name: item for item in kind.properties}
     if any(item.required and item.name not in value for item in kind.properties):
@@ -281,14 +323,15 @@ def _spell_object(
     order = [*(name for name in declared if name in value), *(key for key in value if key not in declared)]
     members: list[str] = []
     for key in order:
-        if not isinstance(key, str) or not writable(key):
+        if not isinstance(key, str):
             return None
+        written = frame.key(key, spelling, declared=key in declared)
         expected = declared[key].value if key in declared else kind.rest
         text = _spell(expected, value[key], spelling, resolve)
-        if text is None:
+        if written is None or text is None:
             return None
-        members.append(f"{quoted(key, spelling)}{spelling.key_separator}{text}")
-    return "{" + spelling.item_separator.join(members) + "}"
+        members.append(f"{written}{frame.between}{text}")
+    return frame.opener + spelling.item_separator.join(members) + frame.closer
 
 
 def _spell_array(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 
@@ -62,11 +62,12 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A declared key of an object; where `value` is NEVER the key may not occur."""
+    """A declared key of an object; where `value` is NEVER the key may not occur. `pointer` is where it is declared."""
 
     name: str
     value: Type
     required: bool
+    pointer: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ ANY = Anything()
 NEVER = Union(())
 NULL = Word("null")
 BOOLEAN = Union((Word("true"), Word("false")))
+EVERY_KIND = Union((Object((), ANY), Array((), ANY), String(), Number(), *BOOLEAN.options, NULL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +260,9 @@ def _both_objects(left: Object, right: Object, both: Callable[[Type, Type], Type
     for name in mine | theirs:
         a, b = mine.get(name), theirs.get(name)
         value = both(a.value if a else left.rest, b.value if b else right.rest)
-        properties.append(Property(name, value, bool((a and a.required) or (b and b.required))))
+        declared = [item for item in (a, b) if item]
+        required = any(item.required for item in declared)
+        properties.append(Property(name, value, required, declared[0].pointer))
     return object_type(properties, both(left.rest, right.rest), silent=left.silent and right.silent)
 
 

@@ -32,7 +32,8 @@ class ToolStyle:
 
     `announce` makes the format prompt of a generic style; a style without it relies on the template to show the tools.
     `framed` styles write every turn in their format, so that history is written in it too; the others frame only calls.
-    `without_tools` is the format of a turn where no tools are announced.
+    `without_tools` is the format of a turn where no tools are announced: by default plain text for a generic style, of
+    which the model then knows nothing, and the same format for a native one.
     """
 
     name: str
@@ -40,7 +41,7 @@ class ToolStyle:
     about: str
     announce: Announce | None = None
     framed: bool = False
-    without_tools: WireFormat = PLAIN
+    without_tools: WireFormat | None = None
 
     @property
     def is_generic(self) -> bool:
@@ -49,7 +50,9 @@ class ToolStyle:
 
     def format(self, *, with_tools: bool) -> WireFormat:
         """The wire format of a turn, with tools announced or without."""
-        return self.wire if with_tools else self.without_tools
+        if with_tools:
+            return self.wire
+        return self.without_tools or (PLAIN if self.is_generic else self.wire)
 
 
 def answer_prompt(schema: Any) -> str:

@@ -65,6 +65,11 @@ class Emitter:
         """Whether a call is open that the receiver has heard of."""
         return self._open and self._name is not None
 
+    @property
+    def has_arguments(self) -> bool:
+        """Whether anything has arrived of the arguments of the call."""
+        return bool(self._arguments)
+
     def begin(self) -> None:
         """A call begins."""
         self._open = True

@@ -11,31 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from toolgram.events import Event, Finish, Prefill
 from toolgram.messages import Message
 from toolgram.wire.emitter import Emitter
+from toolgram.wire.gap import Thread, expected, following, step, ways
 from toolgram.wire.json_text import VALUE_STARTS, RawValue, Status, skip_space
 from toolgram.wire.marks import Marks
 from toolgram.wire.program import (
     Action,
-    ActionAt,
     ArgumentsAt,
     Exit,
-    ForkAt,
     FreeAt,
     JsonAt,
     MarkAt,
-    NameAt,
     Program,
     StopAt,
     TextAt,
 )
 from toolgram.wire.shapes import ShapeReader
 from toolgram.wire.values import Transcoder
-
-MAX_NAME = 256
 
 
 class Body(Protocol):
@@ -44,15 +40,6 @@ class Body(Protocol):
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         """Take as much as can be read."""
         ...
-
-
-class Thread(NamedTuple):
-    """One way through a gap: the instruction it is at, how much of it has been read, what it did on its way."""
-
-    at: int
-    actions: tuple[Action, ...] = ()
-    offset: int = 0
-    captured: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,6 +78,8 @@ class Reader:
         self._mode: Callable[[str, int], tuple[int, bool]] = self._in_gap
         self._threads: list[Thread] = []
         self._raw: list[str] = []
+        self._kept = 0
+        self._again = ""
         self._free = FreeText.of(program.home_exits, "content")
         self._fresh = False
         self._body: Body | None = None
@@ -98,12 +87,13 @@ class Reader:
         self._after_body: int | FreeText = 0
         self._prefill: Prefill | None = None
         self._held_prefill = 0
-        self._enter_gap(self._ways(program.start, ()), "")
+        self._enter_gap(ways(program, program.start), "")
         if opened:
             self._run(opened)
             message = Message.from_events(self._emit.take())
             self._prefill = Prefill(message.content or "", message.reasoning or "")
             self._held_prefill = len(self._buffer)
+            self._forget()
 
     def feed(self, text: str) -> list[Event]:
         """Read more text; give what became known by it."""
@@ -116,6 +106,12 @@ class Reader:
         events = self._events(final=True)
         events.append(Finish("tool_calls" if self._emit.calls else "stop", complete))
         return events
+
+    @property
+    def held(self) -> Message:
+        """What is held back, since more text may make it a mark, as what it is if it does not."""
+        text = self._buffer if self._mode == self._in_free else ""
+        return Message(reasoning=text) if self._free.field == "reasoning" else Message(content=text)
 
     def _events(self, *, final: bool = False) -> list[Event]:
         events = self._emit.take()
@@ -131,6 +127,12 @@ class Reader:
         waits = False
         while i < len(buffer) and not waits:
             i, waits = self._mode(buffer, i)
+            if again := self._again:
+                self._again = ""
+                if buffer.endswith(again, 0, i):
+                    i -= len(again)
+                else:  # it came with a text before this one
+                    buffer, i = again + buffer[i:], 0
         self._buffer = buffer[i:]
 
     def _end(self) -> bool:
@@ -143,11 +145,13 @@ class Reader:
             for thread in self._threads:
                 if isinstance(self._program.code[thread.at], StopAt):
                     self._act(thread.actions)
+                    self._text(self._again)
                     return True
         elif isinstance(self._body, RawValue) and self._body.may_end and isinstance(self._after_body, FreeText):
             return self._after_body.may_stop
         if not self._emit.in_named_call:
-            self._emit.unreadable("".join(self._raw) + rest, "the text ends inside " + self._expected())
+            reason = "the text ends inside " + expected(self._program, self._threads)
+            self._emit.unreadable("".join(self._raw) + rest, reason)
         return False
 
     # Free text
@@ -157,7 +161,7 @@ class Reader:
         self._free = free
         self._fresh = fresh and self._value and free.field == "content"
         self._threads = []
-        self._raw = []
+        self._forget()
 
     def _in_free(self, buffer: str, i: int) -> tuple[int, bool]:
         if self._fresh:
@@ -183,7 +187,7 @@ class Reader:
         threads: list[Thread] = []
         for exit_ in exits:
             if exit_.text == mark:
-                threads.extend(self._ways(self._next(exit_.at), exit_.actions))
+                threads.extend(ways(self._program, following(self._program, exit_.at), exit_.actions))
             else:
                 threads.append(Thread(exit_.at, exit_.actions, len(mark)))
         self._enter_gap(threads, before + mark)
@@ -208,21 +212,18 @@ class Reader:
 
     # Gaps
 
-    def _ways(self, at: int, actions: tuple[Action, ...]) -> list[Thread]:
-        return [Thread(place, actions + more) for place, more in self._program.closure(at)]
-
-    def _next(self, at: int) -> int:
-        instruction = self._program.code[at]
-        if isinstance(instruction, StopAt | ForkAt):
-            raise TypeError("nothing single comes next")
-        return instruction.next
-
     def _enter_gap(self, threads: list[Thread], raw: str) -> None:
         """Look for a way on; `raw` is text already taken that becomes content if there is none."""
         self._mode = self._in_gap
         self._threads = threads
         self._raw = [raw] if raw else []
+        self._kept = len(self._raw)
         self._settle()
+
+    def _forget(self) -> None:
+        """What was taken so far is told, or is not of the model: it needs no explaining any more."""
+        self._raw = []
+        self._kept = 0
 
     def _settle(self) -> None:
         """Do what all ways agree on, and go over to free text where it may begin here."""
@@ -273,7 +274,7 @@ class Reader:
             alive: list[Thread] = []
             chosen = None
             for thread in self._threads:
-                chosen = self._step(thread, char, alive)
+                chosen = step(self._program, thread, char, alive)
                 if chosen is not None:
                     break
             if chosen is not None:
@@ -297,91 +298,26 @@ class Reader:
         """Take prescribed text at once, to the letter, where it is the only way on; how much was taken."""
         match self._program.code[thread.at]:
             case MarkAt(text, next_) | TextAt(text, next_):
-                expected = text[thread.offset : thread.offset + len(buffer) - i]
-                if not buffer.startswith(expected, i):
+                due = text[thread.offset : thread.offset + len(buffer) - i]
+                if not buffer.startswith(due, i):
                     return 0
-                self._raw.append(expected)
-                offset = thread.offset + len(expected)
+                self._raw.append(due)
+                offset = thread.offset + len(due)
                 if offset < len(text):
                     self._threads = [thread._replace(offset=offset)]
                 else:
-                    self._threads = self._ways(next_, thread.actions)
+                    self._threads = ways(self._program, next_, thread.actions)
                     self._arrive()
-                return len(expected)
+                return len(due)
             case _:
                 return 0
 
     def _arrive(self) -> None:
         """Prescribed text was taken whole: where the turn may end here, it needs no explaining later."""
-        if any(isinstance(self._program.code[thread.at], StopAt) for thread in self._threads):
-            self._raw = []
         self._settle()
-
-    def _step(self, thread: Thread, char: str, alive: list[Thread]) -> Thread | None:
-        """Take one character; a thread that is at a body or free text that begins with it is the chosen one."""
-        match self._program.code[thread.at]:
-            case MarkAt(text, next_):
-                if text[thread.offset] == char:
-                    if thread.offset + 1 == len(text):
-                        alive.extend(self._ways(next_, thread.actions))
-                    else:
-                        alive.append(thread._replace(offset=thread.offset + 1))
-                elif not thread.offset and char.isspace():
-                    alive.append(thread)
-            case TextAt(text, next_):
-                return self._step_text(thread, text, next_, char, alive)
-            case NameAt(action, next_):
-                return self._step_name(thread, action, next_, char, alive)
-            case ArgumentsAt() | JsonAt() as body:
-                if char in body.first:
-                    return thread
-                if char.isspace():
-                    alive.append(thread)
-            case FreeAt():
-                return thread
-            case StopAt():
-                if char.isspace():
-                    alive.append(thread)
-            case ActionAt() | ForkAt():
-                raise TypeError("not a place to wait at")
-        return None
-
-    def _step_text(self, thread: Thread, text: str, next_: int, char: str, alive: list[Thread]) -> Thread | None:
-        """Prescribed text; white space in it may be missing, and more of it may stand before its words."""
-        offset = thread.offset
-        while offset < len(text) and text[offset] != char and text[offset].isspace():
-            offset += 1
-        if offset == len(text):
-            return self._step_all(self._ways(next_, thread.actions), char, alive)
-        if text[offset] == char:
-            if offset + 1 == len(text):
-                alive.extend(self._ways(next_, thread.actions))
-            else:
-                alive.append(thread._replace(offset=offset + 1))
-        elif char.isspace():
-            alive.append(thread._replace(offset=offset))
-        return None
-
-    def _step_name(self, thread: Thread, action: str, next_: int, char: str, alive: list[Thread]) -> Thread | None:
-        """A name or id: it may end here, if what follows it begins so, or go on."""
-        if thread.captured:
-            done = (*thread.actions, (action, thread.captured))
-            chosen = self._step_all(self._ways(next_, done), char, alive)
-            if chosen is not None:
-                return chosen
-        if char == "\n" or len(thread.captured) == MAX_NAME:
-            return None
-        if thread.captured or not char.isspace():
-            thread = thread._replace(captured=thread.captured + char)
-        alive.append(thread)
-        return None
-
-    def _step_all(self, threads: Iterable[Thread], char: str, alive: list[Thread]) -> Thread | None:
-        for thread in threads:
-            chosen = self._step(thread, char, alive)
-            if chosen is not None:
-                return chosen
-        return None
+        stops = (isinstance(self._program.code[t.at], StopAt) and not t.actions for t in self._threads)
+        if self._mode == self._in_gap and any(stops):
+            self._forget()
 
     def _act(self, actions: tuple[Action, ...]) -> bool:
         """Tell what a way did; False where it closed a call that never had a name, whose text is unreadable then."""
@@ -397,9 +333,9 @@ class Reader:
                     if not self._emit.end():
                         self._recover(())
                         return False
-                    self._raw = []
+                    self._forget()
         if self._emit.in_named_call:
-            self._raw = []
+            self._forget()
         return True
 
     def _commit(self, thread: Thread) -> None:
@@ -433,18 +369,19 @@ class Reader:
         end, status = self._body.consume(buffer, i)
         self._told = self._told or len(self._emit.events) > events
         if self._told:
-            self._raw = []
+            self._forget()
         else:
             self._raw.append(buffer[i:end])
+            self._kept = len(self._raw)
         after = self._after_body
         if status is Status.MORE:
             return end, True
         if status is Status.FAILED:
-            self._recover(() if isinstance(after, FreeText) else self._ways(after, ()))
+            self._recover(() if isinstance(after, FreeText) else ways(self._program, after))
         elif isinstance(after, FreeText):
             self._enter_free(after)
         else:
-            self._enter_gap(self._ways(after, ()), "".join(self._raw))
+            self._enter_gap(ways(self._program, after), "".join(self._raw))
         return end, False
 
     # What cannot be read
@@ -452,14 +389,16 @@ class Reader:
     def _recover(self, threads: Iterable[Thread], *, may_stop: bool = False) -> None:
         """No way goes on: what was taken since the last event becomes content, and reading goes on from there.
 
-        Inside a call that was told already, what would have ended it still does.
+        What was taken in a gap is read again as text, since a mark may begin in it. Inside a call that was told
+        already, what would have ended it still does.
         """
-        raw = "".join(self._raw)
+        raw, again = "".join(self._raw[: self._kept]), "".join(self._raw[self._kept :])
         exits = self._program.home_exits
-        reason = "expected " + self._expected(threads)
+        reason = "expected " + expected(self._program, threads)
         for thread in threads:
             if may_stop and isinstance(self._program.code[thread.at], StopAt):
-                self._act(thread.actions)
+                if not self._act(thread.actions):
+                    return
                 reason = ""
         if self._emit.in_named_call:
             known = {exit_.text for exit_ in exits}
@@ -468,23 +407,4 @@ class Reader:
                 exits += tuple(replace(e, actions=thread.actions + e.actions) for e in more if e.text not in known)
         self._enter_free(FreeText.of(exits, "content", reason))
         self._text(raw)
-
-    def _expected(self, threads: Iterable[Thread] | None = None) -> str:
-        names: dict[str, None] = {}
-        for thread in self._threads if threads is None else threads:
-            instruction = self._program.code[thread.at]
-            if isinstance(instruction, TextAt) and instruction.text.isspace():
-                names[self._expected(self._ways(instruction.next, ()))] = None
-                continue
-            match instruction:
-                case MarkAt(text) | TextAt(text):
-                    names[repr(text)] = None
-                case NameAt():
-                    names["a tool's name"] = None
-                case ArgumentsAt():
-                    names["arguments"] = None
-                case JsonAt():
-                    names["a JSON object"] = None
-                case _:
-                    names["the end"] = None
-        return " or ".join(names) or "a tool call"
+        self._again = again

@@ -48,14 +48,13 @@ def shape_of(node: wire.Node) -> Shape:
     """The shape of a JSON node of a format. Raises GrammarError for a node that is not JSON."""
     match node:
         case wire.Object(members):
-            return ObjectShape(tuple((key, shape_of(member)) for key, member in members))
+            return ObjectShape(_with_other_words(tuple((key, shape_of(member)) for key, member in members)))
         case wire.Array(item):
             return ArrayShape(shape_of(item))
         case wire.Call(item):
             match shape_of(item):
                 case ObjectShape(members):
-                    # Some models write the OpenAI API's own nesting, {"type": "function", "function": {…}}.
-                    return ObjectShape((*members, ("function", ObjectShape(members))), call=True)
+                    return ObjectShape(members, call=True)
                 case _:
                     raise GrammarError("a call inside JSON must be an object")
         case wire.Opt(item):
@@ -76,6 +75,15 @@ def shape_of(node: wire.Node) -> Shape:
             return SKIP
         case _:
             raise GrammarError(f"{type(node).__name__} cannot stand inside JSON")
+
+
+def _with_other_words(members: tuple[tuple[str, Shape], ...]) -> tuple[tuple[str, Shape], ...]:
+    """The members of a call and what models write instead of them, from having seen other formats."""
+    if Leaf("name") not in (shape for _, shape in members):
+        return members
+    if any(shape == Leaf("arguments") for _, shape in members):
+        members += tuple((key, Leaf("arguments")) for key in ("arguments", "parameters") if key not in dict(members))
+    return (*members, ("function", ObjectShape(members)))  # the nesting of the OpenAI API
 
 
 def _merge(shapes: list[Shape]) -> Shape:
@@ -158,7 +166,7 @@ class ShapeReader:
         match top.expect, char:
             case "open", "{":
                 top.expect = "first key"
-            case (("first key" | "comma"), "}"):
+            case (("first key" | "key" | "comma"), "}"):  # a comma too many is read past
                 return self._close(top)
             case (("first key" | "key"), '"'):
                 pieces: list[str] = []
@@ -180,7 +188,7 @@ class ShapeReader:
         match top.expect, char:
             case "open", "[":
                 top.expect = "first item"
-            case (("first item" | "comma"), "]"):
+            case (("first item" | "item" | "comma"), "]"):
                 self._stack.pop()
             case (("first item" | "item"), _):
                 top.expect = "comma"
@@ -223,7 +231,11 @@ class ShapeReader:
                 sink, is_string = self._emit.reasoning, char == '"'
             case "arguments":
                 # Some models write the arguments as a string that holds JSON, as the OpenAI API does.
-                sink, is_string = self._emit.arguments, char == '"'
+                # Of two the first counts, as it is told already; null says that there are none.
+                if char == "n" or self._emit.has_arguments:
+                    sink, is_string = _nowhere, False
+                else:
+                    sink, is_string = self._emit.arguments, char == '"'
             case "skip":
                 sink, is_string = _nowhere, False
         if char in ",}]:":
@@ -244,7 +256,7 @@ class ShapeReader:
                 parent = self._stack[-1]
                 if isinstance(parent, _Object):
                     parent.key = text
-            case "name":
+            case "name" if text:
                 self._emit.name(text)
             case "id":
                 self._emit.id(text)

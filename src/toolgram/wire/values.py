@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from toolgram.wire.arguments import Encoding
+from toolgram.schema.encoding import BARE_WORD, Encoding
 from toolgram.wire.json_text import Status, StringValue, escape, skip_space
 from toolgram.wire.marks import Marks
 
-_WORD = re.compile(r"""[^\s,(){}\[\]:="']+""")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
@@ -109,7 +108,7 @@ class Transcoder:
         if quote:
             top.expect = "between"
             return self._begin_string(quote, before)
-        match = _WORD.match(buffer, i)
+        match = BARE_WORD.match(buffer, i)
         if match is None:
             return None
         if match.end() == len(buffer):
@@ -130,7 +129,7 @@ class Transcoder:
         quote = self._quote_at(buffer, i)
         if quote:
             return self._begin_string(quote, before)
-        match = _WORD.match(buffer, i) if quote is not None else None
+        match = BARE_WORD.match(buffer, i) if quote is not None else None
         if match is None or match.end() == len(buffer):
             top.expect = undo
             return 0 if quote is None or match else None
@@ -144,17 +143,21 @@ class Transcoder:
         return len(word)
 
     def _quote_at(self, buffer: str, i: int) -> str | None:
-        """The quote that opens a string at i, "" if there is none, None if more text must tell."""
-        if self._encoding.escapes:
-            return buffer[i] if buffer[i] in "\"'" else ""
+        """The quote that opens a string at i, "" if there is none, None if more text must tell.
+
+        Where strings are raw, one as JSON or Python has it is read too.
+        """
         quote = self._encoding.quote
-        if buffer.startswith(quote, i):
-            return quote
-        return None if len(buffer) - i < len(quote) and quote.startswith(buffer[i:]) else ""
+        if not self._encoding.escapes:
+            if buffer.startswith(quote, i):
+                return quote
+            if len(buffer) - i < len(quote) and quote.startswith(buffer[i:]):
+                return None
+        return buffer[i] if buffer[i] in "\"'" else ""
 
     def _begin_string(self, quote: str, before: str) -> int:
         self._sink(before + '"')
-        if self._encoding.escapes:
+        if self._encoding.escapes or quote != self._encoding.quote:
             self._string = StringValue(lambda text: self._sink(escape(text)), quote)
             return 0
         self._string = _RawString(quote, self._sink)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.ir import (
@@ -20,15 +21,16 @@ from toolgram.grammar.ir import (
     Text,
     Token,
     choice,
+    is_empty,
     not_chars,
     repeat,
     seq,
 )
 from toolgram.grammar.names import dashed
-from toolgram.grammar.tidy import tidy
 from toolgram.grammar.until import text_rules
-from toolgram.grammar.walk import fresh, reachable, renamed, with_children
+from toolgram.grammar.walk import fresh, reachable, with_children
 
+_ANY = not_chars()
 _CHUNK = 1000
 """How many copies a part of a repetition holds that is too long for the dialect."""
 
@@ -49,14 +51,10 @@ class Syntax:
 
 
 def write(rules: Rules, syntax: Syntax) -> str:
-    """The rules as text, one a line, `root` first, in the order of their first use.
-
-    Raises GrammarError for a reference that is not defined, and for a grammar without a sentence.
-    """
-    lowered = _Lowering(tidy(rules), syntax).rules
-    names = dashed(lowered)
-    lines = [f"{names[name]} ::= {_top(renamed(expr, names), syntax)}\n" for name, expr in lowered.items()]
-    return "".join(lines)
+    """The rules (simplified, or tidy at least) as text, one a line, `root` first, in the order of their first use."""
+    lowered = _Lowering(rules, syntax).rules
+    printer = _Printer(syntax, dashed(lowered))
+    return "".join(f"{printer.names[name]} ::= {printer.top(expr)}\n" for name, expr in lowered.items())
 
 
 @dataclass(slots=True)
@@ -76,13 +74,11 @@ class _Lowering:
         self.rules = reachable(self.rules)
 
     def _lower(self, expr: Expr, rule: str) -> Expr:
-        match expr:
-            case Text():
-                return Ref(self._made.get(expr) or self._add_text(expr))
-            case Repeat(item, low, high):
-                return self._repeat(self._lower(item, rule), low, high, rule)
-            case _:
-                return with_children(expr, lambda part: self._lower(part, rule))
+        if isinstance(expr, Sequence | Choice):
+            return with_children(expr, lambda part: self._lower(part, rule))
+        if isinstance(expr, Repeat):
+            return self._repeat(expr, self._lower(expr.item, rule), rule)
+        return Ref(self._made.get(expr) or self._add_text(expr)) if isinstance(expr, Text) else expr
 
     def _add_text(self, text: Text) -> str:
         stem, number = "text", 1
@@ -94,10 +90,12 @@ class _Lowering:
         self._made[text] = next(iter(added))
         return self._made[text]
 
-    def _repeat(self, item: Expr, low: int, high: int | None, rule: str) -> Expr:
+    def _repeat(self, whole: Repeat, item: Expr, rule: str) -> Expr:
+        low, high = whole.min, whole.max
         if high is None and self.syntax.loops:
             return seq(self._times(item, low, low, rule), Ref(self._loop(item, rule)))
-        return self._times(item, low, high, rule)
+        times = self._times(item, low, high, rule)
+        return whole if times == whole else times
 
     def _loop(self, item: Expr, rule: str) -> str:
         """The rule of any number of items. Its options begin with the item's own, so that a mask looks no deeper."""
@@ -141,44 +139,49 @@ class _Lowering:
         return Ref(self._made[expr])
 
 
-def _top(expr: Expr, syntax: Syntax) -> str:
-    if not isinstance(expr, Choice):
-        return _sequence(expr, syntax)
-    # XGrammar refuses some rules whose first alternative is empty.
-    options = sorted(expr.options, key=lambda option: option == EMPTY)
-    return " | ".join(_sequence(option, syntax) for option in options)
+@dataclass(frozen=True, slots=True)
+class _Printer:
+    """Lowered expressions as text."""
 
+    syntax: Syntax
+    names: Mapping[str, str]
+    """What each rule is called in the dialect."""
 
-def _sequence(expr: Expr, syntax: Syntax) -> str:
-    items = expr.items if isinstance(expr, Sequence) else (expr,)
-    return " ".join(_item(item, syntax) for item in items)
+    def top(self, expr: Expr) -> str:
+        if not isinstance(expr, Choice):
+            return self._sequence(expr)
+        # XGrammar refuses some rules whose first alternative is empty.
+        options = sorted(expr.options, key=is_empty)
+        return " | ".join([self._sequence(option) for option in options])
 
+    def _sequence(self, expr: Expr) -> str:
+        return " ".join(map(self._item, expr.items)) if isinstance(expr, Sequence) else self._item(expr)
 
-def _item(expr: Expr, syntax: Syntax) -> str:
-    match expr:
-        case Literal(text) | Token(text, None):
-            return _literal(text, syntax)
-        case Token(_, int() as number):
-            return syntax.token(number)
-        case CharSet():
-            return syntax.any_char if expr == not_chars() else _char_class(expr, syntax)
-        case Ref(name):
-            return name
-        case Repeat(item, low, high):
-            return _repeated(item, syntax) + _times(low, high)
-        case Choice(options) if EMPTY in options:
-            return _repeated(choice(*(option for option in options if option != EMPTY)), syntax) + "?"
-        case Choice() | Sequence():
-            return f"({_top(expr, syntax)})"
-        case _:
-            raise GrammarError(f"not lowered: {expr!r}")
+    def _item(self, expr: Expr) -> str:
+        match expr:
+            case Literal(text) | Token(text, None):
+                return _literal(text, self.syntax.escape)
+            case Token(_, int() as number):
+                return self.syntax.token(number)
+            case CharSet():
+                return self.syntax.any_char if expr == _ANY else _char_class(expr, self.syntax.escape)
+            case Ref(name):
+                return self.names[name]
+            case Repeat(item, low, high):
+                return self._repeated(item) + _times(low, high)
+            case Choice(options) if any(map(is_empty, options)):
+                some = tuple([option for option in options if not is_empty(option)])
+                return self._repeated(some[0] if len(some) == 1 else Choice(some)) + "?"
+            case Choice() | Sequence():
+                return f"({self.top(expr)})"
+            case _:
+                raise GrammarError(f"not lowered: {expr!r}")
 
-
-def _repeated(expr: Expr, syntax: Syntax) -> str:
-    """An item to which a repetition can be added: two of them in a row are read in more than one way."""
-    text = _item(expr, syntax)
-    doubled = isinstance(expr, Repeat) or (isinstance(expr, Choice) and EMPTY in expr.options)
-    return f"({text})" if doubled else text
+    def _repeated(self, expr: Expr) -> str:
+        """An item to which a repetition can be added: two of them in a row are read in more than one way."""
+        text = self._item(expr)
+        doubled = isinstance(expr, Repeat) or (isinstance(expr, Choice) and any(map(is_empty, expr.options)))
+        return f"({text})" if doubled else text
 
 
 def _times(low: int, high: int | None) -> str:
@@ -195,40 +198,44 @@ def _times(low: int, high: int | None) -> str:
             return f"{{{low}}}" if low == high else f"{{{low},{high}}}"
 
 
-def _literal(text: str, syntax: Syntax) -> str:
+def _literal(text: str, escape: str) -> str:
     """The text between quotes; what is not printable is escaped, and all else is itself."""
-    return '"' + "".join(f"\\{char}" if char in '"\\' else _escaped(char, syntax) for char in text) + '"'
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    if not quoted.isprintable():
+        quoted = "".join([_escaped(char, escape) for char in quoted])
+    return f'"{quoted}"'
 
 
-def _char_class(charset: CharSet, syntax: Syntax) -> str:
+@lru_cache(maxsize=1024)
+def _char_class(charset: CharSet, escape: str) -> str:
     """The set between brackets, negated where it reaches to the last code point."""
     negated = charset.ranges[-1][1] == MAX_CODE_POINT
     ranges = not_chars(*charset.ranges).ranges if negated else charset.ranges
-    return f"[{'^' if negated else ''}{''.join(_range(low, high, syntax) for low, high in ranges)}]"
+    return f"[{'^' if negated else ''}{''.join(_range(low, high, escape) for low, high in ranges)}]"
 
 
-def _range(low: int, high: int, syntax: Syntax) -> str:
+def _range(low: int, high: int, escape: str) -> str:
     dash = "" if high <= low + 1 else "-"
-    return _class_char(low, syntax) + dash + (_class_char(high, syntax) if high > low else "")
+    return _class_char(low, escape) + dash + (_class_char(high, escape) if high > low else "")
 
 
-def _class_char(code: int, syntax: Syntax) -> str:
+def _class_char(code: int, escape: str) -> str:
     char = chr(code)
     if char in "\\]":
         return f"\\{char}"
     # A dash and a caret mean something else, depending on their place, and llama.cpp has no short escape for a caret.
-    return syntax.escape % code if char in "-^[" else _escaped(char, syntax)
+    return escape % code if char in "-^[" else _escaped(char, escape)
 
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def _escaped(char: str, syntax: Syntax) -> str:
+def _escaped(char: str, escape: str) -> str:
     if char in _SHORT:
         return _SHORT[char]
     if char.isprintable():
         return char
     code = ord(char)
     if code <= 0xFF:
-        return syntax.escape % code
+        return escape % code
     return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"

@@ -15,5 +15,5 @@ _SYNTAX = bnf.Syntax(
 
 
 def write_ebnf(rules: Rules) -> str:
-    """The rules as EBNF, one rule a line. Raises GrammarError where a reference is undefined or no sentence is left."""
+    """The rules, as `simplify` leaves them, as EBNF, one rule a line."""
     return bnf.write(rules, _SYNTAX)

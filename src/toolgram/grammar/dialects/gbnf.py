@@ -18,5 +18,5 @@ _SYNTAX = bnf.Syntax(
 
 
 def write_gbnf(rules: Rules) -> str:
-    """The rules as GBNF, one rule a line. Raises GrammarError where a reference is undefined or no sentence is left."""
+    """The rules, as `simplify` leaves them, as GBNF, one rule a line."""
     return bnf.write(rules, _SYNTAX)

@@ -8,6 +8,7 @@ from typing import NoReturn
 from toolgram.errors import GrammarError
 from toolgram.grammar.ir import CharSet, Expr, Literal, Ref, Rules, Token, chars, choice, not_chars, repeat, seq
 from toolgram.grammar.shape import left_recursion, shortest
+from toolgram.grammar.walk import uses
 
 MOST_REPEATS = 2000
 """llama.cpp refuses a repetition with a higher count."""
@@ -63,7 +64,7 @@ class _Reader:
         for name, begin in self._used.items():
             if name not in rules:
                 self._fail(f"rule {name} is not defined", begin)
-        if cycle := left_recursion(rules, shortest(rules)):
+        if cycle := left_recursion(rules, shortest(rules, uses(rules))):
             self._fail(f"left recursion: {' → '.join(cycle)}", self._defined[cycle[0]])
 
     def _alternatives(self, nested: bool) -> Expr:

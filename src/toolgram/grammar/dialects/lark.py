@@ -8,30 +8,25 @@ Format: https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from toolgram.grammar.dialects.lark_lower import check_references, lower
+from toolgram.grammar.dialects.lark_lower import lower
 from toolgram.grammar.dialects.lark_repair import repaired
 from toolgram.grammar.dialects.lark_text import text_expression
 from toolgram.grammar.dialects.lark_tree import Call, Fork, Lexeme, Loop, Node, Row, Special, leaves
-from toolgram.grammar.ir import MAX_CODE_POINT, CharSet, Choice, Expr, Literal, Repeat, Sequence, Text, not_chars
+from toolgram.grammar.ir import MAX_CODE_POINT, CharSet, Choice, Expr, Literal, Repeat, Rules, Sequence, Text, not_chars
 
-_NOTHING = "start: /[^\\x00-\\x{10FFFF}]/\n"
 _LONGEST_INLINE = 24
+_QUOTED = re.compile(r'["\\\x00-\x1f\x7f]')
+"""What is not itself between quotes."""
 _NAMED_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def write_lark(rules: Mapping[str, Expr]) -> str:
-    """The rules, of which `root` is the start, as Lark that accepts the same strings.
-
-    Raises GrammarError for a rule that is used but not there.
-    """
-    check_references(rules)
-    tree = lower(rules)
-    if tree is None:
-        return _NOTHING
-    tree = repaired(tree)
+def write_lark(rules: Rules) -> str:
+    """The rules, as `simplify` leaves them, as Lark that accepts the same strings."""
+    tree = repaired(lower(rules))
     names = {name: _rule_name(name) for name in tree}
     terminals = _terminals(tree)
     lines = [f"{names[name]}: {_node(node, names, terminals, 0)}" for name, node in tree.items()]
@@ -102,13 +97,14 @@ def _count(least: int, most: int | None) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + "".join(_NAMED_ESCAPES.get(char) or _in_quotes(char) for char in text) + '"'
+    return f'"{_QUOTED.sub(_in_quotes, text)}"'
 
 
-def _in_quotes(char: str) -> str:
+def _in_quotes(found: re.Match[str]) -> str:
+    char = found[0]
     if char in '"\\':
         return "\\" + char
-    return char if char >= " " and char != "\x7f" else f"\\u{ord(char):04x}"
+    return _NAMED_ESCAPES.get(char) or f"\\u{ord(char):04x}"
 
 
 @lru_cache(maxsize=4096)

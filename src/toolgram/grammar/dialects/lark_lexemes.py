@@ -213,6 +213,7 @@ class Lexicon:
         self._alphabet = Alphabet(self._exprs)
         self._automata: dict[Expr, Automaton] = {}
         self._meetings: dict[tuple[int, int], tuple[int, int, bool]] = {}
+        self._rivals: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, int], ...]] = {}
         self.numbers = {expr: number for number, expr in enumerate(self._exprs)}
         self.first = [self._first(expr) for expr in self._exprs]
         self.nullable = [self._nullable(expr) for expr in self._exprs]
@@ -230,6 +231,28 @@ class Lexicon:
         if isinstance(expr, Literal):
             return not expr.text
         return not isinstance(expr, CharSet) and self._automaton(expr).nullable
+
+    def rivals(self, ones: tuple[int, ...], others: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+        """The places in both rows of lexemes where the one does anything to the other, or both end together.
+
+        Negative numbers stand for special tokens, which only meet themselves.
+        """
+        key = (ones, others)
+        if key not in self._rivals:
+            self._rivals[key] = tuple(
+                [
+                    (place, rival)
+                    for place, one in enumerate(ones)
+                    for rival, other in enumerate(others)
+                    if self._interact(one, other)
+                ]
+            )
+        return self._rivals[key]
+
+    def _interact(self, one: int, other: int) -> bool:
+        if one < 0 or other < 0:
+            return one == other
+        return bool(self.first[one] & self.first[other]) and any(self.meet(one, other))
 
     def meet(self, one: int, other: int) -> tuple[int, int, bool]:
         """Two lexemes at the same place: where `one` has matched something, the characters over which `other` can run

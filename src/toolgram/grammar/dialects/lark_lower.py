@@ -2,101 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from toolgram.errors import GrammarError
 from toolgram.grammar.dialects.lark_tree import Call, Lexeme, Loop, Node, Row, Special, Tree, calls, fork, row, size
 from toolgram.grammar.ir import (
     EMPTY,
-    NOTHING,
     CharSet,
     Choice,
     Expr,
     Literal,
     Ref,
     Repeat,
+    Rules,
     Sequence,
     Text,
     Token,
     children,
     choice,
-    references,
     seq,
 )
+from toolgram.grammar.walk import with_children
 
 _LARGEST_LEXEME = 120
 _LONGEST_WORD = 2  # a longer literal is part of the format rather than of a value's spelling
 
 
-def lower(rules: Mapping[str, Expr]) -> Tree | None:
-    """The rules as a tree of lexemes with the root first, or None if they match nothing at all."""
-    alive = _alive(rules)
-    if "root" not in alive:
-        return None
-    return _Lowering({name: _pruned(rules[name], alive) for name in rules if name in alive}).tree()
+def lower(rules: Rules) -> Tree:
+    """The rules (simplified, or tidy at least) as a tree of lexemes with the root first."""
+    return _Lowering({name: _spelled_out(expr) for name, expr in rules.items()}).tree()
 
 
-def _alive(rules: Mapping[str, Expr]) -> set[str]:
-    """The names of the rules that match anything."""
-    alive: set[str] = set()
-    grown = True
-    while grown:
-        grown = False
-        for name, expr in reversed(list(rules.items())):  # the root comes first, and what it uses after it
-            if name not in alive and _is_alive(expr, alive):
-                alive.add(name)
-                grown = True
-    return alive
-
-
-def _is_alive(expr: Expr, alive: set[str]) -> bool:
-    match expr:
-        case CharSet(ranges):
-            return bool(ranges)
-        case Choice(options):
-            return any(_is_alive(option, alive) for option in options)
-        case Sequence(items):
-            return all(_is_alive(item, alive) for item in items)
-        case Repeat(item, least):
-            return not least or _is_alive(item, alive)
-        case Ref(name):
-            return name in alive
-        case _:
-            return True
-
-
-def _pruned(expr: Expr, alive: set[str]) -> Expr:
-    """The expression without parts that match nothing, tokens without an id as literals."""
-    if not _is_alive(expr, alive):
-        return NOTHING
-    match expr:
-        case Choice(options):
-            return choice(*(_pruned(option, alive) for option in options if _is_alive(option, alive)))
-        case Sequence(items):
-            return seq(*(_pruned(item, alive) for item in items))
-        case Repeat(item, least, most):
-            inside = _pruned(item, alive)
-            return EMPTY if inside in (NOTHING, EMPTY) or most == 0 else _counted(inside, least, most)
-        case Token(text, None):
-            return Literal(text)
-        case _:
-            return expr
-
-
-def _counted(item: Expr, least: int, most: int | None) -> Expr:
-    """A repetition; of what may be empty or any number of something without a least count, since counting that in
-    two ways makes llguidance's parser slow."""
-    if isinstance(item, Text) or (isinstance(item, Repeat) and item.min == 0):
-        least = 0
-        if isinstance(item, Repeat) and item.max is None:
-            return item
-    return Repeat(item, least, most)
+def _spelled_out(expr: Expr) -> Expr:
+    """The expression with tokens without an id as literals."""
+    if isinstance(expr, Sequence | Choice | Repeat):
+        return with_children(expr, _spelled_out)
+    return Literal(expr.text) if isinstance(expr, Token) and expr.id is None else expr
 
 
 class _Lowering:
     """The rules on their way, and which of them are regular."""
 
-    def __init__(self, rules: Mapping[str, Expr]) -> None:
+    def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._regular: dict[str, Expr | None] = {}
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
@@ -158,7 +104,7 @@ class _Lowering:
 
     def _lexical(self, expr: Expr) -> Expr | None:
         """The expression without references, if it spells a value: regular, small, and without long words."""
-        if isinstance(expr, Literal) or not _has_short_words(expr):
+        if isinstance(expr, Literal):
             return None
         if id(expr) not in self._lexicals:
             spelled = self._without_references(expr, ())
@@ -166,8 +112,11 @@ class _Lowering:
         return self._lexicals[id(expr)]
 
     def _without_references(self, expr: Expr, inside: tuple[str, ...]) -> Expr | None:
-        """The expression with its rules put in, or None if it is recursive, has special tokens, or grows too large."""
+        """The expression with its rules put in, or None if it is recursive, has special tokens or long words, or
+        grows too large."""
         match expr:
+            case Literal(text):
+                return expr if len(text) <= _LONGEST_WORD else None
             case Ref(name):
                 if name in inside:
                     return None
@@ -212,13 +161,3 @@ def _has_short_words(expr: Expr) -> bool:
     if isinstance(expr, Literal):
         return len(expr.text) <= _LONGEST_WORD
     return all(map(_has_short_words, children(expr)))
-
-
-def check_references(rules: Mapping[str, Expr]) -> None:
-    """Raises GrammarError for a rule that is used but not there."""
-    if "root" not in rules:
-        raise GrammarError("there is no rule root")
-    for name, expr in rules.items():
-        for used in references(expr):
-            if used not in rules:
-                raise GrammarError(f"rule {name} uses {used}, which is not defined")

@@ -17,15 +17,10 @@ from toolgram.grammar.dialects.lark_tree import Call, Fork, Lexeme, Loop, Node, 
 
 _ANYWHERE = -1  # at the bottom of a stack: return to any caller
 _MOST_PAIRS = 2_000  # beyond those of a thread with itself
-_SPECIAL = 1 << 0  # stands for all special tokens in sets of characters
+
 _Stack = tuple[int, ...]
-
-
-class Thread(NamedTuple):
-    """A place in the network: the state, and the states to return to, the innermost last."""
-
-    state: int
-    stack: _Stack = ()
+Thread = tuple[int, _Stack]
+"""A place in the network: the state, and the states to return to, the innermost last."""
 
 
 class Head(NamedTuple):
@@ -33,8 +28,17 @@ class Head(NamedTuple):
 
     leaf: Lexeme | Special
     number: int
-    first: int
     after: Thread
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """All that a thread may take next, the numbers of that, and whether the thread may leave the rule that its stack
+    begins in."""
+
+    heads: tuple[Head, ...]
+    numbers: tuple[int, ...]
+    leaves: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Network:
             self.rule_of.extend([name] * (len(self.empty) - len(self.rule_of)))
         for state, name in (*((s, n) for n, s in self.entry.items()), *self.exit.items()):
             self.rule_of[state] = name
-        self._heads: dict[Thread, tuple[tuple[Head, ...], bool]] = {}
+        self._reaches: dict[Thread, Reach] = {}
 
     def _state(self) -> int:
         self.empty.append([])
@@ -93,7 +97,7 @@ class Network:
                 return end
             case Lexeme() | Special():
                 end = self._state()
-                number = self.lexicon.numbers[node.expr] if isinstance(node, Lexeme) else -1
+                number = self.lexicon.numbers[node.expr] if isinstance(node, Lexeme) else -1 - node.id
                 self.takes[begin].append((node, number, end))
                 self.targets.append(end)
                 if number >= 0 and self.lexicon.nullable[number]:
@@ -114,10 +118,13 @@ class Network:
         self.empty[end].append(after)
         return after
 
-    def heads(self, thread: Thread, depth: int) -> tuple[tuple[Head, ...], bool]:
-        """All that the thread may take next, and whether it may leave the rule that its stack begins in."""
-        if thread in self._heads:
-            return self._heads[thread]
+    def reach(self, thread: Thread, depth: int) -> Reach:
+        """What the thread may take next; always asked with the same depth."""
+        if thread not in self._reaches:
+            self._reaches[thread] = self._reach(thread, depth)
+        return self._reaches[thread]
+
+    def _reach(self, thread: Thread, depth: int) -> Reach:
         found: list[Head] = []
         leaves = False
         seen = {thread}
@@ -125,36 +132,38 @@ class Network:
         while waiting:
             state, stack = waiting.pop()
             for leaf, number, target in self.takes[state]:
-                first = self.lexicon.first[number] if number >= 0 else _SPECIAL
-                found.append(Head(leaf, number, first, Thread(target, stack)))
-            onward = [Thread(target, stack) for target in self.empty[state]]
-            onward += [Thread(self.entry[name], _pushed(stack, back, depth)) for name, back in self.enters[state]]
+                found.append(Head(leaf, number, (target, stack)))
+            onward = [(target, stack) for target in self.empty[state]]
+            for name, back in self.enters[state]:
+                onward.append((self.entry[name], _pushed(stack, back, depth)))
             if state in self.exit:
                 if not stack:
                     leaves = True
                 elif stack[-1] == _ANYWHERE:
-                    onward += [Thread(back, stack) for back in self.returns[self.exit[state]]]
+                    onward += [(back, stack) for back in self.returns[self.exit[state]]]
                 else:
-                    onward.append(Thread(stack[-1], stack[:-1]))
-            fresh = [step for step in onward if step not in seen]
-            seen.update(fresh)
-            waiting.extend(fresh)
-        self._heads[thread] = tuple(found), leaves
-        return self._heads[thread]
+                    onward.append((stack[-1], stack[:-1]))
+            for step in onward:
+                if step not in seen:
+                    seen.add(step)
+                    waiting.append(step)
+        return Reach(tuple(found), tuple([head.number for head in found]), leaves)
 
     def follow(self, thread: Thread, depth: int) -> int:
         """The characters that may come next, whoever called the rule that the thread's stack begins in."""
-        heads, leaves = self.heads(thread, depth)
-        if leaves:
-            heads, _ = self.heads(Thread(thread.state, (_ANYWHERE, *thread.stack)), depth)
+        reach = self.reach(thread, depth)
+        if reach.leaves:
+            state, stack = thread
+            reach = self.reach((state, (_ANYWHERE, *stack)), depth)
         mask = 0
-        for head in heads:
-            mask |= head.first
-        return mask & ~_SPECIAL
+        for number in reach.numbers:
+            mask |= self.lexicon.first[number] if number >= 0 else 0
+        return mask
 
     def home(self, thread: Thread) -> str:
         """The rule that the thread's stack begins in."""
-        return self.rule_of[thread.stack[0] if thread.stack else thread.state]
+        state, stack = thread
+        return self.rule_of[stack[0] if stack else state]
 
 
 def _pushed(stack: _Stack, state: int, depth: int) -> _Stack:
@@ -174,7 +183,9 @@ def conflicts(tree: Tree, lexicon: Lexicon) -> list[Conflict]:
 
 def _explore(network: Network, depth: int, limit: int | None) -> list[Conflict] | None:
     found: dict[tuple[Lexeme, Lexeme], int] = {}
-    alone = [Thread(state) for state in (*network.entry.values(), *network.targets) if _has_a_choice(network, state)]
+    alone: list[Thread] = [
+        (state, ()) for state in (*network.entry.values(), *network.targets) if _has_a_choice(network, state)
+    ]
     waiting = [(thread, thread) for thread in alone]
     seen = set(waiting)
     while waiting:
@@ -202,18 +213,18 @@ def _meet(
     network: Network, one: Thread, other: Thread, depth: int, found: dict[tuple[Lexeme, Lexeme], int]
 ) -> Iterator[tuple[Thread, Thread]]:
     """Record the conflicts of what two threads may take, and give the pairs of threads that come after."""
-    heads, leaves = network.heads(one, depth)
-    others, also = (heads, leaves) if one == other else network.heads(other, depth)
-    for number, head in enumerate(heads):
-        for rival in others[number:] if one == other else others:
-            if not head.first & rival.first or (one == other and _same_call(head, rival)):
-                continue
-            if _together(network, head, rival, depth, found) and head.after != rival.after:
-                yield _normal(head.after, rival.after)
-    for stays, goes, both in ((one, other, also and heads), (other, one, leaves and others)):
+    left = network.reach(one, depth)
+    right = left if one == other else network.reach(other, depth)
+    for place, rivals in network.lexicon.rivals(left.numbers, right.numbers):
+        head, rival = left.heads[place], right.heads[rivals]
+        if one == other and (rivals < place or _same_call(head, rival)):
+            continue
+        if _together(network, head, rival, depth, found) and head.after != rival.after:
+            yield _normal(head.after, rival.after)
+    for stays, goes, both in ((one, other, right.leaves and left.heads), (other, one, left.leaves and right.heads)):
         if both:
             for back in network.returns[network.home(goes)]:
-                yield _normal(_under(back, stays, depth), Thread(back))
+                yield _normal(_under(back, stays, depth), (back, ()))
 
 
 def _together(network: Network, head: Head, rival: Head, depth: int, found: dict[tuple[Lexeme, Lexeme], int]) -> bool:
@@ -231,22 +242,26 @@ def _together(network: Network, head: Head, rival: Head, depth: int, found: dict
 
 def _same_call(head: Head, rival: Head) -> bool:
     """Whether both are inside the same call, so that the pair of threads at that rule's entry tells."""
-    one, other = head.after.stack, rival.after.stack
+    one, other = head.after[1], rival.after[1]
     return bool(one and other and one[0] == other[0] != _ANYWHERE)
 
 
 def _under(back: int, thread: Thread, depth: int) -> Thread:
     """The thread with one more state to return to, below all others."""
-    if thread.stack[:1] == (_ANYWHERE,):
+    state, stack = thread
+    if stack[:1] == (_ANYWHERE,):
         return thread
-    deeper = (back, *thread.stack)
-    return Thread(thread.state, deeper if len(deeper) <= depth else (_ANYWHERE, *deeper[len(deeper) - depth + 1 :]))
+    deeper = (back, *stack)
+    return state, deeper if len(deeper) <= depth else (_ANYWHERE, *deeper[len(deeper) - depth + 1 :])
 
 
 def _normal(one: Thread, other: Thread) -> tuple[Thread, Thread]:
     """The pair without the stack that both share, in a fixed order."""
+    (state, stack), (away, returns) = one, other
     shared = 0
-    while one.stack[shared:] and other.stack[shared:] and one.stack[shared] == other.stack[shared] != _ANYWHERE:
+    for here, there in zip(stack, returns, strict=False):
+        if here != there or here == _ANYWHERE:
+            break
         shared += 1
-    pair = Thread(one.state, one.stack[shared:]), Thread(other.state, other.stack[shared:])
-    return pair if pair[0] <= pair[1] else (pair[1], pair[0])
+    left, right = (state, stack[shared:]), (away, returns[shared:])
+    return (left, right) if left <= right else (right, left)

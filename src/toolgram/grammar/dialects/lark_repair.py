@@ -29,7 +29,7 @@ from toolgram.grammar.dialects.lark_tree import (
     row,
     size,
 )
-from toolgram.grammar.ir import Expr, Literal, Repeat, Sequence, Text, choice, repeat, seq
+from toolgram.grammar.ir import EMPTY, Expr, Literal, Repeat, Sequence, Text, choice, repeat, seq
 
 _MOST_MERGES = 4  # of one lexeme with what follows it
 _MOST_ATTEMPTS = 1  # at a lexeme that did not grow
@@ -176,6 +176,7 @@ class _Growth:
     growing: set[Lexeme]
     before: dict[tuple[Expr, str], str]
     _ends: dict[str, bool] = field(default_factory=dict[str, bool])
+    _recursive: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def tree(self) -> Tree:
         """The rules after the pass, those that are no longer used left out."""
@@ -213,13 +214,16 @@ class _Growth:
             case Call(name):
                 if name not in self._ends:
                     self._ends[name] = False  # a recursive rule cannot be put in the place of its call
-                    self._ends[name] = not self._is_recursive(name) and self._ends_growing(self.rules[name])
+                    self._ends[name] = self._ends_growing(self.rules[name]) and not self._is_recursive(name)
                 return self._ends[name]
             case Special():
                 return False
 
     def _is_recursive(self, name: str) -> bool:
-        return name in _reachable(self.rules, calls(self.rules[name]))
+        """Whether a rule calls itself, however deep; growing does not change that."""
+        if name not in self._recursive:
+            self._recursive[name] = name in _reachable(self.rules, calls(self.rules[name]))
+        return self._recursive[name]
 
     def _joined(self, node: Node, rest: tuple[Node, ...]) -> Node:
         """The node and what follows it, where its last lexemes grow."""
@@ -231,7 +235,7 @@ class _Growth:
             case Row(items):
                 return row(*items[:-1], self._joined(items[-1], rest))
             case Fork(options):
-                return fork(*(self._joined(option, rest) for option in options))
+                return _factored([self._joined(option, rest) for option in options])
             case Loop(item, least, most):
                 rotated = self._rotated(item, least, most, rest)
                 if rotated is not None:
@@ -262,7 +266,8 @@ class _Growth:
         match following:
             case Lexeme():
                 taken, left = _until_marker(lexeme, following)
-                return row(_merged(lexeme, taken), *left, *tail)
+                longer = _merged(lexeme, taken)
+                return row(longer, *left, *tail) if left or not _is_before_marker(longer) else self._longer(longer, tail)
             case Special():
                 return row(lexeme, *rest)
             case Row(items):
@@ -275,7 +280,7 @@ class _Growth:
                 spelled = _optional_spelling(following)
                 if spelled is not None:
                     return self._longer(_merged(lexeme, spelled), tail)
-                return fork(*(self._longer(lexeme, (option, *tail)) for option in options))
+                return _factored([self._longer(lexeme, (option, *tail)) for option in options])
             case Loop(item, least, most):
                 spelled = _optional_spelling(following)
                 if spelled is not None:
@@ -324,16 +329,56 @@ def _merged(lexeme: Lexeme, taken: Expr) -> Lexeme:
     return Lexeme(seq(lexeme.expr, taken), lexeme.name, lexeme.merged + 1)
 
 
+def _factored(options: list[Node]) -> Node:
+    """A fork of rows; those that begin with the same lexeme are one row, which forks only where they differ."""
+    groups: dict[object, list[tuple[Node, ...]]] = {}
+    for option in options:
+        for items in map(_items, option.options if isinstance(option, Fork) else (option,)):
+            first = items[0] if items else None
+            key = (first.expr, first.merged, first.cut) if isinstance(first, Lexeme) else len(groups)
+            groups.setdefault(key, []).append(items)
+    return fork(*map(_row_of, groups.values()))
+
+
+def _items(node: Node) -> tuple[Node, ...]:
+    return node.items if isinstance(node, Row) else (node,)
+
+
+def _row_of(rows: list[tuple[Node, ...]]) -> Node:
+    """Rows that begin alike as one; what is the very same node at the end of each is written once as well."""
+    if len(rows) == 1:
+        return row(*rows[0])
+    first, *shortest = min(rows, key=len)
+    same = 0
+    while same < len(shortest) and all(items[-1 - same] is shortest[-1 - same] for items in rows):
+        same += 1
+    between = fork(*(row(*items[1 : len(items) - same]) for items in rows))
+    return row(first, between, *shortest[len(shortest) - same :])
+
+
 def _until_marker(lexeme: Lexeme, following: Lexeme) -> tuple[Expr, tuple[Lexeme, ...]]:
-    """What a text takes of a literal: up to the end of the first marker that it must not contain; and what is left."""
-    last = lexeme.expr.items[-1] if isinstance(lexeme.expr, Sequence) else lexeme.expr
+    """What a text, or one with a literal behind it, takes of another literal: up to the end of the first marker that
+    it must not contain; and what is left."""
+    *_, last, begun = (EMPTY, *lexeme.expr.items) if isinstance(lexeme.expr, Sequence) else (EMPTY, lexeme.expr)
+    if not isinstance(begun, Literal):
+        last, begun = begun, EMPTY
     if not (isinstance(last, Text) and isinstance(following.expr, Literal)):
         return following.expr, ()
-    text = following.expr.text
+    text = begun.text + following.expr.text
     ends = [text.index(marker) + len(marker) for marker in last.without if marker in text]
-    if not ends or min(ends) == len(text):
+    end = min(ends, default=0)
+    if not len(begun.text) < end < len(text):
         return following.expr, ()
-    return Literal(text[: min(ends)]), (Lexeme(Literal(text[min(ends) :])),)
+    return Literal(text[len(begun.text) : end]), (Lexeme(Literal(text[end:])),)
+
+
+def _is_before_marker(lexeme: Lexeme) -> bool:
+    """Whether a text has taken a literal that it may contain, so that it is not told by it where to end."""
+    match lexeme.expr:
+        case Sequence((*_, Text(without), Literal(text))):
+            return lexeme.merged < _MOST_MERGES and not any(marker in text for marker in without)
+        case _:
+            return False
 
 
 def _optional_spelling(node: Node) -> Expr | None:

@@ -93,13 +93,15 @@ def leaves(node: Node) -> list[Lexeme | Special | Call]:
     found: list[Lexeme | Special | Call] = []
     waiting = [node]
     while waiting:
-        match waiting.pop():
-            case Row(parts) | Fork(parts):
-                waiting.extend(reversed(parts))
-            case Loop(item):
-                waiting.append(item)
-            case leaf:
-                found.append(leaf)
+        part = waiting.pop()
+        if isinstance(part, Row):
+            waiting.extend(part.items[::-1])
+        elif isinstance(part, Fork):
+            waiting.extend(part.options[::-1])
+        elif isinstance(part, Loop):
+            waiting.append(part.item)
+        else:
+            found.append(part)
     return found
 
 

@@ -46,7 +46,8 @@ def _with_answer(text: str, about: Announcement) -> str:
     return f"{text}\n\n{answer_prompt(about.answer)}" if about.has_answer else text
 
 
-def _short(about: Announcement) -> str:
+def list_tools(about: Announcement) -> str:
+    """The tools, without a word on how to call them."""
     return _with_answer(f"Here are the tools available:\n{_tools(about)}", about)
 
 
@@ -99,7 +100,7 @@ def _hermes_2_pro(about: Announcement) -> str:
     return f"{prompt}\n{answer_prompt(about.answer)}" if about.has_answer else prompt
 
 
-SHORT = ToolStyle("short", TAGGED, "lists the tools; for models that know <tool_call> tags", _short)
+SHORT = ToolStyle("short", TAGGED, "lists the tools; for models that know <tool_call> tags", list_tools)
 LONG = ToolStyle("long", TAGGED, "lists the tools and explains <tool_call> tags", _long)
 MIXTRAL = ToolStyle("mixtral", ESCAPED, "as long, for models that escape the underscore of the tags", _long)
 HERMES_2_PRO = ToolStyle("hermes_2_pro", TAGGED, "the agent prompt that Hermes 2 Pro was trained on", _hermes_2_pro)

@@ -1,8 +1,30 @@
 """Styles that model families were trained on; their templates announce the tools."""
 
+from toolgram.styles.native.cohere import COMMAND_A_2, COMMAND_R7B
+from toolgram.styles.native.deepseek import DEEPSEEK_R1, DEEPSEEK_V3_1
+from toolgram.styles.native.functionary_v3 import FUNCTIONARY_V3
 from toolgram.styles.native.gemma4 import GEMMA_4
 from toolgram.styles.native.harmony import HARMONY
 from toolgram.styles.native.hermes import HERMES
+from toolgram.styles.native.lists import APRIEL, FIREFUNCTION, GIGACHAT, MINIMAX_M1
+from toolgram.styles.native.mistral import MINISTRAL, MISTRAL_NEMO, MISTRAL_SMALL
 from toolgram.styles.native.pythonic import LFM2
 
-NATIVE = (HERMES, HARMONY, GEMMA_4, LFM2)
+NATIVE = (
+    HERMES,
+    HARMONY,
+    GEMMA_4,
+    LFM2,
+    DEEPSEEK_R1,
+    DEEPSEEK_V3_1,
+    MISTRAL_NEMO,
+    MISTRAL_SMALL,
+    MINISTRAL,
+    FUNCTIONARY_V3,
+    COMMAND_R7B,
+    COMMAND_A_2,
+    FIREFUNCTION,
+    APRIEL,
+    MINIMAX_M1,
+    GIGACHAT,
+)

@@ -47,4 +47,4 @@ WIRE = WireFormat(
     key_separator=": ",
 )
 
-HARMONY = ToolStyle("harmony", WIRE, "channels and recipients in headers: gpt-oss", without_tools=WIRE)
+HARMONY = ToolStyle("harmony", WIRE, "channels and recipients in headers: gpt-oss")

@@ -1,6 +1,10 @@
 """Hermes 2 and 3, Qwen 2.5 and 3, QwQ, Granite 4: JSON between `<tool_call>` tags.
 
-A turn (chat template of Qwen/Qwen2.5-7B-Instruct)::
+A turn (chat template of Qwen/Qwen3-0.6B; the others have no reasoning, or space it otherwise)::
+
+    <think>
+    The weather is needed.
+    </think>
 
     I will look that up.
     <tool_call>
@@ -11,13 +15,15 @@ A turn (chat template of Qwen/Qwen2.5-7B-Instruct)::
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
+from toolgram.styles.native.parts import think
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
 
 _JSON = Object(("name", Name()), ("arguments", Arguments()))
 _CALL = Call(Seq(Mark("<tool_call>"), Lit("\n"), _JSON, Lit("\n"), Mark("</tool_call>")))
+_CALLS = Many(_CALL, separator=Lit("\n"))
 
 HERMES = ToolStyle(
     "hermes",
-    WireFormat(Seq(Opt(Content()), Opt(Seq(Opt(Lit("\n")), Many(_CALL, separator=Lit("\n"), min=1))))),
-    "JSON between <tool_call> tags: Hermes, Qwen 2.5, Granite 4",
+    WireFormat(Seq(think(), Opt(Content()), _CALLS)),
+    "JSON between <tool_call> tags: Hermes, Qwen 2.5 and 3, QwQ, Granite 4",
 )

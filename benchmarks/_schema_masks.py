@@ -1,0 +1,158 @@
+"""What a token mask costs: over a real vocabulary, along a valid instance, token by token."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Sequence
+from functools import cache
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from _schema_cases import Case, spellings
+from _schema_pool import Lost, Tell, run
+from _schema_tables import quantiles
+from toolgram.engines import models
+from toolgram.engines.model import Model
+from toolgram.errors import ToolgramError
+from toolgram.schema import schema_grammar
+
+HEAD = ["who", "schemas", "first p50 ms", "first p95 ms", "masks", "p50 µs", "p75 µs", "p95 µs", "max µs"]
+_LONGEST = 400  # tokens of an instance
+_LIMIT = 10.0  # seconds for a schema
+
+_llguidance: Any = importlib.import_module("llguidance")
+_llguidance_numpy: Any = importlib.import_module("llguidance.numpy")
+_xgrammar: Any = importlib.import_module("oracles")._xgrammar()
+_engine_masks: Any = importlib.import_module("toolgram.engines.masks")
+
+
+class Masked(NamedTuple):
+    """Seconds from the schema to the first mask, and of each mask along the instance."""
+
+    first: float
+    each: tuple[float, ...]
+
+
+class Steps(NamedTuple):
+    """A matcher over tokens: it computes a mask, and takes a token; `fits` asks about a whole text, and takes none."""
+
+    mask: Callable[[], object]
+    take: Callable[[int], bool]
+    fits: Callable[[str], bool]
+
+
+class _Tokens(NamedTuple):
+    model: Model  # the pointers of the tokenizer are into it
+    llguidance: Any
+    xgrammar: Any
+    size: int
+
+
+@cache
+def _tokens() -> _Tokens:
+    path = models.cached(models.DEFAULT)
+    if path is None:
+        raise FileNotFoundError(f"masks need a vocabulary: toolgram pull {models.DEFAULT}")
+    model = Model(path, 64, 1)
+    vocabulary = model.vocabulary
+    size = len(vocabulary.pieces)
+    info = _xgrammar.TokenizerInfo(list(vocabulary.pieces), _xgrammar.VocabType.RAW, stop_token_ids=[vocabulary.eos])
+    return _Tokens(model, _engine_masks._tokenizer(vocabulary), info, size)
+
+
+def _by_llguidance(grammar: str) -> Steps:
+    tokens = _tokens()
+    matcher = _llguidance.LLMatcher(tokens.llguidance, grammar, log_level=0)
+    if matcher.is_error():
+        raise ValueError(matcher.get_error())
+    bits = _llguidance_numpy.allocate_token_bitmask(1, tokens.size)
+
+    def fits(text: str) -> bool:
+        ids = tokens.llguidance.tokenize_str(text)
+        other = matcher.deep_copy()
+        return other.try_consume_tokens(ids) == len(ids) and other.is_accepting()
+
+    return Steps(lambda: _llguidance_numpy.fill_next_token_bitmask(matcher, bits), matcher.consume_token, fits)
+
+
+def _by_xgrammar(grammar: Any) -> Steps:
+    tokens = _tokens()
+    compiler = _xgrammar.GrammarCompiler(tokens.xgrammar, max_threads=1, cache_enabled=False)
+    compiled = compiler.compile_grammar(grammar)
+    matcher = _xgrammar.GrammarMatcher(compiled)
+    bits = _llguidance_numpy.allocate_token_bitmask(1, tokens.size)  # the same layout
+
+    def fits(text: str) -> bool:
+        other = _xgrammar.GrammarMatcher(compiled)
+        return other.accept_string(text) and other.is_completed()
+
+    return Steps(lambda: matcher.fill_next_token_bitmask(bits), matcher.accept_token, fits)
+
+
+WAYS: dict[str, Callable[[Any], Steps]] = {
+    "toolgram, Lark in llguidance": lambda schema: _by_llguidance(
+        _llguidance.LLMatcher.grammar_from_lark(schema_grammar(schema, "relaxed").to("lark"))
+    ),
+    "llguidance, lenient": lambda schema: _by_llguidance(
+        _llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides={"lenient": True})
+    ),
+    "toolgram, EBNF in XGrammar": lambda schema: _by_xgrammar(
+        _xgrammar.Grammar.from_ebnf(schema_grammar(schema, "relaxed").to("ebnf"))
+    ),
+    "XGrammar": lambda schema: _by_xgrammar(_xgrammar.Grammar.from_json_schema(json.dumps(schema), strict_mode=False)),
+}
+
+
+def measure(task: tuple[str, Case], tell: Tell) -> Masked | None:
+    """The masks along the first valid instance; None where the grammar is refused, or no text of it is admitted."""
+    way, case = task
+    tell(way)
+    data = next(instance.data for instance in case.instances if instance.valid)
+    start = perf_counter()
+    try:
+        steps = WAYS[way](case.schema)
+        steps.mask()
+        first = perf_counter() - start
+    except (ValueError, RuntimeError, ToolgramError):  # refusals are counted in the tables of verdicts
+        return None
+    text = next((text for text in spellings(case.schema, data) if steps.fits(text)), None)
+    if text is None:
+        return None
+    each: list[float] = []
+    for token in _tokens().llguidance.tokenize_str(text)[:_LONGEST]:
+        start = perf_counter()
+        steps.mask()
+        each.append(perf_counter() - start)
+        if not steps.take(token):
+            return None
+    return Masked(first, tuple(each))
+
+
+def sample(cases: Sequence[Case], count: int) -> list[Case]:
+    """So many of the cases that have a valid instance, evenly spread."""
+    usable = [case for case in cases if any(instance.valid for instance in case.instances)]
+    step = max(len(usable) // count, 1)
+    return usable[::step][:count]
+
+
+def rows(cases: Sequence[Case]) -> list[list[object]]:
+    """A line for each way, over the schemas that all ways could do; one process, so that nothing disturbs it."""
+    _tokens()
+    tasks = [(way, case) for case in cases for way in WAYS]
+    found = run(tasks, measure, jobs=1, seconds=_LIMIT)
+    by_way = {way: found[at :: len(WAYS)] for at, way in enumerate(WAYS)}
+    done = [all(isinstance(each, Masked) for each in of_one) for of_one in zip(*by_way.values(), strict=True)]
+    return [_row(way, [m for m, ok in zip(each, done, strict=True) if ok]) for way, each in by_way.items()]
+
+
+def _row(way: str, masked: Sequence[Masked | Lost | None]) -> list[object]:
+    good = [each for each in masked if isinstance(each, Masked)]
+    first = quantiles([each.first for each in good], (0.5, 0.95))
+    each = [time for one in good for time in one.each]
+    costs = quantiles(each, (0.5, 0.75, 0.95, 1.0))
+    return [way, len(good), *_scaled(first, 1e3), len(each), *_scaled(costs, 1e6)]
+
+
+def _scaled(values: Sequence[float | None], by: float) -> list[float | None]:
+    return [None if value is None else value * by for value in values]

@@ -1,0 +1,71 @@
+"""Prints the styles, or with `--templates FOLDER` which style each chat template of a folder gets, as Markdown."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import toolgram
+from toolgram.styles.base import ToolStyle
+from toolgram.styles.registry import all_styles
+from toolgram.wire.format import Reasoning, holds
+
+TEMPLATE = toolgram.ChatTemplate("{{ tools | tojson if tools }}{% for m in messages %}{{ m.content }}\n{% endfor %}")
+PARAMETERS = {"type": "object", "properties": {"a": {"type": "integer"}}}
+REQUEST = {
+    "messages": [{"role": "user", "content": "Hi."}],
+    "tools": [{"type": "function", "function": {"name": "f", "description": "Does it.", "parameters": PARAMETERS}}],
+}
+
+
+def call_of(style: ToolStyle) -> str:
+    """A call as the style writes it."""
+    plan = toolgram.plan(REQUEST, TEMPLATE, style)
+    calls = (toolgram.ToolCall("f", '{"a": 1}', id_) for id_ in (None, "a1b2c3d4e"))
+    written = (plan.write(toolgram.Message(tool_calls=(call,))) for call in calls)
+    return next(code(repr(text)) for text in written if text is not None)
+
+
+def code(text: str) -> str:
+    """Text as code in a table."""
+    fence = "``" if "`" in text else "`"
+    return f"{fence}{text}{fence}".replace("|", "\\|")
+
+
+def prose(text: str) -> str:
+    """Text as it is, in a table."""
+    return text.replace("<", "\\<").replace("|", "\\|")
+
+
+def styles() -> None:
+    """Prints the styles, with whether they have a place for thoughts, and a call."""
+    print("\n| Style | Kind | Thoughts | About | A call |\n|---|---|---|---|---|")
+    for style in all_styles():
+        kind = "generic" if style.is_generic else "native"
+        thoughts = "yes" if holds(style.wire.turn, Reasoning) else ""
+        print("|", " | ".join((code(style.name), kind, thoughts, prose(style.about), call_of(style))), "|")
+    print()
+
+
+def templates(folder: Path) -> None:
+    """Prints the style that each template gets when there are tools."""
+    print("\n| Chat template | Style | Kind |\n|---|---|---|")
+    for file in sorted(folder.glob("*.jinja")):
+        style = toolgram.plan(REQUEST, toolgram.ChatTemplate.from_file(file)).style
+        print(f"| {file.stem} | {code(style.name)} | {'generic' if style.is_generic else 'native'} |")
+    print()
+
+
+def main() -> None:
+    """Prints one table or the other."""
+    parser = argparse.ArgumentParser(description="Prints the styles, or the style of each template.")
+    parser.add_argument("--templates", type=Path, metavar="FOLDER", help="a folder of .jinja files")
+    folder: Path | None = parser.parse_args().templates
+    if folder is None:
+        styles()
+    else:
+        templates(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Encodings: notations for JSON values, in which a model family writes the arguments of a call."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+BARE_WORD = re.compile(r"""[^\s,(){}\[\]:="']+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A notation for JSON values; the defaults are JSON's own.
+
+    `keyword_arguments` writes the outermost object as (k=v), `bare_keys` leaves the quotes of keys away. Strings stand
+    between `quote`s; where `escapes` is False they are raw and must not contain the quote. Of the keys that no schema
+    declares, those that are not quoted are ASCII identifiers. A separator that is None is that of the wire format.
+    Raises ValueError for a notation that cannot be told apart: another quote with escapes, a raw one that overlaps
+    itself, raw strings as keys.
+    """
+
+    name: str
+    true: str = "true"
+    false: str = "false"
+    null: str = "null"
+    quote: str = '"'
+    escapes: bool = True
+    bare_keys: bool = False
+    keyword_arguments: bool = False
+    item_separator: str | None = None
+    key_separator: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.escapes and self.quote != '"':
+            raise ValueError(f"{self.name}: strings with escapes stand between double quotes")
+        if not self.escapes and not self.bare_keys:
+            raise ValueError(f"{self.name}: raw strings want bare keys")
+        if not self.quote or any(self.quote.endswith(self.quote[:n]) for n in range(1, len(self.quote))):
+            raise ValueError(f"{self.name}: the end of a string is not clear with the quote {self.quote!r}")
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the notation is JSON itself, but for its separators."""
+        return self.name == "json"
+
+    @property
+    def counts_characters(self) -> bool:
+        """Whether the length of a string can be bounded: a quote of several characters in raw text is in the way."""
+        return self.escapes or len(self.quote) == 1
+
+    def word(self, text: str) -> str:
+        """What stands for JSON's null, true or false."""
+        return {"null": self.null, "true": self.true, "false": self.false}[text]
+
+    def can_quote(self, text: str) -> bool:
+        """Whether a string can say this."""
+        return self.escapes or self.quote not in text
+
+
+JSON = Encoding("json")
+PYTHON = Encoding("python", true="True", false="False", null="None", keyword_arguments=True)

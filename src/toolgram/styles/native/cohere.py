@@ -1,0 +1,35 @@
+"""Command R7B, Command A: an indented JSON list between action tokens, answers and thoughts between theirs.
+
+A turn (chat template of CohereForAI/c4ai-command-r7b-12-2024)::
+
+    <|START_THINKING|>The weather is needed.<|END_THINKING|><|START_ACTION|>[
+        {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}
+    ]<|END_ACTION|>
+
+An answer stands between <|START_RESPONSE|> and <|END_RESPONSE|>, in later models <|START_TEXT|> and <|END_TEXT|>.
+"""
+
+from __future__ import annotations
+
+from toolgram.styles.base import ToolStyle
+from toolgram.styles.native.parts import thinking
+from toolgram.wire.format import Arguments, Call, CallId, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
+
+_JSON = Object(("tool_call_id", CallId("0-9", 1)), ("tool_name", Name()), ("parameters", Arguments()))
+_ACTION = Seq(
+    Mark("<|START_ACTION|>"),
+    Lit("[\n    "),
+    Many(Call(_JSON), separator=Lit(",\n    "), min=1),
+    Lit("\n]"),
+    Mark("<|END_ACTION|>"),
+)
+_THINKING = thinking("<|START_THINKING|>", "<|END_THINKING|>")
+
+
+def _wire(answer: str) -> WireFormat:
+    response = Seq(Mark(f"<|START_{answer}|>"), Content(), Mark(f"<|END_{answer}|>"))
+    return WireFormat(Seq(_THINKING, Opt(response), Opt(_ACTION)))
+
+
+COMMAND_R7B = ToolStyle("command_r7b", _wire("RESPONSE"), "action and response tokens: Command R7B, Command A")
+COMMAND_A_2 = ToolStyle("command_a_text", _wire("TEXT"), "action and text tokens: later Command models")

@@ -1,0 +1,59 @@
+"""Families that write one JSON list of calls, or a section of JSON objects.
+
+Firefunction v2 (chat template of fireworks-ai/llama-3-firefunction-v2)::
+
+    I will look that up. functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
+
+Apriel 1.5 (ServiceNow-AI/Apriel-1.5-15b-Thinker)::
+
+    <tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</tool_calls>
+
+MiniMax M1 (MiniMaxAI/MiniMax-M1-80k)::
+
+    <tool_calls>
+    {"name": "get_weather", "arguments": {"city": "Paris"}}
+    </tool_calls>
+
+GigaChat 3 (ai-sage/GigaChat3-10B-A1.8B)::
+
+    I will look that up.<|message_sep|>
+
+    function call<|role_sep|>
+    {"name": "get_weather", "arguments": {"city": "Paris"}}
+"""
+
+from __future__ import annotations
+
+from toolgram.styles.base import ToolStyle
+from toolgram.wire.format import Arguments, Array, Call, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
+
+_CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
+_LINES = Many(_CALL, separator=Lit("\n"), min=1)
+
+FIREFUNCTION = ToolStyle(
+    "firefunction",
+    WireFormat(Seq(Opt(Content()), Opt(Seq(Lit(" "), Mark("functools"), Array(_CALL))))),
+    "functools and a JSON list: Firefunction v2",
+)
+APRIEL = ToolStyle(
+    "apriel",
+    WireFormat(Seq(Opt(Content()), Opt(Seq(Lit("\n"), Mark("<tool_calls>"), Array(_CALL), Mark("</tool_calls>"))))),
+    "a JSON list between <tool_calls> tags: Apriel 1.5",
+)
+MINIMAX_M1 = ToolStyle(
+    "minimax_m1",
+    WireFormat(
+        Seq(Opt(Content()), Opt(Seq(Mark("<tool_calls>"), Lit("\n"), _LINES, Lit("\n"), Mark("</tool_calls>"))))
+    ),
+    "JSON objects between <tool_calls> tags: MiniMax M1",
+)
+GIGACHAT = ToolStyle(
+    "gigachat",
+    WireFormat(
+        Seq(
+            Opt(Content()),
+            Opt(Seq(Mark("<|message_sep|>"), Lit("\n\nfunction call"), Mark("<|role_sep|>"), Lit("\n"), _CALL)),
+        )
+    ),
+    "a JSON object in a message of its own: GigaChat 3",
+)

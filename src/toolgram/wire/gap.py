@@ -1,0 +1,143 @@
+"""Ways through a gap: between free text and bodies several parts of a format may come next, all are followed at once.
+
+Each way is a `Thread`; one character at a time they go on, end, or are chosen, since a body or free text begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from toolgram.wire.program import (
+    Action,
+    ActionAt,
+    ArgumentsAt,
+    ForkAt,
+    FreeAt,
+    JsonAt,
+    MarkAt,
+    NameAt,
+    Program,
+    StopAt,
+    TextAt,
+)
+
+MAX_NAME = 256
+
+
+class Thread(NamedTuple):
+    """One way through a gap: the instruction it is at, how much of it has been read, what it did on its way."""
+
+    at: int
+    actions: tuple[Action, ...] = ()
+    offset: int = 0
+    captured: str = ""
+
+
+def ways(program: Program, at: int, actions: tuple[Action, ...] = ()) -> list[Thread]:
+    """The ways on from a place."""
+    return [Thread(place, actions + more) for place, more in program.closure(at)]
+
+
+def following(program: Program, at: int) -> int:
+    """The place behind an instruction that one thing follows."""
+    instruction = program.code[at]
+    if isinstance(instruction, StopAt | ForkAt):
+        raise TypeError("nothing single comes next")
+    return instruction.next
+
+
+def step(program: Program, thread: Thread, char: str, alive: list[Thread]) -> Thread | None:
+    """Take one character; a thread that is at a body or free text that begins with it is the chosen one."""
+    match program.code[thread.at]:
+        case MarkAt(text, next_):
+            if text[thread.offset] == char:
+                if thread.offset + 1 == len(text):
+                    alive.extend(ways(program, next_, thread.actions))
+                else:
+                    alive.append(thread._replace(offset=thread.offset + 1))
+            elif not thread.offset and char.isspace():
+                alive.append(thread)
+        case TextAt(text, next_):
+            return _step_text(program, thread, text, next_, char, alive)
+        case NameAt(action, next_):
+            return _step_name(program, thread, action, next_, char, alive)
+        case ArgumentsAt() | JsonAt() as body:
+            if char in body.first:
+                return thread
+            if char.isspace():
+                alive.append(thread)
+        case FreeAt():
+            return thread
+        case StopAt():
+            if char.isspace():
+                alive.append(thread)
+        case ActionAt() | ForkAt():
+            raise TypeError("not a place to wait at")
+    return None
+
+
+def _step_text(
+    program: Program, thread: Thread, text: str, next_: int, char: str, alive: list[Thread]
+) -> Thread | None:
+    """Prescribed text; white space in it may be missing, and more of it may stand before its words."""
+    offset = thread.offset
+    while offset < len(text) and text[offset] != char and text[offset].isspace():
+        offset += 1
+    if offset == len(text):
+        return _step_all(program, ways(program, next_, thread.actions), char, alive)
+    if text[offset] == char:
+        if offset + 1 == len(text):
+            alive.extend(ways(program, next_, thread.actions))
+        else:
+            alive.append(thread._replace(offset=offset + 1))
+    elif char.isspace():
+        alive.append(thread._replace(offset=offset))
+    return None
+
+
+def _step_name(
+    program: Program, thread: Thread, action: str, next_: int, char: str, alive: list[Thread]
+) -> Thread | None:
+    """A name or id: it may end here, if what follows it begins so, or go on."""
+    if thread.captured:
+        done = (*thread.actions, (action, thread.captured))
+        chosen = _step_all(program, ways(program, next_, done), char, alive)
+        if chosen is not None:
+            return chosen
+    if (char == "\n" and thread.captured) or len(thread.captured) == MAX_NAME:
+        return None
+    if thread.captured or not char.isspace():
+        thread = thread._replace(captured=thread.captured + char)
+    alive.append(thread)
+    return None
+
+
+def _step_all(program: Program, threads: Iterable[Thread], char: str, alive: list[Thread]) -> Thread | None:
+    for thread in threads:
+        chosen = step(program, thread, char, alive)
+        if chosen is not None:
+            return chosen
+    return None
+
+
+def expected(program: Program, threads: Iterable[Thread]) -> str:
+    """What these ways wait for, in words."""
+    names: dict[str, None] = {}
+    for thread in threads:
+        instruction = program.code[thread.at]
+        if isinstance(instruction, TextAt) and instruction.text.isspace():
+            names[expected(program, ways(program, instruction.next))] = None
+            continue
+        match instruction:
+            case MarkAt(text) | TextAt(text):
+                names[repr(text)] = None
+            case NameAt():
+                names["a tool's name"] = None
+            case ArgumentsAt():
+                names["arguments"] = None
+            case JsonAt():
+                names["a JSON object"] = None
+            case _:
+                names["the end"] = None
+    return " or ".join(names) or "a tool call"

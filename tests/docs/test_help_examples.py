@@ -1,0 +1,67 @@
+"""The example that each `--help` shows runs, on a recorded answer where it asks a model."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from situations import CHATML
+from toolgram.cli.app import app
+from toolgram.engines.replay import Replay
+
+EXAMPLES = {
+    command.callback.__name__: (command.epilog or "").removeprefix("Example: ")
+    for command in app.registered_commands
+    if command.callback
+}
+TOOLS = 'def get_weather(city: str) -> str:\n    "Get the weather."\n'
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+PRINTS = {
+    "ask": '"name": "get_weather"',
+    "explain": "# Grammar (lark)\nstart:",
+    "styles": "chosen: long, because",
+    "report": "# chat / long",
+    "pull": "recorded.gguf",
+}
+
+
+def to(value: Any) -> Callable[..., Any]:
+    """A function that gives this, whatever it is asked."""
+
+    def given(*_: Any) -> Any:
+        return value
+
+    return given
+
+
+@pytest.fixture(autouse=True)
+def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The files that the examples name; no model, but an engine with an answer."""
+    (tmp_path / "templates").mkdir()
+    for name in ("chat_template.jinja", "templates/chat.jinja"):
+        (tmp_path / name).write_text(CHATML.source)
+    (tmp_path / "tools.py").write_text(TOOLS)
+    function = {"name": "get_weather", "parameters": {"type": "object"}}
+    request = {"messages": [{"role": "user", "content": "Hi."}], "tools": [{"type": "function", "function": function}]}
+    (tmp_path / "request.json").write_text(json.dumps(request))
+    monkeypatch.chdir(tmp_path)
+    recorded = Path("recorded.gguf")
+    monkeypatch.setattr("toolgram.engines.models.cached", to(recorded))
+    monkeypatch.setattr("toolgram.cli.inputs.load_engine", to(Replay(CALL)))
+    monkeypatch.setattr("toolgram.cli.explain._size", to("not counted"))
+    monkeypatch.setattr("toolgram.template.chat_template.ChatTemplate.from_gguf", to(CHATML))
+
+
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_the_example_of_help_runs(command: str) -> None:
+    words = shlex.split(EXAMPLES[command].partition(" > ")[0])
+    assert words[:2] == ["toolgram", command]
+    result = CliRunner().invoke(app, words[1:])
+    assert result.exception is None, result.output
+    assert PRINTS[command] in result.stdout
