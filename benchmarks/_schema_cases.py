@@ -85,6 +85,18 @@ def spellings(schema: Any, data: Any) -> list[str]:
     return [text for text in dict.fromkeys(texts) if text.isascii() or _encodable(text)]
 
 
+def that_say(texts: Iterable[str], case: Case, instance: Instance) -> list[str]:
+    """Those of the texts that say the same under the draft of the schema: until draft 4, 1.0 was no integer, but 1 is.
+
+    A valid instance is not asked so closely: then 1.0 is as good as 1.
+    """
+    draft = _mapping(case.schema).get("$schema")
+    if instance.valid or not (isinstance(draft, str) and re.search("draft-0[34]", draft)):
+        return list(texts)
+    given = json.dumps(instance.data, sort_keys=True)
+    return [text for text in texts if json.dumps(json.loads(text), sort_keys=True) == given]
+
+
 def _distinct(values: Iterable[Any]) -> list[Any]:
     return list({json.dumps(value): value for value in values}.values())
 

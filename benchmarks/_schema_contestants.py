@@ -7,15 +7,15 @@ import json
 import re
 from collections.abc import Callable
 from functools import partial
-from time import process_time
+from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
 import jsonschema_rs
 
 import _peers as peers
-from _schema_cases import Case, spellings, validator
+from _schema_cases import Case, spellings, that_say, validator
 from _schema_pool import Tell
-from toolgram.errors import InvalidSchema, UnsupportedSchema
+from toolgram.errors import GrammarError, InvalidSchema, UnsupportedSchema
 from toolgram.schema import Mode, RuleNames, Spelling, compile_schema, schema_grammar
 from toolgram.schema.spelling import spell_as
 
@@ -50,7 +50,7 @@ class Contestant(NamedTuple):
 class Outcome(NamedTuple):
     """What became of a schema: a refusal, or verdicts on the texts of each instance.
 
-    `seconds` is the processor time of the conversion; `accepted` the first text of each instance that was accepted;
+    `seconds` is the time of the conversion; `accepted` the first text of each instance that was accepted;
     `trouble` what the reader said when it gave up.
     """
 
@@ -74,15 +74,15 @@ class Walked(NamedTuple):
 def judge(task: tuple[Contestant, Case], tell: Tell) -> Outcome:
     """Convert the schema, and ask about its instances."""
     contestant, case = task
-    start = process_time()
+    start = perf_counter()
     seconds = -1.0
     try:
         accepts = contestant.convert(case.schema, tell)
-        seconds = process_time() - start
+        seconds = perf_counter() - start
         tell("reading")
         accepts("")  # some read their grammar only now
     except Exception as error:  # noqa: BLE001 - whatever a converter raises is its refusal, and is reported
-        return Outcome(seconds if seconds >= 0 else process_time() - start, *_refusal(error))
+        return Outcome(seconds if seconds >= 0 else perf_counter() - start, *_refusal(error))
     texts = contestant.texts(case.schema)
     verdicts: list[tuple[bool, ...]] = []
     accepted: list[str | None] = []
@@ -91,7 +91,7 @@ def judge(task: tuple[Contestant, Case], tell: Tell) -> Outcome:
         tell(f"instance {index}")
         row: list[bool] = []
         first: str | None = None
-        for text in texts(instance.data):
+        for text in that_say(texts(instance.data), case, instance):
             try:
                 row.append(accepts(text))
             except ValueError as error:
@@ -124,7 +124,8 @@ def walk(task: tuple[Mode, Case, int], tell: Tell) -> Walked:
     judge = validator(case)
     try:
         grammar = schema_grammar(case.schema, mode)
-    except (UnsupportedSchema, InvalidSchema):
+        grammar.sample(0)
+    except (UnsupportedSchema, InvalidSchema, GrammarError):  # the last: there is no valid instance
         return Walked()
     if judge is None:
         return Walked()
@@ -162,7 +163,7 @@ def _ours(mode: Mode, reader: Reader, schema: Any, tell: Tell) -> Accepts:
         case "ebnf":
             return _read_by_xgrammar(_xgrammar.Grammar.from_ebnf(grammar.to("ebnf")))
         case "gbnf":
-            return partial(_llama.gbnf_accepts, grammar.to("gbnf"))
+            return _read_by_llama(grammar.to("gbnf"))
 
 
 def _own_texts(mode: Mode, schema: Any) -> Texts:
@@ -228,7 +229,17 @@ def _xgrammar_own(schema: Any, tell: Tell) -> Accepts:
 
 def _llama_own(schema: Any, tell: Tell) -> Accepts:
     tell("conversion")
-    return partial(_llama.gbnf_accepts, peers.llama_gbnf(schema))
+    return _read_by_llama(peers.llama_gbnf(schema))
+
+
+def _read_by_llama(gbnf: str) -> Accepts:
+    def accepts(text: str) -> bool:
+        try:
+            return _llama.gbnf_accepts(gbnf, text)
+        except ValueError:  # it holds the whole grammar
+            raise ValueError("llama.cpp does not read the grammar") from None
+
+    return accepts
 
 
 def _peer_texts(schema: Any) -> Texts:

@@ -19,7 +19,7 @@ from toolgram.schema import schema_grammar
 
 HEAD = ["who", "schemas", "first p50 ms", "first p95 ms", "masks", "p50 µs", "p75 µs", "p95 µs", "max µs"]
 _LONGEST = 400  # tokens of an instance
-_LIMIT = 10.0  # seconds for a schema
+_LIMIT = 5.0  # seconds for a schema
 
 _llguidance: Any = importlib.import_module("llguidance")
 _llguidance_numpy: Any = importlib.import_module("llguidance.numpy")

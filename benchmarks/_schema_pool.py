@@ -133,7 +133,11 @@ def _serve(connection: Connection, tasks: Sequence[Task], work: Callable[[Task, 
         connection.send(stage)
         signal.setitimer(signal.ITIMER_PROF, seconds)  # SIGPROF ends the process
 
+    parent = os.getppid()
     while True:
+        while not connection.poll(5):
+            if os.getppid() != parent:  # it was killed; its end of the pipe is open in others
+                return
         task: int = connection.recv()
         tell("start")
         try:

@@ -74,7 +74,9 @@ def test_wrong_verdicts_and_refusals_are_told(tmp_path: Path):
     (folder / "a.jsonl").write_text("\n".join(json.dumps(row) for row in (lie, refused)))
     (folder / "b.json").write_text(json.dumps(unsound_by_format))
     wrong = tmp_path / "wrong.jsonl"
-    out = run(["jsonschema.py", str(folder), "--failures", str(wrong), "--seconds", "30", "--jobs", "1"])
+    out = run(
+        ["jsonschema.py", str(folder), "--failures", str(wrong), "--seconds", "30", "--jobs", "1", "--every", "1"]
+    )
     told = [json.loads(line) for line in wrong.read_text().splitlines()]
     ours = {(row["id"], row["kind"]) for row in told if row["who"] == "toolgram exact"}
     assert {("lie", "unsound by format alone"), ("lie", "incomplete"), ("refused", "refused")} <= ours
@@ -144,3 +146,13 @@ def test_spellings(cases: Any):
         for number in ("1.0", "1")
     }
     assert cases.spellings({}, "é") == ['"é"', '"\\u00e9"']
+
+
+def test_until_draft_4_a_text_with_1_is_not_about_1_0(cases: Any):
+    def left(draft: str, valid: bool) -> list[str]:
+        instance = cases.Instance(valid, 1.0)
+        return cases.that_say(["1.0", "1"], cases.Case("", "", {"$schema": draft}, (instance,)), instance)
+
+    old, new = "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"
+    assert left(old, valid=False) == ["1.0"]
+    assert left(old, valid=True) == left(new, valid=False) == ["1.0", "1"]

@@ -15,7 +15,7 @@ from toolgram.messages import Message
 from toolgram.prompting import Prompt, build_prompt
 from toolgram.request import Request, parse_request
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.detect import speaks
+from toolgram.styles.detect import fit, speaks
 from toolgram.styles.generic import LONG
 from toolgram.styles.registry import all_styles, find_style, styles
 from toolgram.template.chat_template import ChatTemplate
@@ -57,7 +57,14 @@ class Plan:
 
     def reader(self) -> Reader:
         """A new reader for one output of the model."""
-        return Reader(self._turn.program, value=self._turn.answer is not None, opened=self._prompt.opened)
+        turn = self._turn
+        return Reader(
+            turn.program,
+            value=turn.answer is not None,
+            opened=self._prompt.opened,
+            kinds=turn.kinds,
+            opens_reasoning=not (turn.spec.reasoning_apart or self.request.continue_final_message),
+        )
 
     def parse(self, text: str) -> Message:
         """The message that a whole output says; never raises, whatever the text."""
@@ -125,9 +132,9 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
         if found is None:
             raise InvalidRequest("/style", f"there is no style {style!r}; there are: {', '.join(styles())}")
         return found, "it was asked for"
-    for candidate in all_styles():
-        if speaks(template, candidate):
-            return candidate, "it reads the template's own rendering of a tool call"
+    best = max(all_styles(), key=lambda candidate: fit(template, candidate))
+    if fit(template, best):
+        return best, "it reads the template's own rendering of a tool call"
     return LONG, "no style reads a tool call as the template renders it, so that we ask for one of ours"
 
 

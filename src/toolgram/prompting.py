@@ -45,7 +45,7 @@ class Prompt:
 
 def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
     """The prompt of a request. Raises InvalidRequest for what the template cannot express, and TemplateError."""
-    if not speaks(template, style):
+    if not (template.capabilities.supports_tool_calls and speaks(template, style)):
         return _prompt(request, template, style, now, native=False)
     try:
         return _prompt(request, template, style, now, native=True)
@@ -58,12 +58,42 @@ def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now
         return _prompt(request, template, style, now, native=False)
 
 
+def _continued(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime, *, native: bool) -> Prompt:
+    """The prompt of a turn to be continued that the template cannot show: written by the style, behind the rest."""
+    at = len(request.messages) - 1
+    content, reasoning = _said(request, template, style)
+    turn = Message(content + _CUT, reasoning or None) if content else Message(None, reasoning + _CUT)
+    written = write_freely(style.format(with_tools=bool(request.tools)), turn)
+    if not at or written is None or _CUT not in written:
+        raise InvalidRequest(f"/messages/{at}", "neither the template nor the style can show an unfinished turn")
+    messages = request.messages[:-1]
+    before = replace(request, messages=messages, continue_final_message=False, add_generation_prompt=True)
+    base = _prompt(before, template, style, now, native=native)
+    opened = written[: written.index(_CUT)]
+    tags = opened.removesuffix(content or reasoning)
+    header = base.text.removesuffix(base.opened)
+    parts = ((header, True), (tags, not (content and reasoning)), (content or reasoning, False))
+    return Prompt(parts, base.format_prompt, opened)
+
+
+def _said(request: Request, template: ChatTemplate, style: ToolStyle) -> tuple[str, str]:
+    """Content and reasoning of the message to be continued; a family that does not reason shows no reasoning."""
+    last = request.messages[-1]
+    reasons = template.capabilities.supports_reasoning or _lead(template, style)
+    return _text(last.get("content")), (last.get("reasoning_content") or "") if reasons else ""
+
+
+def _lead(template: ChatTemplate, style: ToolStyle) -> str:
+    """What the generation prompt holds of a turn."""
+    return opened_by(compile_format(style.wire.turn), template.capabilities.generation_prompt)
+
+
 def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime, *, native: bool) -> Prompt:
     capabilities = template.capabilities
     shown = capabilities.supports_tools and (speaks(template, style) or not style.is_generic)
     announces = bool(request.tools) and not shown
     format_prompt = _format_prompt(request, style, now, announces=announces)
-    lead = opened_by(compile_format(style.wire.turn), capabilities.generation_prompt)
+    lead = _lead(template, style)
     messages = list(request.messages)
     if announces:
         messages = [_neutral(message, _tags(style.wire)) for message in messages]
@@ -76,9 +106,16 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
     tools = None if announces or not request.tools else [tool.source for tool in request.tools]
     variables = {**capabilities.tool_variables(tools, now), **request.chat_template_kwargs}
     parts = render_parts(template, adapted, add_generation_prompt=request.add_generation_prompt, now=now, **variables)
-    parts = _cut(parts) if request.continue_final_message else parts
     format_ = style.format(with_tools=bool(request.tools))
-    return Prompt(parts, format_prompt, _opened(request, format_, "".join(text for text, _ in parts)))
+    if not request.continue_final_message:
+        return Prompt(parts, format_prompt, opened_by(compile_format(format_.turn), _end_of(parts, _LONGEST_OPENING)))
+    parts = _cut(parts)
+    content, reasoning = _said(request, template, style)
+    tail = _end_of(parts, _LONGEST_OPENING + 2 * len(content) + 2 * len(reasoning))
+    opened = opened_by(compile_format(format_.turn), tail, content, reasoning)
+    if not opened:
+        return _continued(request, template, style, now, native=native)
+    return Prompt(parts, format_prompt, opened)
 
 
 def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announces: bool) -> str | None:
@@ -178,22 +215,15 @@ def _open_end(message: Mapping[str, Any], at: int) -> Mapping[str, Any]:
 
 
 def _cut(parts: Parts) -> Parts:
+    """The parts up to where the message to be continued ends; none where the template does not show it."""
     kept: list[tuple[str, bool]] = []
     for text, trusted in parts:
         before, found, _ = text.partition(_CUT)
         kept.append((before, trusted))
         if found:
             return tuple(part for part in kept if part[0])
-    raise InvalidRequest("/continue_final_message", "the template does not show the end of the last message")
+    return ()
 
 
-def _opened(request: Request, format_: wire.WireFormat, prompt: str) -> str:
-    """The end of the prompt that belongs to the model's turn: a message to be continued, or a fixed beginning."""
-    program = compile_format(format_.turn)
-    if not request.continue_final_message:
-        return opened_by(program, prompt[-_LONGEST_OPENING:])
-    last = request.messages[-1]
-    content, reasoning = _text(last.get("content")), last.get("reasoning_content") or ""
-    tail = prompt[-(_LONGEST_OPENING + 2 * len(content) + 2 * len(reasoning)) :]
-    # A template may leave the reasoning out of what it shows.
-    return opened_by(program, tail, content, reasoning) or opened_by(program, tail, content)
+def _end_of(parts: Parts, length: int) -> str:
+    return "".join(text for text, _ in parts)[-length:]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
-from toolgram.errors import GrammarError, InvalidRequest, Relaxation
+from toolgram.errors import GrammarError, InvalidRequest, Relaxation, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.messages import Message, ToolCall
@@ -18,11 +18,16 @@ from toolgram.request import Request
 from toolgram.schema import Compiled, compile_schema
 from toolgram.schema.spelling import RuleNames, Spelling, spell, spell_as, writable
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import Encoding
-from toolgram.wire.constrain import Callee, Calls, Turn, allowed, constrain
+from toolgram.wire.arguments import JSON, AnyEncoding, Encoding, Tagged
+from toolgram.wire.constrain import Callee, Calls, Turn, allowed, constrain, without_reasoning
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
+from toolgram.wire.tagged import Kinds
+from toolgram.wire.tagged_values import TaggedArguments, parameter_kinds, written
 from toolgram.wire.writer import write
+
+Spell = Callable[[Any], str | None]
+"""A value as the turn's grammar spells it; None where it is not valid."""
 
 INTEGER_DIGITS, FRACTION_DIGITS = 19, 17
 _CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
@@ -35,7 +40,7 @@ class TurnSpec:
     """What decides a turn's grammar: the tools that may be called, how, and the schema of the answer.
 
     Tools and answer stand as JSON text, so that equal requests share one grammar. `opened` is the part of the turn that
-    the prompt holds already.
+    the prompt holds already; where the reasoning is not `reasoning_apart` it stays in the content, tags and all.
     """
 
     format: wire.WireFormat
@@ -45,6 +50,7 @@ class TurnSpec:
     answer: str
     stops: tuple[str, ...]
     opened: str = ""
+    reasoning_apart: bool = True
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,9 @@ class CompiledTurn:
     spec: TurnSpec
     grammar: Grammar
     program: Program
-    arguments: Mapping[tuple[str, Encoding], tuple[Compiled, Spelling]]
-    answer: tuple[Compiled, Spelling] | None
+    arguments: Mapping[tuple[str, AnyEncoding], Spell]
+    kinds: Mapping[str, Kinds]
+    answer: Spell | None
 
     @property
     def relaxations(self) -> tuple[Relaxation, ...]:
@@ -67,29 +74,32 @@ class CompiledTurn:
         answer = self._write_answer if self.answer else None
         return write(self.spec.format, message, self._write_arguments, answer, self.spec.stops)
 
-    def _write_arguments(self, call: ToolCall, encoding: Encoding) -> str | None:
-        known = self.arguments.get((call.name, encoding))
-        return _spelled(call.arguments, known) if known else None
+    def _write_arguments(self, call: ToolCall, encoding: AnyEncoding) -> str | None:
+        spell_arguments = self.arguments.get((call.name, encoding))
+        return _spelled(call.arguments, spell_arguments) if spell_arguments else None
 
     def _write_answer(self, text: str) -> str | None:
         return _spelled(text, self.answer) if self.answer else None
 
 
-def _spelled(text: str, known: tuple[Compiled, Spelling]) -> str | None:
-    compiled, spelling = known
+def _spelled(text: str, spell_value: Spell) -> str | None:
     try:
         value = json.loads(text)
     except ValueError:
         return None
-    return spell_as(compiled.type, value, spelling)
+    return spell_value(value)
 
 
 def write_freely(format_: wire.WireFormat, message: Message) -> str | None:
     """A turn of the history in a format, whether or not its tools are still there: values are spelled as they are."""
 
-    def arguments(call: ToolCall, encoding: Encoding) -> str:
+    def arguments(call: ToolCall, encoding: AnyEncoding) -> str:
         try:
-            return spell(json.loads(call.arguments), _spelling(format_, encoding))
+            value = json.loads(call.arguments)
+            if isinstance(encoding, Tagged):
+                spelling = _spelling(format_, JSON)
+                return "".join(written(encoding, key, each, spell(each, spelling)) or "" for key, each in value.items())
+            return spell(value, _spelling(format_, encoding))
         except ValueError:
             return call.arguments
 
@@ -117,6 +127,7 @@ def turn_spec(
         answer=json.dumps([answer.schema, answer.strict, answer.pointer] if answer else None),
         stops=stops,
         opened=opened,
+        reasoning_apart=request.reasoning_format != "none",
     )
 
 
@@ -131,6 +142,8 @@ def reading_program(spec: TurnSpec) -> Program:
     turn = spec.format.turn
     if spec.calls == "none":
         turn = allowed(turn, "none") or wire.NOTHING_WRITTEN
+    if not spec.reasoning_apart:
+        turn = without_reasoning(turn)
     return compile_format(turn)
 
 
@@ -174,9 +187,8 @@ class _Compilation:
     names: RuleNames = field(default_factory=lambda: RuleNames("root"))
     rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
-    arguments: dict[tuple[str, Encoding], tuple[Compiled, Spelling]] = field(
-        default_factory=dict[tuple[str, Encoding], tuple[Compiled, Spelling]]
-    )
+    arguments: dict[tuple[str, AnyEncoding], Spell] = field(default_factory=dict[tuple[str, AnyEncoding], Spell])
+    kinds: dict[str, Kinds] = field(default_factory=dict[str, Kinds])
 
     def run(self) -> CompiledTurn:
         spec = self.spec
@@ -185,23 +197,24 @@ class _Compilation:
         answer = None
         if (given := json.loads(spec.answer)) is not None:
             schema, strict, pointer = given
-            answer = self.schema(schema, strict, pointer, "answer", Encoding("json"), parameters=False)
-        string = self.schema({"type": "string"}, False, "", "string", Encoding("json"), parameters=False)  # noqa: FBT003 - not strict
+            answer = self.schema(schema, JSON, pointer, "answer", strict=strict, parameters=False)
+        string = self.schema({"type": "string"}, JSON, "", "string", strict=False, parameters=False)
         turn = Turn(
             callees=callees,
             calls=spec.calls,
             parallel=spec.parallel,
-            answer=answer[0].expr if answer else None,
-            string=string[0].expr,
+            answer=answer.expr if answer else None,
+            string=string.expr,
             stops=spec.stops,
         )
         rules = constrain(spec.format, turn, self.names, self.rules)
         grammar = Grammar(rules, tuple(dict.fromkeys(self.relaxations)))
         if spec.opened:
             grammar = _after(grammar, spec.opened)
-        return CompiledTurn(spec, grammar, reading_program(spec), self.arguments, answer)
+        spell_answer = None if answer is None else partial(spell_as, answer.type, spelling=_spelling(spec.format, JSON))
+        return CompiledTurn(spec, grammar, reading_program(spec), self.arguments, self.kinds, spell_answer)
 
-    def callee(self, tool: dict[str, Any], encodings: set[Encoding]) -> Callee:
+    def callee(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee:
         """A tool with its arguments compiled in every encoding of the format."""
         name, pointer = tool["name"], f"{tool['pointer']}/function/parameters"
         if not _is_readable(name, self.spec.format):
@@ -209,18 +222,37 @@ class _Compilation:
         schema: Any = tool["parameters"]
         if schema is None:
             schema = {"type": "object"}
-        compiled: dict[Encoding, Expr] = {}
+        exprs: dict[AnyEncoding, Expr] = {}
         for encoding in encodings:
-            known = self.schema(schema, tool["strict"], pointer, f"{name}-arguments", encoding, parameters=True)
-            self.arguments[name, encoding] = known
-            compiled[encoding] = known[0].expr
-            if known[0].expr == NOTHING:
+            plain = JSON if isinstance(encoding, Tagged) else encoding
+            hint = f"{name}-arguments"
+            compiled = self.schema(schema, plain, pointer, hint, strict=tool["strict"], parameters=True)
+            if compiled.expr == NOTHING:
                 raise InvalidRequest(pointer, "no arguments can match this schema")
-        return Callee(name, compiled.__getitem__)
+            exprs[encoding] = compiled.expr
+            spelling = _spelling(self.spec.format, plain)
+            self.arguments[name, encoding] = partial(spell_as, compiled.type, spelling=spelling)
+            if isinstance(encoding, Tagged):
+                exprs[encoding] = self.tagged(name, encoding, compiled, pointer, strict=tool["strict"])
+        return Callee(name, exprs.__getitem__)
+
+    def tagged(self, name: str, tags: Tagged, compiled: Compiled, pointer: str, *, strict: bool) -> Expr:
+        """Arguments between tags, from the type that their schema was compiled to."""
+        made = TaggedArguments(tags, compiled.type, _spelling(self.spec.format, JSON), self.names, f"{name}-arguments")
+        if strict and made.relaxations:
+            first = made.relaxations[0]
+            raise UnsupportedSchema(first.pointer, first.keyword, f"this style has {first.enforced}")
+        self.rules.update(made.rules)
+        self.relaxations.extend(made.relaxations)
+        if made.expr == NOTHING:
+            raise InvalidRequest(pointer, "no arguments can match this schema between tags")
+        self.arguments[name, tags] = made.spell
+        self.kinds[name] = parameter_kinds(compiled)
+        return made.expr
 
     def schema(
-        self, schema: Any, strict: bool, pointer: str, hint: str, encoding: Encoding, *, parameters: bool
-    ) -> tuple[Compiled, Spelling]:
+        self, schema: Any, encoding: Encoding, pointer: str, hint: str, *, strict: bool, parameters: bool
+    ) -> Compiled:
         spelling = _spelling(self.spec.format, encoding)
         compiled = compile_schema(
             schema,
@@ -237,4 +269,4 @@ class _Compilation:
         if compiled.capped:
             digits = f"numbers of at most {INTEGER_DIGITS} digits before the point and {FRACTION_DIGITS} after it"
             self.relaxations.append(Relaxation(pointer, "type", digits))
-        return compiled, spelling
+        return compiled

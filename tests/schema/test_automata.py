@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolgram.grammar.ir import chars, repeat, seq
+from toolgram.grammar.grammar import Grammar
+from toolgram.grammar.ir import CharSet, Expr, Ref, chars, choice, repeat, seq
 from toolgram.schema import automata
 from toolgram.schema.automata import Automaton, TooLarge
 from toolgram.schema.regex import pattern
-from written_strings import written
+from toolgram.schema.strings import expression
+from written_strings import compiled, written
 
 LETTERS = "abc"
 SHORT = ["".join(letters) for size in range(5) for letters in product(LETTERS, repeat=size)]
@@ -21,10 +24,10 @@ _ATOMS = st.sampled_from(["a", "b", "[ab]", "[^a]", ".", "(?:ab|c)"])
 _COUNTED = st.builds("{}{}".format, _ATOMS, st.sampled_from(["", "*", "+", "?", "{2}", "{1,2}", "{2,}"]))
 _SEQUENCES = st.lists(_COUNTED, min_size=1, max_size=4).map("".join)
 _LOOPS = st.builds("(?:{}){}".format, _SEQUENCES, st.sampled_from(["", "*", "+", "{0,3}"]))
-_BODIES = st.lists(st.one_of(_SEQUENCES, _LOOPS), min_size=1, max_size=3).map("".join)
+_BODIES = st.lists(st.one_of(_SEQUENCES, _LOOPS), min_size=1, max_size=2).map("".join)
 AUTOMATA = st.one_of(
-    _BODIES.map(lambda body: pattern(f"^(?:{body})$")),
-    _BODIES.map(pattern),
+    _BODIES.map(lambda body: compiled(f"^(?:{body})$")),
+    _BODIES.map(compiled),
     st.sampled_from(SHORT).map(automata.of_text),
 )
 
@@ -98,7 +101,8 @@ def test_an_infinite_language_is_not_listed() -> None:
 @given(AUTOMATA, st.integers(0, 4), st.none() | st.integers(0, 5))
 def test_the_expression_is_of_the_same_language(automaton: Automaton, low: int, high: int | None) -> None:
     wanted = {text for text in texts(automaton) if low <= len(text) and (high is None or len(text) <= high)}
-    for form in (automaton, Automaton(automaton.states)):  # as the pattern has it, and from the states
+    as_written = Automaton(automaton.states, automaton.plain, is_plain=True)
+    for form in (automaton, as_written, Automaton(automaton.states)):
         grammar = written(form, low, high)
         assert {text for text in SHORT if grammar.accepts(text)} == wanted
 
@@ -129,11 +133,34 @@ def test_lengths_of_thousands_do_not_explode() -> None:
     assert written(pattern("^[a-z]+$"), 1, 65_536).rules == {"root": repeat(letter, 1, 65_536)}
     grammar = written(pattern("^[a-z][a-z0-9]*$"), 3, 30_000)
     assert grammar.rules == {"root": seq(letter, repeat(letter_or_digit, 2, 29_999))}
+    label = pattern("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+    assert len(written(label, 0, 4000).rules) == 1
+    assert written(label, 0, 63).accepts("a" * 63)
+    assert not written(label, 0, 63).accepts("a" * 64)
     assert len(written(pattern("^[a-z]+(-[a-z]+)*$"), 0, 400).rules) <= 401
     assert len(written(Automaton(pattern("^.{1,4000}$").states)).rules) == 1
 
 
+@given(AUTOMATA, st.text("abc", max_size=5))
+def test_characters_are_written_as_the_caller_says(automaton: Automaton, text: str) -> None:
+    def char(allowed: CharSet) -> Expr:
+        return choice(*(spelled for letter, spelled in (("a", "a"), ("b", "\\b"), ("c", "<c>")) if letter in allowed))
+
+    waiting: list[Callable[[], Expr]] = []
+
+    def rule(hint: str, make: Callable[[], Expr]) -> Ref:
+        waiting.append(make)
+        return Ref(f"{hint}-{len(waiting)}")
+
+    rules = {"root": expression(automaton, char, rule, "text")}
+    for number, make in enumerate(waiting, 1):
+        rules[f"text-{number}"] = make()
+    assert Grammar(rules).accepts(text.replace("b", "\\b").replace("c", "<c>")) is automaton.accepts(text)
+
+
 def test_work_is_bounded() -> None:
+    with pytest.raises(TooLarge):
+        pattern("^(?:a(?:.{83})*|b(?:.{89})*|c(?:.{97})*|d(?:.{101})*)$").has_length(10**9, 10**9)
     with pytest.raises(TooLarge):
         automata.of_length(0, 100_000)
     with pytest.raises(TooLarge):

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from toolgram.schema import automata
 from toolgram.schema.automata import Automaton
-from toolgram.schema.regex import Malformed, TooLarge, Unsupported, pattern
+from toolgram.schema.regex import Malformed, TooLarge, Unsupported, pattern, pattern_with_lengths
 from toolgram.schema.unicode_classes import property_chars
-from written_strings import written
+from written_strings import compiled, written
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "conformance" / "maskbench_dev.jsonl"
 
@@ -50,19 +50,20 @@ TEXTS = st.text("ab1- ", max_size=7)
 
 
 def in_python(text: str) -> re.Pattern[str]:
-    return re.compile(text.replace("$", "\\Z"), re.ASCII)
+    # its \B, until 3.14, is not in the empty text
+    return re.compile(text.replace("$", "\\Z").replace("\\B", "(?!\\b)"), re.ASCII)
 
 
 @given(PATTERNS, st.lists(TEXTS, min_size=10, max_size=30))
 def test_patterns_match_what_python_matches(text: str, candidates: list[str]) -> None:
-    automaton, python = pattern(text), in_python(text)
+    automaton, python = compiled(text), in_python(text)
     for candidate in candidates:
         assert automaton.accepts(candidate) is bool(python.search(candidate)), (text, candidate)
 
 
 @given(PATTERNS, st.lists(TEXTS, min_size=5, max_size=10), st.integers(0, 5))
 def test_expressions_match_what_python_matches(text: str, candidates: list[str], seed: int) -> None:
-    automaton, python = pattern(text), in_python(text)
+    automaton, python = compiled(text), in_python(text)
     grammar = written(automaton)
     for candidate in candidates:
         assert grammar.accepts(candidate) is bool(python.search(candidate)), (text, candidate)
@@ -128,6 +129,26 @@ def test_patterns(text: str, yes: list[str], no: list[str]) -> None:
     for candidate in no:
         assert not automaton.accepts(candidate), candidate
         assert not grammar.accepts(candidate), candidate
+
+
+@pytest.mark.parametrize("text", ["^(a|[])b$", "^a[]*b?$", "^(?:\\ud800|b)$", "^[]$", "^[]+|b$"])
+def test_what_matches_nothing_is_left_out(text: str) -> None:
+    automaton = pattern(text)
+    grammar = written(automaton)
+    for candidate in ("", "a", "b", "ab"):
+        assert grammar.accepts(candidate) is automaton.accepts(candidate)
+    if not automaton.is_empty:
+        assert grammar.to("gbnf")
+
+
+def test_counts_of_thousands_are_not_unrolled() -> None:
+    automaton, low, high = pattern_with_lengths("^[\\s\\S]{1,131072}$")
+    assert (automaton, low, high) == (automata.universal(), 1, 131_072)
+    automaton, low, high = pattern_with_lengths("^[a-z]*$")
+    assert (automaton, low, high) == (pattern("^[a-z]*$"), 0, None)
+    assert pattern_with_lengths("[a-z]{2}") == (pattern("[a-z]{2}"), 0, None)
+    with pytest.raises(TooLarge):
+        pattern("^[a-z]{1,131072}$")
 
 
 @pytest.mark.parametrize(

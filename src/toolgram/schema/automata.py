@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
@@ -16,7 +16,7 @@ from typing import TypeVar
 from toolgram.grammar.ir import CharSet, Expr, chars, not_chars
 
 MAX_STATES = 5_000
-MAX_STEPS = 400_000  # during construction
+MAX_STEPS = 250_000  # during construction
 ANY_CHAR = not_chars()
 _LEGIBLE = "aA0 -_.:/@"
 _Key = TypeVar("_Key", bound=Hashable)
@@ -38,11 +38,13 @@ class State:
 class Automaton:
     """A regular language; the first state is the start, and from every other one a text can end.
 
-    `plain` is an expression of the same language, where one is known that is more legible than the states.
+    `plain` is an expression of the same language in plain characters, where one is known; with `is_plain` it is better
+    to read and to match than the states are.
     """
 
     states: tuple[State, ...]
     plain: Expr | None = field(default=None, compare=False, repr=False)
+    is_plain: bool = field(default=False, compare=False, repr=False)
 
     def __hash__(self) -> int:  # of thousands of states, some are enough
         return hash((len(self.states), self.states[:8], self.states[-1]))
@@ -74,18 +76,20 @@ class Automaton:
             longest[number] = max((longest[target] + 1 for _, target in self.states[number].edges), default=0)
         return len(self.shortest() or ""), longest[0]
 
+    def has_lengths_within(self, low: int, high: int | None) -> bool:
+        """Whether no text has fewer than `low` characters, or more than `high`."""
+        shortest, longest = self.lengths()
+        return low <= shortest and (high is None or (longest is not None and longest <= high))
+
     def shortest(self) -> str | None:
         """One of the shortest texts, legible where it can be; None if there is none."""
         texts = {0: ""}
-        for number in self._breadth_first():
-            if self.states[number].accepts:
+        for number, state in enumerate(self.states):  # breadth first: they are numbered so
+            if state.accepts:
                 return texts[number]
-            for charset, target in self.states[number].edges:
+            for charset, target in state.edges:
                 texts.setdefault(target, texts[number] + _one_of(charset))
         return None
-
-    def _breadth_first(self) -> range:
-        return range(len(self.states))  # states are numbered so
 
     def finite_texts(self, limit: int) -> tuple[str, ...] | None:
         """All texts in order, or None if there are more than `limit`."""
@@ -123,12 +127,15 @@ class Automaton:
         return order if len(order) == len(self.states) else None
 
     def has_length(self, low: int, high: int | None) -> bool:
-        """Whether a text has `low` to `high` characters."""
+        """Whether a text has `low` to `high` characters. Raises TooLarge."""
         if self.is_empty or (high is not None and high < low):
             return False
         here, seen = frozenset((0,)), dict[frozenset[int], int]()
-        length = 0
+        length = work = 0
         while length < low and here:
+            work += len(here)
+            if work > MAX_STEPS:
+                raise TooLarge
             if here in seen:  # what comes now repeats itself
                 period = length - seen[here]
                 length += (low - length) // period * period
@@ -371,11 +378,6 @@ def _blocks(useful: set[int], ends: Sequence[bool], inverse: _Inverse) -> dict[i
                 waiting.add(len(blocks))  # the smaller part is enough, and where the whole was waiting, both do
                 blocks.append(part)
     return block_of
-
-
-def legible(automaton: Automaton, plain: Expr) -> Automaton:
-    """The same automaton with an expression of its language in plain characters, for who writes it down."""
-    return replace(automaton, plain=plain)
 
 
 def size(charset: CharSet) -> int:

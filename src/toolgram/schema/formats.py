@@ -5,7 +5,9 @@ up to a small automaton; `is_exact` tells which, and a complement of such a one 
 - time, date-time: a leap second only in UTC (`Z`, `+00:00`, `-00:00`);
 - hostname: at most seven labels, of at most 30 characters after the first (so that there are at most 253 characters);
   no label with hyphens in its third and fourth place, which RFC 5890 reserves (punycode is not regular);
-- email, idn-email: no quoted local part, none of more than three atoms, and such a host name as domain.
+- email: no quoted local part; one atom of up to 64 characters, two or three of up to 20, four or five of up to 12; such
+  a host name as domain, no address in brackets;
+- idn-email: the same, with fewer and shorter atoms, since 64 bytes are the limit, and a domain in ASCII.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ _PARTS = {
     "hostname": "$label(?:\\.$short_label){0,6}",
     # RFC 5321
     "atom_char": "A-Za-z0-9!#$$%&'*+/=?\\^_`{|}~\\-",
-    "email": "(?:[$atom_char]{1,64}|[$atom_char]{1,20}(?:\\.[$atom_char]{1,20}){1,2})@$hostname",
+    "email": "(?:[$atom_char]{1,64}|[$atom_char]{1,20}(?:\\.[$atom_char]{1,20}){1,2}"
+    "|[$atom_char]{1,12}(?:\\.[$atom_char]{1,12}){3,4})@$hostname",
     "idn_char": "$atom_char\\u0080-\\u{10FFFF}",
     "idn_email": "(?:[$idn_char]{1,16}|[$idn_char]{1,5}(?:\\.[$idn_char]{1,5}){1,2})@$hostname",
     # RFC 2673, RFC 4291

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from toolgram.grammar.ir import CharSet, Expr, choice, repeat, seq
-from toolgram.schema.automata import MAX_STEPS, Alphabet, Automaton, TooLarge, explore, legible
+from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, choice, repeat, seq
+from toolgram.schema.automata import MAX_STEPS, Alphabet, Automaton, TooLarge, explore
 from toolgram.schema.regex_parse import (
     ANY,
     END,
@@ -30,30 +30,38 @@ from toolgram.schema.regex_parse import (
     parse,
 )
 
-__all__ = ["Malformed", "TooLarge", "Unsupported", "pattern", "pattern_as_written"]
+__all__ = ["Malformed", "TooLarge", "Unsupported", "pattern", "pattern_as_written", "pattern_with_lengths"]
 
 _MAX_PROGRAM = 20_000
 _ANYTHING = Rep(ANY, 0, None)
 _MAX_PARALLEL = 2  # threads that may read the same character where a pattern is written down as it stands
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)  # each may have thousands of states
 def pattern(text: str) -> Automaton:
     """The texts in which the pattern is found. Raises Malformed, Unsupported and TooLarge."""
     tree = parse(text)
     searching = _Search(tree)
     automaton = searching.automaton()
     many_states = len(automaton.states) > 2 * len(charsets(tree))
-    if searching.parallel > (_MAX_PARALLEL if many_states else 1):
-        return automaton
-    return _as_written(automaton, tree)
+    return _as_written(automaton, tree, preferred=searching.parallel <= (_MAX_PARALLEL if many_states else 1))
 
 
 @lru_cache(maxsize=64)
 def pattern_as_written(text: str) -> Automaton:
     """The same, to be written down in the shape of the pattern, however its loops overlap."""
     tree = parse(text)
-    return _as_written(_Search(tree).automaton(), tree)
+    return _as_written(_Search(tree).automaton(), tree, preferred=True)
+
+
+def pattern_with_lengths(text: str) -> tuple[Automaton, int, int | None]:
+    """A language and lengths (low, high) that make up the pattern together; `^[a-z]{1,9999}$` is never unrolled."""
+    match parse(text):
+        case Cat((first, Rep(CharSet() as charset, low, high), last)) if first == START and last == END:
+            tail = Cat((START, Rep(charset, 0, None), END))
+            return _as_written(_Search(tail).automaton(), tail, preferred=True), low, high
+        case _:
+            return pattern(text), 0, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,10 +336,10 @@ def _looks_ahead(tree: Tree) -> bool:
 # The pattern as it stands
 
 
-def _as_written(automaton: Automaton, tree: Tree) -> Automaton:
+def _as_written(automaton: Automaton, tree: Tree, *, preferred: bool) -> Automaton:
     body = _whole(tree)
     plain = None if body is None or automaton.is_empty else _plain(body)
-    return automaton if plain is None else legible(automaton, plain)
+    return automaton if plain is None else Automaton(automaton.states, plain, preferred)
 
 
 def _whole(tree: Tree) -> Tree | None:
@@ -351,10 +359,12 @@ def _whole(tree: Tree) -> Tree | None:
 def _plain(tree: Tree) -> Expr | None:
     """The tree as an expression of plain characters; None where it holds assertions, or loops that are ambiguous."""
     match tree:
-        case CharSet():
-            return tree
+        case CharSet(ranges):
+            return tree if ranges else NOTHING
         case Rep(item, low, high):
             body = None if _is_nullable(item) else _plain(item)
+            if body == NOTHING:
+                return NOTHING if low else EMPTY
             return None if body is None else repeat(body, low, high)
         case Cat(parts) | Alt(parts):
             plain = [_plain(part) for part in parts]

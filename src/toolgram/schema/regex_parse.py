@@ -84,7 +84,15 @@ def inverse(charset: CharSet) -> CharSet:
 
 def _boundary(*, inside: bool) -> Tree:
     """`\\b`, or `\\B` with `inside`."""
-    sides = [Cat((Look(True, not word, WORD), Look(False, word is not inside, WORD))) for word in (True, False)]  # noqa: FBT003 - (behind, negative)
+    sides = [
+        Cat(
+            (
+                Look(behind=True, negative=not word, body=WORD),
+                Look(behind=False, negative=word is not inside, body=WORD),
+            )
+        )
+        for word in (True, False)
+    ]
     return Alt(tuple(sides))
 
 
@@ -95,8 +103,9 @@ _NUMERIC = re.compile(r"x(?P<hex>[0-9A-Fa-f]{2})|u(?P<unit>[0-9A-Fa-f]{4})|u\{(?
 _LOW_SURROGATE = re.compile(r"\\u(?P<unit>[Dd][C-Fc-f][0-9A-Fa-f]{2})")
 _PROPERTY = re.compile(r"[pP]\{(?P<name>[^{}]*)\}")
 _NAME = re.compile(r"<[^\W\d][\w$]*>|<[$][\w$]*>")
+_POSIX = re.compile(r"\[:[a-z]+:\]")
 _MODIFIERS = re.compile(r"[ims]*(?:-[ims]*)?:")
-_LOOKS = {"?=": (False, False), "?!": (False, True), "?<=": (True, False), "?<!": (True, True)}
+_LOOKS = {"(?=": (False, False), "(?!": (False, True), "(?<=": (True, False), "(?<!": (True, True)}
 _BRACE = "a brace that is no count; a literal one is written \\{"
 
 
@@ -149,8 +158,11 @@ class _Reader:
         for text, inside in (("\\b", False), ("\\B", True)):
             if self._take(text):
                 return _boundary(inside=inside)
-        atom = self._atom()
-        return atom if isinstance(atom, Look) else self._quantified(atom)
+        begin = self.at
+        for text, (behind, negative) in _LOOKS.items():
+            if self._take(text):
+                return Look(behind, negative, self._group_body(begin))
+        return self._quantified(self._atom())
 
     def _quantified(self, atom: Tree) -> Tree:
         begin = self.at
@@ -184,11 +196,13 @@ class _Reader:
     def _group(self) -> Tree:
         begin = self.at
         self.at += 1
-        look = next((look for look in _LOOKS if self._take(look)), None)
-        if look is None and self._take("?") and not self._take(":") and not self._match(_NAME):
+        if self._take("?") and not self._take(":") and not self._match(_NAME):
             if self._match(_MODIFIERS):
                 raise Unsupported("modifiers within a pattern")
             raise self.malformed("a group of a kind that ECMA-262 does not have")
+        return self._group_body(begin)
+
+    def _group_body(self, begin: int) -> Tree:
         self._nesting += 1
         if self._nesting > _MAX_NESTING:
             raise Unsupported("groups nest too deeply")
@@ -196,7 +210,7 @@ class _Reader:
         self._nesting -= 1
         if not self._take(")"):
             raise Malformed("a group that is not closed", begin)
-        return body if look is None else Look(*_LOOKS[look], body)
+        return body
 
     def _escape(self) -> CharSet:
         following = self.text[self.at + 1 : self.at + 2]
@@ -249,7 +263,7 @@ class _Reader:
         while not self._take("]"):
             if self.at >= len(self.text):
                 raise Malformed("a class that is not closed", begin)
-            if re.compile(r"\[:[a-z]+:\]").match(self.text, self.at):
+            if _POSIX.match(self.text, self.at):
                 raise self.malformed("a class of POSIX")
             at = self.at
             low = self._class_atom()

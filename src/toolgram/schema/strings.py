@@ -48,42 +48,84 @@ def expression(
 
     Raises TooLarge where lengths and language together have too many states.
     """
-    tail = _counted_tail(automaton)
-    if tail is not None:
-        plain = _with_count(automaton, tail, low, high)
+    if automaton.has_lengths_within(low, high):
+        limited = automaton
+    elif (counted := _counted(automaton, low, high)) is not None:
+        return _spelled(counted, char)
     else:
-        limited = bounded(automaton, low, high)
-        if limited.is_empty:
-            return NOTHING
-        plain = limited.plain or _Writer(limited, char, rule, hint).expression()
-    return _spelled(plain, char)
+        limited = intersection(automaton, of_length(low, high))
+    if limited.is_empty:
+        return NOTHING
+    known = limited.plain if limited.is_plain else None
+    return _spelled(known or _Writer(limited, char, rule, hint).expression(), char)
 
 
-def bounded(automaton: Automaton, low: int, high: int | None) -> Automaton:
-    """The texts of the language that have `low` to `high` characters. Raises TooLarge."""
-    shortest, longest = automaton.lengths()
-    if low <= shortest and (high is None or (longest is not None and longest <= high)):
-        return automaton
-    return intersection(automaton, of_length(low, high))
+def _counted(automaton: Automaton, low: int, high: int | None) -> Expr | None:
+    """The texts of these lengths, where they depend on one repetition alone, so that it needs no more states."""
+    plain = automaton.plain or _steps_and_loop(automaton)
+    return None if plain is None else _within(plain, low, high)
 
 
-def _counted_tail(automaton: Automaton) -> CharSet | None:
-    """The set C of a language that is some fixed steps and then C*: its lengths are counted without more states."""
+def _steps_and_loop(automaton: Automaton) -> Expr | None:
+    """The expression of a language that is some fixed steps and then C*."""
     last = len(automaton.states) - 1
     for number, state in enumerate(automaton.states):
         if state.accepts is not (number == last) or len(state.edges) != 1:
             return None
         if state.edges[0][1] != min(number + 1, last):
             return None
-    return automaton.states[last].edges[0][0]
+    *steps, loop = [state.edges[0][0] for state in automaton.states]
+    return _join(*steps, Repeat(loop, 0, None))
 
 
-def _with_count(automaton: Automaton, tail: CharSet, low: int, high: int | None) -> Expr:
-    fixed = [state.edges[0][0] for state in automaton.states[:-1]]
-    if high is not None and high < max(low, len(fixed)):
+def _within(expr: Expr, low: int, high: int | None) -> Expr | None:
+    """The texts of `low` to `high` characters; None where it takes more than to change one count in each sequence."""
+    if high is not None and high < max(low, 0):
         return NOTHING
-    most = None if high is None else high - len(fixed)
-    return _join(*fixed, _times(tail, max(low - len(fixed), 0), most))
+    fixed = _fixed_length(expr)
+    if fixed is not None:
+        return expr if low <= fixed and (high is None or fixed <= high) else NOTHING
+    match expr:
+        case Choice(options):
+            found = [_within(option, low, high) for option in options]
+            return None if None in found else choice(*(option for option in found if option is not None))
+        case Sequence(items):
+            lengths = [_fixed_length(item) for item in items]
+            if lengths.count(None) > 1:
+                return None
+            at, others = lengths.index(None), sum(length or 0 for length in lengths)
+            inner = _within(items[at], low - others, None if high is None else high - others)
+            return None if inner is None else seq(*items[:at], inner, *items[at + 1 :])
+        case Repeat(item, 0, 1):
+            return _within(Choice((item, EMPTY)), low, high)
+        case Repeat(item, least, most):
+            size = _fixed_length(item)
+            if not size:
+                return None
+            least = max(least, -(-low // size))
+            most = most if high is None else high // size if most is None else min(most, high // size)
+            return NOTHING if most is not None and most < least else _times(item, least, most)
+        case _:
+            return None
+
+
+def _fixed_length(expr: Expr) -> int | None:
+    """The length of all texts of a plain expression, if they have the same."""
+    match expr:
+        case CharSet():
+            return 1
+        case Literal(text):
+            return len(text)
+        case Sequence(parts) | Choice(parts):
+            lengths = [_fixed_length(part) for part in parts]
+            if None in lengths or (isinstance(expr, Choice) and len(set(lengths)) != 1):
+                return None
+            return sum(length or 0 for length in (lengths if isinstance(expr, Sequence) else lengths[:1]))
+        case Repeat(item, low, high):
+            length = _fixed_length(item)
+            return None if length is None or low != high else length * low
+        case _:
+            return None
 
 
 def _spelled(expr: Expr, char: Callable[[CharSet], Expr]) -> Expr:
@@ -287,13 +329,13 @@ def _join(*parts: Expr) -> Expr:
 
 
 def _merged(left: Expr, right: Expr) -> Expr | None:
-    (item, low, high), (other, more, most) = _counted(left), _counted(right)
+    (item, low, high), (other, more, most) = _count(left), _count(right)
     if item != other or isinstance(item, Ref):
         return None
     return _times(item, low + more, None if high is None or most is None else high + most)
 
 
-def _counted(expr: Expr) -> tuple[Expr, int, int | None]:
+def _count(expr: Expr) -> tuple[Expr, int, int | None]:
     return (expr.item, expr.min, expr.max) if isinstance(expr, Repeat) else (expr, 1, 1)
 
 
@@ -318,5 +360,5 @@ def _optional(expr: Expr) -> Expr:
     *first, last = _items(expr)
     if first and isinstance(last, Repeat) and last.min == 0 and _join(*first) == last.item:
         return Repeat(last.item, 0, None if last.max is None else last.max + 1)
-    item, low, high = _counted(expr)
+    item, low, high = _count(expr)
     return expr if low == 0 else Repeat(item, 0, high) if low == 1 else Repeat(expr, 0, 1)

@@ -32,8 +32,9 @@ class ToolStyle:
 
     `announce` makes the format prompt of a generic style; a style without it relies on the template to show the tools.
     `framed` styles write every turn in their format, so that history is written in it too; the others frame only calls.
-    `without_tools` is the format of a turn where no tools are announced: by default plain text for a generic style, of
-    which the model then knows nothing, and the same format for a native one.
+    `announced_by` is text by which templates of the family show tools: it tells the family where the template does not
+    write calls itself. `without_tools` is the format of a turn where no tools are announced: by default plain text for
+    a generic style, of which the model then knows nothing, and the same format for a native one.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ToolStyle:
     about: str
     announce: Announce | None = None
     framed: bool = False
+    announced_by: str = ""
     without_tools: WireFormat | None = None
 
     @property

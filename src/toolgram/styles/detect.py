@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from toolgram.errors import TemplateError
-from toolgram.events import ContentDelta, ToolCallEnd, Unreadable
-from toolgram.messages import Message
+from toolgram.events import ContentDelta, Event, ToolCallEnd, Unreadable
+from toolgram.messages import Message, ToolCall
 from toolgram.styles.base import ToolStyle
 from toolgram.template.capabilities import MARKER
 from toolgram.template.chat_template import ChatTemplate
@@ -20,7 +21,13 @@ from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
 
 _NAME, _ID = "zqprobe", "zqcall001"
-_ARGUMENTS: dict[str, Any] = {"text": "zq one", "count": 3}
+_PROBE = Message(tool_calls=(ToolCall(_NAME, '{"text": "zq one", "count": 3}'),))
+_MORE = (
+    Message(content="zqanswer"),
+    Message(content="zqanswer", reasoning="zqthought"),
+    replace(_PROBE, content="zqanswer"),
+    replace(_PROBE, reasoning="zqthought"),
+)
 _NOW = datetime(2024, 1, 2)
 _QUESTION = {"role": "user", "content": "zqquestion"}
 _PARAMETERS = {
@@ -33,13 +40,28 @@ _MARK = re.compile(r"[<\[\]>]")
 
 
 @lru_cache(maxsize=4096)
-def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
-    """Whether the style reads a call as the template itself writes it."""
+def fit(template: ChatTemplate, style: ToolStyle) -> int:
+    """How many of the template's own renderings the style reads back to what was said; 0 where a call is not one.
+
+    Where the template writes no calls, the way in which it shows the tools must do.
+    """
     if not template.capabilities.supports_tool_calls:
-        return False
+        return int(bool(style.announced_by) and style.announced_by in _announcement(template))
     program = compile_format(style.wire.turn)
-    beginnings = dict.fromkeys(("", opened_by(program, template.capabilities.generation_prompt), *_thoughts(style)))
-    return any(_is_probe(program, opened, text) for text in _rendered_turns(template) for opened in beginnings)
+    beginnings = tuple(
+        dict.fromkeys(("", opened_by(program, template.capabilities.generation_prompt), *_thoughts(style)))
+    )
+
+    def reads(said: Message) -> bool:
+        texts = _rendered_turns(template, said)
+        return any(_says(program, opened, text, said) for text in texts for opened in beginnings)
+
+    return sum(map(reads, _MORE)) + 1 if reads(_PROBE) else 0
+
+
+def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether the style is that of the template's family."""
+    return fit(template, style) > 0
 
 
 def opened_by(program: Program, prompt: str, content: str = "", reasoning: str = "") -> str:
@@ -62,20 +84,30 @@ def _stripped(texts: tuple[str, str]) -> tuple[str, ...]:
     return tuple(text.strip() for text in texts)
 
 
-def _is_probe(program: Program, opened: str, text: str) -> bool:
+def _says(program: Program, opened: str, text: str, said: Message) -> bool:
+    """Whether a text reads to what was said, and nothing else."""
     reader = Reader(program, opened=opened)
     events = [*reader.feed(text), *reader.finish()]
     # What stands behind the call may be a mark of the template's own, as where it opens the tool's result.
-    ended = max((i for i, event in enumerate(events) if isinstance(event, ToolCallEnd)), default=-1)
-    behind = "".join(event.text for event in events[ended + 1 :] if isinstance(event, ContentDelta | Unreadable))
-    before = Message.from_events(events[: ended + 1])
-    if before.content or before.reasoning or len(before.tool_calls) != 1 or MARKER.sub("", behind).strip():
-        return False
-    call = before.tool_calls[0]
+    last = len(events) if not said.tool_calls else _behind_last_call(events)
+    behind = "".join(event.text for event in events[last:] if isinstance(event, ContentDelta | Unreadable))
+    return not MARKER.sub("", behind).strip() and _parts(Message.from_events(events[:last])) == _parts(said)
+
+
+def _parts(message: Message) -> tuple[Any, ...]:
+    calls = [(call.name, _parsed(call.arguments)) for call in message.tool_calls]
+    return (*_stripped((message.content or "", message.reasoning or "")), calls)
+
+
+def _behind_last_call(events: list[Event]) -> int:
+    return max((i + 1 for i, event in enumerate(events) if isinstance(event, ToolCallEnd)), default=0)
+
+
+def _parsed(text: str) -> Any:
     try:
-        return call.name == _NAME and json.loads(call.arguments) == _ARGUMENTS
+        return json.loads(text)
     except ValueError:
-        return False
+        return text
 
 
 def _thoughts(style: ToolStyle) -> Iterator[str]:
@@ -87,13 +119,29 @@ def _thoughts(style: ToolStyle) -> Iterator[str]:
 
 
 @lru_cache(maxsize=256)
-def _rendered_turns(template: ChatTemplate) -> tuple[str, ...]:
-    """An assistant's turn with one call, as the template writes it, from every place where it may be said to begin."""
+def _announcement(template: ChatTemplate) -> str:
+    """A prompt in which the template shows a tool; "" where it shows none."""
     capabilities = template.capabilities
-    arguments = _ARGUMENTS if capabilities.tool_call_arguments == "object" else json.dumps(_ARGUMENTS)
-    call = {"id": _ID, "type": "function", "function": {"name": _NAME, "arguments": arguments}}
-    content = None if capabilities.supports_null_content else ""
-    turn = {"role": "assistant", "content": content, "tool_calls": [call]}
+    if not capabilities.supports_tools:
+        return ""
+    return template.render([_QUESTION], now=_NOW, **capabilities.tool_variables([_TOOL], _NOW))
+
+
+@lru_cache(maxsize=1024)
+def _rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
+    """An assistant's turn as the template writes it, from every place where it may be said to begin."""
+    capabilities = template.capabilities
+    turn: dict[str, Any] = {"role": "assistant", "content": said.content}
+    if said.content is None and not capabilities.supports_null_content:
+        turn["content"] = ""
+    if said.reasoning is not None:
+        turn["reasoning_content"] = said.reasoning
+    if said.tool_calls:
+        as_object = capabilities.tool_call_arguments == "object"
+        arguments = [json.loads(call.arguments) if as_object else call.arguments for call in said.tool_calls]
+        turn["tool_calls"] = [
+            {"id": _ID, "type": "function", "function": {"name": _NAME, "arguments": each}} for each in arguments
+        ]
     variables = capabilities.tool_variables([_TOOL] if capabilities.supports_tools else None, _NOW)
     try:
         before = template.render([_QUESTION], add_generation_prompt=False, now=_NOW, **variables)

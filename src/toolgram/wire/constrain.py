@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from toolgram.grammar import ir
 from toolgram.grammar.ir import Expr, Ref, Rules, Text, Token, chars, choice, optional, repeat, seq
 from toolgram.schema import RuleNames
 from toolgram.schema.spelling import Spelling, quoted
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import Encoding
+from toolgram.wire.arguments import AnyEncoding
+from toolgram.wire.marks import as_tokens
 from toolgram.wire.program import compile_format
 
 Calls = Literal["none", "any", "only"]
@@ -22,7 +24,7 @@ class Callee:
     """A tool that may be called: its name, and its arguments as an expression in a given encoding."""
 
     name: str
-    arguments: Callable[[Encoding], Expr]
+    arguments: Callable[[AnyEncoding], Expr]
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,30 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
             return node
 
 
+def without_reasoning(node: wire.Node) -> wire.Node:
+    """The format with no place for reasoning: its tags are plain text then, and inside JSON it counts as content."""
+    if not wire.holds(node, wire.Reasoning):
+        return node
+    match node:
+        case wire.Reasoning():
+            return wire.Content()
+        case wire.Opt() | wire.Many() if not (wire.holds(node, wire.Content) or wire.holds(node, wire.Call)):
+            return wire.NOTHING_WRITTEN
+        case wire.Seq(items):
+            return wire.Seq(*map(without_reasoning, items))
+        case wire.Alt(options):
+            return wire.Alt(*map(without_reasoning, options))
+        case wire.Opt(item) | wire.Many(item) | wire.Array(item) | wire.Call(item):
+            return replace(node, item=without_reasoning(item))
+        case wire.Chain():
+            lefts = [without_reasoning(item) for item in node.items]
+            return wire.Chain(*(left for left in lefts if left != wire.NOTHING_WRITTEN), join=node.join)
+        case wire.Object(members):
+            return wire.Object(*((key, without_reasoning(member)) for key, member in members))
+        case _:
+            return node
+
+
 @dataclass
 class _Lowering:
     format_: wire.WireFormat
@@ -130,9 +156,10 @@ class _Lowering:
         """The expression of a node; inside JSON the fields are JSON values."""
         match node:
             case wire.Lit(text):
-                return seq(text)
+                return as_tokens(text)
             case wire.Mark(text):
-                return Token(text)
+                parts = as_tokens(text)
+                return Token(text) if isinstance(parts, ir.Literal) else parts
             case wire.Const(text):
                 return seq(self.quoted(text))
             case wire.Content():

@@ -66,6 +66,11 @@ class Emitter:
         return self._open and self._name is not None
 
     @property
+    def tool(self) -> str:
+        """The tool of the call, "" if it is not known."""
+        return self._name or ""
+
+    @property
     def has_arguments(self) -> bool:
         """Whether anything has arrived of the arguments of the call."""
         return bool(self._arguments)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from toolgram.wire.arguments import JSON, Encoding
+from toolgram.wire.arguments import JSON, Encoding, Tagged
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class CallId:
 class Arguments:
     """The arguments of the call, checked against the tool's parameters, written in an encoding."""
 
-    encoding: Encoding = JSON
+    encoding: Encoding | Tagged = JSON
 
 
 @dataclass(frozen=True, slots=True)

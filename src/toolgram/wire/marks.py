@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+
+from toolgram.grammar.ir import Expr, Token, seq
+
+_CONTROL = re.compile(r"(<\|[^<>|\s]+\|>|<｜[^<>｜\s]+｜>)")
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,10 @@ class Marks:
         first = re.compile("[" + "".join(re.escape(text[0]) for text in held) + "]") if held else None
         return Marks(held, find, first, max(map(len, held), default=0))
 
+    def begins(self, buffer: str, at: int) -> bool:
+        """Whether one of the strings stands at this place."""
+        return any(buffer.startswith(text, at) for text in self.texts)
+
     def held_back(self, buffer: str, start: int) -> int:
         """Where the longest tail of the buffer begins that may be the beginning of one of the strings."""
         if self._first is None:
@@ -41,6 +48,6 @@ class Marks:
         return len(buffer)
 
 
-def prefixed(marks: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """The marks with the text that stands before them, where there is any."""
-    return tuple(before + text for before, text in marks if before)
+def as_tokens(text: str) -> Expr:
+    """The text with the control tokens in it as tokens, so that a vocabulary can bind them."""
+    return seq(*(Token(piece) if _CONTROL.fullmatch(piece) else piece for piece in _CONTROL.split(text)))

@@ -13,7 +13,7 @@ from typing import Literal
 
 from toolgram.errors import GrammarError
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import Encoding
+from toolgram.wire.arguments import AnyEncoding, Tagged
 from toolgram.wire.shapes import Shape, shape_of
 
 FreeField = Literal["content", "reasoning"]
@@ -56,12 +56,14 @@ class NameAt:
 class ArgumentsAt:
     """The arguments, in an encoding."""
 
-    encoding: Encoding
+    encoding: AnyEncoding
     next: int
 
     @property
     def first(self) -> str:
-        """The characters that the arguments may begin with."""
+        """The characters that the arguments may begin with; for tags, or what follows where there are no arguments."""
+        if isinstance(self.encoding, Tagged):
+            return self.encoding.open[0]
         return "(" if self.encoding.keyword_arguments else "{"
 
 

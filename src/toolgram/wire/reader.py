@@ -8,13 +8,14 @@ done depends on the text alone, never on how it was cut.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
 from toolgram.events import Event, Finish, Prefill
 from toolgram.messages import Message
+from toolgram.wire.arguments import AnyEncoding, Tagged
 from toolgram.wire.emitter import Emitter
 from toolgram.wire.gap import Thread, expected, following, step, ways
 from toolgram.wire.json_text import VALUE_STARTS, RawValue, Status, skip_space
@@ -31,6 +32,7 @@ from toolgram.wire.program import (
     TextAt,
 )
 from toolgram.wire.shapes import ShapeReader
+from toolgram.wire.tagged import Kinds, TaggedReader
 from toolgram.wire.values import Transcoder
 
 
@@ -54,25 +56,44 @@ class FreeText:
     field: str
     unreadable: str = ""
     may_stop: bool = True
+    once_begun: FreeText | None = None
 
     @staticmethod
     @lru_cache(maxsize=1024)
-    def of(exits: tuple[Exit, ...], field: str, unreadable: str = "", *, may_stop: bool = True) -> FreeText:
-        """The free text that ends at any of these exits."""
+    def of(
+        exits: tuple[Exit, ...],
+        field: str,
+        unreadable: str = "",
+        *,
+        may_stop: bool = True,
+        once_begun: FreeText | None = None,
+    ) -> FreeText:
+        """The free text that ends at any of these exits; where it has begun it is `once_begun`, if that is given."""
         texts = tuple(dict.fromkeys(exit_.text for exit_ in exits))
         holds = tuple(dict.fromkeys(exit_.before + exit_.text for exit_ in exits if exit_.before))
-        return FreeText(Marks.of(texts, holds), exits, field, unreadable, may_stop)
+        return FreeText(Marks.of(texts, holds), exits, field, unreadable, may_stop, once_begun)
 
 
 class Reader:
     """Reads one turn: `feed` it text as it comes, then `finish`; both give events. One owner, one use.
 
-    `opened` is the part of the turn that the prompt holds already; `value` says that the content is a JSON value.
+    `opened` is the part of the turn that the prompt holds already; `value` says that the content is a JSON value;
+    `kinds` tells for each tool the JSON types of its parameters, which tagged arguments do not show. With
+    `opens_reasoning` the opened part only opens reasoning that is left in the content: it counts if the model reasons.
     """
 
-    def __init__(self, program: Program, *, value: bool = False, opened: str = "") -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        value: bool = False,
+        opened: str = "",
+        kinds: Mapping[str, Kinds] | None = None,
+        opens_reasoning: bool = False,
+    ) -> None:
         self._program = program
         self._value = value
+        self._kinds = kinds or {}
         self._emit = Emitter()
         self._buffer = ""
         self._mode: Callable[[str, int], tuple[int, bool]] = self._in_gap
@@ -86,6 +107,7 @@ class Reader:
         self._told = False
         self._after_body: int | FreeText = 0
         self._prefill: Prefill | None = None
+        self._may_skip = False
         self._held_prefill = 0
         self._enter_gap(ways(program, program.start), "")
         if opened:
@@ -93,6 +115,7 @@ class Reader:
             message = Message.from_events(self._emit.take())
             self._prefill = Prefill(message.content or "", message.reasoning or "")
             self._held_prefill = len(self._buffer)
+            self._may_skip = opens_reasoning
             self._forget()
 
     def feed(self, text: str) -> list[Event]:
@@ -168,20 +191,35 @@ class Reader:
             start = skip_space(buffer, i)
             if start == len(buffer):
                 return i, True
+            # A mark may begin as a value does: "[TOOL_CALLS]".
+            if not self._free.marks.begins(buffer, start):
+                if self._free.marks.held_back(buffer, start) == start:
+                    return i, True
+                if buffer[start] in VALUE_STARTS:
+                    self._fresh = False
+                    self._enter_body(RawValue(self._emit.content), self._free)
+                    return start, False
             self._fresh = False
-            if buffer[start] in VALUE_STARTS:
-                self._enter_body(RawValue(self._emit.content), self._free)
-                return start, False
         free = self._free
+        if free.once_begun is not None:
+            start = skip_space(buffer, i)
+            if not free.marks.begins(buffer, start):
+                if free.marks.held_back(buffer, start) == start:
+                    return i, True
+                free = self._free = free.once_begun
         match = free.marks.find.search(buffer, i) if free.marks.find else None
         if match is None:
             keep = free.marks.held_back(buffer, i)
+            self._may_skip = self._may_skip and not buffer[i:keep].strip()
             self._text(buffer[i:keep])
             return keep, True
         mark = match[0]
         text = buffer[i : match.start()]
         exits = [exit_ for exit_ in free.exits if exit_.text.startswith(mark)]
         before = max((exit_.before for exit_ in exits if text.endswith(exit_.before)), key=len, default="")
+        if self._may_skip and not text.strip():
+            self._prefill = None
+        self._may_skip = False
         self._text(text.removesuffix(before))
         self._held_prefill = 0
         threads: list[Thread] = []
@@ -261,7 +299,13 @@ class Reader:
                 more = self._program.exits(other.at)
                 exits += tuple(replace(e, actions=other.actions + e.actions) for e in more if e.text not in known)
         may_stop = any(isinstance(self._program.code[at], StopAt) for at, _ in self._program.closure(free.next))
-        self._enter_free(FreeText.of(exits, free.field, may_stop=may_stop), fresh=True)
+        text = FreeText.of(exits, free.field, may_stop=may_stop)
+        if free.field == "reasoning":
+            # A model may skip the reasoning that its prompt opens: what may begin a turn then comes first of all.
+            known = {exit_.text for exit_ in exits}
+            more = tuple(exit_ for exit_ in self._program.home_exits if exit_.text not in known)
+            text = FreeText.of(exits + more, free.field, may_stop=may_stop, once_begun=text)
+        self._enter_free(text, fresh=True)
 
     def _in_gap(self, buffer: str, i: int) -> tuple[int, bool]:
         while i < len(buffer):
@@ -349,12 +393,15 @@ class Reader:
         if isinstance(instruction, JsonAt):
             self._enter_body(ShapeReader(instruction.shape, self._emit, raw_content=self._value), instruction.next)
         elif isinstance(instruction, ArgumentsAt):
-            encoding = instruction.encoding
-            arguments = self._emit.arguments
-            body = RawValue(arguments) if encoding.is_json else Transcoder(encoding, arguments)
-            self._enter_body(body, instruction.next)
+            self._enter_body(self._arguments(instruction.encoding), instruction.next)
 
     # Bodies
+
+    def _arguments(self, encoding: AnyEncoding) -> Body:
+        sink = self._emit.arguments
+        if isinstance(encoding, Tagged):
+            return TaggedReader(encoding, self._kinds.get(self._emit.tool, {}), sink)
+        return RawValue(sink) if encoding.is_json else Transcoder(encoding, sink)
 
     def _enter_body(self, body: Body, after: int | FreeText) -> None:
         self._mode = self._in_body

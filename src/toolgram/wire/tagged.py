@@ -36,7 +36,7 @@ _WORDS = {"True": "true", "False": "false", "None": "null"}
 
 @dataclass(frozen=True)
 class Tagged:
-    """The tags: `open` key `after_key` value `close`, with `between` two parameters.
+    """The tags: `open` key `after_key` value `close`, for each parameter.
 
     `after_key` may differ by the JSON type of the value: {"string": …, "number": …}; the entry "" is for the others.
     `close` ends raw text: its part without white space must not stand in a string.
@@ -46,7 +46,6 @@ class Tagged:
     open: str
     after_key: tuple[tuple[str, str], ...]
     close: str
-    between: str = ""
 
     def after(self, kind: str) -> str:
         """What stands between a key and a value of this JSON type."""

@@ -34,7 +34,13 @@ class Transcoder:
         self._sink = sink
         self._stack: list[_Container] = []
         self._string: StringValue | _RawString | None = None
-        self._words = {encoding.true: "true", encoding.false: "false", encoding.null: "null"}
+        # Models mix in JSON's own words.
+        self._words = {
+            **{word: word for word in ("true", "false", "null")},
+            encoding.true: "true",
+            encoding.false: "false",
+            encoding.null: "null",
+        }
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         """Take as much as can be read; FAILED where the text is not in this notation."""

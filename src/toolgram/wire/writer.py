@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from toolgram.messages import Message, ToolCall
 from toolgram.schema.spelling import Spelling, quoted
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import Encoding
+from toolgram.wire.arguments import AnyEncoding
 from toolgram.wire.program import FREE_FIELDS, FreeField, compile_format
 
-WriteArguments = Callable[[ToolCall, Encoding], str | None]
+WriteArguments = Callable[[ToolCall, AnyEncoding], str | None]
 WriteAnswer = Callable[[str], str | None]
 
 

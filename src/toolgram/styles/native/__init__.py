@@ -2,21 +2,31 @@
 
 from toolgram.styles.native.cohere import COMMAND_A_2, COMMAND_R7B
 from toolgram.styles.native.deepseek import DEEPSEEK_R1, DEEPSEEK_V3_1
+from toolgram.styles.native.deepseek_dsml import DEEPSEEK_V3_2
 from toolgram.styles.native.functionary_v3 import FUNCTIONARY_V3
 from toolgram.styles.native.gemma4 import GEMMA_4
+from toolgram.styles.native.glm import GLM_4_5, GLM_4_7
 from toolgram.styles.native.harmony import HARMONY
 from toolgram.styles.native.hermes import HERMES
+from toolgram.styles.native.kimi import KIMI_K3
 from toolgram.styles.native.lists import APRIEL, FIREFUNCTION, GIGACHAT, MINIMAX_M1
 from toolgram.styles.native.mistral import MINISTRAL, MISTRAL_NEMO, MISTRAL_SMALL
-from toolgram.styles.native.pythonic import LFM2
+from toolgram.styles.native.pythonic import LFM2, LFM2_5
+from toolgram.styles.native.qwen_xml import QWEN_XML
 
 NATIVE = (
     HERMES,
+    QWEN_XML,
+    GLM_4_7,
+    GLM_4_5,
     HARMONY,
     GEMMA_4,
     LFM2,
+    LFM2_5,
     DEEPSEEK_R1,
     DEEPSEEK_V3_1,
+    DEEPSEEK_V3_2,
+    KIMI_K3,
     MISTRAL_NEMO,
     MISTRAL_SMALL,
     MINISTRAL,

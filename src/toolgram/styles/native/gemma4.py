@@ -2,17 +2,22 @@
 
 A turn (chat template of google/gemma-4-31B-it)::
 
-    <|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>
+    <|channel>thought
+    The weather is needed.<channel|><|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>
 """
 
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
 from toolgram.wire.arguments import Encoding
-from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
+from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Reasoning, Seq, WireFormat
 
 NOTATION = Encoding("gemma", quote='<|"|>', escapes=False, bare_keys=True, item_separator=",", key_separator=":")
 
 _CALL = Call(Seq(Mark("<|tool_call>"), Lit("call:"), Name(), Arguments(NOTATION), Mark("<tool_call|>")))
 
-GEMMA_4 = ToolStyle("gemma_4", WireFormat(Seq(Opt(Content()), Many(_CALL))), "call:f{k:v}, own quotes: Gemma 4")
+_THOUGHT = Opt(Seq(Mark("<|channel>"), Lit("thought\n"), Reasoning(), Mark("<channel|>")))
+
+GEMMA_4 = ToolStyle(
+    "gemma_4", WireFormat(Seq(_THOUGHT, Opt(Content()), Many(_CALL))), "call:f{k:v}, own quotes: Gemma 4"
+)

@@ -29,16 +29,18 @@ from toolgram.wire.format import (
 
 _LEAD = Seq(Mark("<|start|>"), Lit("assistant"))
 _CHANNEL, _MESSAGE = Mark("<|channel|>"), Mark("<|message|>")
+# The model card has calls on the commentary channel; the models put some on the analysis channel too.
+_CALL_CHANNEL = Alt(Lit("commentary"), Lit("analysis"))
 _TO = Alt(
-    Seq(Lit(" to=functions."), Name(), _CHANNEL, Lit("commentary")),
-    Seq(_CHANNEL, Lit("commentary to=functions."), Name()),
+    Seq(Lit(" to=functions."), Name(), _CHANNEL, _CALL_CHANNEL),
+    Seq(_CHANNEL, _CALL_CHANNEL, Lit(" to=functions."), Name()),
 )
 _JSON = Seq(Lit(" "), Opt(Mark("<|constrain|>")), Lit("json"))
 
 WIRE = WireFormat(
     Chain(
         Many(Seq(_LEAD, _CHANNEL, Lit("analysis"), _MESSAGE, Reasoning())),
-        Opt(Seq(_LEAD, _CHANNEL, Alt(Lit("final"), Lit("commentary")), _MESSAGE, Content())),
+        Opt(Seq(_LEAD, _CHANNEL, Alt(Lit("final"), Lit("commentary")), Opt(_JSON), _MESSAGE, Content())),
         Many(Call(Seq(_LEAD, _TO, Opt(_JSON), _MESSAGE, Arguments()))),
         join=Mark("<|end|>"),
     ),

@@ -7,11 +7,17 @@ A turn (chat template and model card of LiquidAI/LFM2-8B-A1B)::
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from toolgram.styles.base import ToolStyle
+from toolgram.styles.native.parts import think
 from toolgram.wire.arguments import PYTHON
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
 
 _CALLS = Many(Call(Seq(Name(), Arguments(PYTHON))), separator=Lit(", "), min=1)
 _LIST = Seq(Mark("<|tool_call_start|>"), Lit("["), _CALLS, Lit("]"), Mark("<|tool_call_end|>"))
 
-LFM2 = ToolStyle("lfm2", WireFormat(Seq(Opt(Content()), Opt(_LIST))), "a list of Python calls: LFM2")
+_WIRE = WireFormat(Seq(think(after_opener="", before_closer="", after=""), Opt(Content()), Opt(_LIST)))
+
+LFM2 = ToolStyle("lfm2", _WIRE, "a list of Python calls: LFM2", announced_by="<|tool_list_start|>")
+LFM2_5 = replace(LFM2, name="lfm2_5", about="a list of Python calls: LFM2.5", announced_by="List of tools: [")

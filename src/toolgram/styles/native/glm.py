@@ -1,0 +1,30 @@
+"""GLM 4.5 to 4.7, Laguna: a name, then keys and values between tags.
+
+A turn (chat template of zai-org/GLM-4.7-Flash)::
+
+    <think>The weather is needed.</think>I will look that
+    up.<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>
+
+(on one line). GLM 4.5 and 4.6 write a line each.
+"""
+
+from __future__ import annotations
+
+from toolgram.styles.base import ToolStyle
+from toolgram.styles.native.parts import think
+from toolgram.wire.arguments import Tagged
+from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
+
+_TIGHT = Tagged("glm", open="<arg_key>", after_key=(("", "</arg_key><arg_value>"),), close="</arg_value>")
+_LINES = Tagged("glm_lines", open="<arg_key>", after_key=(("", "</arg_key>\n<arg_value>"),), close="</arg_value>\n")
+
+
+def _wire(parameters: Tagged, line: str) -> WireFormat:
+    call = Seq(Mark("<tool_call>"), Name(), Lit(line), Arguments(parameters), Mark("</tool_call>"))
+    reasoning = think(after_opener="", before_closer="", after=line)
+    before = Opt(Lit(line)) if line else Lit("")
+    return WireFormat(Seq(before, reasoning, Opt(Content()), before, Many(Call(call), separator=Lit(line))))
+
+
+GLM_4_7 = ToolStyle("glm_4_7", _wire(_TIGHT, ""), "keys and values between tags: GLM 4.7, Laguna S")
+GLM_4_5 = ToolStyle("glm_4_5", _wire(_LINES, "\n"), "as glm_4_7, but a line each: GLM 4.5, 4.6, Laguna XS")

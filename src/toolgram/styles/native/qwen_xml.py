@@ -1,0 +1,35 @@
+"""Qwen3-Coder, Qwen 3.5, Nemotron 3: calls and parameters between tags.
+
+A turn (chat template of Qwen/Qwen3.5-4B; Qwen3-Coder has no reasoning)::
+
+    <think>
+    The weather is needed.
+    </think>
+
+    I will look that up.
+    <tool_call>
+    <function=get_weather>
+    <parameter=city>
+    Paris
+    </parameter>
+    </function>
+    </tool_call>
+"""
+
+from __future__ import annotations
+
+from toolgram.styles.base import ToolStyle
+from toolgram.styles.native.parts import think
+from toolgram.wire.arguments import Tagged
+from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
+
+PARAMETERS = Tagged("qwen_xml", open="<parameter=", after_key=(("", ">\n"),), close="\n</parameter>\n")
+
+_FUNCTION = Seq(Mark("<function="), Name(), Lit(">\n"), Arguments(PARAMETERS), Mark("</function>"))
+_CALL = Call(Seq(Mark("<tool_call>"), Lit("\n"), _FUNCTION, Lit("\n"), Mark("</tool_call>")))
+
+QWEN_XML = ToolStyle(
+    "qwen_xml",
+    WireFormat(Seq(think(), Opt(Content()), Many(_CALL, separator=Lit("\n")))),
+    "parameters between tags: Qwen3-Coder, Qwen 3.5, Nemotron 3",
+)
