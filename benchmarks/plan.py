@@ -37,7 +37,7 @@ class Row(NamedTuple):
 def spec_of(tools: Sequence[Tool], style: str) -> TurnSpec:
     """What decides the grammar of a request with these tools."""
     checked = parse_request(request(tools))
-    chosen, _ = choose_style(CHATML, style, with_tools=True)
+    chosen, _ = choose_style(CHATML, style)
     prompt = build_prompt(checked, CHATML, chosen, NOW)
     return turn_spec(checked, chosen.wire, CHATML.capabilities.stop, parallel=True, opened=prompt.opened)
 
@@ -57,7 +57,7 @@ def plan_costs(tools: Sequence[Tool], style: str, seconds: float) -> dict[str, f
         toolgram.plan(one_tool, CHATML, style, NOW)
 
     checked = parse_request(body)
-    chosen, _ = choose_style(CHATML, style, with_tools=True)
+    chosen, _ = choose_style(CHATML, style)
     spec = spec_of(tools, style)
     grammar = compile_turn(spec).grammar
     times = {

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hypothesis import assume
+
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import CharSet, Expr, Literal, Ref
-from toolgram.schema.automata import Automaton
+from toolgram.schema.automata import Automaton, TooLarge
+from toolgram.schema.regex import pattern
 from toolgram.schema.strings import expression
+
+
+def compiled(text: str) -> Automaton:
+    """The automaton of a pattern; among random patterns are some that explode, and these prove nothing."""
+    try:
+        return pattern(text)
+    except TooLarge:
+        assume(condition=False)
+        raise
 
 
 def written(automaton: Automaton, low: int = 0, high: int | None = None) -> Grammar:

@@ -107,7 +107,21 @@ def test_what_follows_the_same_special_token() -> None:
 @pytest.mark.parametrize("rules", [{"root": Ref("gone")}, {"main": Literal("a")}])
 def test_malformed(rules: Rules) -> None:
     with pytest.raises(GrammarError):
-        write_lark(rules)
+        Grammar(rules).to("lark")
+
+
+def test_what_begins_alike_after_a_text_is_written_once() -> None:
+    tools = [seq(Token("<|from|>"), "assistant ", name, Ref("value")) for name in ("get", "set", "list")]
+    rules: Rules = {
+        "root": seq(Text(("<|from|>",)), Repeat(seq("\n", choice(*tools)), 0, None)),
+        "value": seq("[", optional(Ref("value")), "]"),
+    }
+    lark = write_lark(rules)
+    assert lark.count("TEXT: ") == lark.count("TEXT_2: ") == 1
+    assert "TEXT_3" not in lark
+    assert lark_accepts(lark, "<|\n\n<|from|>assistant get[[]]\n<|from|>assistant list[]")
+    assert not lark_accepts(lark, "hi<|from|>assistant get[]")
+    assert not lark_accepts(lark, "hi\n<|from|>assistant let[]")
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6))

@@ -1,3 +1,4 @@
+import gc
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -189,12 +190,43 @@ def test_samples_reach_every_option():
     assert {matcher.sample(seed) for seed in range(200)} == set("abcde")
 
 
-def test_threads_share_a_matcher():
+@pytest.mark.parametrize("remembered", [50_000, 20])
+def test_threads_share_a_matcher(monkeypatch: pytest.MonkeyPatch, remembered: int):
+    monkeypatch.setattr("toolgram.grammar.matcher._MOST_REMEMBERED", remembered)
     matcher = Matcher(MARKED)
     texts = [matcher.sample(seed) for seed in range(200)]
     shared = Matcher(MARKED)
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(shared.accepts, texts * 5))
+
+
+def test_tables_do_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("toolgram.grammar.matcher._MOST_REMEMBERED", 100)
+    rules: dict[str, Expr] = {"root": choice(seq(not_chars(), Ref("root"), not_chars()), "")}
+    matcher, before = Matcher(rules), _frames()
+    for code in range(300):
+        assert matcher.accepts(chr(0x4E00 + code) * 20)
+        assert not matcher.accepts(chr(0x4E00 + code) * 21)
+    assert _frames() - before < 500
+
+
+def _frames() -> int:
+    gc.collect()
+    return sum(type(found).__name__ == "_Frame" for found in gc.get_objects())
+
+
+@given(random_rules())
+@SOME
+def test_what_is_forgotten_is_found_again(rules: Rules):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("toolgram.grammar.matcher._MOST_REMEMBERED", 3)
+        matcher, expected = Matcher(rules), sentences(rules)
+        assert {text for text in strings() if matcher.accepts(text)} == expected
+
+
+def test_tidy_leaves_what_is_tidy_as_it_is():
+    rules: dict[str, Expr] = {"root": seq("a", optional(Ref("one")), repeat(Ref("one"), 1)), "one": repeat("b", 2, 3)}
+    assert all(tidy(rules)[name] is expr for name, expr in rules.items())
 
 
 def test_tidy_makes_twins_of_what_may_be_empty():

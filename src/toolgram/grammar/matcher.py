@@ -4,7 +4,8 @@ What may follow is a set of stacks, kept as a graph that shares what is common t
 grammar, how far it got (an offset, an index, a count, a state) and all the frames that one may go on with after it.
 Frames at the same place are one frame, so that ambiguity does not multiply. A state is such a set, and its steps are
 remembered: where a grammar is regular, it runs as a deterministic automaton that is built while it is used. All tables
-grow by `dict.setdefault` alone, which makes a matcher safe to share by threads.
+grow by `dict.setdefault` alone, which makes a matcher safe to share by threads. Tables that became large are begun
+anew; a thread that still has frames of the old ones loses no more than what these would share with the new.
 """
 
 from __future__ import annotations
@@ -63,6 +64,9 @@ class _State:
     steps: dict[str, _State | None] = field(default_factory=dict[str, "_State | None"])
 
 
+_MOST_REMEMBERED = 50_000
+"""How many frames, unions and steps are kept from one text to the next: some ten megabytes."""
+
 _DEEPEST_MERGE = 3
 """How far down equal places of two stacks are merged; what lies deeper is merged when it comes to the top."""
 
@@ -77,10 +81,15 @@ class Matcher:
         self._rules = dict(rules)
         self._shape = Shape.of(self._rules)
         self._nodes: dict[tuple[object, ...], _Node] = {}
+        self._heads = {name: self._node(expr) for name, expr in self._rules.items()}
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin the tables, with nothing in them but the start."""
         self._frames: dict[tuple[_Node, int, _Stacks], _Frame] = {}
         self._unions: dict[tuple[_Stacks, _Stacks], _Stacks] = {}
         self._states: dict[_Stacks, _State] = {}
-        self._heads = {name: self._node(expr) for name, expr in self._rules.items()}
+        self._steps = 0
         root = self._frame(self._heads["root"], 0, (None,))
         self._start = self._state((root,) if self._shape.cost(self._rules["root"]) is not None else ())
 
@@ -108,12 +117,15 @@ class Matcher:
         return _rooted({**self._rules, **_rests(state.frames, self._rules)})
 
     def _run(self, text: str) -> _State | None:
+        if self._steps + len(self._frames) + len(self._unions) > _MOST_REMEMBERED:
+            self._begin()
         state: _State | None = self._start
         for char in text:
             try:
                 state = state.steps[char]
             except KeyError:
                 state = state.steps.setdefault(char, self._step(state, char))
+                self._steps += 1
             if state is None:
                 return None
         return state

@@ -12,7 +12,6 @@ from toolgram.grammar.ir import (
     Expr,
     Literal,
     Ref,
-    Repeat,
     Rules,
     Sequence,
     Text,

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 
-from toolgram.grammar.ir import EMPTY, CharSet, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, children, choice, seq
+from toolgram.grammar.ir import (
+    EMPTY,
+    CharSet,
+    Choice,
+    Expr,
+    Literal,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+    children,
+    choice,
+    seq,
+)
 from toolgram.grammar.tidy import tidy
 from toolgram.grammar.walk import reachable, uses, with_children
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from toolgram.grammar import ir
-from toolgram.grammar.ir import Expr, Ref, Rules, Text, Token, chars, choice, optional, repeat, seq
+from toolgram.grammar.ir import Expr, Ref, Rules, Text, Token, chars, choice, not_chars, optional, repeat, seq
 from toolgram.schema import RuleNames
 from toolgram.schema.spelling import Spelling, quoted
 from toolgram.wire import format as wire
@@ -52,6 +52,8 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         rules=dict(rules),
         content=(*program.markers("content"), *turn.stops),
         reasoning=(*program.markers("reasoning"), *turn.stops),
+        content_last=program.last_characters("content"),
+        reasoning_last=program.last_characters("reasoning"),
     )
     modes: tuple[Calls, ...] = ("none", "only") if turn.calls == "any" and turn.answer is not None else (turn.calls,)
     options: list[Expr] = []
@@ -149,6 +151,8 @@ class _Lowering:
     rules: dict[str, Expr]
     content: tuple[str, ...]
     reasoning: tuple[str, ...]
+    content_last: str
+    reasoning_last: str
     callee: Callee | None = None
     calls: dict[tuple[wire.Node, str], str] = field(default_factory=dict[tuple[wire.Node, str], str])
 
@@ -165,9 +169,9 @@ class _Lowering:
             case wire.Content():
                 if self.turn.answer is not None:
                     return self.turn.answer
-                return self.string() if in_json else Text(self.content)
+                return self.string() if in_json else _free(self.content, self.content_last)
             case wire.Reasoning():
-                return self.string() if in_json else Text(self.reasoning)
+                return self.string() if in_json else _free(self.reasoning, self.reasoning_last)
             case wire.Name():
                 name = self.current().name
                 return seq(self.quoted(name) if in_json else name)
@@ -252,6 +256,12 @@ class _Lowering:
 
     def quoted(self, text: str) -> str:
         return quoted(text, Spelling())
+
+
+def _free(markers: tuple[str, ...], not_last: str) -> Expr:
+    """Text without these markers, that ends with none of these characters."""
+    text = Text(markers)
+    return optional(seq(text, not_chars(not_last))) if not_last else text
 
 
 def _joined(items: Iterable[Expr], separator: str) -> Iterable[Expr | str]:

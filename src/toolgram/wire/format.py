@@ -56,10 +56,14 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class CallId:
-    """The id of a call: `length` characters out of `alphabet` (a character class, as in "a-zA-Z0-9")."""
+    """The id of a call: `length` characters out of `alphabet` (a character class, as in "a-zA-Z0-9").
+
+    `form` says what the id is where the wire shows but a part of it: "functions.{name}:{id}".
+    """
 
     alphabet: str = "a-zA-Z0-9"
     length: int = 9
+    form: str = "{id}"
 
 
 @dataclass(frozen=True, slots=True)

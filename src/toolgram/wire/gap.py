@@ -60,8 +60,8 @@ def step(program: Program, thread: Thread, char: str, alive: list[Thread]) -> Th
                 alive.append(thread)
         case TextAt(text, next_):
             return _step_text(program, thread, text, next_, char, alive)
-        case NameAt(action, next_):
-            return _step_name(program, thread, action, next_, char, alive)
+        case NameAt() as name:
+            return _step_name(program, thread, name, char, alive)
         case ArgumentsAt() | JsonAt() as body:
             if char in body.first:
                 return thread
@@ -96,13 +96,12 @@ def _step_text(
     return None
 
 
-def _step_name(
-    program: Program, thread: Thread, action: str, next_: int, char: str, alive: list[Thread]
-) -> Thread | None:
+def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive: list[Thread]) -> Thread | None:
     """A name or id: it may end here, if what follows it begins so, or go on."""
     if thread.captured:
-        done = (*thread.actions, (action, thread.captured))
-        chosen = _step_all(program, ways(program, next_, done), char, alive)
+        said = thread.captured if name.action == "name" else name.form.replace("{id}", thread.captured)
+        done = (*thread.actions, (name.action, said))
+        chosen = _step_all(program, ways(program, name.next, done), char, alive)
         if chosen is not None:
             return chosen
     if (char == "\n" and thread.captured) or len(thread.captured) == MAX_NAME:

@@ -50,6 +50,7 @@ class NameAt:
 
     action: Literal["name", "id"]
     next: int
+    form: str = "{id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,19 @@ class Program:
                     found[exit_.text, exit_.before, exit_.at] = exit_
         return tuple(found.values())
 
+    def last_characters(self, field_: FreeField) -> str:
+        """What free text of a field must not end with: behind it a mark would be found too soon (">" before ">>>")."""
+        return "".join(
+            sorted(
+                {
+                    mark[shift - 1]
+                    for mark in self.markers(field_)
+                    for shift in range(1, len(mark))
+                    if mark.startswith(mark[shift:])
+                }
+            )
+        )
+
     def markers(self, field_: FreeField) -> tuple[str, ...]:
         """The marks that free text of a field never contains."""
         marks: dict[str, None] = {}
@@ -214,7 +228,7 @@ class _Compiler:
             case wire.Name():
                 return self.add(NameAt("name", after))
             case wire.CallId():
-                return self.add(NameAt("id", after))
+                return self.add(NameAt("id", after, node.form))
             case wire.Arguments(encoding):
                 return self.add(ArgumentsAt(encoding, after))
             case wire.Call(item):

@@ -372,7 +372,7 @@ class Reader:
                 case "name":
                     self._emit.name(text)
                 case "id":
-                    self._emit.id(text)
+                    self._emit.id(text.replace("{name}", self._emit.tool))
                 case _:
                     if not self._emit.end():
                         self._recover(())

@@ -33,7 +33,8 @@ def write(
     """
     program = compile_format(format_.turn)
     never: dict[FreeField, tuple[str, ...]] = {field: (*program.markers(field), *stops) for field in FREE_FIELDS}
-    writing = _Writing(format_, write_arguments, write_answer, never)
+    last: dict[FreeField, tuple[str, ...]] = {field: tuple(program.last_characters(field)) for field in FREE_FIELDS}
+    writing = _Writing(format_, write_arguments, write_answer, never, last)
     done = writing.node(format_.turn, _State(message), in_json=False)
     if done is None or done.left != _NOTHING_LEFT:
         return None
@@ -66,6 +67,7 @@ class _Writing:
     write_arguments: WriteArguments
     write_answer: WriteAnswer | None
     never: Mapping[FreeField, tuple[str, ...]]
+    never_last: Mapping[FreeField, tuple[str, ...]]
 
     def node(self, node: wire.Node, state: _State, *, in_json: bool) -> _State | None:
         """The state after the node is written; None where it cannot be."""
@@ -81,7 +83,7 @@ class _Writing:
                 state = replace(state, message=replace(state.message, reasoning=None))
                 return None if text is None else state.plus(text)
             case wire.Name() | wire.CallId():
-                text = state.call and (state.call.name if isinstance(node, wire.Name) else state.call.id)
+                text = None if state.call is None else _name_or_id(node, state.call)
                 return None if text is None else state.plus(_string(text) if in_json else text)
             case wire.Arguments(encoding):
                 text = None if state.call is None else self.write_arguments(state.call, encoding)
@@ -166,7 +168,8 @@ class _Writing:
         text = text or ""
         if in_json:
             return _string(text)
-        return None if any(mark in text for mark in self.never[field]) else text
+        spoilt = any(mark in text for mark in self.never[field]) or text.endswith(self.never_last[field])
+        return None if spoilt else text
 
     def call(self, item: wire.Node, state: _State, *, in_json: bool) -> _State | None:
         if not _calls(state):
@@ -191,6 +194,16 @@ class _Writing:
 
 def _inner(node: wire.Node) -> wire.Node:
     return node.item if isinstance(node, wire.Opt | wire.Many) else node
+
+
+def _name_or_id(node: wire.Name | wire.CallId, call: ToolCall) -> str | None:
+    """The name, or what the wire shows of the id; None for an id that is not of the form."""
+    if isinstance(node, wire.Name):
+        return call.name
+    before, _, after = node.form.replace("{name}", call.name).partition("{id}")
+    if call.id is None or not (call.id.startswith(before) and call.id.endswith(after)):
+        return None
+    return call.id[len(before) : len(call.id) - len(after)]
 
 
 def _string(text: str) -> str:

@@ -2,7 +2,8 @@
 
 The lexer runs all lexemes that may come next at once, and goes on as long as one of them can: it never comes back to
 one that ended earlier. So a lexeme A is only found where it ends if no other, B, can run on over the character that
-follows A. Sets of characters are bit masks over the classes of an `Alphabet`.
+follows A. The lexer reads bytes: B is already gone too far with the first byte of that character, even where it cannot
+take the others. Sets of characters are bit masks over the classes of an `Alphabet`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cached_property
 
-from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Repeat, Sequence, Text, children
+from toolgram.grammar.ir import MAX_CODE_POINT, CharSet, Choice, Expr, Literal, Repeat, Sequence, Text, children
 from toolgram.grammar.until import automaton
 
 _MOST_COPIES = 64  # of a counted item; beyond, the count is forgotten, which can only report too many conflicts
@@ -19,14 +20,34 @@ _MOST_COPIES = 64  # of a counted item; beyond, the count is forgotten, which ca
 _States = frozenset[int]
 
 
+_LEADS = (
+    *range(0x80, 0x800, 0x40),
+    *(0x800, *range(0x1000, 0x10000, 0x1000)),
+    *(0x10000, *range(0x40000, 0x110000, 0x40000)),
+    MAX_CODE_POINT + 1,
+)
+"""The first code point that UTF-8 begins with each byte from C2 to F4 (of two, three and four bytes), and the end;
+before them every character is a byte of its own."""
+
+
 class Alphabet:
-    """The code points in classes that no expression of a grammar tells apart."""
+    """The code points in classes that no expression of a grammar tells apart and that begin with the same byte."""
 
     def __init__(self, exprs: Iterable[Expr]) -> None:
         cuts: set[int] = set()
         for expr in exprs:
             _collect_cuts(expr, cuts)
-        self._cuts = sorted(cuts)
+        inside = {bisect_right(_LEADS, cut) for cut in cuts if _LEADS[0] < cut < _LEADS[-1] and cut not in _LEADS}
+        blocks = [(_LEADS[number - 1], _LEADS[number]) for number in sorted(inside)]
+        self._cuts = sorted(cuts.union(*blocks))
+        self._blocks = [(2 << self._class(end - 1)) - (1 << self._class(begin)) for begin, end in blocks]
+
+    def alike(self, mask: int) -> int:
+        """The classes of all characters that begin with the same byte as one of these."""
+        for block in self._blocks:
+            if mask & block:
+                mask |= block
+        return mask
 
     def of_set(self, charset: CharSet) -> int:
         """The classes of a character set."""
@@ -252,16 +273,21 @@ class Lexicon:
     def _interact(self, one: int, other: int) -> bool:
         if one < 0 or other < 0:
             return one == other
-        return bool(self.first[one] & self.first[other]) and any(self.meet(one, other))
+        if not self.first[one] & self.first[other]:
+            return False
+        left, right = self._exprs[one], self._exprs[other]
+        if isinstance(left, Literal) and isinstance(right, Literal):
+            return left.text.startswith(right.text) or right.text.startswith(left.text)
+        return any(self.meet(one, other))
 
     def meet(self, one: int, other: int) -> tuple[int, int, bool]:
-        """Two lexemes at the same place: where `one` has matched something, the characters over which `other` can run
-        on; the same the other way around; and whether both can end together."""
+        """Two lexemes at the same place: where `one` has matched something, the characters over whose first byte
+        `other` can run on; the same the other way around; and whether both can end together."""
         key = (one, other)
         if key not in self._meetings:
             over, together = self._pair(self._exprs[one], self._exprs[other])
             back = over if one == other else self._pair(self._exprs[other], self._exprs[one])[0]
-            self._meetings[key] = over, back, together
+            self._meetings[key] = self._alphabet.alike(over), self._alphabet.alike(back), together
         return self._meetings[key]
 
     def _pair(self, ended: Expr, running: Expr) -> tuple[int, bool]:
@@ -295,8 +321,9 @@ class Lexicon:
         return over, together
 
     def boundaries(self, text: str, ended: Expr, follow: int) -> list[int]:
-        """The places inside a literal where `ended` may end although the literal's next character is in `follow`."""
-        automaton = self._automaton(ended)
+        """The places inside a literal where `ended` may end although the literal's next character begins like one in
+        `follow`."""
+        automaton, follow = self._automaton(ended), self._alphabet.alike(follow)
         states, places = automaton.start, list[int]()
         for place, char in enumerate(text):
             mask = self._alphabet.of_char(char)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from toolgram.grammar.dialects.lark_tree import Call, Lexeme, Loop, Node, Row, Special, Tree, calls, fork, row, size
 from toolgram.grammar.ir import (
@@ -21,7 +21,7 @@ from toolgram.grammar.ir import (
     choice,
     seq,
 )
-from toolgram.grammar.walk import with_children
+from toolgram.grammar.walk import uses, with_children
 
 _LARGEST_LEXEME = 120
 _LONGEST_WORD = 2  # a longer literal is part of the format rather than of a value's spelling
@@ -44,7 +44,7 @@ class _Lowering:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._regular: dict[str, Expr | None] = {}
+        self._regular = _regular(rules)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
 
     def tree(self) -> Tree:
@@ -107,46 +107,62 @@ class _Lowering:
         if isinstance(expr, Literal):
             return None
         if id(expr) not in self._lexicals:
-            spelled = self._without_references(expr, ())
+            spelled = _without_references(expr, self._regular)
             self._lexicals[id(expr)] = None if spelled is None or not _spells_a_value(spelled) else spelled
         return self._lexicals[id(expr)]
 
-    def _without_references(self, expr: Expr, inside: tuple[str, ...]) -> Expr | None:
-        """The expression with its rules put in, or None if it is recursive, has special tokens or long words, or
-        grows too large."""
-        match expr:
-            case Literal(text):
-                return expr if len(text) <= _LONGEST_WORD else None
-            case Ref(name):
-                if name in inside:
-                    return None
-                if name not in self._regular:
-                    spelled = self._without_references(self._rules[name], (*inside, name))
-                    small = spelled is not None and size(spelled) <= _LARGEST_LEXEME
-                    self._regular[name] = spelled if small else None
-                return self._regular[name]
-            case Token():
-                return None
-            case Sequence(items):
-                parts = self._all(items, inside)
-                return None if parts is None else seq(*parts)
-            case Choice(options):
-                parts = self._all(options, inside)
-                return None if parts is None else choice(*parts)
-            case Repeat(item, least, most):
-                parts = self._all((item,), inside)
-                return None if parts is None else Repeat(parts[0], least, most)
-            case _:
-                return expr
 
-    def _all(self, exprs: Iterable[Expr], inside: tuple[str, ...]) -> list[Expr] | None:
-        parts: list[Expr] = []
-        for expr in exprs:
-            part = self._without_references(expr, inside)
-            if part is None:
-                return None
-            parts.append(part)
-        return parts if len(parts) <= _LARGEST_LEXEME else None
+def _regular(rules: Rules) -> dict[str, Expr | None]:
+    """Each rule with its rules put in, or None if it is recursive, has special tokens or long words, or is large."""
+    used = uses(rules)
+    found: dict[str, Expr | None] = {}
+    begun: set[str] = set()
+    waiting = list(rules)
+    # What a rule uses is done before it, other than in a cycle, of which no rule is regular.
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        if name in begun:
+            spelled = _without_references(rules[name], found)
+            found[name] = spelled if spelled is not None and size(spelled) <= _LARGEST_LEXEME else None
+            continue
+        begun.add(name)
+        waiting.append(name)
+        waiting.extend(part for part in used[name] if part not in begun)
+    return found
+
+
+def _without_references(expr: Expr, regular: Mapping[str, Expr | None]) -> Expr | None:
+    """The expression with the regular rules put in, or None if it uses others, or has special tokens or long words."""
+    match expr:
+        case Literal(text):
+            return expr if len(text) <= _LONGEST_WORD else None
+        case Ref(name):
+            return regular.get(name)
+        case Token():
+            return None
+        case Sequence(items):
+            parts = _all_without_references(items, regular)
+            return None if parts is None else seq(*parts)
+        case Choice(options):
+            parts = _all_without_references(options, regular)
+            return None if parts is None else choice(*parts)
+        case Repeat(item, least, most):
+            inner = _without_references(item, regular)
+            return None if inner is None else Repeat(inner, least, most)
+        case _:
+            return expr
+
+
+def _all_without_references(exprs: Iterable[Expr], regular: Mapping[str, Expr | None]) -> list[Expr] | None:
+    parts: list[Expr] = []
+    for expr in exprs:
+        part = _without_references(expr, regular)
+        if part is None:
+            return None
+        parts.append(part)
+    return parts if len(parts) <= _LARGEST_LEXEME else None
 
 
 def _spells_a_value(expr: Expr) -> bool:

@@ -43,7 +43,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """`ended` may end where a character of `over` follows, over which `running` runs on."""
+    """`ended` may end where a character of `over` follows, over whose first byte at least `running` runs on."""
 
     ended: Lexeme
     running: Lexeme
@@ -118,6 +118,12 @@ class Network:
         self.empty[end].append(after)
         return after
 
+    def onward(self, state: int) -> int:
+        """The state, or the first one after it from which there is more to do than to go on to the next."""
+        while len(self.empty[state]) == 1 and not (self.takes[state] or self.enters[state]):
+            state = self.empty[state][0]
+        return state
+
     def reach(self, thread: Thread, depth: int) -> Reach:
         """What the thread may take next; always asked with the same depth."""
         if thread not in self._reaches:
@@ -183,9 +189,8 @@ def conflicts(tree: Tree, lexicon: Lexicon) -> list[Conflict]:
 
 def _explore(network: Network, depth: int, limit: int | None) -> list[Conflict] | None:
     found: dict[tuple[Lexeme, Lexeme], int] = {}
-    alone: list[Thread] = [
-        (state, ()) for state in (*network.entry.values(), *network.targets) if _has_a_choice(network, state)
-    ]
+    places = dict.fromkeys(network.onward(state) for state in (*network.entry.values(), *network.targets))
+    alone: list[Thread] = [(state, ()) for state in places if _has_a_choice(network, state)]
     waiting = [(thread, thread) for thread in alone]
     seen = set(waiting)
     while waiting:

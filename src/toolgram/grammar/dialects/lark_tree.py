@@ -9,7 +9,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from toolgram.grammar.dialects.lark_text import text_expression
-from toolgram.grammar.ir import EMPTY, CharSet, Choice, Expr, Literal, Repeat, Sequence, Text, children
+from toolgram.grammar.ir import (
+    EMPTY,
+    CharSet,
+    Choice,
+    Expr,
+    Literal,
+    Repeat,
+    Sequence,
+    Text,
+    children,
+    choice,
+    repeat,
+    seq,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,3 +156,21 @@ def size(expr: Expr) -> int:
             return 1
         case _:
             return 1 + sum(map(size, children(expr)))
+
+
+def expression(node: Node) -> Expr | None:
+    """The node as one regular expression, or None if there are calls or special tokens in it."""
+    match node:
+        case Lexeme(expr):
+            return expr
+        case Row(items):
+            parts = [expression(item) for item in items]
+            return None if None in parts else seq(*(part for part in parts if part is not None))
+        case Fork(options):
+            parts = [expression(option) for option in options]
+            return None if None in parts else choice(*(part for part in parts if part is not None))
+        case Loop(item, least, most):
+            part = expression(item)
+            return None if part is None else repeat(part, least, most)
+        case _:
+            return None

@@ -8,8 +8,8 @@ from toolgram.styles.native.gemma4 import GEMMA_4
 from toolgram.styles.native.glm import GLM_4_5, GLM_4_7
 from toolgram.styles.native.harmony import HARMONY
 from toolgram.styles.native.hermes import HERMES
-from toolgram.styles.native.kimi import KIMI_K3
-from toolgram.styles.native.lists import APRIEL, FIREFUNCTION, GIGACHAT, MINIMAX_M1
+from toolgram.styles.native.kimi import KIMI_K2, KIMI_K3
+from toolgram.styles.native.lists import APRIEL, FIREFUNCTION, GIGACHAT, GRANITE_3_3, MINIMAX_M1
 from toolgram.styles.native.mistral import MINISTRAL, MISTRAL_NEMO, MISTRAL_SMALL
 from toolgram.styles.native.pythonic import LFM2, LFM2_5
 from toolgram.styles.native.qwen_xml import QWEN_XML
@@ -26,7 +26,9 @@ NATIVE = (
     DEEPSEEK_R1,
     DEEPSEEK_V3_1,
     DEEPSEEK_V3_2,
+    KIMI_K2,
     KIMI_K3,
+    GRANITE_3_3,
     MISTRAL_NEMO,
     MISTRAL_SMALL,
     MINISTRAL,

@@ -11,7 +11,7 @@ A turn (chat template of zai-org/GLM-4.7-Flash)::
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.native.parts import think
+from toolgram.styles.native.parts import thinking
 from toolgram.wire.arguments import Tagged
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
 
@@ -20,10 +20,10 @@ _LINES = Tagged("glm_lines", open="<arg_key>", after_key=(("", "</arg_key>\n<arg
 
 
 def _wire(parameters: Tagged, line: str) -> WireFormat:
-    call = Seq(Mark("<tool_call>"), Name(), Lit(line), Arguments(parameters), Mark("</tool_call>"))
-    reasoning = think(after_opener="", before_closer="", after=line)
-    before = Opt(Lit(line)) if line else Lit("")
-    return WireFormat(Seq(before, reasoning, Opt(Content()), before, Many(Call(call), separator=Lit(line))))
+    """Each part begins with `line`, so that what stands before a call may be an answer or nothing at all."""
+    call = Seq(Lit(line), Mark("<tool_call>"), Name(), Lit(line), Arguments(parameters), Mark("</tool_call>"))
+    thought = thinking("<think>", "</think>", before=line)
+    return WireFormat(Seq(thought, Opt(Content()), Many(Call(call))))
 
 
 GLM_4_7 = ToolStyle("glm_4_7", _wire(_TIGHT, ""), "keys and values between tags: GLM 4.7, Laguna S")

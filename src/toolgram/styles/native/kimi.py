@@ -1,6 +1,12 @@
-"""Kimi K3: channels, calls and arguments between control tokens; every argument tells its type.
+"""Kimi K2 and K3.
 
-A turn (chat template of moonshotai/Kimi-K3, which ends the prompt with the first `<|open|>think<|sep|>`)::
+A turn of K2 (chat template of moonshotai/Kimi-K2-Instruct); the id of a call counts over the conversation::
+
+    I will look that up.<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0
+    <|tool_call_argument_begin|>{"city": "Paris"}<|tool_call_end|><|tool_calls_section_end|>
+
+(on one line). K3 has channels, calls and arguments between control tokens; every argument tells its
+type. A turn (chat template of moonshotai/Kimi-K3, which ends the prompt with the first `<|open|>think<|sep|>`)::
 
     <|open|>think<|sep|>The weather is needed.<|close|>think<|sep|><|open|>response<|sep|>I will look that
     up.<|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|><|open|>argument
@@ -12,6 +18,7 @@ A turn (chat template of moonshotai/Kimi-K3, which ends the prompt with the firs
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
+from toolgram.styles.native.parts import think
 from toolgram.wire.arguments import Tagged
 from toolgram.wire.format import (
     Arguments,
@@ -56,6 +63,24 @@ _CALL = Seq(
 )
 _RESPONSE = Seq(_open("response"), Content(), _close("response"))
 
+_K2_CALL = Seq(
+    Mark("<|tool_call_begin|>"),
+    Lit("functions."),
+    Name(),
+    Lit(":"),
+    CallId("0-9", 1, "functions.{name}:{id}"),
+    Mark("<|tool_call_argument_begin|>"),
+    Arguments(),
+    Mark("<|tool_call_end|>"),
+)
+_K2_SECTION = Seq(Mark("<|tool_calls_section_begin|>"), Many(Call(_K2_CALL), min=1), Mark("<|tool_calls_section_end|>"))
+
+KIMI_K2 = ToolStyle(
+    "kimi_k2",
+    WireFormat(Seq(think(after_opener="", before_closer="", after=""), Opt(Content()), Opt(_K2_SECTION))),
+    "functions.name:0 and JSON between control tokens: Kimi K2",
+    announced_by="tool_declare<|im_middle|>",
+)
 KIMI_K3 = ToolStyle(
     "kimi_k3",
     WireFormat(

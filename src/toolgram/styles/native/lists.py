@@ -8,6 +8,10 @@ Apriel 1.5 (ServiceNow-AI/Apriel-1.5-15b-Thinker)::
 
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</tool_calls>
 
+Granite 3.3 (ibm-granite/granite-3.3-2b-instruct)::
+
+    <think>The weather is needed.</think><|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
+
 MiniMax M1 (MiniMaxAI/MiniMax-M1-80k)::
 
     <tool_calls>
@@ -25,6 +29,7 @@ GigaChat 3 (ai-sage/GigaChat3-10B-A1.8B)::
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
+from toolgram.styles.native.parts import think
 from toolgram.wire.format import Arguments, Array, Call, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
 
 _CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
@@ -39,6 +44,18 @@ APRIEL = ToolStyle(
     "apriel",
     WireFormat(Seq(Opt(Content()), Opt(Seq(Lit("\n"), Mark("<tool_calls>"), Array(_CALL), Mark("</tool_calls>"))))),
     "a JSON list between <tool_calls> tags: Apriel 1.5",
+)
+GRANITE_3_3 = ToolStyle(
+    "granite_3_3",
+    WireFormat(
+        Seq(
+            think(after_opener="", before_closer="", after=""),
+            Opt(Content()),
+            Opt(Seq(Mark("<|tool_call|>"), Array(_CALL))),
+        )
+    ),
+    "a JSON list behind <|tool_call|>: Granite 3.3",
+    announced_by="<|tool_call|>",
 )
 MINIMAX_M1 = ToolStyle(
     "minimax_m1",

@@ -5,9 +5,13 @@ from __future__ import annotations
 from toolgram.wire.format import Lit, Mark, Node, Opt, Reasoning, Seq
 
 
-def thinking(opener: str, closer: str, *, after_opener: str = "", before_closer: str = "", after: str = "") -> Node:
+def thinking(
+    opener: str, closer: str, *, before: str = "", after_opener: str = "", before_closer: str = "", after: str = ""
+) -> Node:
     """Reasoning between two tags, with the white space that the template has there; the turn may do without."""
-    return Opt(Seq(Mark(opener), Lit(after_opener), Reasoning(), Lit(before_closer), Mark(closer), Lit(after)))
+    return Opt(
+        Seq(Lit(before), Mark(opener), Lit(after_opener), Reasoning(), Lit(before_closer), Mark(closer), Lit(after))
+    )
 
 
 def think(*, after_opener: str = "\n", before_closer: str = "\n", after: str = "\n\n") -> Node:
