@@ -8,6 +8,7 @@ from pathlib import Path
 import toolgram
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.registry import all_styles
+from toolgram.turns import some_id
 from toolgram.wire.format import Reasoning, holds
 
 TEMPLATE = toolgram.ChatTemplate("{{ tools | tojson if tools }}{% for m in messages %}{{ m.content }}\n{% endfor %}")
@@ -21,9 +22,8 @@ REQUEST = {
 def call_of(style: ToolStyle) -> str:
     """A call as the style writes it."""
     plan = toolgram.plan(REQUEST, TEMPLATE, style)
-    calls = (toolgram.ToolCall("f", '{"a": 1}', id_) for id_ in (None, "a1b2c3d4e"))
-    written = (plan.write(toolgram.Message(tool_calls=(call,))) for call in calls)
-    return next(code(repr(text)) for text in written if text is not None)
+    call = toolgram.ToolCall("f", '{"a": 1}', some_id("f", style.wire))
+    return code(repr(plan.write(toolgram.Message(tool_calls=(call,)))))
 
 
 def code(text: str) -> str:

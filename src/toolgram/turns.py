@@ -172,7 +172,7 @@ def _is_readable(name: str, format_: wire.WireFormat) -> bool:
     """Whether a call of a tool of this name reads back to it: a format may not be able to tell it from its marks."""
     if not writable(name):
         return False
-    text = write_freely(format_, Message(tool_calls=(ToolCall(name, "{}", _some_id(name, format_)),)))
+    text = write_freely(format_, Message(tool_calls=(ToolCall(name, "{}", some_id(name, format_)),)))
     if text is None:
         return False
     reader = Reader(compile_format(format_.turn))
@@ -180,7 +180,7 @@ def _is_readable(name: str, format_: wire.WireFormat) -> bool:
     return [call.name for call in calls] == [name]
 
 
-def _some_id(name: str, format_: wire.WireFormat) -> str | None:
+def some_id(name: str, format_: wire.WireFormat) -> str | None:
     """An id as a call of this tool may have; None where the wire carries none."""
     ids = (node for node in wire.walk(format_.turn) if isinstance(node, wire.CallId))
     return next((node.form.format(name=name, id="0" * node.length) for node in ids), None)

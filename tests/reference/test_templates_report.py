@@ -80,8 +80,9 @@ def test_styles_named(folder: Path, request_file: Path) -> None:
     document = report(templates=folder, request=request_file, style_names=("hermes_2_pro", "hermes"), now=now)
     assert "Style: hermes_2_pro, since it was asked for." in document
     assert "The current date is: 2025-01-02." in document
-    failed = document.partition("## chatml / hermes\n")[2]
-    assert failed.lstrip().startswith("Error (InvalidRequest):")
+    named = document.partition("## chatml / hermes\n")[2]
+    assert "Style: hermes, since it was asked for." in named
+    assert "Here are the tools available:" in named
 
 
 def test_a_request_that_constrains_nothing(folder: Path, tmp_path: Path) -> None:

@@ -181,12 +181,11 @@ NOTHING_WRITTEN = Seq()
 class WireFormat:
     """How a whole assistant turn is written, from the end of the generation prompt's fixed part to the end of turn.
 
-    `lead` is text that every turn begins with and that a generation prompt may hold already
-    ("<|from|>assistant\\n<|recipient|>"); it is part of `turn`. The separators are those of JSON on the wire.
+    What a generation prompt holds of it already ("<|from|>assistant\\n<|recipient|>") is part of `turn`. The separators
+    are those of JSON on the wire.
     """
 
     turn: Node
-    lead: str = ""
     item_separator: str = ", "
     key_separator: str = ": "
 

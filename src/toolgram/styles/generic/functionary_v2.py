@@ -26,7 +26,6 @@ WIRE = WireFormat(
         Many(Call(Seq(LEAD, Name(), Lit("\n"), Mark("<|content|>"), Arguments()))),
         join=Lit("\n"),
     ),
-    lead="<|from|>assistant\n<|recipient|>",
 )
 
 

@@ -44,7 +44,6 @@ WIRE = WireFormat(
         Many(Call(Seq(_LEAD, _TO, Opt(_JSON), _MESSAGE, Arguments()))),
         join=Mark("<|end|>"),
     ),
-    lead="<|start|>assistant",
     item_separator=", ",
     key_separator=": ",
 )
