@@ -9,17 +9,15 @@ done depends on the text alone, never on how it was cut.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Protocol
+from dataclasses import replace
 
 from toolgram.events import Event, Finish, Prefill
 from toolgram.messages import Message
-from toolgram.wire.arguments import AnyEncoding, Tagged
+from toolgram.wire.bodies import Body, body_of
 from toolgram.wire.emitter import Emitter
+from toolgram.wire.free_text import FreeText, with_exits
 from toolgram.wire.gap import Thread, expected, following, step, ways
 from toolgram.wire.json_text import VALUE_STARTS, RawValue, Status, skip_space
-from toolgram.wire.marks import Marks
 from toolgram.wire.program import (
     Action,
     ArgumentsAt,
@@ -31,47 +29,7 @@ from toolgram.wire.program import (
     StopAt,
     TextAt,
 )
-from toolgram.wire.shapes import ShapeReader
-from toolgram.wire.tagged import Kinds, TaggedReader
-from toolgram.wire.values import Transcoder
-
-
-class Body(Protocol):
-    """Text whose end its own syntax tells."""
-
-    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
-        """Take as much as can be read."""
-        ...
-
-
-@dataclass(frozen=True)
-class FreeText:
-    """Free text into a field: the marks that end it, and where each leads.
-
-    `unreadable` says why the text is not what the format expects, "" where it is.
-    """
-
-    marks: Marks
-    exits: tuple[Exit, ...]
-    field: str
-    unreadable: str = ""
-    may_stop: bool = True
-    once_begun: FreeText | None = None
-
-    @staticmethod
-    @lru_cache(maxsize=1024)
-    def of(
-        exits: tuple[Exit, ...],
-        field: str,
-        unreadable: str = "",
-        *,
-        may_stop: bool = True,
-        once_begun: FreeText | None = None,
-    ) -> FreeText:
-        """The free text that ends at any of these exits; where it has begun it is `once_begun`, if that is given."""
-        texts = tuple(dict.fromkeys(exit_.text for exit_ in exits))
-        holds = tuple(dict.fromkeys(exit_.before + exit_.text for exit_ in exits if exit_.before))
-        return FreeText(Marks.of(texts, holds), exits, field, unreadable, may_stop, once_begun)
+from toolgram.wire.tagged import Kinds
 
 
 class Reader:
@@ -292,20 +250,24 @@ class Reader:
         free = self._program.code[thread.at]
         if not isinstance(free, FreeAt):
             raise TypeError("not at free text")
-        exits = self._program.free_exits(thread.at)
-        known = {exit_.text for exit_ in exits}
-        for other in self._threads:
-            if not other.offset:
-                more = self._program.exits(other.at)
-                exits += tuple(replace(e, actions=other.actions + e.actions) for e in more if e.text not in known)
+        exits = with_exits(self._program.free_exits(thread.at), self._exits_of(self._threads))
         may_stop = any(isinstance(self._program.code[at], StopAt) for at, _ in self._program.closure(free.next))
         text = FreeText.of(exits, free.field, may_stop=may_stop)
         if free.field == "reasoning":
             # A model may skip the reasoning that its prompt opens: what may begin a turn then comes first of all.
-            known = {exit_.text for exit_ in exits}
-            more = tuple(exit_ for exit_ in self._program.home_exits if exit_.text not in known)
-            text = FreeText.of(exits + more, free.field, may_stop=may_stop, once_begun=text)
+            text = FreeText.of(
+                with_exits(exits, self._program.home_exits), free.field, may_stop=may_stop, once_begun=text
+            )
         self._enter_free(text, fresh=True)
+
+    def _exits_of(self, threads: Iterable[Thread]) -> tuple[Exit, ...]:
+        """The marks that the ways come to first."""
+        fresh = [thread for thread in threads if not thread.offset]
+        return tuple(
+            replace(exit_, actions=thread.actions + exit_.actions)
+            for thread in fresh
+            for exit_ in self._program.exits(thread.at)
+        )
 
     def _in_gap(self, buffer: str, i: int) -> tuple[int, bool]:
         while i < len(buffer):
@@ -390,18 +352,11 @@ class Reader:
             return
         if not self._act(thread.actions):
             return
-        if isinstance(instruction, JsonAt):
-            self._enter_body(ShapeReader(instruction.shape, self._emit, raw_content=self._value), instruction.next)
-        elif isinstance(instruction, ArgumentsAt):
-            self._enter_body(self._arguments(instruction.encoding), instruction.next)
+        if isinstance(instruction, JsonAt | ArgumentsAt):
+            body = body_of(instruction, self._emit, self._kinds.get(self._emit.tool, {}), raw_content=self._value)
+            self._enter_body(body, instruction.next)
 
     # Bodies
-
-    def _arguments(self, encoding: AnyEncoding) -> Body:
-        sink = self._emit.arguments
-        if isinstance(encoding, Tagged):
-            return TaggedReader(encoding, self._kinds.get(self._emit.tool, {}), sink)
-        return RawValue(sink) if encoding.is_json else Transcoder(encoding, sink)
 
     def _enter_body(self, body: Body, after: int | FreeText) -> None:
         self._mode = self._in_body
@@ -448,10 +403,7 @@ class Reader:
                     return
                 reason = ""
         if self._emit.in_named_call:
-            known = {exit_.text for exit_ in exits}
-            for thread in threads:
-                more = self._program.exits(thread.at)
-                exits += tuple(replace(e, actions=thread.actions + e.actions) for e in more if e.text not in known)
+            exits = with_exits(exits, self._exits_of(threads))
         self._enter_free(FreeText.of(exits, "content", reason))
         self._text(raw)
         self._again = again

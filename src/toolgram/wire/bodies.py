@@ -1,0 +1,33 @@
+"""Bodies: text whose end its own syntax tells, arguments and JSON of a known shape."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from toolgram.wire.arguments import Tagged
+from toolgram.wire.emitter import Emitter
+from toolgram.wire.json_text import RawValue, Status
+from toolgram.wire.program import ArgumentsAt, JsonAt
+from toolgram.wire.shapes import ShapeReader
+from toolgram.wire.tagged import Kinds, TaggedReader
+from toolgram.wire.values import Transcoder
+
+
+class Body(Protocol):
+    """Reads text as it arrives, up to where its own syntax ends it."""
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        """Take as much as can be read."""
+        ...
+
+
+def body_of(at: ArgumentsAt | JsonAt, emit: Emitter, kinds: Kinds, *, raw_content: bool) -> Body:
+    """What reads the body at this place into an emitter.
+
+    `kinds` are the JSON types of the tool's parameters; `raw_content` says that content is JSON, not a JSON string.
+    """
+    if isinstance(at, JsonAt):
+        return ShapeReader(at.shape, emit, raw_content=raw_content)
+    if isinstance(at.encoding, Tagged):
+        return TaggedReader(at.encoding, kinds, emit.arguments)
+    return RawValue(emit.arguments) if at.encoding.is_json else Transcoder(at.encoding, emit.arguments)

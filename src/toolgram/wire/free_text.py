@@ -1,0 +1,45 @@
+"""Free text: the marks at which it ends, and where each of them leads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from toolgram.wire.marks import Marks
+from toolgram.wire.program import Exit
+
+
+@dataclass(frozen=True)
+class FreeText:
+    """Free text into a field: the marks that end it, and where each leads.
+
+    `unreadable` says why the text is not what the format expects, "" where it is.
+    """
+
+    marks: Marks
+    exits: tuple[Exit, ...]
+    field: str
+    unreadable: str = ""
+    may_stop: bool = True
+    once_begun: FreeText | None = None
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def of(
+        exits: tuple[Exit, ...],
+        field: str,
+        unreadable: str = "",
+        *,
+        may_stop: bool = True,
+        once_begun: FreeText | None = None,
+    ) -> FreeText:
+        """The free text that ends at any of these exits; where it has begun it is `once_begun`, if that is given."""
+        texts = tuple(dict.fromkeys(exit_.text for exit_ in exits))
+        holds = tuple(dict.fromkeys(exit_.before + exit_.text for exit_ in exits if exit_.before))
+        return FreeText(Marks.of(texts, holds), exits, field, unreadable, may_stop, once_begun)
+
+
+def with_exits(exits: tuple[Exit, ...], more: tuple[Exit, ...]) -> tuple[Exit, ...]:
+    """The exits, and those of the others whose marks are not among theirs."""
+    known = {exit_.text for exit_ in exits}
+    return exits + tuple(exit_ for exit_ in more if exit_.text not in known)
