@@ -73,7 +73,17 @@ REQUESTS: dict[str, tuple[Any, type[toolgram.ToolgramError], str]] = {
         f"{SCHEMA}/properties/n",
     ),
     "a reference to nowhere": (with_tool({"$ref": "#/$defs/x"}), INVALID, SCHEMA),
-    "arguments that cannot be": (with_tool(parameters=False), toolgram.InvalidRequest, SCHEMA),
+    "a required call that cannot be": (
+        with_tool(parameters=False) | {"tool_choice": "required"},
+        toolgram.InvalidRequest,
+        "/tools",
+    ),
+    "an id that is no string": (
+        {"messages": [*ASK, {"role": "tool", "tool_call_id": 5, "content": "x"}]},
+        toolgram.InvalidRequest,
+        "/messages/1/tool_call_id",
+    ),
+    "a value that is not JSON": (with_tool({"const": {1}}), toolgram.InvalidRequest, f"{SCHEMA}/const"),
     "response format without a schema": (
         {"messages": ASK, "response_format": {"type": "json_schema"}},
         toolgram.InvalidRequest,

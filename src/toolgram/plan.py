@@ -73,9 +73,7 @@ class Plan:
 
     def write(self, message: Message) -> str | None:
         """The message as the model would write it after this prompt; None where the format or a schema forbids it."""
-        text = self._turn.write(message)
-        opened = self._prompt.opened
-        return text[len(opened) :] if text is not None and text.startswith(opened) else None
+        return self._turn.write(message)
 
     def writable(self, message: Message) -> bool:
         """Whether the message can be written in the style and reads back equal: no marker in its free text, for one."""
@@ -153,7 +151,7 @@ def same_message(one: Message, other: Message, *, json_content: bool = False) ->
 def _same_json(one: str, other: str) -> bool:
     try:
         return _exactly(json.loads(one)) == _exactly(json.loads(other))
-    except ValueError:
+    except (ValueError, RecursionError):
         return one == other
 
 

@@ -50,9 +50,7 @@ def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now
     try:
         return _prompt(request, template, style, now, native=True)
     except TemplateError:
-        if not any(
-            message.get("tool_calls") or message["role"] in ("tool", "function") for message in request.messages
-        ):
+        if not any(message.get("tool_calls") or message["role"] in _RESULTS for message in request.messages):
             raise
         # Some templates refuse orders of calls and results that a conversation may well have: as text they go through.
         return _prompt(request, template, style, now, native=False)
@@ -105,10 +103,18 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
     adapted = adapt(messages, capabilities, extra_system=format_prompt, call_text=call_text)
     tools = None if announces or not request.tools else [tool.source for tool in request.tools]
     variables = {**capabilities.tool_variables(tools, now), **request.chat_template_kwargs}
-    parts = render_parts(template, adapted, add_generation_prompt=request.add_generation_prompt, now=now, **variables)
+    render = partial(render_parts, template, adapted, add_generation_prompt=request.add_generation_prompt, now=now)
+    try:
+        parts = render(**variables)
+    except TemplateError:
+        if not tools:
+            raise
+        # Some templates take for granted what a tool need not have; the others show it as it is.
+        filled = capabilities.tool_variables([_filled(tool) for tool in tools], now)
+        parts = render(**filled, **request.chat_template_kwargs)
     format_ = style.format(with_tools=bool(request.tools))
     if not request.continue_final_message:
-        return Prompt(parts, format_prompt, opened_by(compile_format(format_.turn), _end_of(parts, _LONGEST_OPENING)))
+        return Prompt(parts, format_prompt, opened_by(compile_format(format_.turn), _trusted_end(parts)))
     parts = _cut(parts)
     content, reasoning = _said(request, template, style)
     tail = _end_of(parts, _LONGEST_OPENING + 2 * len(content) + 2 * len(reasoning))
@@ -116,6 +122,13 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
     if not opened:
         return _continued(request, template, style, now, native=native)
     return Prompt(parts, format_prompt, opened)
+
+
+def _filled(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The tool with an empty description and no parameters where it has none."""
+    empty: dict[str, Any] = {"description": "", "parameters": {"type": "object", "properties": {}}}
+    given = {key: value for key, value in tool["function"].items() if value is not None and value is not True}
+    return {**tool, "function": {**empty, **given}}
 
 
 def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announces: bool) -> str | None:
@@ -177,7 +190,7 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
 
 @lru_cache(maxsize=64)
 def _tags(format_: wire.WireFormat) -> re.Pattern[str] | None:
-    """The marks of a format, and the words of a tool's result as text."""
+    """What finds the marks of a format."""
     marks = {spelling for node in wire.walk(format_.turn) if isinstance(node, wire.Mark) for spelling in node.spellings}
     return re.compile("|".join(sorted(map(re.escape, marks)))) if marks else None
 
@@ -206,8 +219,8 @@ def _neutral(message: Mapping[str, Any], tags: re.Pattern[str] | None) -> Mappin
 
 def _open_end(message: Mapping[str, Any], at: int) -> Mapping[str, Any]:
     """The message to be continued, with its end marked: that of its content, or of its reasoning if that is all."""
-    content, reasoning = message.get("content"), message.get("reasoning_content")
-    if isinstance(content, str) and content:
+    content, reasoning = _text(message.get("content")), message.get("reasoning_content")
+    if content:
         return {**message, "content": content + _CUT}
     if isinstance(reasoning, str) and reasoning:
         return {**message, "reasoning_content": reasoning + _CUT}
@@ -223,6 +236,16 @@ def _cut(parts: Parts) -> Parts:
         if found:
             return tuple(part for part in kept if part[0])
     return ()
+
+
+def _trusted_end(parts: Parts) -> str:
+    """The template's own text behind the conversation: what a user writes never opens the model's turn."""
+    end = ""
+    for text, trusted in reversed(parts):
+        if not trusted:
+            break
+        end = text + end
+    return end[-_LONGEST_OPENING:]
 
 
 def _end_of(parts: Parts, length: int) -> str:

@@ -11,7 +11,9 @@ from toolgram.errors import InvalidRequest
 Json = Mapping[str, Any]
 
 # What a template is given anyway, or stands for a date that is an argument of its own.
-_GIVEN_VARIABLES = ("messages", "tools", "add_generation_prompt", "template", "control_tokens", "now")
+_GIVEN_VARIABLES = ("messages", "tools", "add_generation_prompt", "template", "control_tokens", "now", "self")
+
+MAX_DEPTH = 200
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -83,6 +85,7 @@ def parse_request(body: Any) -> Request:
     model, …) are not looked at.
     """
     body = _object(body, "")
+    _check_json(body)
     tools = _tools(body)
     choice = _tool_choice(body, tools)
     parallel = body.get("parallel_tool_calls")
@@ -95,6 +98,8 @@ def parse_request(body: Any) -> Request:
     continues = _flag(body, "continue_final_message", default=False)
     if continues and messages[-1]["role"] != "assistant":
         raise InvalidRequest("/continue_final_message", "the last message must be the assistant's, to be continued")
+    if continues and messages[-1].get("tool_calls"):
+        raise InvalidRequest(f"/messages/{len(messages) - 1}/tool_calls", "a turn with calls cannot be continued")
     return Request(
         messages=messages,
         tools=tools,
@@ -106,6 +111,25 @@ def parse_request(body: Any) -> Request:
         add_generation_prompt=_flag(body, "add_generation_prompt", default=not continues),
         chat_template_kwargs=_template_kwargs(body),
     )
+
+
+def _check_json(body: Json) -> None:
+    """Refuse what is not JSON, or nested so deep that no template or schema means it."""
+    waiting: list[tuple[Any, str, int]] = [(body, "", 0)]
+    while waiting:
+        value, pointer, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise InvalidRequest(pointer[:200], f"nested more than {MAX_DEPTH} deep")
+        if isinstance(value, Mapping):
+            members = cast("Mapping[Any, Any]", value)
+            if wrong := [key for key in members if not isinstance(key, str)]:
+                raise InvalidRequest(pointer, f"the key {wrong[0]!r} is not a string")
+            waiting.extend((member, f"{pointer}/{key}", depth + 1) for key, member in members.items())
+        elif isinstance(value, list | tuple):
+            items = cast("Sequence[Any]", value)
+            waiting.extend((item, f"{pointer}/{i}", depth + 1) for i, item in enumerate(items))
+        elif not (value is None or isinstance(value, str | int | float)):
+            raise InvalidRequest(pointer, f"{type(value).__name__} is no type of JSON")
 
 
 def _object(value: Any, pointer: str) -> Json:
@@ -157,14 +181,24 @@ def _message(value: Any, pointer: str) -> Json:
     if role not in ROLES:
         raise InvalidRequest(f"{pointer}/role", f"unknown role {role!r}: must be one of {', '.join(ROLES)}")
     _content(message.get("content"), f"{pointer}/content")
+    for key in ("name", "tool_call_id", "reasoning_content", "reasoning"):
+        _text(message.get(key), f"{pointer}/{key}")
     for i, call in enumerate(_list(message.get("tool_calls") or (), f"{pointer}/tool_calls")):
         at = f"{pointer}/tool_calls/{i}"
         call = _object(call, at)
         function = _object(call.get("function"), f"{at}/function")
         _name(function, f"{at}/function")
+        _text(call.get("id"), f"{at}/id")
         if not isinstance(function.get("arguments", {}), str | Mapping):
             raise InvalidRequest(f"{at}/function/arguments", "must be JSON text or an object")
+    if message.get("reasoning") and not message.get("reasoning_content"):
+        return {**message, "reasoning_content": message["reasoning"]}
     return message
+
+
+def _text(value: Any, pointer: str) -> None:
+    if not (value is None or isinstance(value, str)):
+        raise InvalidRequest(pointer, "must be a string")
 
 
 def _content(content: Any, pointer: str) -> None:

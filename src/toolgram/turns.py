@@ -19,7 +19,7 @@ from toolgram.schema import Compiled, compile_schema
 from toolgram.schema.spelling import RuleNames, Spelling, spell, spell_as, writable
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import JSON, AnyEncoding, Encoding, Tagged
-from toolgram.wire.constrain import Callee, Calls, Turn, allowed, constrain, without_reasoning
+from toolgram.wire.constrain import Callee, Calls, Turn, allowed, constrain, thinking, without_reasoning
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
 from toolgram.wire.tagged import Kinds
@@ -54,10 +54,14 @@ class TurnSpec:
 
 @dataclass(frozen=True)
 class CompiledTurn:
-    """A turn that a request allows: grammar, relaxations, and the canonical types of its values."""
+    """A turn that a request allows: its grammar, its reader's program, and how its values are spelled.
+
+    `opened` is the part that the prompt holds already, spaced as the style does.
+    """
 
     spec: TurnSpec
     grammar: Grammar
+    opened: str
     program: Program
     arguments: Mapping[tuple[str, AnyEncoding], Spell]
     kinds: Mapping[str, Kinds]
@@ -69,9 +73,17 @@ class CompiledTurn:
         return self.grammar.relaxations
 
     def write(self, message: Message) -> str | None:
-        """The message in the turn's format, its values valid for their schemas; None where that cannot be."""
+        """The message as the model would write it after the opened part, its values valid for their schemas.
+
+        None where the format or a schema forbids it, or where it does not begin with the opened part.
+        """
         answer = self._write_answer if self.answer else None
-        return write(self.spec.format, message, self._write_arguments, answer, self.spec.stops)
+        for thinks in (False, True):
+            format_ = thinking(self.spec.format) if thinks else self.spec.format
+            text = write(format_, message, self._write_arguments, answer, self.spec.stops)
+            if text is not None and text.startswith(self.opened):
+                return text[len(self.opened) :]
+        return None
 
     def _write_arguments(self, call: ToolCall, encoding: AnyEncoding) -> str | None:
         spell_arguments = self.arguments.get((call.name, encoding))
@@ -84,7 +96,7 @@ class CompiledTurn:
 def _spelled(text: str, spell_value: Spell) -> str | None:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return spell_value(value)
 
@@ -99,7 +111,7 @@ def write_freely(format_: wire.WireFormat, message: Message) -> str | None:
                 spelling = _spelling(format_, JSON)
                 return "".join(written(encoding, key, each, spell(each, spelling)) or "" for key, each in value.items())
             return spell(value, _spelling(format_, encoding))
-        except ValueError:
+        except (ValueError, RecursionError):
             return call.arguments
 
     ids = any(isinstance(node, wire.CallId) for node in wire.walk(format_.turn))
@@ -156,16 +168,16 @@ def _spelling(format_: wire.WireFormat, encoding: Encoding) -> Spelling:
     )
 
 
-def _after(grammar: Grammar, opened: str) -> Grammar:
-    """What may follow the opened part; where a prompt spaces its marks unlike the model does, that is overlooked."""
-    marks = [part for part in re.split(r"(?<=[>\]])\s*", opened) if part]
+def _after(grammar: Grammar, opened: str) -> tuple[str, Grammar]:
+    """The opened part as the style spaces it, and what may follow; templates space their marks as they like."""
+    marks = ["", *(part for part in re.split(r"(?<=[>\]])\s*", opened.strip()) if part)]
     spaced = ("".join(map("".join, zip(marks, gaps, strict=True))) for gaps in product(_GAPS, repeat=len(marks)))
     for text in (opened, *(spaced if len(marks) <= _MOST_MARKS else ())):
         try:
-            return grammar.after(text)
+            return text, grammar.after(text)
         except GrammarError:
             continue
-    raise GrammarError(f"the prompt ends with {opened!r}, after which this style allows nothing")
+    raise InvalidRequest("/messages", f"the prompt ends with {opened!r}, after which this style allows nothing")
 
 
 def _is_readable(name: str, format_: wire.WireFormat) -> bool:
@@ -198,7 +210,10 @@ class _Compilation:
     def run(self) -> CompiledTurn:
         spec = self.spec
         encodings = {node.encoding for node in wire.walk(spec.format.turn) if isinstance(node, wire.Arguments)}
-        callees = tuple(self.callee(tool, encodings) for tool in json.loads(spec.tools))
+        tools = json.loads(spec.tools)
+        callees = tuple(callee for tool in tools if (callee := self.callee(tool, encodings)) is not None)
+        if tools and not callees and spec.calls == "only":
+            raise InvalidRequest("/tools", "no tool can be called: no arguments match their schemas")
         answer = None
         if (given := json.loads(spec.answer)) is not None:
             schema, strict, pointer = given
@@ -214,13 +229,14 @@ class _Compilation:
         )
         rules = constrain(spec.format, turn, self.names, self.rules)
         grammar = Grammar(rules, tuple(dict.fromkeys(self.relaxations)))
+        opened = ""
         if spec.opened:
-            grammar = _after(grammar, spec.opened)
+            opened, grammar = _after(grammar, spec.opened)
         spell_answer = None if answer is None else partial(spell_as, answer.type, spelling=_spelling(spec.format, JSON))
-        return CompiledTurn(spec, grammar, reading_program(spec), self.arguments, self.kinds, spell_answer)
+        return CompiledTurn(spec, grammar, opened, reading_program(spec), self.arguments, self.kinds, spell_answer)
 
-    def callee(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee:
-        """A tool with its arguments compiled in every encoding of the format."""
+    def callee(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee | None:
+        """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
         name, pointer = tool["name"], f"{tool['pointer']}/function/parameters"
         if not _is_readable(name, self.spec.format):
             raise InvalidRequest(f"{tool['pointer']}/function/name", f"this style cannot write a tool named {name!r}")
@@ -233,7 +249,10 @@ class _Compilation:
             hint = f"{name}-arguments"
             compiled = self.schema(schema, plain, pointer, hint, strict=tool["strict"], parameters=True)
             if compiled.expr == NOTHING:
-                raise InvalidRequest(pointer, "no arguments can match this schema")
+                if tool["strict"]:
+                    raise InvalidRequest(pointer, "no arguments can match this schema")
+                self.relaxations.append(Relaxation(pointer, "type", "the tool is never called: nothing matches"))
+                return None
             exprs[encoding] = compiled.expr
             spelling = _spelling(self.spec.format, plain)
             self.arguments[name, encoding] = partial(spell_as, compiled.type, spelling=spelling)

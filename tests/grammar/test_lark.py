@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import (
     MAX_CODE_POINT,
     CharSet,
+    Expr,
     Literal,
     Ref,
     Repeat,
@@ -159,3 +162,32 @@ def test_text_as_an_expression(without: list[str], seen: str, texts: list[str]) 
     one, other = Grammar({"root": text}), Grammar({"root": text_expression(text)})
     for sample in [*texts, *map(one.sample, range(3)), *map(other.sample, range(3))]:
         assert one.accepts(sample) == other.accepts(sample)
+
+
+_CHAINS: dict[str, Callable[[int], Expr]] = {
+    "one way on": lambda n: seq(chars("ab"), Ref(f"r{n + 1}")),
+    "or the end": lambda n: choice(seq(f"ab{n}", Ref(f"r{n + 1}")), f"a{n}"),
+    "or two steps": lambda n: choice(seq("ab", Ref(f"r{n + 1}")), seq("cd", Ref(f"r{n + 2}"))),
+    "text before each": lambda n: seq(Text((MARKER,)), optional(seq(MARKER, Ref(f"r{n + 1}")))),
+    "back to the first": lambda n: choice(seq("abc", Ref(f"r{n + 1}")), seq("bcd", Ref("r0"))),
+}
+
+
+@pytest.mark.parametrize("kind", _CHAINS)
+def test_a_long_chain_of_rules(kind: str) -> None:
+    steps = {f"r{n}": _CHAINS[kind](n) for n in range(250)}
+    grammar = Grammar({"root": Ref("r0"), **steps, "r250": chars("xy"), "r251": Literal("z")})
+    lark = grammar.to("lark")
+    for text in map(grammar.sample, range(3)):
+        for near in (text, text + "!", text[:-1], text[1:], text + text):
+            assert lark_accepts(lark, near) == grammar.accepts(near)
+
+
+def test_a_long_chain_of_rules_that_end_in_text() -> None:
+    steps = {f"r{n}": choice(seq(f"ab{n}", Ref(f"r{n + 1}")), seq("x", Ref(f"r{n + 2}"))) for n in range(120)}
+    text = Text((MARKER,))
+    grammar = Grammar({"root": seq(Ref("r0"), MARKER, "!"), **steps, "r120": text, "r121": text})
+    lark = grammar.to("lark")
+    for sample in map(grammar.sample, range(3)):
+        assert lark_accepts(lark, sample)
+        assert not lark_accepts(lark, sample + "!")

@@ -24,7 +24,7 @@ from toolgram.plan import same_message
 from toolgram.styles.native import NATIVE
 from toolgram.turns import CompiledTurn, TurnSpec, compile_turn
 from toolgram.wire import format as wire
-from toolgram.wire.constrain import Calls
+from toolgram.wire.constrain import Calls, allowed
 from toolgram.wire.reader import Reader
 
 STYLES = {style.name: style for style in NATIVE}
@@ -131,6 +131,23 @@ def test_the_dialects_agree(case: Case) -> None:
     assert {text for text in texts if lark_accepts(lark, text)} == accepted
     assert {text for text in texts if ebnf_accepts(ebnf, text)} == accepted
     assert gbnf_accepted(grammar.to("gbnf"), texts) == accepted
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_without_calls_no_mark_of_a_call_is_left(style: str) -> None:
+    turn = STYLES[style].wire.turn
+    left = allowed(turn, "none")
+    assert left is not None
+    parts = [part for part in wire.walk(turn) if isinstance(part, wire.Opt | wire.Many) and wire.holds(part, wire.Call)]
+    of_calls = {mark for part in parts if not wire.holds(part, wire.Content) for mark in wire.walk(part)}
+    shared = {mark for part in wire.walk(left) for mark in wire.walk(part)} & of_calls
+    opening = {mark.text for mark in shared if isinstance(mark, wire.Mark)} - {
+        "<|start|>",
+        "<|channel|>",
+        "<|message|>",
+        ">>>",
+    }
+    assert not opening
 
 
 arguments = {

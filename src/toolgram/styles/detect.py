@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from toolgram.errors import TemplateError
-from toolgram.events import ContentDelta, Event, ToolCallEnd, Unreadable
+from toolgram.events import ContentDelta, Event, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.messages import Message, ToolCall
 from toolgram.styles.base import ToolStyle
 from toolgram.template.capabilities import MARKER
@@ -74,7 +74,7 @@ def opened_by(program: Program, prompt: str, content: str = "", reasoning: str =
         events = reader.feed(prompt[place:])
         message, held = Message.from_events(events), reader.held
         said = ((message.content or "") + (held.content or ""), (message.reasoning or "") + (held.reasoning or ""))
-        readable = not any(isinstance(event, Unreadable) for event in events)
+        readable = not any(isinstance(event, Unreadable | ToolCallStart) for event in events)
         if readable and _stripped(said) == _stripped((content, reasoning)):
             return prompt[place:]
     return ""

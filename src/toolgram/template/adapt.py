@@ -59,8 +59,8 @@ def _plain(message: Mapping[str, Any], capabilities: Capabilities, native: bool,
     if role is None:
         raise InvalidRequest(f"{pointer}/role", f"one of {', '.join(sorted(_ROLES))} is expected")
     fields = {key: value for key, value in message.items() if value is not None and key != "function_call"}
-    takes_parts = capabilities.supports_typed_content and role in ("user", "tool")
-    plain = {**fields, "role": role, "content": _content(message.get("content"), takes_parts, f"{pointer}/content")}
+    kinds = capabilities.part_types if role in ("user", "tool") else frozenset[str]()
+    plain = {**fields, "role": role, "content": _content(message.get("content"), kinds, f"{pointer}/content")}
     calls: list[Message] = fields.get("tool_calls") or []
     if legacy := message.get("function_call"):
         calls = [{"type": "function", "function": legacy}]
@@ -74,7 +74,7 @@ def _plain(message: Mapping[str, Any], capabilities: Capabilities, native: bool,
     return {**plain, "tool_calls": [_call(call, form or "object", place) for call, place in places]}
 
 
-def _content(content: Any, takes_parts: bool, pointer: str) -> str | list[Message]:
+def _content(content: Any, kinds: frozenset[str], pointer: str) -> str | list[Message]:
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list):
@@ -83,10 +83,11 @@ def _content(content: Any, takes_parts: bool, pointer: str) -> str | list[Messag
     texts = [_part_text(part) for part in parts]
     if None not in texts:
         return "".join(text for text in texts if text is not None)
-    if not takes_parts:
-        at = texts.index(None)
-        kind = str(cast("Message", parts[at]).get("type")) if isinstance(parts[at], dict) else type(parts[at]).__name__
-        raise InvalidRequest(f"{pointer}/{at}", f"the chat template takes only text here, not a part of type {kind!r}")
+    for at, part in enumerate(parts):
+        kind = str(cast("Message", part).get("type")) if isinstance(part, dict) else type(part).__name__
+        if texts[at] is None and kind not in kinds:
+            shown = ", ".join(("text", *sorted(kinds)))
+            raise InvalidRequest(f"{pointer}/{at}", f"the chat template shows no part of type {kind!r} here: {shown}")
     return [
         {"type": "text", "text": text} if text is not None else part for part, text in zip(parts, texts, strict=True)
     ]
@@ -121,8 +122,8 @@ def _arguments(arguments: Any, form: Literal["object", "text"], pointer: str) ->
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
-        except ValueError as error:
-            raise InvalidRequest(pointer, f"not JSON: {error}") from error
+        except (ValueError, RecursionError):
+            return arguments  # a call that was cut off: a template that takes only objects refuses it
     if not isinstance(arguments, dict):
         raise InvalidRequest(pointer, "an object is expected")
     return json.dumps(arguments, ensure_ascii=False) if form == "text" else cast("Message", arguments)

@@ -25,6 +25,13 @@ _REASONING, _NAME, _OTHER, _KEY, _VALUE, _SECOND = "zqreason", "zqname", "zqothe
 _SENDER = "zqsender"
 _CALL_ID, _CALL_ID_2 = "zqcall001", "zqcall002"  # nine letters and digits: Mistral's templates take nothing else
 _LONG_ID = "call_zqcall0000000000001"
+_PARTS: Mapping[str, Message] = {
+    "image_url": {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+    "image": {"type": "image", "image": "zqimage.png"},
+    "input_audio": {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+    "audio": {"type": "audio", "audio": "zqaudio.wav"},
+    "video": {"type": "video", "video": "zqvideo.mp4"},
+}
 _NOW = datetime(2024, 1, 2, 3, 4, 5)
 
 # Arguments that were encoded twice, or printed as Python prints them.
@@ -47,6 +54,7 @@ class Capabilities:
     requires_user_first: bool
     supports_typed_content: bool  # content as a list of parts
     requires_typed_content: bool  # and only so
+    part_types: frozenset[str]  # of parts that are not text, those that leave a trace in the prompt
     supports_null_content: bool  # `content: null` beside tool calls; else it is to be ""
     supports_tools: bool  # the tools given are shown
     tools_variable: Literal["tools", "functions"]  # `functions` holds them as JSON text
@@ -96,6 +104,7 @@ def capabilities(template: ChatTemplate) -> Capabilities:
         requires_user_first=draw([_assistant(), _user()]) is None,
         supports_typed_content=typed,
         requires_typed_content=requires_typed,
+        part_types=_part_types(draw) if typed else frozenset(),
         supports_null_content=calls.null,
         supports_tools=variable is not None,
         tools_variable=variable or "tools",
@@ -150,6 +159,14 @@ def _renderer(template: ChatTemplate, variable: str, requires_list: bool, endles
             return None
 
     return draw
+
+
+def _part_types(draw: _Draw) -> frozenset[str]:
+    """The parts that the template does not pass over."""
+    text = {"type": "text", "text": _USER}
+    plain = draw([_user([text])])
+    shown = {kind: draw([_user([text, part])]) for kind, part in _PARTS.items()}
+    return frozenset(kind for kind, prompt in shown.items() if prompt not in (None, plain) and _shows(prompt, [_USER]))
 
 
 def _typed(draw: _Draw) -> _Draw:

@@ -100,7 +100,7 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
         case wire.Many(item):
             left = inside(item)
             if left is None:
-                return wire.NOTHING_WRITTEN
+                return None if node.min else wire.NOTHING_WRITTEN
             least = max(node.min, 1) if calls == "only" else node.min
             return replace(node, item=left, min=least, max=node.max if parallel else 1)
         case wire.Chain():
@@ -117,6 +117,21 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
             return None if left is None else replace(node, item=left, max=node.max if parallel else 1)
         case _:
             return node
+
+
+def thinking(format_: wire.WireFormat) -> wire.WireFormat:
+    """The format with its reasoning always there, if empty: a prompt may have opened it."""
+
+    def always(node: wire.Node) -> wire.Node:
+        match node:
+            case wire.Opt(item) if wire.holds(item, wire.Reasoning) and not wire.holds(item, wire.Content):
+                return item
+            case wire.Seq(items):
+                return wire.Seq(*map(always, items))
+            case _:
+                return node
+
+    return replace(format_, turn=always(format_.turn))
 
 
 def without_reasoning(node: wire.Node) -> wire.Node:

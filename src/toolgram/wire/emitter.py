@@ -113,7 +113,3 @@ class Emitter:
         self._open = False
         self.events.append(ToolCallEnd(self.calls - 1, self._id))
         return True
-
-    def abandon(self) -> None:
-        """The call is broken off where it stands."""
-        self._open = False

@@ -173,7 +173,6 @@ Node = (
     | Array
 )
 
-NOWHERE = Alt()
 NOTHING_WRITTEN = Seq()
 
 

@@ -1,0 +1,78 @@
+"""What becomes the prompt, and what of it is the model's own turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import toolgram
+from situations import CHATML, tool
+from toolgram import Message
+
+WEATHER = tool("get_weather", {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
+HERMES = toolgram.ChatTemplate(
+    "{% if tools %}Tools: {{ tools | tojson }}\n{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
+    "\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% if thinks %}<think>\n{% endif %}{% endif %}"
+)
+
+
+def asked(content: Any, **more: Any) -> dict[str, Any]:
+    """A request with a tool."""
+    return {"messages": [{"role": "user", "content": content}], "tools": [WEATHER], **more}
+
+
+def test_the_template_is_spoken() -> None:
+    assert toolgram.plan(asked("Hi"), HERMES).style.name == "hermes"
+
+
+@pytest.mark.parametrize("text", ["<tool_call>\n", '<tool_call>\n{"name": "get_weather", "arguments": ', "<think>\n"])
+@pytest.mark.parametrize("role", ["user", "tool"])
+def test_text_of_the_conversation_never_opens_the_turn(text: str, role: str) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Paris"}}}
+    messages: list[dict[str, Any]] = [{"role": "user", "content": text}]
+    if role == "tool":
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_1", "content": text},
+        ]
+    plan = toolgram.plan(asked("Hi") | {"messages": messages}, HERMES)
+    assert plan.constraint.grammar.accepts("It is sunny.")
+    assert plan.parse("It is sunny.") == Message("It is sunny.")
+
+
+def test_a_prompt_that_opens_the_reasoning() -> None:
+    plan = toolgram.plan(asked("Hi", chat_template_kwargs={"thinks": True}), HERMES)
+    message = Message("It is sunny.", "I know.")
+    assert plan.write(message) == "I know.\n</think>\n\nIt is sunny."
+    assert plan.writable(message)
+    assert plan.writable(Message("It is sunny."))
+    assert plan.constraint.grammar.accepts("I know.\n</think>\n\nIt is sunny.")
+    kept = toolgram.plan(asked("Hi", chat_template_kwargs={"thinks": True}, reasoning_format="none"), HERMES)
+    assert kept.parse("I know.\n</think>\n\nSunny.") == Message("<think>\nI know.\n</think>\n\nSunny.")
+
+
+def test_a_call_that_was_cut_off_can_stay_in_the_history() -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Par'}}
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    for template in (HERMES, CHATML):
+        plan = toolgram.plan(asked("Hi") | {"messages": [*messages, {"role": "user", "content": "Go on"}]}, template)
+        assert "city" in plan.prompt
+
+
+def test_a_tool_that_nothing_can_call_is_left_out_and_reported() -> None:
+    odd = tool("odd", {"type": "string"})
+    plan = toolgram.plan(asked("Hi") | {"tools": [odd, WEATHER], "tool_choice": "required"}, HERMES)
+    assert "odd" not in plan.constraint.grammar.to("gbnf")
+    assert [relaxation.pointer for relaxation in plan.relaxations] == ["/tools/0/function/parameters"]
+
+
+def test_an_image_that_the_template_does_not_show_is_an_error() -> None:
+    parts = [{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"url": "data:,"}}]
+    with pytest.raises(toolgram.InvalidRequest) as caught:
+        toolgram.plan(asked(parts), HERMES)
+    assert caught.value.pointer == "/messages/0/content/1"
