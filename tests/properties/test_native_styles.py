@@ -29,6 +29,8 @@ from toolgram.wire.reader import Reader
 
 STYLES = {style.name: style for style in NATIVE}
 MODES: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
+# Marks of the headers that calls and answers have alike.
+SHARED = {"<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", ">>>"}
 LIST = {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2}}}
 PARAMETERS: dict[str, Any] = {"get": None, "get_weather": WEATHER, "tag": LIST | {"additionalProperties": False}}
 VALIDATORS = {
