@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema_rs
 import pytest
 
 from toolgram.errors import UnsupportedSchema
@@ -55,15 +54,14 @@ def check(row: dict[str, Any], valid: list[bool]) -> bool:
 def test_the_official_suite():
     rows_of_suite = [row for row in rows(SUITE) if row["id"] not in BEYOND]
     done = sum(check(row, [test["valid"] for test in row["tests"]]) for row in rows_of_suite)
-    assert done >= 225
+    assert done >= 270
 
 
 @needs_data
 def test_real_schemas():
-    """A sample of them; jsonschema-rs is the judge, since their own verdicts assert `format`, which only annotates."""
+    """A sample of them."""
     done = total = 0
     for row in rows(REAL, step=12):
-        judge = jsonschema_rs.validator_for(row["schema"], validate_formats=False)
-        done += check(row, [judge.is_valid(test["data"]) for test in row["tests"]])
+        done += check(row, [test["valid"] for test in row["tests"]])
         total += 1
-    assert done >= 0.75 * total
+    assert done >= 0.95 * total

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import partial
-from typing import NamedTuple
 
 from toolgram.errors import UnsupportedSchema
-from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Ref, Token, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import (
+    EMPTY,
+    NOTHING,
+    CharSet,
+    Choice,
+    Expr,
+    Literal,
+    Ref,
+    Token,
+    choice,
+    not_chars,
+    optional,
+    repeat,
+    seq,
+)
 from toolgram.grammar.ir import Text as FreeText
-from toolgram.schema import types
+from toolgram.schema import strings, types
+from toolgram.schema.automata import Automaton, TooLarge, intersection
+from toolgram.schema.formats import without
+from toolgram.schema.keys import BARE_LETTERS, NESTING, KeyLetters, OtherKeys, some_members
+from toolgram.schema.multiples import multiples_among
+from toolgram.schema.regex import pattern
 from toolgram.schema.spelling import (
-    KEY_CHAR,
-    KEY_START,
     Frame,
     RuleNames,
     Spelling,
     escapes,
     number_range,
+    one_char,
     quoted,
     raw_chars,
     writable,
@@ -28,7 +47,8 @@ from toolgram.schema.types import NEVER, Canonical, Type
 MAX_ANY_ORDER = 6  # required keys in any order: 64 rules
 _MAX_KEYS_ANY_ORDER = 10  # and 1024 with the optional ones
 _INLINE_OPTIONAL = 3  # objects with more keys, all of them optional, get a rule for what may follow each
-_NESTING = 8  # levels inside one expression before a rule breaks it
+_SHARED_SIZE = 12  # a larger language gets a rule
+_IDENTIFIERS = pattern("^[A-Za-z_][A-Za-z0-9_]*$")
 
 
 @dataclass(slots=True)
@@ -46,6 +66,7 @@ class Lowering:
     capped: bool = False
     _rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
     _named: dict[tuple[Type, Frame], Ref] = field(default_factory=dict[tuple[Type, Frame], Ref])
+    _texts: dict[Hashable, Expr] = field(default_factory=dict[Hashable, Expr])
     _waiting: list[tuple[str, Callable[[], Expr]]] = field(default_factory=list[tuple[str, Callable[[], Expr]]])
     _inner: Frame = field(init=False)
 
@@ -65,8 +86,11 @@ class Lowering:
                 return seq(self.spelling.encoding.word(text))
             case types.Text(value):
                 return self._text(value)
-            case types.String(low, high):
-                return self._string(low, high)
+            case types.String(low, high, automaton):
+                if automaton is None:
+                    return self._string(low, high)
+                quote = self._quote()
+                return seq(quote, self._language(automaton, low, high), quote)
             case types.Number():
                 return self._number(kind)
             case types.Union(options):
@@ -79,7 +103,7 @@ class Lowering:
             case types.Array((), types.Anything(), 0, None):
                 self._any_value()
                 return Ref(self.names.shared("json-array", self.spelling))
-            case types.Object((), types.Anything()) if frame == self._inner:
+            case types.Object((), types.Anything(), _, (), 0, None) if frame == self._inner:
                 self._any_value()
                 return Ref(self.names.shared("json-object", self.spelling))
             case types.Array() | types.Object():
@@ -120,8 +144,8 @@ class Lowering:
         self._rules[name] = body
         return Ref(name)
 
-    def _shared(self, hint: str, make: Callable[[], Expr]) -> Ref:
-        name = self.names.shared(hint, self.spelling)
+    def _shared(self, hint: str, make: Callable[[], Expr], key: Hashable = None) -> Ref:
+        name = self.names.shared(hint, (self.spelling, key) if key else self.spelling)
         if name not in self._rules:
             self._rules[name] = make()
         return Ref(name)
@@ -164,15 +188,63 @@ class Lowering:
 
         return self._shared("string", body) if (low, high) == (0, None) else body()
 
+    def _quote(self) -> Expr | str:
+        encoding = self.spelling.encoding
+        return encoding.quote if encoding.escapes else Token(encoding.quote)
+
+    def _language(self, automaton: Automaton, low: int = 0, high: int | None = None) -> Expr:
+        """The texts of a language as a string holds them; a raw string does not hold its quote."""
+        if not self.spelling.encoding.escapes:
+            automaton = intersection(automaton, without(self.spelling.encoding.quote))
+        return self._written(automaton, self._one_of, "text", low, high)
+
+    def _one_of(self, charset: CharSet) -> Expr:
+        """One of these characters."""
+        if (only := _single(charset)) is not None:
+            return Literal(quoted(only, self.spelling)[1:-1] if self.spelling.encoding.escapes else only)
+        if not not_chars(*charset.ranges).ranges and self.spelling.encoding.escapes:
+            return self._char()
+        made = one_char(charset, self.spelling)
+        return self._shared("string-char", lambda: made, charset) if isinstance(made, Choice) else made
+
+    def _written(
+        self, automaton: Automaton, char: Callable[[CharSet], Expr], hint: str, low: int = 0, high: int | None = None
+    ) -> Expr:
+        """The texts of a language; the rules are the same wherever the language is."""
+        key = (hint, automaton, low, high)
+        if key not in self._texts:
+            count = itertools.count(1)
+
+            def rule(_: str, make: Callable[[], Expr]) -> Ref:
+                name = self.names.shared(f"{hint}-{next(count)}", (self.spelling, key))
+                self._waiting.append((name, make))
+                return Ref(name)
+
+            body = strings.expression(automaton, char, rule, hint, low, high)
+            shared = strings.size(body) > _SHARED_SIZE
+            self._texts[key] = self._shared(hint, lambda: body, key) if shared else body
+        return self._texts[key]
+
     def _number(self, kind: types.Number) -> Expr:
         capped = self.spelling.integer_digits is not None or (
             self.spelling.fraction_digits is not None and not kind.integer
         )
         self.capped |= capped and (kind.low is None or kind.high is None)
+        if kind.multiple is not None:
+            return self._multiples(kind, kind.multiple)
         if kind.low is None and kind.high is None:
             name = "integer" if kind.integer else "number"
             return self._shared(name, lambda: number_range(kind, self.spelling))
         return number_range(kind, self.spelling)
+
+    def _multiples(self, kind: types.Number, step: Decimal) -> Expr:
+        every = replace(kind, multiple=None)
+        try:
+            found = multiples_among(number_range(every, self.spelling), step)
+        except TooLarge:  # by the digit caps, without which it was made once
+            free = replace(self.spelling, integer_digits=None, fraction_digits=None)
+            found = multiples_among(number_range(every, free), step)
+        return self._written(found, _plain, "multiple")
 
     def _any_value(self) -> Ref:
         """Any JSON value, in three rules that are the same for every document."""
@@ -209,7 +281,7 @@ class Lowering:
             tail = seq("" if index == 0 else comma, prefix[index], tail)
             if index >= kind.min:
                 tail = optional(tail)
-            if index and index % _NESTING == 0:
+            if index and index % NESTING == 0:
                 tail = self._rule(f"{name}-from-{index + 1}", tail)
         return seq("[", tail, "]")
 
@@ -232,6 +304,8 @@ class Lowering:
         comma = self.spelling.item_separator
         members = self._members(kind, name, frame)
         extra = self._extra(kind, name, frame)
+        if (kind.min, kind.max) != (0, None):
+            return some_members(kind, members, extra, comma, partial(self._rule, f"{name}-from"))
         more = EMPTY if extra == NOTHING else repeat(seq(comma, extra))
         anchor = next((index for index, (item, _) in enumerate(members) if item.required), None)
         if anchor is None:
@@ -256,40 +330,33 @@ class Lowering:
 
     def _extra(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """One member with a key that is not declared."""
+        if kind.keys:
+            options = [
+                seq(self._key_of(one.automaton, frame), frame.between, self.expr(one.value, f"{name}-{number}"))
+                for number, one in enumerate(kind.keys, 1)
+            ]
+            return self._rule(f"{name}-other", choice(*options))
         if kind.rest == NEVER:
             return NOTHING
         key = self._key_but(sorted({item.name for item in kind.properties if writable(item.name)}), name, frame)
         return self._rule(f"{name}-other", seq(key, frame.between, self.expr(kind.rest, f"{name}-other")))
 
+    def _key_of(self, automaton: Automaton, frame: Frame) -> Expr:
+        """A key of this language; one that is not quoted is an identifier."""
+        if frame.keys == "quoted":
+            return seq('"', self._language(automaton), '"')
+        return self._written(intersection(automaton, _IDENTIFIERS), _plain, "key")
+
     def _key_but(self, names: list[str], name: str, frame: Frame) -> Expr:
         """Any key but these; one that is not quoted is an identifier."""
         hint = f"{name}-other-key"
         if frame.keys == "quoted":
-            letters = _KeyLetters(self._char, self._char, '"', self._rest_of_string)
-            return seq('"', self._after_prefix(letters, names, 0, hint)) if names else self._string(0, None)
+            letters = KeyLetters(self._char, self._char, '"', self._rest_of_string)
+            others = OtherKeys(letters, self.spelling, hint, self._later)
+            return seq('"', others.after_prefix(names)) if names else self._string(0, None)
         written = (frame.key(other, self.spelling, declared=False) for other in names)
         taken = ["", *filter(None, written)]  # a bare key has a character at least
-        return self._after_prefix(_BARE_LETTERS, taken, 0, hint)
-
-    def _after_prefix(self, letters: _KeyLetters, names: Sequence[str], depth: int, hint: str) -> Expr:
-        """The rest of a key, and its closing quote, that is none of `names`, which share their first characters."""
-        branches: dict[str, list[str]] = {}
-        for name in names:
-            branches.setdefault(name[depth : depth + 1], []).append(name)
-        other = letters.char if depth else letters.first
-        options = [seq(other("".join(branches)), letters.rest())]
-        for first, group in branches.items():
-            if first:
-                spelled = quoted(first, self.spelling)[1:-1] if letters.close else first
-                options.append(seq(spelled, self._after_more(letters, group, depth + 1, hint)))
-        if "" not in branches:
-            options.append(seq(letters.close))
-        return choice(*options)
-
-    def _after_more(self, letters: _KeyLetters, names: Sequence[str], depth: int, hint: str) -> Expr:
-        if depth % _NESTING:
-            return self._after_prefix(letters, names, depth, hint)
-        return self._later(hint, lambda _: self._after_prefix(letters, names, depth, hint))
+        return OtherKeys(BARE_LETTERS, self.spelling, hint, self._later).after_prefix(taken)
 
     def _any_order(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """The members in every order: a rule for each set of keys that is already written."""
@@ -300,6 +367,8 @@ class Lowering:
         if len(needed) > MAX_ANY_ORDER or len(members) > _MAX_KEYS_ANY_ORDER:
             reason = f"{len(members)} keys ({len(needed)} of them required) have too many orders"
             raise UnsupportedSchema("", "properties", reason)
+        if extra != NOTHING and (kind.min, kind.max) != (0, None):
+            raise UnsupportedSchema("", "minProperties", "keys in any order that are not declared are not counted")
         states: dict[frozenset[int], Expr] = {frozenset(range(len(members))): EMPTY} if extra == NOTHING else {}
 
         def follow(written: frozenset[int], before: str) -> Expr:
@@ -309,7 +378,10 @@ class Lowering:
                 if index not in written
             ]
             options.append(seq(before, extra, state(written)) if extra != NOTHING else NOTHING)
-            return optional(choice(*options)) if needed <= written else choice(*options)
+            full = kind.max is not None and len(written) >= kind.max
+            options = [] if full else options
+            enough = needed <= written and len(written) >= kind.min
+            return optional(choice(*options)) if enough else choice(*options)
 
         def state(written: frozenset[int]) -> Expr:
             if written not in states:
@@ -322,18 +394,11 @@ class Lowering:
         return follow(frozenset(), "")
 
 
-class _KeyLetters(NamedTuple):
-    """What keys are made of: a first character and others that are none of some, what closes the key, and a tail."""
-
-    first: Callable[[str], Expr]
-    char: Callable[[str], Expr]
-    close: str
-    rest: Callable[[], Expr]
+def _single(charset: CharSet) -> str | None:
+    low, high = charset.ranges[0][0], charset.ranges[-1][1]
+    return chr(low) if low == high else None
 
 
-def _but(charset: CharSet, excluded: str) -> Expr:
-    left = not_chars(excluded, *not_chars(*charset.ranges).ranges)
-    return left if left.ranges else NOTHING
-
-
-_BARE_LETTERS = _KeyLetters(partial(_but, KEY_START), partial(_but, KEY_CHAR), "", lambda: repeat(KEY_CHAR))
+def _plain(charset: CharSet) -> Expr:
+    only = _single(charset)
+    return charset if only is None else Literal(only)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 from toolgram.errors import InvalidSchema, Relaxation, UnsupportedSchema
-from toolgram.schema import keywords, types
+from toolgram.schema import conditions, keywords, kinds, types
+from toolgram.schema.algebra import intersect
 from toolgram.schema.encoding import JSON, Encoding
-from toolgram.schema.resolve import LATEST, Place, Retrieve, open_document
+from toolgram.schema.kinds import NotYet
+from toolgram.schema.resolve import Place, Retrieve, open_document
 from toolgram.schema.spelling import decimal_of, writable
 from toolgram.schema.types import ANY, BOOLEAN, NEVER, NULL, Canonical, Property, Reference, Type
 
 MAX_DEPTH = 50
 _BARE = types.Object((), ANY, silent=True)
-
-
-class _NotYet(Exception):
-    """A definition was asked for that is not made yet."""
 
 
 @dataclass(slots=True)
@@ -30,7 +28,7 @@ class _Normalizer:
     _waiting: dict[str, Callable[[], Type]] = field(default_factory=dict[str, Callable[[], Type]])
     _keys: dict[int, str] = field(default_factory=dict[int, str])
     _pointers: dict[str, str] = field(default_factory=dict[str, str])
-    _one_ofs: list[tuple[str, list[Type]]] = field(default_factory=list[tuple[str, list[Type]]])
+    one_ofs: list[tuple[Place, list[Type]]] = field(default_factory=list[tuple[Place, list[Type]]])
     _depth: int = 0
     _settling: bool = False
 
@@ -39,10 +37,9 @@ class _Normalizer:
         self._settling = True
         while self._waiting:
             self.definition(next(iter(self._waiting)))
-        for pointer, branches in self._one_ofs:
-            pairs = ((a, b) for index, a in enumerate(branches) for b in branches[:index])
-            if not all(types.disjoint(a, b, self.definition) for a, b in pairs):
-                self.unsupported(pointer, "oneOf", "two of its branches may hold at once", "any of them, or several")
+        for place, branches in self.one_ofs:
+            if not conditions.are_disjoint(self, branches):
+                self.unsupported(place.pointer, "oneOf", conditions.OVERLAP, "any of them, or several")
         for key in self.definitions:
             self._check_grounded(key)
 
@@ -50,7 +47,7 @@ class _Normalizer:
         """The definition under this key, made now if need be and if it is time."""
         if key not in self.definitions:
             if not self._settling:
-                raise _NotYet
+                raise NotYet
             make = self._waiting.pop(key, None)
             if make is None:
                 raise InvalidSchema(self._pointers[key], "$ref", "refers to itself and to nothing else")
@@ -105,7 +102,7 @@ class _Normalizer:
         keywords.check_shapes(schema, place.pointer)
         if "$ref" in schema and place.draft in (4, 6, 7):
             return self._reference(place, schema["$ref"])  # where siblings of $ref say nothing
-        return self._meet(place, list(self._parts(place, schema)))
+        return self.meet(place, list(self._parts(place, schema)))
 
     def _parts(self, place: Place, schema: keywords.Schema) -> Iterator[tuple[str, Type]]:
         """The types that a value must be of, all of them, each with the keyword that says so."""
@@ -121,20 +118,13 @@ class _Normalizer:
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
                 branches = [self.schema(place.child(keyword, index)) for index in range(len(schema[keyword]))]
-                if keyword == "oneOf":
-                    self._one_ofs.append((place.pointer, branches))
-                yield keyword, types.union(branches)
-        if schema.get("not", False) in (True, {}):
-            yield "not", NEVER
-        elif schema.get("not", False):
-            self.unsupported(place.pointer, "not", "a complement is not computed", "the value may be of that type")
-        if "if" in schema and ("then" in schema or "else" in schema):
-            self.unsupported(place.pointer, "if", "a condition is not computed", "neither branch is required")
+                yield keyword, conditions.one_of(self, place, branches) if keyword == "oneOf" else types.union(branches)
+        yield from conditions.parts(self, place, schema)
         for keyword in ("$dynamicRef", "$recursiveRef"):
             if keyword in schema:
                 self.unsupported(place.pointer, keyword, "it depends on who refers here", "any value")
 
-    def _meet(self, place: Place, stated: list[tuple[str, Type]]) -> Type:
+    def meet(self, place: Place, stated: list[tuple[str, Type]]) -> Type:
         """The intersection, put off until there are the definitions that it needs."""
         parts = [(keyword, part) for keyword, part in stated if part != ANY]
 
@@ -142,16 +132,45 @@ class _Normalizer:
             result: Type = ANY
             for keyword, part in parts:
                 try:
-                    result = types.intersect(result, part, self.definition)
+                    result = intersect(result, part, self.definition)
                 except types.TooLarge:
                     reason = "what has to hold with it is recursive too, or the cases are too many"
                     self.unsupported(place.pointer, keyword, reason, "what has to hold with it")
             return result
 
+        if len(parts) == 1:
+            return parts[0][1]
+        return self.soon(place, "allOf", meet)
+
+    def soon(self, place: Place, keyword: str, make: Callable[[], Type], otherwise: Type = ANY) -> Type:
+        """What `make` makes, put off until there are the definitions that it needs."""
+
+        def limited() -> Type:
+            try:
+                return make()
+            except (types.TooLarge, NotYet):
+                reason = "it depends on itself, or there are too many cases"
+                self.unsupported(place.pointer, keyword, reason, "any value of that kind")
+                return otherwise
+
         try:
-            return meet() if len(parts) != 1 else parts[0][1]
-        except _NotYet:
-            return self._later(f"{place.pointer}+", place.pointer, meet)
+            return make()
+        except NotYet:
+            return self._later(f"{place.pointer}+", place.pointer, limited)
+        except types.TooLarge:
+            return limited()
+
+    def made(self, key: str) -> Type:
+        """The definition under this key; raises NotYet also where it is just being made."""
+        if key not in self.definitions and key not in self._waiting:
+            raise NotYet
+        return self.definition(key)
+
+    def is_certain(self, places: Iterable[Place], keys: Iterable[str]) -> bool:
+        """Whether nothing of these places and definitions was relaxed."""
+        doubtful = {each.pointer for each in self.relaxations}
+        within = [*(place.pointer for place in places), *(self._pointers[key] for key in keys)]
+        return not any(one == pointer or one.startswith(f"{pointer}/") for one in doubtful for pointer in within)
 
     def _later(self, hint: str, pointer: str, make: Callable[[], Type]) -> Reference:
         key, count = hint, 1
@@ -187,7 +206,7 @@ class _Normalizer:
                 raise InvalidSchema(place.pointer, keyword, "is not a finite number")
             return types.point(number)
         if isinstance(value, str):
-            self._check_text(place, keyword, value)
+            self.check_text(place, keyword, value)
             if not self.encoding.can_quote(value):
                 reason = f"{value!r} holds the quote of a notation without escapes"
                 self.unsupported(place.pointer, keyword, reason, "what cannot be written is left out")
@@ -202,11 +221,11 @@ class _Normalizer:
             items = [self._constant(place, keyword, item) for item in value]
             return types.array(items, NEVER, len(items), len(items))
         for name in value:
-            self._check_text(place, keyword, name)
+            self.check_text(place, keyword, name)
         members = ((name, self._constant(place, keyword, item)) for name, item in value.items())
         return types.object_type([Property(*member, required=True, pointer=place.pointer) for member in members], NEVER)
 
-    def _check_text(self, place: Place, keyword: str, text: object) -> None:
+    def check_text(self, place: Place, keyword: str, text: object) -> None:
         if not isinstance(text, str):
             raise InvalidSchema(place.pointer, keyword, f"{text!r} is not a string")
         if not writable(text):
@@ -219,112 +238,34 @@ class _Normalizer:
         stated = schema.get("type")
         spoken = (keywords.STRING, keywords.NUMBER, keywords.ARRAY, keywords.OBJECT)
         if stated is None and not any(keyword in schema for group in spoken for keyword in group):
-            return ANY
-        kinds: list[str] = [stated] if isinstance(stated, str) else list(stated or keywords.KINDS)
-        if "number" in kinds and "integer" in kinds:
-            kinds.remove("integer")
-        options = [self._kind(place, schema, kind) for kind in kinds]
-        if not self.exact and stated is not None and schema.get("nullable") is True and "null" not in kinds:
+            return ANY  # a format alone is an annotation
+        named: list[str] = [stated] if isinstance(stated, str) else list(stated or keywords.KINDS)
+        if "number" in named and "integer" in named:
+            named.remove("integer")
+        options = [self._kind(place, schema, kind) for kind in named]
+        if not self.exact and stated is not None and schema.get("nullable") is True and "null" not in named:
             enforced = "null is a value too, as OpenAPI 3.0 has it"
             self.relaxations[Relaxation(place.pointer, "nullable", enforced)] = None
             options.append(NULL)
         return types.union(options)
 
     def _kind(self, place: Place, schema: keywords.Schema, kind: str) -> Type:
-        for keyword, (idle, enforced) in keywords.UNENFORCED.get(kind, {}).items():
-            if keyword in schema and not idle(schema):
-                self.unsupported(place.pointer, keyword, "it is not computed", enforced)
         match kind:
             case "null":
                 return NULL
             case "boolean":
                 return BOOLEAN
             case "string":
-                return self._string(place, schema)
+                return kinds.string(self, place, schema)
             case "array":
-                return self._array(place, schema)
+                return kinds.array(self, place, schema)
             case "object":
-                return self._object(place, schema)
-            case _:
-                return self._number(place, schema, integer=kind == "integer")
-
-    def _string(self, place: Place, schema: keywords.Schema) -> Type:
-        low, high = int(schema.get("minLength", 0)), _count(schema.get("maxLength"))
-        if not self.encoding.counts_characters and high != 0:
-            reason = f"between the quotes {self.encoding.quote!r} characters are not counted"
-            for keyword, bound in (("minLength", low), ("maxLength", high)):
-                if bound:
-                    self.unsupported(place.pointer, keyword, reason, "a string of any length")
-            low, high = 0, None
-        return types.string(low, high)
-
-    def _number(self, place: Place, schema: keywords.Schema, *, integer: bool) -> Type:
-        result: Type = types.Number(integer)
-        for keyword, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-            flag = schema.get(strict)
-            if isinstance(flag, bool) and place.draft not in (4, None):
-                raise InvalidSchema(place.pointer, strict, "is not a number")
-            bounds = [(schema.get(keyword), flag is True), (None if isinstance(flag, bool) else flag, True)]
-            for value, is_open in bounds:
-                if value is None:
-                    continue
-                bound = decimal_of(value)
-                limits = (
-                    types.Number(low=bound, low_open=is_open)
-                    if keyword == "minimum"
-                    else types.Number(high=bound, high_open=is_open)
+                keyword = next(
+                    (each for each in ("patternProperties", "propertyNames") if each in schema), "properties"
                 )
-                result = types.intersect(result, limits, self.definition)
-        return result
-
-    def _array(self, place: Place, schema: keywords.Schema) -> Type:
-        prefix: list[Type] = []
-        rest_keyword = "items"
-        if isinstance(schema.get("items"), list):
-            if place.draft == LATEST:
-                raise InvalidSchema(place.pointer, "items", "is not a schema")
-            prefix = [self.schema(place.child("items", index)) for index in range(len(schema["items"]))]
-            rest_keyword = "additionalItems"
-        elif "prefixItems" in schema:
-            prefix = [self.schema(place.child("prefixItems", index)) for index in range(len(schema["prefixItems"]))]
-        rest = self._others(place, schema, rest_keyword, "unevaluatedItems")
-        return types.array(prefix, rest or ANY, int(schema.get("minItems", 0)), _count(schema.get("maxItems")))
-
-    def _object(self, place: Place, schema: keywords.Schema) -> Type:
-        declared = {name: self.schema(place.child("properties", name)) for name in schema.get("properties", {})}
-        rest = self._others(place, schema, "additionalProperties", "unevaluatedProperties")
-        silent = rest is None and "patternProperties" not in schema
-        rest = ANY if rest is None else rest
-        patterns = schema.get("patternProperties", {})
-        rest = types.union([rest, *(self.schema(place.child("patternProperties", name)) for name in patterns)])
-        required = dict.fromkeys(schema.get("required", ()))
-        for name in (*declared, *required):
-            self._check_text(place, "properties" if name in declared else "required", name)
-        properties = [
-            Property(
-                name,
-                declared.get(name, rest),
-                name in required,
-                place.child("properties", name).pointer if name in declared else place.pointer,
-            )
-            for name in dict.fromkeys((*declared, *required))
-        ]
-        return types.object_type(properties, rest, silent=silent)
-
-    def _others(self, place: Place, schema: keywords.Schema, keyword: str, unevaluated: str) -> Type | None:
-        """The type of the items or keys that are not listed; None where the schema does not speak of them."""
-        if keyword in schema:
-            return self.schema(place.child(keyword))
-        if unevaluated not in schema or schema[unevaluated] in (True, {}):
-            return None
-        if any(applicator in schema for applicator in (*keywords.IN_PLACE, "contains")):
-            self.unsupported(place.pointer, unevaluated, "what is evaluated is not computed", "any others")
-            return ANY
-        return self.schema(place.child(unevaluated))
-
-
-def _count(value: float | None) -> int | None:
-    return None if value is None else int(value)
+                return self.soon(place, keyword, lambda: kinds.objects(self, place, schema), _BARE)
+            case _:
+                return kinds.number(self, place, schema, integer=kind == "integer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +296,7 @@ def normalize(
     root = normalizer.schema(open_document(schema, pointer, retrieve))
     normalizer.settle()
     if parameters:
-        root = types.intersect(root, _BARE, normalizer.definition)
+        root = intersect(root, _BARE, normalizer.definition)
         if root == _BARE and closed:
             root = types.Object((), NEVER)
 
@@ -363,7 +304,7 @@ def normalize(
         if not isinstance(kind, types.Object) or not kind.silent:
             return kind
         if closed and kind.properties:
-            return types.object_type(kind.properties, NEVER)
+            return types.object_type(kind.properties, NEVER, low=kind.min, high=kind.max)
         return replace(kind, silent=False)
 
     definitions = {key: types.rebuild(kind, close) for key, kind in normalizer.definitions.items()}

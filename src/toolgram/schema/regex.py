@@ -30,7 +30,15 @@ from toolgram.schema.regex_parse import (
     parse,
 )
 
-__all__ = ["Malformed", "TooLarge", "Unsupported", "pattern", "pattern_as_written", "pattern_with_lengths"]
+__all__ = [
+    "Malformed",
+    "TooLarge",
+    "Unsupported",
+    "language",
+    "pattern",
+    "pattern_as_written",
+    "pattern_with_lengths",
+]
 
 _MAX_PROGRAM = 20_000
 _ANYTHING = Rep(ANY, 0, None)
@@ -62,6 +70,11 @@ def pattern_with_lengths(text: str) -> tuple[Automaton, int, int | None]:
             return _as_written(_Search(tail).automaton(), tail, preferred=True), low, high
         case _:
             return pattern(text), 0, None
+
+
+def language(tree: Tree) -> Automaton:
+    """The texts in which a parsed pattern is found. Raises TooLarge."""
+    return _Search(tree).automaton()
 
 
 @dataclass(frozen=True, slots=True)

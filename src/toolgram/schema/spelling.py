@@ -13,8 +13,20 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal, cast
 
-from toolgram.grammar.ir import MAX_CODE_POINT, CharSet, Expr, chars, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import (
+    MAX_CODE_POINT,
+    NOTHING,
+    CharSet,
+    Expr,
+    chars,
+    choice,
+    not_chars,
+    optional,
+    repeat,
+    seq,
+)
 from toolgram.schema import types
+from toolgram.schema.algebra import intersect
 from toolgram.schema.encoding import BARE_WORD, JSON, Encoding
 from toolgram.schema.numbers import DIGIT, NON_ZERO, decimals, integers, same_length
 from toolgram.schema.types import ANY, Canonical, Type
@@ -122,12 +134,25 @@ def _char(char: str, spelling: Spelling) -> str:
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
-def raw_chars(but: str, spelling: Spelling) -> CharSet:
+def one_char(charset: CharSet, spelling: Spelling) -> Expr:
+    """One of these characters, as a string holds it."""
+    if not spelling.encoding.escapes:
+        return charset
+    others = not_chars(*charset.ranges)
+    raw = raw_chars(others, spelling)
+    return choice(raw if raw.ranges else NOTHING, escapes(others, spelling))
+
+
+def raw_chars(but: str | CharSet, spelling: Spelling) -> CharSet:
     """The characters that a string holds as they are, without these."""
-    return not_chars(but, '"\\', (0, 0x1F), *([(0x80, MAX_CODE_POINT)] if spelling.ascii else []))
+    return not_chars(*_pieces(but), '"\\', (0, 0x1F), *([(0x80, MAX_CODE_POINT)] if spelling.ascii else []))
 
 
-def escapes(but: str, spelling: Spelling) -> Expr:
+def _pieces(charset: str | CharSet) -> tuple[str | tuple[int, int], ...]:
+    return (charset,) if isinstance(charset, str) else charset.ranges
+
+
+def escapes(but: str | CharSet, spelling: Spelling) -> Expr:
     """The characters that a string holds escaped, without these, each in its one escape."""
     codes = [code for code in (*range(0x20), *b'"\\') if chr(code) not in but]
     short = "".join(_SHORT[chr(code)][1] for code in codes if chr(code) in _SHORT)
@@ -136,7 +161,7 @@ def escapes(but: str, spelling: Spelling) -> Expr:
     by_high = {high: "".join(code[1] for code in controls if code[0] == high) for high in "01"}
     options.extend(seq(f"\\u00{high}", chars(lows)) for high, lows in by_high.items() if lows)
     if spelling.ascii:
-        beyond = not_chars(but, (0, 0x7F)).ranges
+        beyond = not_chars(*_pieces(but), (0, 0x7F)).ranges
         options.extend(_escaped_range(low, high) for low, high in beyond)
     return choice(*options)
 
@@ -225,7 +250,7 @@ def decimal_of(value: float | Decimal) -> Decimal | None:
 
 def _spell_number(kind: types.Number, value: float, spelling: Spelling) -> str | None:
     number = decimal_of(value)
-    if number is None or types.intersect(kind, point := types.point(number), _no_reference) != point:
+    if number is None or intersect(kind, point := types.point(number), _no_reference) != point:
         return None
     if kind.low is not None and kind.low == kind.high:
         return _point(kind.low)
@@ -292,9 +317,9 @@ def _spell(
         word = {None: "null", True: "true", False: "false"}[value]
         return spelling.encoding.word(word) if kind in (ANY, types.Word(word)) else None
     if isinstance(value, str):
-        fits = types.intersect(types.String() if kind == ANY else kind, types.Text(value), _no_reference)
+        fits = kind in (ANY, types.Text(value)) or (isinstance(kind, types.String) and kind.admits(value))
         fits_notation = writable(value) and spelling.encoding.can_quote(value)
-        return quoted(value, spelling) if fits == types.Text(value) and fits_notation else None
+        return quoted(value, spelling) if fits and fits_notation else None
     if isinstance(value, int | float):
         kind = types.Number() if kind == ANY else kind
         return _spell_number(kind, value, spelling) if isinstance(kind, types.Number) else None
@@ -320,13 +345,15 @@ def _spell_object(
     declared = {item.name: item for item in kind.properties}
     if any(item.required and item.name not in value for item in kind.properties):
         return None
+    if len(value) < kind.min or (kind.max is not None and len(value) > kind.max):
+        return None
     order = [*(name for name in declared if name in value), *(key for key in value if key not in declared)]
     members: list[str] = []
     for key in order:
         if not isinstance(key, str):
             return None
         written = frame.key(key, spelling, declared=key in declared)
-        expected = declared[key].value if key in declared else kind.rest
+        expected = types.value_of(kind, key)
         text = _spell(expected, value[key], spelling, resolve)
         if written is None or text is None:
             return None

@@ -60,6 +60,11 @@ def expression(
     return _spelled(known or _Writer(limited, char, rule, hint).expression(), char)
 
 
+def counts_apart(automaton: Automaton, low: int, high: int | None) -> bool:
+    """Whether `expression` limits the lengths without more states."""
+    return _counted(automaton, low, high) is not None
+
+
 def _counted(automaton: Automaton, low: int, high: int | None) -> Expr | None:
     """The texts of these lengths, where they depend on one repetition alone, so that it needs no more states."""
     plain = automaton.plain or _steps_and_loop(automaton)
@@ -240,7 +245,7 @@ class _Writer:
             parts.append(self._way[at])
             at = self._join_of[at]
         expr = _join(*parts)
-        if self._uses.get((number, stop), 0) > 1 and _size(expr) > _SHARED_SIZE:
+        if self._uses.get((number, stop), 0) > 1 and size(expr) > _SHARED_SIZE:
             self._shared[number, stop] = self._rule(lambda: expr)
             return self._shared[number, stop]
         return expr
@@ -309,8 +314,8 @@ def _nesting(expr: Expr) -> int:
     return 1 + max(map(_nesting, children(expr)), default=0)
 
 
-def _size(expr: Expr) -> int:
-    return 1 + sum(map(_size, children(expr)))
+def size(expr: Expr) -> int:
+    return 1 + sum(map(size, children(expr)))
 
 
 def _items(expr: Expr) -> tuple[Expr, ...]:

@@ -7,9 +7,15 @@ A number is a decimal of any size and precision; 1 and 1.0 are the same number.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+
+from toolgram.schema import strings
+from toolgram.schema.automata import Automaton, TooLarge, difference, intersection, of_length, of_text, universal
+from toolgram.schema.multiples import to_multiples
+
+__all__ = ["TooLarge"]  # with what is defined here
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +39,35 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class String:
-    """Strings of `min` to `max` code points (None: of any length)."""
+    """Strings of `min` to `max` code points (None: of any length), of the language of the automaton if there is one.
+
+    Where it is not `exact`, the automaton leaves out some strings that should be there.
+    """
 
     min: int = 0
     max: int | None = None
+    automaton: Automaton | None = None
+    exact: bool = True
+
+    def admits(self, text: str) -> bool:
+        """Whether it is one of these strings."""
+        fits = self.min <= len(text) and (self.max is None or len(text) <= self.max)
+        return fits and (self.automaton is None or self.automaton.accepts(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Numbers, or integers only, between bounds that belong to the set unless they are open (None: no bound)."""
+    """Numbers, or integers only, between bounds that belong to the set unless they are open (None: no bound).
+
+    With `multiple` only multiples of it, and bounds that are some too.
+    """
 
     integer: bool = False
     low: Decimal | None = None
     high: Decimal | None = None
     low_open: bool = False
     high_open: bool = False
+    multiple: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +91,27 @@ class Property:
 
 
 @dataclass(frozen=True, slots=True)
-class Object:
-    """Objects with these properties and any other keys, whose values are of the type `rest`.
+class Keys:
+    """Keys of a language, which have values of one type."""
 
+    automaton: Automaton
+    value: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """Objects of `min` to `max` keys: these properties and any others, whose values are of the type `rest`.
+
+    Where there are `keys`, they are all the other keys that may occur: of disjoint languages, none of them declared.
     `silent` says that the schema did not speak of other keys, so that a caller may close the object.
     """
 
     properties: tuple[Property, ...]
     rest: Type
     silent: bool = False
+    keys: tuple[Keys, ...] = ()
+    min: int = 0
+    max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +151,6 @@ class Canonical:
         return kind
 
 
-_MAX_CASES = 256
-
-
-class TooLarge(Exception):
-    """Two recursive types were to be intersected."""
-
-
 def union(options: Iterable[Type]) -> Type:
     """The union, flattened, without repeats and without the options that a wider one makes idle."""
     flat: dict[Type, None] = {}
@@ -136,22 +161,47 @@ def union(options: Iterable[Type]) -> Type:
     if Number() in flat:
         flat = {option: None for option in flat if not isinstance(option, Number) or option == Number()}
     if String() in flat:
-        flat = {option: None for option in flat if not isinstance(option, Text)}
+        flat = {option: None for option in flat if not isinstance(option, Text | String) or option == String()}
     return next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))
 
 
-def string(low: int, high: int | None) -> Type:
-    """Strings of `low` to `high` code points."""
+def string(low: int, high: int | None, automaton: Automaton | None = None, *, exact: bool = True) -> Type:
+    """Strings of `low` to `high` code points, of the language of the automaton.
+
+    Raises TooLarge, also where it is only for want of an exact automaton that there are none.
+    """
     if high is not None and high < low:
         return NEVER
-    return Text("") if high == 0 else String(low, high)
+    if automaton is None or automaton == universal():
+        return Text("") if high == 0 else String(low, high)
+    if not automaton.has_length(low, high):
+        if not exact:
+            raise TooLarge
+        return NEVER
+    if automaton.has_lengths_within(low, high):
+        low, high = 0, None
+    elif not strings.counts_apart(automaton, low, high):
+        automaton, low, high = intersection(automaton, of_length(low, high)), 0, None
+    only = automaton.finite_texts(1) if exact else None
+    return Text(only[0]) if only else String(low, high, automaton, exact)
 
 
 def number(kind: Number) -> Type:
-    """The same numbers with bounds that are integers and closed where only integers can occur."""
+    """The same numbers with bounds that can be met, and that are closed, where only integers or multiples can occur.
+
+    Raises TooLarge.
+    """
     low, high, low_open, high_open = kind.low, kind.high, kind.low_open, kind.high_open
-    if low is not None and low == high and low == math.floor(low):
-        kind = replace(kind, integer=True)
+    multiple = kind.multiple
+    if multiple is not None:
+        whole, multiple, low, high = to_multiples(
+            multiple, integer=kind.integer, low=low, high=high, low_open=low_open, high_open=high_open
+        )
+        low_open = high_open = False
+        kind = replace(kind, integer=whole)
+    if low is not None and low == high:
+        multiple = None
+        kind = replace(kind, integer=kind.integer or low == math.floor(low))
     if kind.integer:
         if low is not None:
             low = Decimal(math.floor(low) + 1 if low_open else math.ceil(low))
@@ -160,7 +210,7 @@ def number(kind: Number) -> Type:
         low_open = high_open = False
     if low is not None and high is not None and (low > high or (low == high and (low_open or high_open))):
         return NEVER
-    return Number(kind.integer, low, high, low_open, high_open)
+    return Number(kind.integer, low, high, low_open, high_open, multiple)
 
 
 def array(prefix: Iterable[Type], rest: Type, low: int = 0, high: int | None = None) -> Type:
@@ -179,126 +229,62 @@ def array(prefix: Iterable[Type], rest: Type, low: int = 0, high: int | None = N
     return Array(items, rest, low, high)
 
 
-def object_type(properties: Iterable[Property], rest: Type, *, silent: bool = False) -> Type:
-    """Objects; a key that may not occur is kept in the list only where it must be kept out of the other keys."""
+def object_type(
+    properties: Iterable[Property],
+    rest: Type,
+    *,
+    silent: bool = False,
+    keys: Iterable[Keys] = (),
+    low: int = 0,
+    high: int | None = None,
+) -> Type:
+    """Objects; a key that may not occur is kept in the list only where it must be kept out of the other keys.
+
+    Raises TooLarge.
+    """
+    listed = tuple(properties)
+    required = sum(item.required for item in listed)
+    if high is not None and (high < required or high < low):
+        return NEVER
+    if high == required:  # nothing else has a place
+        listed, rest, keys, high = tuple(item for item in listed if item.required), NEVER, (), None
     kept: list[Property] = []
-    for item in properties:
+    for item in listed:
         if item.value == NEVER and item.required:
             return NEVER
         if item.value != NEVER or rest != NEVER:
             kept.append(item)
-    return Object(tuple(kept), rest, silent)
+    languages = tuple(_undeclared(keys, [item.name for item in listed]))
+    if rest == NEVER and not languages:
+        if low > len(kept):
+            return NEVER
+        if low == len(kept):
+            kept, low = [replace(item, required=True) for item in kept], 0
+        high = None if high is None or high >= len(kept) else high
+    return Object(tuple(kept), rest, silent, languages, 0 if low <= required else low, high)
+
+
+def _undeclared(keys: Iterable[Keys], names: Iterable[str]) -> Iterator[Keys]:
+    for one in keys:
+        automaton = one.automaton
+        for name in names:
+            if automaton.accepts(name):
+                automaton = difference(automaton, of_text(name))
+        if one.value != NEVER and not automaton.is_empty:
+            yield Keys(automaton, one.value)
+
+
+def value_of(kind: Object, name: str) -> Type:
+    """The type of the value under this key."""
+    for item in kind.properties:
+        if item.name == name:
+            return item.value
+    return next((one.value for one in kind.keys if one.automaton.accepts(name)), kind.rest)
 
 
 def item_at(kind: Array, index: int) -> Type:
     """The type of the item at this index."""
     return kind.prefix[index] if index < len(kind.prefix) else kind.rest
-
-
-def intersect(left: Type, right: Type, resolve: Callable[[str], Type], fuel: int = 32) -> Type:
-    """The values of both types; keys in the order of `left`, then those that only `right` declares.
-
-    Raises TooLarge where both are recursive, so that it would never end, or where their cases multiply.
-    """
-    if fuel == 0:
-        raise TooLarge
-
-    def both(a: Type, b: Type) -> Type:
-        return intersect(a, b, resolve, fuel - 1)
-
-    match left, right:
-        case (Anything(), kind) | (kind, Anything()):
-            return kind
-        case Union(mine), Union(theirs):
-            product = union(both(a, b) for a in mine for b in theirs)
-            if isinstance(product, Union) and len(product.options) > max(len(mine), len(theirs), _MAX_CASES):
-                raise TooLarge
-            return product
-        case Union(options), _:
-            return union(both(option, right) for option in options)
-        case _, Union(options):
-            return union(both(left, option) for option in options)
-        case (Reference(a), Reference(b)) if a == b:
-            return left
-        case Reference(key), _:
-            return both(resolve(key), right)
-        case _, Reference(key):
-            return both(left, resolve(key))
-        case (Text(value), String() as limits) | (String() as limits, Text(value)):
-            fits = limits.min <= len(value) and (limits.max is None or len(value) <= limits.max)
-            return Text(value) if fits else NEVER
-        case String(), String():
-            return string(max(left.min, right.min), _lower(left.max, right.max))
-        case Number(), Number():
-            return _both_numbers(left, right)
-        case Array(), Array():
-            size = max(len(left.prefix), len(right.prefix))
-            prefix = [both(item_at(left, index), item_at(right, index)) for index in range(size)]
-            return array(prefix, both(left.rest, right.rest), max(left.min, right.min), _lower(left.max, right.max))
-        case Object(), Object():
-            return _both_objects(left, right, both)
-        case _:
-            return left if left == right else NEVER
-
-
-def _lower(left: int | None, right: int | None) -> int | None:
-    return right if left is None else left if right is None else min(left, right)
-
-
-def _both_numbers(left: Number, right: Number) -> Type:
-    lows = [(kind.low, kind.low_open) for kind in (left, right) if kind.low is not None]
-    highs = [(kind.high, not kind.high_open) for kind in (left, right) if kind.high is not None]
-    low, low_open = max(lows, default=(None, False))
-    high, high_closed = min(highs, default=(None, True))
-    return number(Number(left.integer or right.integer, low, high, low_open, not high_closed))
-
-
-def _both_objects(left: Object, right: Object, both: Callable[[Type, Type], Type]) -> Type:
-    mine = {item.name: item for item in left.properties}
-    theirs = {item.name: item for item in right.properties}
-    properties: list[Property] = []
-    for name in mine | theirs:
-        a, b = mine.get(name), theirs.get(name)
-        value = both(a.value if a else left.rest, b.value if b else right.rest)
-        declared = [item for item in (a, b) if item]
-        required = any(item.required for item in declared)
-        properties.append(Property(name, value, required, declared[0].pointer))
-    return object_type(properties, both(left.rest, right.rest), silent=left.silent and right.silent)
-
-
-def disjoint(left: Type, right: Type, resolve: Callable[[str], Type], fuel: int = 8) -> bool:
-    """Whether it is certain that no value is of both types."""
-    if fuel == 0:
-        return False
-
-    def apart(a: Type, b: Type) -> bool:
-        return disjoint(a, b, resolve, fuel - 1)
-
-    match left, right:
-        case (Union(options), other) | (other, Union(options)):
-            return all(apart(option, other) for option in options)
-        case (Anything(), _) | (_, Anything()):
-            return False
-        case (Reference(key), other) | (other, Reference(key)):
-            return apart(resolve(key), other)
-        case Array(), Array():
-            sure = range(max(left.min, right.min))
-            return any(apart(item_at(left, index), item_at(right, index)) for index in sure) or (
-                intersect(Array((), ANY, left.min, left.max), Array((), ANY, right.min, right.max), resolve) == NEVER
-            )
-        case Object(), Object():
-            return _objects_apart(left, right, apart)
-        case _:
-            return intersect(left, right, resolve) == NEVER
-
-
-def _objects_apart(left: Object, right: Object, apart: Callable[[Type, Type], bool]) -> bool:
-    for one, other in ((left, right), (right, left)):
-        theirs = {item.name: item.value for item in other.properties}
-        for item in one.properties:
-            if item.required and apart(item.value, theirs.get(item.name, other.rest)):
-                return True
-    return False
 
 
 def rebuild(kind: Type, change: Callable[[Type], Type]) -> Type:
@@ -308,9 +294,10 @@ def rebuild(kind: Type, change: Callable[[Type], Type]) -> Type:
             kind = union(rebuild(option, change) for option in options)
         case Array(prefix, rest, low, high):
             kind = array([rebuild(item, change) for item in prefix], rebuild(rest, change), low, high)
-        case Object(properties, rest, silent):
+        case Object(properties, rest, silent, keys, low, high):
             changed = [replace(item, value=rebuild(item.value, change)) for item in properties]
-            kind = object_type(changed, rebuild(rest, change), silent=silent)
+            others = [Keys(one.automaton, rebuild(one.value, change)) for one in keys]
+            kind = object_type(changed, rebuild(rest, change), silent=silent, keys=others, low=low, high=high)
         case _:
             pass
     return change(kind)
@@ -326,8 +313,11 @@ def inhabited(kind: Type, alive: Collection[str]) -> bool:
         case Array():
             needed = {item_at(kind, index) for index in range(min(kind.min, len(kind.prefix) + 1))}
             return all(inhabited(item, alive) for item in needed)
-        case Object(properties):
-            return all(inhabited(item.value, alive) for item in properties if item.required)
+        case Object(properties, rest, _, keys, low):
+            able = [item.required for item in properties if inhabited(item.value, alive)]
+            others = inhabited(rest, alive) or any(inhabited(one.value, alive) for one in keys)
+            needed = sum(item.required for item in properties)
+            return sum(able) == needed and (others or len(able) >= low)
         case _:
             return True
 

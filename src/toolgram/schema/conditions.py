@@ -1,0 +1,138 @@
+"""The keywords of JSON Schema that choose between schemas, as types: oneOf, not, if, and what depends on a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
+from typing import Protocol, cast
+
+from toolgram.schema import keywords, types
+from toolgram.schema.algebra import complement, disjoint, intersect
+from toolgram.schema.kinds import Normalizer, NotYet
+from toolgram.schema.resolve import Place
+from toolgram.schema.types import ANY, EVERY_KIND, NEVER, Property, TooLarge, Type
+
+OVERLAP = "two of its branches may hold at once"
+_NO_COMPLEMENT = "the complement is not a type that can be said"
+
+
+class Conditional(Normalizer, Protocol):
+    """What these keywords need besides.
+
+    `one_ofs` are the branches that have yet to be found disjoint. `made` raises NotYet.
+    """
+
+    one_ofs: list[tuple[Place, list[Type]]]
+
+    def soon(self, place: Place, keyword: str, make: Callable[[], Type], otherwise: Type = ANY) -> Type:
+        """What `make` makes, as soon as there are the definitions that it needs."""
+        ...
+
+    def made(self, key: str) -> Type:
+        """What a reference refers to."""
+        ...
+
+    def is_certain(self, places: Iterable[Place], keys: Iterable[str]) -> bool:
+        """Whether nothing of these places and definitions was relaxed."""
+        ...
+
+
+def parts(n: Conditional, place: Place, schema: keywords.Schema) -> Iterator[tuple[str, Type]]:
+    """The types that a value must be of, each with the keyword that says so."""
+    if "not" in schema:
+        yield "not", n.soon(place, "not", lambda: _not(n, place, "not", "the value may be of that type"))
+    if "if" in schema and ("then" in schema or "else" in schema):
+        yield "if", n.soon(place, "if", lambda: _if(n, place, schema))
+    for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
+        for key, needed in schema.get(keyword, {}).items():
+            if needed not in (True, [], {}):
+                yield keyword, _depends(n, place, keyword, key, needed)
+
+
+def _not(n: Conditional, place: Place, keyword: str, enforced: str) -> Type:
+    """What is not of the schema under the keyword."""
+    inner = place.child(keyword)
+    kind = n.schema(inner)
+    try:
+        return _complement(n, [inner], kind)
+    except TooLarge:
+        n.unsupported(place.pointer, keyword, _NO_COMPLEMENT, enforced)
+        return ANY
+
+
+def _complement(n: Conditional, places: list[Place], kind: Type) -> Type:
+    """The complement of a type. Raises TooLarge also where the type was relaxed."""
+    followed: set[str] = set()
+
+    def resolve(key: str) -> Type:
+        followed.add(key)
+        return n.made(key)
+
+    result = complement(kind, resolve)
+    if not n.is_certain(places, followed):
+        raise TooLarge
+    return result
+
+
+def _if(n: Conditional, place: Place, schema: keywords.Schema) -> Type:
+    condition = n.schema(place.child("if"))
+    branches = [n.schema(place.child(keyword)) if keyword in schema else ANY for keyword in ("then", "else")]
+    try:
+        opposite = _complement(n, [place.child("if")], condition)
+    except TooLarge:
+        n.unsupported(place.pointer, "if", _NO_COMPLEMENT, "neither branch is required")
+        return ANY
+    return types.union(
+        [
+            n.meet(place, [("if", condition), ("then", branches[0])]),
+            n.meet(place, [("if", opposite), ("else", branches[1])]),
+        ]
+    )
+
+
+def _depends(n: Conditional, place: Place, keyword: str, key: str, needed: object) -> Type:
+    """Values that are no object, objects without the key, and objects with it and with what it needs."""
+    n.check_text(place, keyword, key)
+    others = [kind for kind in EVERY_KIND.options if not isinstance(kind, types.Object)]
+    without = types.object_type([Property(key, NEVER, required=False, pointer=place.pointer)], ANY, silent=True)
+    names = [key, *cast("list[str]", needed)] if isinstance(needed, list) else [key]
+    for name in names:
+        n.check_text(place, keyword, name)
+    listed = [Property(name, ANY, required=True, pointer=place.pointer) for name in dict.fromkeys(names)]
+    having = types.object_type(listed, ANY, silent=True)
+    if not isinstance(needed, list):
+        having = n.meet(place, [(keyword, having), (keyword, n.schema(place.child(keyword, key)))])
+    return types.union([without, having, *others])
+
+
+def one_of(n: Conditional, place: Place, branches: list[Type]) -> Type:
+    """The values of just one of the branches."""
+    if len(branches) == 1:
+        return branches[0]
+    try:
+        if are_disjoint(n, branches):
+            return types.union(branches)
+        return _just_one(n, place, branches)
+    except NotYet:
+        n.one_ofs.append((place, branches))
+        return types.union(branches)
+    except TooLarge:
+        n.unsupported(place.pointer, "oneOf", OVERLAP, "any of them, or several")
+        return types.union(branches)
+
+
+def _just_one(n: Conditional, place: Place, branches: list[Type]) -> Type:
+    options: list[Type] = []
+    places = [place.child("oneOf", index) for index in range(len(branches))]
+    for index, branch in enumerate(branches):
+        option = branch
+        for other, kind in enumerate(branches):
+            if other != index and not disjoint(branch, kind, n.made):
+                option = intersect(option, _complement(n, [places[other]], kind), n.made)
+        options.append(option)
+    return types.union(options)
+
+
+def are_disjoint(n: Conditional, branches: list[Type]) -> bool:
+    """Whether no value is of two of the branches. Raises NotYet."""
+    return all(disjoint(left, right, n.made) for left, right in combinations(branches, 2))

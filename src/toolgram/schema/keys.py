@@ -1,0 +1,95 @@
+"""The members of objects as expressions: keys that are none of some, and a number of members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, choice, not_chars, optional, repeat, seq
+from toolgram.schema import types
+from toolgram.schema.spelling import KEY_CHAR, KEY_START, Spelling, quoted
+
+NESTING = 8  # levels inside one expression before a rule breaks it
+
+
+class KeyLetters(NamedTuple):
+    """What keys are made of: a first character and others that are none of some, what closes the key, and a tail."""
+
+    first: Callable[[str], Expr]
+    char: Callable[[str], Expr]
+    close: str
+    rest: Callable[[], Expr]
+
+
+def _but(charset: CharSet, excluded: str) -> Expr:
+    left = not_chars(excluded, *not_chars(*charset.ranges).ranges)
+    return left if left.ranges else NOTHING
+
+
+BARE_LETTERS = KeyLetters(partial(_but, KEY_START), partial(_but, KEY_CHAR), "", lambda: repeat(KEY_CHAR))
+
+
+@dataclass(frozen=True, slots=True)
+class OtherKeys:
+    """Writes keys that are none of some; `later` makes a rule with a name like the hint."""
+
+    letters: KeyLetters
+    spelling: Spelling
+    hint: str
+    later: Callable[[str, Callable[[str], Expr]], Expr]
+
+    def after_prefix(self, names: Sequence[str], depth: int = 0) -> Expr:
+        """The rest of a key, and its closing quote, that is none of `names`, which share their first characters."""
+        letters = self.letters
+        branches: dict[str, list[str]] = {}
+        for name in names:
+            branches.setdefault(name[depth : depth + 1], []).append(name)
+        other = letters.char if depth else letters.first
+        options = [seq(other("".join(branches)), letters.rest())]
+        for first, group in branches.items():
+            if first:
+                spelled = quoted(first, self.spelling)[1:-1] if letters.close else first
+                options.append(seq(spelled, self._after_more(group, depth + 1)))
+        if "" not in branches:
+            options.append(seq(letters.close))
+        return choice(*options)
+
+    def _after_more(self, names: Sequence[str], depth: int) -> Expr:
+        if depth % NESTING:
+            return self.after_prefix(names, depth)
+        return self.later(self.hint, lambda _: self.after_prefix(names, depth))
+
+
+def some_members(
+    kind: types.Object,
+    members: Sequence[tuple[types.Property, Expr]],
+    extra: Expr,
+    comma: str,
+    rule: Callable[[Expr], Expr],
+) -> Expr:
+    """The members in order, then extra ones, as many as the object may have: a rule for each place and number."""
+
+    def end(count: int) -> Expr:
+        least = max(kind.min - count, 0)
+        most = None if kind.max is None else kind.max - count
+        if extra == NOTHING or most == 0:
+            return NOTHING if least else EMPTY
+        if count:
+            return repeat(seq(comma, extra), least, most)
+        more = repeat(seq(comma, extra), max(least - 1, 0), None if most is None else most - 1)
+        return seq(extra, more) if least else optional(seq(extra, more))
+
+    most = kind.min if kind.max is None else kind.max  # with more keys nothing changes, or there are none
+    after = [end(count) for count in range(min(len(members), most) + 1)]
+    for index in reversed(range(len(members))):
+        item, member = members[index]
+        here: list[Expr] = []
+        for count in range(min(index, most) + 1):
+            full = count == most and kind.max is not None
+            taken = NOTHING if full else seq(comma if count else "", member, after[min(count + 1, most)])
+            body = taken if item.required else choice(taken, after[count])
+            here.append(body if index == 0 or body in (NOTHING, EMPTY) else rule(body))
+        after = here
+    return after[0]

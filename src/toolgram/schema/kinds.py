@@ -1,0 +1,238 @@
+"""The keywords of JSON Schema that speak of one kind of value, as types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from toolgram.errors import InvalidSchema
+from toolgram.schema import automata, keywords, types
+from toolgram.schema.algebra import intersect
+from toolgram.schema.automata import Automaton
+from toolgram.schema.encoding import Encoding
+from toolgram.schema.formats import format_automaton, is_exact, without
+from toolgram.schema.regex import Malformed, TooLarge, Unsupported, pattern, pattern_with_lengths
+from toolgram.schema.resolve import LATEST, Place
+from toolgram.schema.spelling import decimal_of
+from toolgram.schema.types import ANY, NEVER, Property, Type
+
+_MAX_LANGUAGES = 16  # of keys, told apart by the patterns that they match
+_BEYOND = (Malformed, Unsupported, TooLarge)
+
+
+class NotYet(Exception):
+    """A definition was asked for that is not made yet."""
+
+
+class Normalizer(Protocol):
+    """What the keywords need of the whole document.
+
+    `definition` raises NotYet.
+    """
+
+    encoding: Encoding
+
+    def schema(self, place: Place) -> Type:
+        """The type of a schema."""
+        ...
+
+    def meet(self, place: Place, stated: list[tuple[str, Type]]) -> Type:
+        """The intersection of types, each with the keyword that states it."""
+        ...
+
+    def definition(self, key: str) -> Type:
+        """What a reference refers to."""
+        ...
+
+    def unsupported(self, pointer: str, keyword: str, reason: str, enforced: str) -> None:
+        """Refuses the keyword, or in relaxed mode notes what is enforced instead."""
+        ...
+
+    def check_text(self, place: Place, keyword: str, text: object) -> None:
+        """Refuses a text that cannot be written."""
+        ...
+
+
+def string(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
+    """Strings, by their lengths, pattern and format."""
+    low, high = int(schema.get("minLength", 0)), _count(schema.get("maxLength"))
+    if not n.encoding.counts_characters and high != 0:
+        reason = f"between the quotes {n.encoding.quote!r} characters are not counted"
+        for keyword, bound in (("minLength", low), ("maxLength", high)):
+            if bound:
+                n.unsupported(place.pointer, keyword, reason, "a string of any length")
+        low, high = 0, None
+    result = types.string(low, high)
+    for keyword in ("pattern", "format"):
+        text = schema.get(keyword)
+        if not isinstance(text, str) or result == NEVER:
+            continue
+        try:
+            result = intersect(result, _language(n, keyword, text), n.definition)
+        except _BEYOND as error:
+            n.unsupported(place.pointer, keyword, f"{error}" or "it has too many cases", "any string of the length")
+    return result
+
+
+def _language(n: Normalizer, keyword: str, text: str) -> Type:
+    """The strings of a pattern or a format."""
+    low, high = 0, None
+    if keyword == "format":
+        automaton = format_automaton(text)
+    elif n.encoding.counts_characters:
+        automaton, low, high = pattern_with_lengths(text)
+    else:
+        automaton = pattern(text)
+    if automaton is not None and not n.encoding.escapes:
+        automaton = automata.intersection(automaton, without(n.encoding.quote))
+    return types.string(low, high, automaton, exact=keyword != "format" or is_exact(text))
+
+
+def number(n: Normalizer, place: Place, schema: keywords.Schema, *, integer: bool) -> Type:
+    """Numbers, by their bounds and their step."""
+    result: Type = types.Number(integer)
+    for keyword, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        flag = schema.get(strict)
+        if isinstance(flag, bool) and place.draft not in (4, None):
+            raise InvalidSchema(place.pointer, strict, "is not a number")
+        bounds = [(schema.get(keyword), flag is True), (None if isinstance(flag, bool) else flag, True)]
+        for value, is_open in bounds:
+            if value is None:
+                continue
+            bound = decimal_of(value)
+            limits = (
+                types.Number(low=bound, low_open=is_open)
+                if keyword == "minimum"
+                else types.Number(high=bound, high_open=is_open)
+            )
+            result = intersect(result, limits, n.definition)
+    if "multipleOf" in schema:
+        try:
+            step = types.number(types.Number(multiple=decimal_of(schema["multipleOf"])))
+            result = intersect(result, step, n.definition)
+        except TooLarge:
+            n.unsupported(place.pointer, "multipleOf", "it has too many remainders", "any number within the bounds")
+    return result
+
+
+def array(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
+    """Arrays, by their items and length."""
+    prefix: list[Type] = []
+    rest_keyword = "items"
+    if isinstance(schema.get("items"), list):
+        if place.draft == LATEST:
+            raise InvalidSchema(place.pointer, "items", "is not a schema")
+        prefix = [n.schema(place.child("items", index)) for index in range(len(schema["items"]))]
+        rest_keyword = "additionalItems"
+    elif "prefixItems" in schema:
+        prefix = [n.schema(place.child("prefixItems", index)) for index in range(len(schema["prefixItems"]))]
+    if schema.get("uniqueItems") and schema.get("maxItems", 2) > 1:
+        n.unsupported(place.pointer, "uniqueItems", "it is not computed", "items may be equal")
+    if "contains" in schema:
+        n.unsupported(place.pointer, "contains", "it is not computed", "nothing need be contained")
+    rest = _others(n, place, schema, rest_keyword, "unevaluatedItems")
+    return types.array(prefix, rest or ANY, int(schema.get("minItems", 0)), _count(schema.get("maxItems")))
+
+
+def objects(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
+    """Objects, by their keys. Raises NotYet and TooLarge."""
+    rest = _others(n, place, schema, "additionalProperties", "unevaluatedProperties")
+    silent = rest is None and "patternProperties" not in schema
+    rest = ANY if rest is None else rest
+    patterns = list(_patterns(n, place, schema))
+    keys: list[types.Keys] = []
+    if any(automaton is None for automaton, _ in patterns):
+        rest = types.union([rest, *(value for _, value in patterns)])
+        patterns = []
+    elif patterns:
+        known = [(automaton, value) for automaton, value in patterns if automaton is not None]
+        keys, rest = list(_languages(n, place, known, rest)), NEVER
+    listed = types.Object((), rest, keys=tuple(keys))
+    properties: list[Property] = []
+    declared = schema.get("properties", {})
+    required = dict.fromkeys(schema.get("required", ()))
+    for name in dict.fromkeys((*declared, *required)):
+        is_declared = name in declared
+        n.check_text(place, "properties" if is_declared else "required", name)
+        value, pointer = types.value_of(listed, name), place.pointer
+        if is_declared:
+            here = place.child("properties", name)
+            matching = [("patternProperties", each) for one, each in patterns if one and one.accepts(name)]
+            value, pointer = n.meet(here, [("properties", n.schema(here)), *matching]), here.pointer
+        properties.append(Property(name, value, name in required, pointer))
+    low, high = int(schema.get("minProperties", 0)), _count(schema.get("maxProperties"))
+    if low > len(required) + 1 and (rest != NEVER or keys):
+        reason = "whether keys that are not declared repeat is not counted"
+        n.unsupported(place.pointer, "minProperties", reason, "one key more than the required ones")
+        low = len(required) + 1
+    result = types.object_type(properties, rest, silent=silent, keys=keys, low=low, high=high)
+    if schema.get("propertyNames", True) not in (True, {}):
+        names = types.Object((), NEVER, silent=True, keys=(types.Keys(_names(n, place), ANY),))
+        return intersect(result, names, n.definition)
+    return result
+
+
+def _patterns(n: Normalizer, place: Place, schema: keywords.Schema) -> Iterator[tuple[Automaton | None, Type]]:
+    """The languages of `patternProperties` with their types; None is a language that is not known."""
+    for text in schema.get("patternProperties", {}):
+        value = n.schema(place.child("patternProperties", text))
+        try:
+            yield pattern(text), value
+        except _BEYOND as error:
+            reason = f"{error}" or "it has too many cases"
+            enforced = "a key that is not declared takes a value of any pattern or of additionalProperties"
+            n.unsupported(place.pointer, "patternProperties", reason, enforced)
+            yield None, value
+
+
+def _languages(n: Normalizer, place: Place, patterns: list[tuple[Automaton, Type]], rest: Type) -> Iterator[types.Keys]:
+    """Keys that match the same patterns, with the intersection of the types of these."""
+    cells: list[tuple[Automaton, list[Type]]] = [(automata.universal(), [])]
+    for language, value in patterns:
+        split = [
+            part
+            for automaton, values in cells
+            for part in (
+                (automata.intersection(automaton, language), [*values, value]),
+                (automata.difference(automaton, language), values),
+            )
+        ]
+        cells = [part for part in split if not part[0].is_empty]
+        if len(cells) > _MAX_LANGUAGES:
+            raise TooLarge
+    for automaton, values in cells:
+        stated = [("patternProperties", value) for value in values]
+        yield types.Keys(automaton, n.meet(place, stated) if stated else rest)
+
+
+def _names(n: Normalizer, place: Place) -> Automaton:
+    """The keys that `propertyNames` admits."""
+    kind = intersect(types.String(), n.schema(place.child("propertyNames")), n.definition)
+    result = automata.NO_TEXT
+    for option in kind.options if isinstance(kind, types.Union) else (kind,):
+        match option:
+            case types.Text(value):
+                result = automata.union(result, automata.of_text(value))
+            case types.String(low, high, automaton):
+                lengths = automata.of_length(low, high)
+                both = lengths if automaton is None else automata.intersection(automaton, lengths)
+                result = automata.union(result, both)
+            case _:
+                raise TypeError(f"{option} is no string")
+    return result
+
+
+def _others(n: Normalizer, place: Place, schema: keywords.Schema, keyword: str, unevaluated: str) -> Type | None:
+    """The type of the items or keys that are not listed; None where the schema does not speak of them."""
+    if keyword in schema:
+        return n.schema(place.child(keyword))
+    if unevaluated not in schema or schema[unevaluated] in (True, {}):
+        return None
+    if any(applicator in schema for applicator in (*keywords.IN_PLACE, "contains")):
+        n.unsupported(place.pointer, unevaluated, "what is evaluated is not computed", "any others")
+        return ANY
+    return n.schema(place.child(unevaluated))
+
+
+def _count(value: float | None) -> int | None:
+    return None if value is None else int(value)
