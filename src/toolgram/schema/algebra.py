@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from toolgram.schema import automata
+from toolgram.schema.languages import one_of_texts
 from toolgram.schema.multiples import common_multiple
 from toolgram.schema.types import (
     ANY,
@@ -34,6 +35,7 @@ from toolgram.schema.types import (
 )
 
 _MAX_CASES = 256
+_MAX_ITEMS = 8  # of an array, to be told apart one by one
 _MAX_LANGUAGES = 24  # of the keys of one object
 
 Resolve = Callable[[str], Type]
@@ -54,6 +56,9 @@ def intersect(left: Type, right: Type, resolve: Resolve, fuel: int = 32) -> Type
         case (Anything(), kind) | (kind, Anything()):
             return kind
         case Union(mine), Union(theirs):
+            texts = _texts(left), _texts(right)
+            if texts[0] is not None and texts[1] is not None:
+                return union(Text(text) for text in texts[0] if text in texts[1])
             product = union(both(a, b) for a in mine for b in theirs)
             if isinstance(product, Union) and len(product.options) > max(len(mine), len(theirs), _MAX_CASES):
                 raise TooLarge
@@ -102,7 +107,8 @@ def _both_numbers(left: Number, right: Number) -> Type:
     low, low_open = max(lows, default=(None, False))
     high, high_closed = min(highs, default=(None, True))
     multiple = common_multiple(left.multiple, right.multiple)
-    return number(Number(left.integer or right.integer, low, high, low_open, not high_closed, multiple))
+    integer, broken = left.integer or right.integer, left.broken or right.broken
+    return number(Number(integer, low, high, low_open, not high_closed, multiple, broken))
 
 
 def _both_objects(left: Object, right: Object, both: Callable[[Type, Type], Type]) -> Type:
@@ -141,6 +147,9 @@ def disjoint(left: Type, right: Type, resolve: Resolve, fuel: int = 8) -> bool:
     """Whether it is certain that no value is of both types."""
     if fuel == 0:
         return False
+    texts = _texts(left), _texts(right)
+    if texts[0] is not None and texts[1] is not None:
+        return texts[0].keys().isdisjoint(texts[1])
 
     def apart(a: Type, b: Type) -> bool:
         return disjoint(a, b, resolve, fuel - 1)
@@ -164,6 +173,13 @@ def disjoint(left: Type, right: Type, resolve: Resolve, fuel: int = 8) -> bool:
                 return intersect(left, right, resolve) == NEVER
             except TooLarge:
                 return False
+
+
+def _texts(kind: Type) -> dict[str, None] | None:
+    """The only values of a type, where these are texts."""
+    options = kind.options if isinstance(kind, Union) else (kind,)
+    texts = dict.fromkeys(option.value for option in options if isinstance(option, Text))
+    return texts if len(texts) == len(options) else None
 
 
 def _objects_apart(left: Object, right: Object, apart: Callable[[Type, Type], bool]) -> bool:
@@ -190,9 +206,11 @@ def complement(kind: Type, resolve: Resolve, fuel: int = 16) -> Type:
         case Reference(key):
             return but(resolve(key))
         case Union(options):
-            result: Type = ANY
+            texts = [option.value for option in options if isinstance(option, Text)]
+            result = _others(String, [string(0, None, automata.complement(one_of_texts(texts)))]) if texts else ANY
             for option in options:
-                result = intersect(result, but(option), resolve)
+                if not isinstance(option, Text):
+                    result = intersect(result, but(option), resolve)
             return result
         case Word():
             return union(other for other in EVERY_KIND.options if other != kind)
@@ -224,11 +242,16 @@ def _outside(low: int, high: int | None) -> Iterator[tuple[int, int | None]]:
 
 
 def _other_numbers(kind: Number) -> list[Type]:
-    if kind.multiple is not None or (kind.integer and (kind.low is None or kind.low != kind.high)):
+    if kind.multiple is not None:
         raise TooLarge
+    within: list[Type] = []
+    if kind.integer and (kind.low is None or kind.low != kind.high):
+        within = [replace(kind, integer=False, broken=True)]
+    elif kind.broken:
+        within = [number(replace(kind, integer=True, broken=False))]
     below = [] if kind.low is None else [number(Number(high=kind.low, high_open=not kind.low_open))]
     above = [] if kind.high is None else [number(Number(low=kind.high, low_open=not kind.high_open))]
-    return [*below, *above]
+    return [*below, *within, *above]
 
 
 def _other_arrays(kind: Array, but: Callable[[Type], Type]) -> list[Type]:
@@ -244,6 +267,8 @@ def _other_arrays(kind: Array, but: Callable[[Type], Type]) -> list[Type]:
 
 def _other_objects(kind: Object, but: Callable[[Type], Type]) -> list[Type]:
     """Objects without a required key, with a value that is none of its type, or with another number of keys."""
+    if kind == Object((), NEVER, kind.silent):
+        return [object_type((), ANY, silent=True, low=1)]
     if kind.rest != ANY or kind.keys or kind.max is not None:
         raise TooLarge
     found: list[Type] = [object_type((), ANY, silent=True, high=kind.min - 1)] if kind.min else []
@@ -253,3 +278,67 @@ def _other_objects(kind: Object, but: Callable[[Type], Type]) -> list[Type]:
         if item.value != ANY:
             found.append(object_type([replace(item, value=but(item.value), required=True)], ANY, silent=True))
     return found
+
+
+def subtract(left: Type, right: Type, resolve: Resolve, fuel: int = 16) -> Type:
+    """The values of the first type that are not of the second. Raises TooLarge."""
+    if fuel == 0:
+        raise TooLarge
+
+    def less(a: Type, b: Type) -> Type:
+        return subtract(a, b, resolve, fuel - 1)
+
+    if left == right:
+        return NEVER
+    texts = _texts(left), _texts(right)
+    if texts[0] is not None and texts[1] is not None:
+        return union(Text(text) for text in texts[0] if text not in texts[1])
+    if disjoint(left, right, resolve):
+        return left
+    match left, right:
+        case Reference(key), _:
+            return less(resolve(key), right)
+        case _, Reference(key):
+            return less(left, resolve(key))
+        case Union(options), _:
+            return union(less(option, right) for option in options)
+        case _, Union(options):
+            for option in options:
+                left = less(left, option)
+            return left
+        case Object(), Object():
+            return union(intersect(left, part, resolve) for part in _unlike_objects(left, right, less))
+        case Array(), Array():
+            return union(intersect(left, part, resolve) for part in _unlike_arrays(left, right, less))
+        case _:
+            return intersect(left, complement(right, resolve), resolve)
+
+
+def _unlike_objects(left: Object, right: Object, less: Callable[[Type, Type], Type]) -> list[Type]:
+    """What an object of the first type may be so as not to be of the second."""
+    is_closed = left.rest == NEVER and not left.keys
+    if not is_closed and (right.rest != ANY or right.keys or right.max is not None):
+        raise TooLarge
+    found: list[Type] = []
+    if right.min:
+        found.append(object_type((), ANY, silent=True, high=right.min - 1))
+    if right.max is not None:
+        found.append(object_type((), ANY, silent=True, low=right.max + 1))
+    needed = [replace(item, value=NEVER, required=False) for item in right.properties if item.required]
+    found.extend(object_type([item], ANY, silent=True) for item in needed)
+    for name in dict.fromkeys(item.name for item in (*left.properties, *right.properties)):
+        value = less(value_of(left, name), value_of(right, name))
+        found.append(object_type([Property(name, value, required=True)], ANY, silent=True))
+    return found
+
+
+def _unlike_arrays(left: Array, right: Array, less: Callable[[Type, Type], Type]) -> list[Type]:
+    """The same of arrays."""
+    size = max(len(left.prefix), len(right.prefix))
+    if right.rest != ANY and (left.max is None or left.max > size):
+        if left.max is None or left.max > _MAX_ITEMS:
+            raise TooLarge
+        size = left.max
+    lengths = [array((), ANY, low, high) for low, high in _outside(right.min, right.max)]
+    items = [(index, less(item_at(left, index), item_at(right, index))) for index in range(size)]
+    return [*lengths, *(array([*[ANY] * index, item], ANY, index + 1) for index, item in items)]

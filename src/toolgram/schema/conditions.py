@@ -7,20 +7,24 @@ from itertools import combinations
 from typing import Protocol, cast
 
 from toolgram.schema import keywords, types
-from toolgram.schema.algebra import complement, disjoint, intersect
+from toolgram.schema.algebra import complement, disjoint, subtract
 from toolgram.schema.kinds import Normalizer, NotYet
 from toolgram.schema.resolve import Place
 from toolgram.schema.types import ANY, EVERY_KIND, NEVER, Property, TooLarge, Type
 
 OVERLAP = "two of its branches may hold at once"
+_MAX_CASES = 32  # of one branch without the others
 _NO_COMPLEMENT = "the complement is not a type that can be said"
 
 
 class Conditional(Normalizer, Protocol):
     """What these keywords need besides.
 
-    `one_ofs` are the branches that have yet to be found disjoint. `made` raises NotYet.
+    `one_ofs` are the branches that have yet to be found disjoint, `overlapping` the places of those that are not.
+    `made` raises NotYet.
     """
+
+    overlapping: frozenset[str]
 
     one_ofs: list[tuple[Place, list[Type]]]
 
@@ -105,14 +109,16 @@ def _depends(n: Conditional, place: Place, keyword: str, key: str, needed: objec
     return types.union([without, having, *others])
 
 
-def one_of(n: Conditional, place: Place, branches: list[Type]) -> Type:
-    """The values of just one of the branches."""
+def one_of(n: Conditional, place: Place, branches: list[Type], own: Type) -> Type:
+    """The values of just one of the branches, or only those of them that are of the schema's `own` type."""
     if len(branches) == 1:
         return branches[0]
+    if place.pointer in n.overlapping:
+        return n.soon(place, "oneOf", lambda: _just_one(n, place, branches, own), types.union(branches))
     try:
         if are_disjoint(n, branches):
             return types.union(branches)
-        return _just_one(n, place, branches)
+        return _just_one(n, place, branches, own)
     except NotYet:
         n.one_ofs.append((place, branches))
         return types.union(branches)
@@ -121,16 +127,32 @@ def one_of(n: Conditional, place: Place, branches: list[Type]) -> Type:
         return types.union(branches)
 
 
-def _just_one(n: Conditional, place: Place, branches: list[Type]) -> Type:
+def _just_one(n: Conditional, place: Place, branches: list[Type], own: Type) -> Type:
     options: list[Type] = []
-    places = [place.child("oneOf", index) for index in range(len(branches))]
-    for index, branch in enumerate(branches):
+    met = [n.meet(place, [("type", own), ("oneOf", branch)]) for branch in branches]
+    for index, branch in enumerate(met):
         option = branch
-        for other, kind in enumerate(branches):
+        for other, kind in enumerate(met):
             if other != index and not disjoint(branch, kind, n.made):
-                option = intersect(option, _complement(n, [places[other]], kind), n.made)
+                option = _less(n, place.child("oneOf", other), option, kind)
+                if isinstance(option, types.Union) and len(option.options) > _MAX_CASES:
+                    raise TooLarge
         options.append(option)
     return types.union(options)
+
+
+def _less(n: Conditional, place: Place, kind: Type, other: Type) -> Type:
+    """The values that are not of the other type, which stands at `place`. Raises TooLarge also where it was relaxed."""
+    followed: set[str] = set()
+
+    def resolve(key: str) -> Type:
+        followed.add(key)
+        return n.made(key)
+
+    result = subtract(kind, other, resolve)
+    if not n.is_certain([place], followed):
+        raise TooLarge
+    return result
 
 
 def are_disjoint(n: Conditional, branches: list[Type]) -> bool:

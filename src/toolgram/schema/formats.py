@@ -15,10 +15,8 @@ from __future__ import annotations
 from functools import lru_cache
 from string import Template
 
-from toolgram.grammar.ir import chars
-from toolgram.schema.automata import Automaton, complement
-from toolgram.schema.regex import Unsupported, language, pattern, pattern_as_written
-from toolgram.schema.regex_parse import Cat
+from toolgram.schema.automata import Automaton
+from toolgram.schema.regex import Unsupported, pattern, pattern_as_written
 
 _PARTS = {
     # RFC 3339; February 29 in leap years alone
@@ -106,12 +104,6 @@ def format_automaton(name: str) -> Automaton | None:
 def is_exact(name: str) -> bool:
     """Whether the automaton of a format admits all that its specification does."""
     return name not in _INEXACT
-
-
-@lru_cache(maxsize=16)
-def without(quote: str) -> Automaton:
-    """The texts that do not contain this one."""
-    return complement(language(Cat(tuple(map(chars, quote)))))
 
 
 def _filled(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Literal, choice, not_chars, optional, repeat, seq
 from toolgram.schema import types
 from toolgram.schema.spelling import KEY_CHAR, KEY_START, Spelling, quoted
 
@@ -93,3 +93,15 @@ def some_members(
             here.append(body if index == 0 or body in (NOTHING, EMPTY) else rule(body))
         after = here
     return after[0]
+
+
+def single(charset: CharSet) -> str | None:
+    """The only character of a set, if there is just one."""
+    low, high = charset.ranges[0][0], charset.ranges[-1][1]
+    return chr(low) if low == high else None
+
+
+def plain_char(charset: CharSet) -> Expr:
+    """One of these characters as it is."""
+    only = single(charset)
+    return charset if only is None else Literal(only)

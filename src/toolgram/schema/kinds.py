@@ -10,7 +10,8 @@ from toolgram.schema import automata, keywords, types
 from toolgram.schema.algebra import intersect
 from toolgram.schema.automata import Automaton
 from toolgram.schema.encoding import Encoding
-from toolgram.schema.formats import format_automaton, is_exact, without
+from toolgram.schema.formats import format_automaton, is_exact
+from toolgram.schema.languages import without
 from toolgram.schema.regex import Malformed, TooLarge, Unsupported, pattern, pattern_with_lengths
 from toolgram.schema.resolve import LATEST, Place
 from toolgram.schema.spelling import decimal_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import partial
 
 from toolgram.errors import UnsupportedSchema
@@ -27,8 +26,8 @@ from toolgram.grammar.ir import (
 from toolgram.grammar.ir import Text as FreeText
 from toolgram.schema import strings, types
 from toolgram.schema.automata import Automaton, TooLarge, intersection
-from toolgram.schema.formats import without
-from toolgram.schema.keys import BARE_LETTERS, NESTING, KeyLetters, OtherKeys, some_members
+from toolgram.schema.keys import BARE_LETTERS, NESTING, KeyLetters, OtherKeys, plain_char, single, some_members
+from toolgram.schema.languages import without
 from toolgram.schema.multiples import multiples_among
 from toolgram.schema.regex import pattern
 from toolgram.schema.spelling import (
@@ -66,6 +65,7 @@ class Lowering:
     capped: bool = False
     _rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
     _named: dict[tuple[Type, Frame], Ref] = field(default_factory=dict[tuple[Type, Frame], Ref])
+    _chars: dict[CharSet, Expr] = field(default_factory=dict[CharSet, Expr])
     _texts: dict[Hashable, Expr] = field(default_factory=dict[Hashable, Expr])
     _waiting: list[tuple[str, Callable[[], Expr]]] = field(default_factory=list[tuple[str, Callable[[], Expr]]])
     _inner: Frame = field(init=False)
@@ -200,12 +200,15 @@ class Lowering:
 
     def _one_of(self, charset: CharSet) -> Expr:
         """One of these characters."""
-        if (only := _single(charset)) is not None:
+        if (only := single(charset)) is not None:
             return Literal(quoted(only, self.spelling)[1:-1] if self.spelling.encoding.escapes else only)
         if not not_chars(*charset.ranges).ranges and self.spelling.encoding.escapes:
             return self._char()
-        made = one_char(charset, self.spelling)
-        return self._shared("string-char", lambda: made, charset) if isinstance(made, Choice) else made
+        if charset not in self._chars:
+            made = one_char(charset, self.spelling)
+            several = isinstance(made, Choice)
+            self._chars[charset] = self._shared("string-char", lambda: made, charset) if several else made
+        return self._chars[charset]
 
     def _written(
         self, automaton: Automaton, char: Callable[[CharSet], Expr], hint: str, low: int = 0, high: int | None = None
@@ -230,21 +233,22 @@ class Lowering:
             self.spelling.fraction_digits is not None and not kind.integer
         )
         self.capped |= capped and (kind.low is None or kind.high is None)
-        if kind.multiple is not None:
-            return self._multiples(kind, kind.multiple)
+        if kind.multiple is not None or kind.broken:
+            return self._multiples(kind)
         if kind.low is None and kind.high is None:
             name = "integer" if kind.integer else "number"
             return self._shared(name, lambda: number_range(kind, self.spelling))
         return number_range(kind, self.spelling)
 
-    def _multiples(self, kind: types.Number, step: Decimal) -> Expr:
-        every = replace(kind, multiple=None)
+    def _multiples(self, kind: types.Number) -> Expr:
+        every = replace(kind, multiple=None, broken=False)
+        plain = replace(self.spelling, exponents=False)
         try:
-            found = multiples_among(number_range(every, self.spelling), step)
-        except TooLarge:  # by the digit caps, without which it was made once
-            free = replace(self.spelling, integer_digits=None, fraction_digits=None)
-            found = multiples_among(number_range(every, free), step)
-        return self._written(found, _plain, "multiple")
+            found = multiples_among(number_range(every, plain), kind.multiple, broken=kind.broken)
+        except TooLarge:  # by the digit caps, without which there are states enough
+            free = replace(plain, integer_digits=None, fraction_digits=None)
+            found = multiples_among(number_range(every, free), kind.multiple, broken=kind.broken)
+        return self._written(found, plain_char, "multiple")
 
     def _any_value(self) -> Ref:
         """Any JSON value, in three rules that are the same for every document."""
@@ -345,7 +349,7 @@ class Lowering:
         """A key of this language; one that is not quoted is an identifier."""
         if frame.keys == "quoted":
             return seq('"', self._language(automaton), '"')
-        return self._written(intersection(automaton, _IDENTIFIERS), _plain, "key")
+        return self._written(intersection(automaton, _IDENTIFIERS), plain_char, "key")
 
     def _key_but(self, names: list[str], name: str, frame: Frame) -> Expr:
         """Any key but these; one that is not quoted is an identifier."""
@@ -392,13 +396,3 @@ class Lowering:
             return states[written]
 
         return follow(frozenset(), "")
-
-
-def _single(charset: CharSet) -> str | None:
-    low, high = charset.ranges[0][0], charset.ranges[-1][1]
-    return chr(low) if low == high else None
-
-
-def _plain(charset: CharSet) -> Expr:
-    only = _single(charset)
-    return charset if only is None else Literal(only)

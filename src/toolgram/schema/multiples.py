@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Repeat, Sequence, chars
 from toolgram.schema.automata import Alphabet, Automaton, TooLarge, explore, intersection
-from toolgram.schema.regex import language
+from toolgram.schema.regex import language, pattern
 from toolgram.schema.regex_parse import END, START, Alt, Cat, Rep, Tree
 
 _MAX_STATES = 2_000  # residues times digits, while an automaton is made
@@ -105,9 +105,12 @@ def multiples(step: Decimal) -> Automaton:
     return explore((None, 0), step_from, is_multiple, alphabet)
 
 
-def multiples_among(numbers: Expr, step: Decimal) -> Automaton:
-    """Those spellings of numbers that denote multiples of the step. Raises TooLarge."""
-    return intersection(language(Cat((START, _tree(numbers), END))), multiples(step))
+def multiples_among(numbers: Expr, step: Decimal | None, *, broken: bool) -> Automaton:
+    """Those spellings of numbers that denote multiples of the step, or that are no integers. Raises TooLarge."""
+    found = language(Cat((START, _tree(numbers), END)))
+    if step is not None:
+        found = intersection(found, multiples(step))
+    return intersection(found, pattern("\\.0*[1-9]")) if broken else found
 
 
 def _tree(expr: Expr) -> Tree:

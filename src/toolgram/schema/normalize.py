@@ -23,6 +23,8 @@ _BARE = types.Object((), ANY, silent=True)
 class _Normalizer:
     exact: bool
     encoding: Encoding
+    overlapping: frozenset[str] = frozenset()
+    found_overlapping: set[str] = field(default_factory=set[str])
     definitions: dict[str, Type] = field(default_factory=dict[str, Type])
     relaxations: dict[Relaxation, None] = field(default_factory=dict[Relaxation, None])
     _waiting: dict[str, Callable[[], Type]] = field(default_factory=dict[str, Callable[[], Type]])
@@ -39,7 +41,7 @@ class _Normalizer:
             self.definition(next(iter(self._waiting)))
         for place, branches in self.one_ofs:
             if not conditions.are_disjoint(self, branches):
-                self.unsupported(place.pointer, "oneOf", conditions.OVERLAP, "any of them, or several")
+                self.found_overlapping.add(place.pointer)
         for key in self.definitions:
             self._check_grounded(key)
 
@@ -110,7 +112,8 @@ class _Normalizer:
             yield "const", self._constant(place, "const", schema["const"])
         if "enum" in schema:
             yield "enum", types.union(self._constant(place, "enum", value) for value in schema["enum"])
-        yield "type", self._by_kind(place, schema)
+        own = self._by_kind(place, schema)
+        yield "type", own
         if "$ref" in schema:
             yield "$ref", self._reference(place, schema["$ref"])
         for index in range(len(schema.get("allOf", ()))):
@@ -118,7 +121,10 @@ class _Normalizer:
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
                 branches = [self.schema(place.child(keyword, index)) for index in range(len(schema[keyword]))]
-                yield keyword, conditions.one_of(self, place, branches) if keyword == "oneOf" else types.union(branches)
+                yield (
+                    keyword,
+                    conditions.one_of(self, place, branches, own) if keyword == "oneOf" else types.union(branches),
+                )
         yield from conditions.parts(self, place, schema)
         for keyword in ("$dynamicRef", "$recursiveRef"):
             if keyword in schema:
@@ -150,7 +156,8 @@ class _Normalizer:
                 return make()
             except (types.TooLarge, NotYet):
                 reason = "it depends on itself, or there are too many cases"
-                self.unsupported(place.pointer, keyword, reason, "any value of that kind")
+                enforced = "any of them, or several" if keyword == "oneOf" else "any value of that kind"
+                self.unsupported(place.pointer, keyword, reason, enforced)
                 return otherwise
 
         try:
@@ -292,9 +299,15 @@ def normalize(
     is a tool's parameters, an object, and `{}` alone where it declares no properties. What the
     `encoding` cannot write counts as not enforceable. Raises InvalidSchema, and in exact mode UnsupportedSchema.
     """
-    normalizer = _Normalizer(exact=mode == "exact", encoding=encoding)
-    root = normalizer.schema(open_document(schema, pointer, retrieve))
-    normalizer.settle()
+    document = open_document(schema, pointer, retrieve)
+    overlapping = frozenset[str]()
+    while True:  # once more where it was found only in the end that branches have to be cut apart
+        normalizer = _Normalizer(mode == "exact", encoding, overlapping)
+        root = normalizer.schema(document)
+        normalizer.settle()
+        if normalizer.found_overlapping <= overlapping:
+            break
+        overlapping |= normalizer.found_overlapping
     if parameters:
         root = intersect(root, _BARE, normalizer.definition)
         if root == _BARE and closed:

@@ -59,7 +59,7 @@ class String:
 class Number:
     """Numbers, or integers only, between bounds that belong to the set unless they are open (None: no bound).
 
-    With `multiple` only multiples of it, and bounds that are some too.
+    With `multiple` only multiples of it, and bounds that are some too; with `broken` only those that are no integers.
     """
 
     integer: bool = False
@@ -68,6 +68,7 @@ class Number:
     low_open: bool = False
     high_open: bool = False
     multiple: Decimal | None = None
+    broken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,10 @@ def number(kind: Number) -> Type:
         low_open = high_open = False
     if low is not None and high is not None and (low > high or (low == high and (low_open or high_open))):
         return NEVER
-    return Number(kind.integer, low, high, low_open, high_open, multiple)
+    if kind.broken and kind.integer:
+        return NEVER
+    broken = kind.broken and (low is None or low != high)
+    return Number(kind.integer, low, high, low_open, high_open, multiple, broken)
 
 
 def array(prefix: Iterable[Type], rest: Type, low: int = 0, high: int | None = None) -> Type:
