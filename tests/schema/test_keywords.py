@@ -214,6 +214,11 @@ def test_languages_have_one_rule_for_all_schemas_of_a_grammar():
 @pytest.mark.parametrize(
     ("schema", "good", "bad"),
     [
+        ({"type": "array", "contains": True}, ["[1]"], ["[]"]),
+        ({"type": "array", "contains": True, "maxContains": 2}, ["[1]", "[1, 2]"], ["[]", "[1, 2, 3]"]),
+        ({"type": "array", "contains": {"const": 1}, "minContains": 0}, ["[]", "[2]"], ["1"]),
+        ({"contains": False}, ["1"], ["[]", "[1]"]),
+        ({"contains": False, "minContains": 0}, ["1", "[]", "[1]"], []),
         ({"not": {"type": "integer"}}, ["1.5", "-0.25", '"a"', "{}"], ["1", "0", "-7"]),
         ({"not": {"type": "integer", "minimum": 3}}, ["2", "3.5", "-1"], ["3", "10"]),
         ({"not": {"not": {"type": "integer"}}}, ["1"], ["1.5", "null"]),
@@ -233,7 +238,7 @@ def test_languages_have_one_rule_for_all_schemas_of_a_grammar():
         ),
     ],
 )
-def test_complements(schema: Any, good: list[str], bad: list[str]):
+def test_complements_and_counts(schema: Any, good: list[str], bad: list[str]):
     grammar = schema_grammar(schema)
     assert all(grammar.accepts(text) for text in good)
     assert not any(grammar.accepts(text) for text in bad)

@@ -129,10 +129,24 @@ def array(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
         prefix = [n.schema(place.child("prefixItems", index)) for index in range(len(schema["prefixItems"]))]
     if schema.get("uniqueItems") and schema.get("maxItems", 2) > 1:
         n.unsupported(place.pointer, "uniqueItems", "it is not computed", "items may be equal")
-    if "contains" in schema:
-        n.unsupported(place.pointer, "contains", "it is not computed", "nothing need be contained")
     rest = _others(n, place, schema, rest_keyword, "unevaluatedItems")
-    return types.array(prefix, rest or ANY, int(schema.get("minItems", 0)), _count(schema.get("maxItems")))
+    result = types.array(prefix, rest or ANY, int(schema.get("minItems", 0)), _count(schema.get("maxItems")))
+    return intersect(result, _containing(n, place, schema), n.definition) if "contains" in schema else result
+
+
+def _containing(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
+    """Arrays by `contains`, as far as all items count, or none, or it does not matter how many do."""
+    low, high = int(schema.get("minContains", 1)), _count(schema.get("maxContains"))
+    inside = n.schema(place.child("contains"))
+    if high is not None and high < low:
+        return NEVER
+    if inside == ANY:
+        return types.array((), ANY, low, high)
+    if inside == NEVER:
+        return NEVER if low else types.array((), ANY)
+    if low or high is not None:
+        n.unsupported(place.pointer, "contains", "it is not computed", "nothing need be contained")
+    return types.array((), ANY)
 
 
 def objects(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
