@@ -143,12 +143,7 @@ def test_without_calls_no_mark_of_a_call_is_left(style: str) -> None:
     parts = [part for part in wire.walk(turn) if isinstance(part, wire.Opt | wire.Many) and wire.holds(part, wire.Call)]
     of_calls = {mark for part in parts if not wire.holds(part, wire.Content) for mark in wire.walk(part)}
     shared = {mark for part in wire.walk(left) for mark in wire.walk(part)} & of_calls
-    opening = {mark.text for mark in shared if isinstance(mark, wire.Mark)} - {
-        "<|start|>",
-        "<|channel|>",
-        "<|message|>",
-        ">>>",
-    }
+    opening = {mark.text for mark in shared if isinstance(mark, wire.Mark)} - SHARED
     assert not opening
 
 

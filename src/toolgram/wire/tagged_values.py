@@ -63,8 +63,9 @@ class TaggedArguments:
     def _string(self, item: types.Property, kind: types.String | types.Text) -> Expr:
         if isinstance(kind, types.Text):
             return NOTHING if self.tags.closer in kind.value else seq(kind.value)
-        if (kind.min, kind.max) != (0, None):
-            self.relaxations.append(Relaxation(item.pointer, "maxLength", "strings of any length between raw tags"))
+        if kind != types.String():
+            keyword = "maxLength" if kind.automaton is None else "pattern"
+            self.relaxations.append(Relaxation(item.pointer, keyword, "any string between raw tags"))
         return Text((self.tags.closer,))
 
     def _json(self, item: types.Property, kind: Type) -> Expr:
