@@ -47,6 +47,25 @@ def following(program: Program, at: int) -> int:
     return instruction.next
 
 
+def text_due(program: Program, thread: Thread, buffer: str, i: int) -> str:
+    """The prescribed text that a way wants and that stands in the buffer, to the letter; "" if it does not."""
+    match program.code[thread.at]:
+        case MarkAt(text) | TextAt(text):
+            due = text[thread.offset : thread.offset + len(buffer) - i]
+            return due if buffer.startswith(due, i) else ""
+        case _:
+            return ""
+
+
+def behind_text(program: Program, thread: Thread, taken: int) -> list[Thread]:
+    """The ways on when so much of the prescribed text has been taken."""
+    match program.code[thread.at]:
+        case MarkAt(text, next_) | TextAt(text, next_) if thread.offset + taken == len(text):
+            return ways(program, next_, thread.actions)
+        case _:
+            return [thread._replace(offset=thread.offset + taken)]
+
+
 def step(program: Program, thread: Thread, char: str, alive: list[Thread]) -> Thread | None:
     """Take one character; a thread that is at a body or free text that begins with it is the chosen one."""
     match program.code[thread.at]:

@@ -16,7 +16,7 @@ from toolgram.messages import Message
 from toolgram.wire.bodies import Body, body_of
 from toolgram.wire.emitter import Emitter
 from toolgram.wire.free_text import FreeText, with_exits
-from toolgram.wire.gap import Thread, expected, following, step, ways
+from toolgram.wire.gap import Thread, behind_text, expected, following, step, text_due, ways
 from toolgram.wire.json_text import VALUE_STARTS, RawValue, Status, skip_space
 from toolgram.wire.program import (
     Action,
@@ -27,7 +27,6 @@ from toolgram.wire.program import (
     MarkAt,
     Program,
     StopAt,
-    TextAt,
 )
 from toolgram.wire.tagged import Kinds
 
@@ -271,8 +270,12 @@ class Reader:
 
     def _in_gap(self, buffer: str, i: int) -> tuple[int, bool]:
         while i < len(buffer):
-            if len(self._threads) == 1 and (taken := self._run_of_text(self._threads[0], buffer, i)):
-                i += taken
+            if len(self._threads) == 1 and (due := text_due(self._program, self._threads[0], buffer, i)):
+                i += len(due)
+                self._raw.append(due)
+                self._threads = behind_text(self._program, self._threads[0], len(due))
+                if not self._threads[0].offset:
+                    self._arrive()
                 if self._mode != self._in_gap:
                     return i, False
                 continue
@@ -299,24 +302,6 @@ class Reader:
             if self._mode != self._in_gap:
                 return i, False
         return i, True
-
-    def _run_of_text(self, thread: Thread, buffer: str, i: int) -> int:
-        """Take prescribed text at once, to the letter, where it is the only way on; how much was taken."""
-        match self._program.code[thread.at]:
-            case MarkAt(text, next_) | TextAt(text, next_):
-                due = text[thread.offset : thread.offset + len(buffer) - i]
-                if not buffer.startswith(due, i):
-                    return 0
-                self._raw.append(due)
-                offset = thread.offset + len(due)
-                if offset < len(text):
-                    self._threads = [thread._replace(offset=offset)]
-                else:
-                    self._threads = ways(self._program, next_, thread.actions)
-                    self._arrive()
-                return len(due)
-            case _:
-                return 0
 
     def _arrive(self) -> None:
         """Prescribed text was taken whole: where the turn may end here, it needs no explaining later."""
