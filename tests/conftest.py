@@ -13,8 +13,9 @@ from hypothesis import settings
 GOLDEN = Path(__file__).parent / "golden"
 _SHOWN = 60
 
-# Few examples in every run, many in a long one: HYPOTHESIS_PROFILE=fuzz. Machines are noisy: no deadlines.
-settings.register_profile("quick", max_examples=40, deadline=None)
+# Few examples in every run, the same ones each time; many others in a long one: HYPOTHESIS_PROFILE=fuzz. Machines are
+# noisy: no deadlines.
+settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
 settings.register_profile("fuzz", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
