@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import toolgram
 from toolgram.events import ArgumentsDelta, ContentDelta, Event, ReasoningDelta, Unreadable
+from toolgram.wire.reader import Reader
 
 CHATML = toolgram.ChatTemplate(
     "{% for message in messages %}"
@@ -103,6 +104,13 @@ def planned(situation: Situation) -> toolgram.Plan:
 def situations(styles: tuple[str, ...] = GENERIC) -> list[Situation]:
     """All of them: style × tool choice × parallel × response schema."""
     return [Situation(*each) for each in itertools.product(styles, TOOL_CHOICES, (True, False), (False, True))]
+
+
+def fed(reader: Reader, text: str, cuts: list[int] | None = None) -> list[Event]:
+    """The events of a text, fed whole or in pieces of these lengths."""
+    ends = list(itertools.accumulate(cuts or []))
+    pieces = [text[a:b] for a, b in itertools.pairwise([0, *ends, max([len(text), *ends])])]
+    return [event for piece in pieces for event in reader.feed(piece)] + reader.finish()
 
 
 def joined(events: list[Event]) -> list[Event]:

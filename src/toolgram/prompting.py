@@ -14,7 +14,7 @@ from toolgram.errors import InvalidRequest, TemplateError
 from toolgram.messages import Message, ToolCall
 from toolgram.request import Request
 from toolgram.styles.base import Announcement, ToolStyle, answer_prompt
-from toolgram.styles.detect import opened_by, speaks
+from toolgram.styles.detect import opened_by, opening, speaks
 from toolgram.styles.generic.tagged import list_tools
 from toolgram.template.adapt import adapt
 from toolgram.template.chat_template import ChatTemplate
@@ -69,8 +69,8 @@ def _continued(request: Request, template: ChatTemplate, style: ToolStyle, now: 
     base = _prompt(before, template, style, now, native=native)
     opened = written[: written.index(_CUT)]
     tags = opened.removesuffix(content or reasoning)
-    header = base.text.removesuffix(base.opened)
-    parts = ((header, True), (tags, not (content and reasoning)), (content or reasoning, False))
+    header = _without_end(base.parts, len(base.opened))
+    parts = (*header, (tags, not (content and reasoning)), (content or reasoning, False))
     return Prompt(parts, base.format_prompt, opened)
 
 
@@ -83,7 +83,7 @@ def _said(request: Request, template: ChatTemplate, style: ToolStyle) -> tuple[s
 
 def _lead(template: ChatTemplate, style: ToolStyle) -> str:
     """What the generation prompt holds of a turn."""
-    return opened_by(compile_format(style.wire.turn), template.capabilities.generation_prompt)
+    return opening(compile_format(style.wire.turn), template.capabilities.generation_prompt)
 
 
 def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime, *, native: bool) -> Prompt:
@@ -114,7 +114,7 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
         parts = render(**filled, **request.chat_template_kwargs)
     format_ = style.format(with_tools=bool(request.tools))
     if not request.continue_final_message:
-        return Prompt(parts, format_prompt, opened_by(compile_format(format_.turn), _trusted_end(parts)))
+        return Prompt(parts, format_prompt, opening(compile_format(format_.turn), _trusted_end(parts)))
     parts = _cut(parts)
     content, reasoning = _said(request, template, style)
     tail = _end_of(parts, _LONGEST_OPENING + 2 * len(content) + 2 * len(reasoning))
@@ -246,6 +246,17 @@ def _trusted_end(parts: Parts) -> str:
             break
         end = text + end
     return end[-_LONGEST_OPENING:]
+
+
+def _without_end(parts: Parts, length: int) -> Parts:
+    """The parts but for so many characters at their end, each as trusted as it was."""
+    kept = list(parts)
+    while length and kept:
+        text, trusted = kept.pop()
+        if len(text) > length:
+            kept.append((text[: len(text) - length], trusted))
+        length = max(0, length - len(text))
+    return tuple(kept)
 
 
 def _end_of(parts: Parts, length: int) -> str:

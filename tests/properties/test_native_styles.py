@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from llama_oracle import gbnf_accepted
 from oracles import ebnf_accepts, lark_accepts
-from situations import WEATHER, joined, nasty_text, plain_text
+from situations import WEATHER, fed, joined, nasty_text, plain_text
 from toolgram import Message, ToolCall
 from toolgram.events import Event, Finish, Unreadable
 from toolgram.plan import same_message
@@ -75,10 +75,7 @@ class Case:
 
     def read(self, text: str, cuts: list[int] | None = None) -> list[Event]:
         """The events of a text, fed whole or in pieces of these lengths."""
-        reader = Reader(self.turn.program, kinds=self.turn.kinds)
-        ends = list(itertools.accumulate(cuts or []))
-        pieces = [text[a:b] for a, b in itertools.pairwise([0, *ends, max([len(text), *ends])])]
-        return [event for piece in pieces for event in reader.feed(piece)] + reader.finish()
+        return fed(Reader(self.turn.program, kinds=self.turn.kinds), text, cuts)
 
     def written(self, message: Message) -> str | None:
         """The message as text, where it reads back equal."""

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from situations import ANSWER, NESTED, WEATHER, Situation, joined, nasty_text, plain_text, situations
+from situations import ANSWER, NESTED, WEATHER, Situation, fed, joined, nasty_text, plain_text, situations
 from toolgram import Message, ToolCall
 from toolgram.events import Event, Finish, Unreadable
 from toolgram.plan import same_message
@@ -35,13 +35,7 @@ ANSWER_VALIDATOR = jsonschema_rs.validator_for(ANSWER | {"additionalProperties":
 
 def read(situation: Situation, text: str, cuts: list[int] | None = None) -> list[Event]:
     """The events of a text, fed whole or in pieces of these lengths."""
-    reader = situation.plan.reader()
-    events: list[Event] = []
-    at = 0
-    for size in cuts or []:
-        events += reader.feed(text[at : at + size])
-        at += size
-    return [*events, *reader.feed(text[at:]), *reader.finish()]
+    return fed(situation.plan.reader(), text, cuts)
 
 
 def check_allowed(situation: Situation, message: Message) -> None:

@@ -212,11 +212,6 @@ def complement(automaton: Automaton) -> Automaton:
     return difference(universal(), automaton)
 
 
-def is_disjoint(left: Automaton, right: Automaton) -> bool:
-    """Whether no text is of both. Raises TooLarge."""
-    return intersection(left, right).is_empty
-
-
 _DEAD = -1
 
 

@@ -26,9 +26,9 @@ class Announcement:
 Announce = Callable[[Announcement], str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ToolStyle:
-    """How a model family, or we, write tool calls.
+    """How a model family, or we, write tool calls; one is itself alone, so that caches need not hash its format.
 
     `announce` makes the format prompt of a generic style; a style without it relies on the template to show the tools.
     `framed` styles write every turn in their format, so that history is written in it too; the others frame only calls.

@@ -64,6 +64,12 @@ def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
     return fit(template, style) > 0
 
 
+@lru_cache(maxsize=512)
+def opening(program: Program, prompt: str) -> str:
+    """The end of a prompt that is the fixed beginning of a turn; it is the same at every request."""
+    return opened_by(program, prompt)
+
+
 def opened_by(program: Program, prompt: str, content: str = "", reasoning: str = "") -> str:
     """The longest end of a prompt that is the beginning of a turn which says just this so far; "" if there is none."""
     places = [match.start() for match in _MARK.finditer(prompt)]

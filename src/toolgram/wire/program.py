@@ -111,14 +111,17 @@ class Exit:
     actions: tuple[Action, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
-    """The instructions of a format; `start` is where a turn begins."""
+    """The instructions of a format; `start` is where a turn begins.
+
+    One is itself alone: `compile_format` gives equal formats the same one, so that caches need not hash all of it.
+    """
 
     code: tuple[Instruction, ...]
     start: int
     _closures: dict[int, tuple[tuple[int, tuple[Action, ...]], ...]] = field(
-        default_factory=dict[int, tuple[tuple[int, tuple[Action, ...]], ...]], compare=False, repr=False
+        default_factory=dict[int, tuple[tuple[int, tuple[Action, ...]], ...]], repr=False
     )
 
     def closure(self, at: int) -> tuple[tuple[int, tuple[Action, ...]], ...]:

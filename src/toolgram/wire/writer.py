@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from toolgram.messages import Message, ToolCall
 from toolgram.schema.spelling import Spelling, quoted
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import AnyEncoding
-from toolgram.wire.program import FREE_FIELDS, FreeField, compile_format
+from toolgram.wire.program import FREE_FIELDS, FreeField, Program, compile_format
 
 WriteArguments = Callable[[ToolCall, AnyEncoding], str | None]
 WriteAnswer = Callable[[str], str | None]
@@ -31,14 +32,21 @@ def write(
     response schema; each gives None for what is not valid. Free text with a mark that
     would end it, or one of `stops`, cannot be written.
     """
-    program = compile_format(format_.turn)
-    never: dict[FreeField, tuple[str, ...]] = {field: (*program.markers(field), *stops) for field in FREE_FIELDS}
-    last: dict[FreeField, tuple[str, ...]] = {field: tuple(program.last_characters(field)) for field in FREE_FIELDS}
+    marks, last = _spoilers(compile_format(format_.turn))
+    never: dict[FreeField, tuple[str, ...]] = {field: (*marks[field], *stops) for field in FREE_FIELDS}
     writing = _Writing(format_, write_arguments, write_answer, never, last)
     done = writing.node(format_.turn, _State(message), in_json=False)
     if done is None or done.left != _NOTHING_LEFT:
         return None
     return done.text
+
+
+@lru_cache(maxsize=512)
+def _spoilers(program: Program) -> tuple[Mapping[FreeField, tuple[str, ...]], Mapping[FreeField, tuple[str, ...]]]:
+    """For each field of free text what must not stand in it, and what it must not end with."""
+    marks: dict[FreeField, tuple[str, ...]] = {field: program.markers(field) for field in FREE_FIELDS}
+    last: dict[FreeField, tuple[str, ...]] = {field: tuple(program.last_characters(field)) for field in FREE_FIELDS}
+    return marks, last
 
 
 @dataclass(frozen=True, slots=True)
