@@ -42,6 +42,7 @@ def is_empty(grammar: Grammar) -> bool:
         ({"$ref": "#/$defs/none"}, "", "$ref"),
         ({"$ref": "#none"}, "", "$ref"),
         ({"$ref": "#"}, "", "$ref"),
+        ({"$dynamicRef": "#none"}, "", "$dynamicRef"),
         ({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, "/$defs/a", "$ref"),
         ({"properties": {"a": {"anyOf": [{"$ref": "#/properties/a"}, {"type": "null"}]}}}, "/properties/a", "$ref"),
         ({"$schema": "https://json-schema.org/draft/2020-12/schema", "minimum": 1, "exclusiveMinimum": True}, "", None),
@@ -76,7 +77,7 @@ REFUSED = [
     ({"if": {"type": "string", "format": "email"}, "then": False}, "if", '"a@b.c"'),
     ({"not": {"type": "number", "multipleOf": 2}}, "not", "2"),
     ({"oneOf": [{"type": "string", "format": "email"}, {"type": "string", "maxLength": 9}]}, "oneOf", '"a@b.c"'),
-    ({"$dynamicRef": "#x"}, "$dynamicRef", "1"),
+    ({"$dynamicRef": "https://example.com/schema#x"}, "$dynamicRef", "1"),
     ({"$ref": "https://example.com/schema"}, "$ref", "1"),
 ]
 

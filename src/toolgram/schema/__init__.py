@@ -11,7 +11,7 @@ from typing import Literal
 
 from toolgram.errors import Relaxation
 from toolgram.grammar.grammar import Grammar
-from toolgram.grammar.ir import Expr
+from toolgram.grammar.ir import Expr, Ref
 from toolgram.schema.lower import Lowering
 from toolgram.schema.normalize import normalize
 from toolgram.schema.resolve import Retrieve
@@ -87,17 +87,23 @@ def schema_grammar(
     in the order of the schema. `resolver` gives the documents of remote references. Raises InvalidSchema, and in
     exact mode UnsupportedSchema.
     """
-    compiled = compile_schema(
-        schema,
-        pointer="",
-        mode=mode,
-        closed=False,
-        spelling=Spelling(),
-        names=RuleNames(),
-        root_name="root",
-        any_order=any_order,
-        resolver=resolver,
-    )
-    rules = dict(compiled.rules)
-    root = rules.pop("root", compiled.expr)
-    return Grammar({"root": root, **rules}, compiled.relaxations)
+
+    def compiled(names: RuleNames) -> Compiled:
+        return compile_schema(
+            schema,
+            pointer="",
+            mode=mode,
+            closed=False,
+            spelling=Spelling(),
+            names=names,
+            root_name="root",
+            any_order=any_order,
+            resolver=resolver,
+        )
+
+    made = compiled(RuleNames())
+    if "root" in made.rules and made.expr != Ref("root"):  # a part of it was given the name
+        made = compiled(RuleNames("root"))
+    rules = dict(made.rules)
+    root = rules.pop("root", made.expr)
+    return Grammar({"root": root, **rules}, made.relaxations)

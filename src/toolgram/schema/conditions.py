@@ -55,25 +55,24 @@ def parts(n: Conditional, place: Place, schema: keywords.Schema) -> Iterator[tup
 
 def _not(n: Conditional, place: Place, keyword: str, enforced: str) -> Type:
     """What is not of the schema under the keyword."""
-    inner = place.child(keyword)
-    kind = n.schema(inner)
     try:
-        return _complement(n, [inner], kind)
+        return opposite(n, place, keyword)
     except TooLarge:
         n.unsupported(place.pointer, keyword, _NO_COMPLEMENT, enforced)
         return ANY
 
 
-def _complement(n: Conditional, places: list[Place], kind: Type) -> Type:
-    """The complement of a type. Raises TooLarge also where the type was relaxed."""
+def opposite(n: Conditional, place: Place, keyword: str) -> Type:
+    """The complement of the schema under the keyword. Raises TooLarge also where that was relaxed."""
+    inner = place.child(keyword)
     followed: set[str] = set()
 
     def resolve(key: str) -> Type:
         followed.add(key)
         return n.made(key)
 
-    result = complement(kind, resolve)
-    if not n.is_certain(places, followed):
+    result = complement(n.schema(inner), resolve)
+    if not n.is_certain([inner], followed):
         raise TooLarge
     return result
 
@@ -82,14 +81,14 @@ def _if(n: Conditional, place: Place, schema: keywords.Schema) -> Type:
     condition = n.schema(place.child("if"))
     branches = [n.schema(place.child(keyword)) if keyword in schema else ANY for keyword in ("then", "else")]
     try:
-        opposite = _complement(n, [place.child("if")], condition)
+        otherwise = opposite(n, place, "if")
     except TooLarge:
         n.unsupported(place.pointer, "if", _NO_COMPLEMENT, "neither branch is required")
         return ANY
     return types.union(
         [
             n.meet(place, [("if", condition), ("then", branches[0])]),
-            n.meet(place, [("if", opposite), ("else", branches[1])]),
+            n.meet(place, [("if", otherwise), ("else", branches[1])]),
         ]
     )
 

@@ -133,3 +133,9 @@ OBJECT = (
     *("maxProperties", "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties"),
 )
 IN_PLACE = ("$ref", "$dynamicRef", "$recursiveRef", "anyOf", "oneOf", "allOf", "if", "dependentSchemas")
+UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+
+
+def applies_others(schema: Schema) -> bool:
+    """Whether the schema applies other schemas to the same value, or counts items."""
+    return any(keyword in schema for keyword in (*IN_PLACE, "contains"))

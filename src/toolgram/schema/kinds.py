@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from toolgram.errors import InvalidSchema
@@ -18,7 +18,7 @@ from toolgram.schema.spelling import decimal_of
 from toolgram.schema.types import ANY, NEVER, Property, Type
 
 _MAX_LANGUAGES = 16  # of keys, told apart by the patterns that they match
-_BEYOND = (Malformed, Unsupported, TooLarge)
+BEYOND = (Malformed, Unsupported, TooLarge)
 
 
 class NotYet(Exception):
@@ -70,7 +70,7 @@ def string(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
             continue
         try:
             result = intersect(result, _language(n, keyword, text), n.definition)
-        except _BEYOND as error:
+        except BEYOND as error:
             n.unsupported(place.pointer, keyword, f"{error}" or "it has too many cases", "any string of the length")
     return result
 
@@ -193,7 +193,7 @@ def _patterns(n: Normalizer, place: Place, schema: keywords.Schema) -> Iterator[
         value = n.schema(place.child("patternProperties", text))
         try:
             yield pattern(text), value
-        except _BEYOND as error:
+        except BEYOND as error:
             reason = f"{error}" or "it has too many cases"
             enforced = "a key that is not declared takes a value of any pattern or of additionalProperties"
             n.unsupported(place.pointer, "patternProperties", reason, enforced)
@@ -202,6 +202,13 @@ def _patterns(n: Normalizer, place: Place, schema: keywords.Schema) -> Iterator[
 
 def _languages(n: Normalizer, place: Place, patterns: list[tuple[Automaton, Type]], rest: Type) -> Iterator[types.Keys]:
     """Keys that match the same patterns, with the intersection of the types of these."""
+    for automaton, values in cells(patterns):
+        stated = [("patternProperties", value) for value in values]
+        yield types.Keys(automaton, n.meet(place, stated) if stated else rest)
+
+
+def cells(patterns: Iterable[tuple[Automaton, Type]]) -> list[tuple[Automaton, list[Type]]]:
+    """All keys, cut into those that match the same patterns, with the types of these. Raises TooLarge."""
     cells: list[tuple[Automaton, list[Type]]] = [(automata.universal(), [])]
     for language, value in patterns:
         split = [
@@ -215,9 +222,7 @@ def _languages(n: Normalizer, place: Place, patterns: list[tuple[Automaton, Type
         cells = [part for part in split if not part[0].is_empty]
         if len(cells) > _MAX_LANGUAGES:
             raise TooLarge
-    for automaton, values in cells:
-        stated = [("patternProperties", value) for value in values]
-        yield types.Keys(automaton, n.meet(place, stated) if stated else rest)
+    return cells
 
 
 def _names(n: Normalizer, place: Place) -> Automaton:
@@ -243,10 +248,7 @@ def _others(n: Normalizer, place: Place, schema: keywords.Schema, keyword: str, 
         return n.schema(place.child(keyword))
     if unevaluated not in schema or schema[unevaluated] in (True, {}):
         return None
-    if any(applicator in schema for applicator in (*keywords.IN_PLACE, "contains")):
-        n.unsupported(place.pointer, unevaluated, "what is evaluated is not computed", "any others")
-        return ANY
-    return n.schema(place.child(unevaluated))
+    return None if keywords.applies_others(schema) else n.schema(place.child(unevaluated))
 
 
 def _count(value: float | None) -> int | None:

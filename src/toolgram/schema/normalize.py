@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import cast
 
 from toolgram.errors import InvalidSchema, Relaxation, UnsupportedSchema
-from toolgram.schema import conditions, keywords, kinds, types
+from toolgram.schema import conditions, keywords, kinds, types, unevaluated
 from toolgram.schema.algebra import intersect
 from toolgram.schema.encoding import JSON, Encoding
 from toolgram.schema.kinds import NotYet
-from toolgram.schema.resolve import Place, Retrieve, open_document
+from toolgram.schema.resolve import NeedsScope, Place, Retrieve, open_document
 from toolgram.schema.spelling import decimal_of, writable
 from toolgram.schema.types import ANY, BOOLEAN, NEVER, NULL, Canonical, Property, Reference, Type
 
@@ -28,7 +29,7 @@ class _Normalizer:
     definitions: dict[str, Type] = field(default_factory=dict[str, Type])
     relaxations: dict[Relaxation, None] = field(default_factory=dict[Relaxation, None])
     _waiting: dict[str, Callable[[], Type]] = field(default_factory=dict[str, Callable[[], Type]])
-    _keys: dict[int, str] = field(default_factory=dict[int, str])
+    _keys: dict[tuple[int, ...], str] = field(default_factory=dict[tuple[int, ...], str])
     _pointers: dict[str, str] = field(default_factory=dict[str, str])
     one_ofs: list[tuple[Place, list[Type]]] = field(default_factory=list[tuple[Place, list[Type]]])
     _depth: int = 0
@@ -103,7 +104,7 @@ class _Normalizer:
         schema = keywords.known(schema, place.draft)
         keywords.check_shapes(schema, place.pointer)
         if "$ref" in schema and place.draft in (4, 6, 7):
-            return self._reference(place, schema["$ref"])  # where siblings of $ref say nothing
+            return self._reference(place, "$ref", schema["$ref"])  # where siblings of $ref say nothing
         return self.meet(place, list(self._parts(place, schema)))
 
     def _parts(self, place: Place, schema: keywords.Schema) -> Iterator[tuple[str, Type]]:
@@ -115,7 +116,7 @@ class _Normalizer:
         own = self._by_kind(place, schema)
         yield "type", own
         if "$ref" in schema:
-            yield "$ref", self._reference(place, schema["$ref"])
+            yield "$ref", self._reference(place, "$ref", schema["$ref"])
         for index in range(len(schema.get("allOf", ()))):
             yield "allOf", self.schema(place.child("allOf", index))
         for keyword in ("anyOf", "oneOf"):
@@ -128,7 +129,10 @@ class _Normalizer:
         yield from conditions.parts(self, place, schema)
         for keyword in ("$dynamicRef", "$recursiveRef"):
             if keyword in schema:
-                self.unsupported(place.pointer, keyword, "it depends on who refers here", "any value")
+                yield keyword, self._reference(place, keyword, schema[keyword])
+        for keyword in keywords.UNEVALUATED:
+            if schema.get(keyword, True) not in (True, {}) and keywords.applies_others(schema):
+                yield keyword, self.soon(place, keyword, partial(unevaluated.others, self, place, schema, keyword))
 
     def meet(self, place: Place, stated: list[tuple[str, Type]]) -> Type:
         """The intersection, put off until there are the definitions that it needs."""
@@ -188,18 +192,19 @@ class _Normalizer:
         self._waiting[key] = make
         return Reference(key)
 
-    def _reference(self, place: Place, reference: str) -> Type:
-        target = place.follow(reference)
+    def _reference(self, place: Place, keyword: str, reference: str) -> Type:
+        target = place.refer(keyword, reference)
         if target is None:
-            self.unsupported(place.pointer, "$ref", f"there is no document for {reference!r}", "any value")
+            self.unsupported(place.pointer, keyword, f"there is no document for {reference!r}", "any value")
             return ANY
         if isinstance(target.schema, bool):
             return self.schema(target)
-        known = self._keys.get(id(target.schema))
+        identity = (id(target.schema), *(id(document.schema) for document in target.scope or ()))
+        known = self._keys.get(identity)
         if known is not None:
             return Reference(known)
         made = self._later(target.pointer, target.pointer, lambda: self.schema(target))
-        self._keys[id(target.schema)] = made.key
+        self._keys[identity] = made.key
         return made
 
     def _constant(self, place: Place, keyword: str, value: object) -> Type:
@@ -303,8 +308,12 @@ def normalize(
     overlapping = frozenset[str]()
     while True:  # once more where it was found only in the end that branches have to be cut apart
         normalizer = _Normalizer(mode == "exact", encoding, overlapping)
-        root = normalizer.schema(document)
-        normalizer.settle()
+        try:
+            root = normalizer.schema(document)
+            normalizer.settle()
+        except NeedsScope:  # few documents do
+            document = open_document(schema, pointer, retrieve, scoped=True)
+            continue
         if normalizer.found_overlapping <= overlapping:
             break
         overlapping |= normalizer.found_overlapping

@@ -1,4 +1,4 @@
-"""Drafts of JSON Schema, and what a `$ref` refers to."""
+"""Drafts of JSON Schema, and what a `$ref`, a `$dynamicRef` or a `$recursiveRef` refers to."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ from toolgram.errors import InvalidSchema
 Retrieve = Callable[[str], object]
 """Gives the schema document at a URI, or None."""
 
+
+class NeedsScope(Exception):
+    """What a reference refers to depends on how one came to it, and that was not noted."""
+
+
 LATEST = 2020
 _DRAFTS: dict[str, tuple[int, Specification[Any]]] = {
     "json-schema.org/draft-04/schema": (4, DRAFT4),
@@ -31,7 +36,8 @@ class Place:
     """A schema where it stands: its JSON pointer, and the base of its references.
 
     `origin` is the pointer of the document, or of the part of it with its own `$id`. `draft` is the one that the
-    document states, None where it states none that is known.
+    document states, None where it states none that is known. `scope` are the documents, and such parts, through which
+    one came here, the outermost first; None where they are not noted.
     """
 
     schema: object
@@ -40,6 +46,7 @@ class Place:
     draft: int | None
     specification: Specification[Any]
     resolver: Any  # referencing's Resolver, whose type is not public
+    scope: tuple[Place, ...] | None = None
 
     @property
     def fields(self) -> dict[str, Any] | None:
@@ -65,13 +72,60 @@ class Place:
         if not isinstance(identifier, str):
             raise InvalidSchema(self.pointer, keyword, "is not a string")
         resolver = self.resolver.in_subresource(self.specification.create_resource(self.schema))
-        return replace(self, resolver=resolver, origin=self.pointer)
+        return replace(self, resolver=resolver, origin=self.pointer).noted()
 
-    def follow(self, reference: str) -> Place | None:
+    def refer(self, keyword: str, reference: str) -> Place | None:
+        """The schema that a `$ref`, `$dynamicRef` or `$recursiveRef` here refers to; None as in `follow`.
+
+        Raises NeedsScope, and InvalidSchema for a place in a known document that does not exist.
+        """
+        if keyword == "$ref":
+            return self.follow(reference)
+        if self.scope is None:
+            raise NeedsScope
+        target = self.follow(reference, keyword)
+        name = reference.partition("#")[2]
+        if keyword == "$recursiveRef":
+            found = (each for each in self.scope if (each.fields or {}).get("$recursiveAnchor") is True)
+            is_dynamic = target is not None and (target.fields or {}).get("$recursiveAnchor") is True
+        else:
+            found = (each for root in self.scope if (each := root.anchored(name)))
+            is_dynamic = target is not None and name and (target.fields or {}).get("$dynamicAnchor") == name
+        outermost = next(found, target) if is_dynamic else target
+        return replace(outermost, scope=self.scope) if outermost and is_dynamic else outermost
+
+    def follow(self, reference: str, keyword: str = "$ref") -> Place | None:
         """The schema that a `$ref` here refers to; None where its document cannot be had.
 
         Raises InvalidSchema for a place in a known document that does not exist.
         """
+        target = self._looked_up(reference, keyword)
+        document, _, name = reference.partition("#")
+        if target and name and "$dynamicAnchor" in (target.fields or {}) and not name.startswith("/"):
+            root = self._looked_up(document or "#")  # the anchor of that name there, however one came here
+            target = (root and root.anchored(name)) or target
+        return target and target.noted()
+
+    def anchored(self, name: str) -> Place | None:
+        """The schema with this `$dynamicAnchor` in the document, or the part with its own `$id`, that is here."""
+        waiting = [self.specification.create_resource(self.schema)] if self.fields is not None else []
+        for resource in waiting:
+            if resource.contents.get("$dynamicAnchor") == name:
+                return replace(self, schema=resource.contents, pointer=f"{self.origin}#{name}")
+            subresources = (each for each in resource.subresources() if isinstance(each.contents, dict))
+            waiting.extend(each for each in subresources if each.id() is None)
+        return None
+
+    def noted(self) -> Place:
+        """The same place, with the document that it is in noted."""
+        if self.scope is None:
+            return self
+        root = self._looked_up("#")
+        if root is None or any(each.schema is root.schema for each in self.scope):
+            return self
+        return replace(self, scope=(*self.scope, root))
+
+    def _looked_up(self, reference: str, keyword: str = "$ref") -> Place | None:
         try:
             found = self.resolver.lookup(reference)
         except Unresolvable as error:
@@ -79,9 +133,9 @@ class Place:
                 raise error.__cause__.__cause__ from None
             if type(error) is Unresolvable and not reference.startswith("#"):  # not one of its subclasses: no document
                 return None
-            raise InvalidSchema(self.pointer, "$ref", f"{reference!r} points nowhere") from None
+            raise InvalidSchema(self.pointer, keyword, f"{reference!r} points nowhere") from None
         except (LookupError, TypeError, ValueError, AttributeError):  # malformed documents, as referencing meets them
-            raise InvalidSchema(self.pointer, "$ref", f"{reference!r} points nowhere") from None
+            raise InvalidSchema(self.pointer, keyword, f"{reference!r} points nowhere") from None
         pointer = self._pointer_of(reference)
         origin = self.origin if reference.startswith("#") else pointer
         return replace(self, schema=found.contents, resolver=found.resolver, pointer=pointer, origin=origin)
@@ -92,8 +146,11 @@ class Place:
         return self.origin + (unquote(reference[1:]) if reference.startswith("#/") else reference.removesuffix("#"))
 
 
-def open_document(schema: object, pointer: str, retrieve: Retrieve | None) -> Place:
-    """The root of a schema document; references to other documents are looked up with `retrieve`."""
+def open_document(schema: object, pointer: str, retrieve: Retrieve | None, *, scoped: bool = False) -> Place:
+    """The root of a schema document; references to other documents are looked up with `retrieve`.
+
+    `scoped` notes at every place how one came there.
+    """
     document: Any = schema
     fields = cast("dict[str, object]", document if isinstance(document, dict) else {})
     stated = fields.get("$schema")
@@ -111,4 +168,5 @@ def open_document(schema: object, pointer: str, retrieve: Retrieve | None) -> Pl
 
     registry: Registry[Any] = Registry(retrieve=fetch)  # pyright: ignore[reportCallIssue] # attrs hides the argument
     resolver = registry.resolver_with_root(specification.create_resource(fields))
-    return Place(schema, pointer, pointer, draft, specification, resolver)
+    place = Place(schema, pointer, pointer, draft, specification, resolver)
+    return replace(place, scope=(place,)) if scoped else place
