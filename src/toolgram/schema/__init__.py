@@ -65,17 +65,34 @@ def compile_schema(
         encoding=spelling.encoding,
         retrieve=resolver,
     )
-    made = compile_type(normalized.type, spelling=spelling, names=names, root_name=root_name, any_order=any_order)
-    return replace(made, relaxations=normalized.relaxations)
+    made = compile_type(
+        normalized.type,
+        spelling=spelling,
+        names=names,
+        root_name=root_name,
+        any_order=any_order,
+        exact=mode == "exact",
+    )
+    return replace(made, relaxations=(*normalized.relaxations, *made.relaxations))
 
 
 def compile_type(
-    canonical: Canonical, *, spelling: Spelling, names: RuleNames, root_name: str, any_order: bool = False
+    canonical: Canonical,
+    *,
+    spelling: Spelling,
+    names: RuleNames,
+    root_name: str,
+    any_order: bool = False,
+    exact: bool = True,
 ) -> Compiled:
-    """Compiles the root of a canonical type, or, where a caller puts another root, a part of it."""
-    lowering = Lowering(canonical, spelling, names, root_name, any_order)
+    """Compiles the root of a canonical type, or, where a caller puts another root, a part of it.
+
+    Raises UnsupportedSchema for what cannot be written, and, where it has to be `exact`, for keys of too many orders.
+    """
+    lowering = Lowering(canonical, spelling, names, root_name, any_order, exact)
     expr = lowering.expr(canonical.root, root_name, spelling.frame(outermost=True))
-    return Compiled(expr, lowering.finish(), (), canonical, lowering.capped)
+    rules = lowering.finish()
+    return Compiled(expr, rules, tuple(dict.fromkeys(lowering.relaxations)), canonical, lowering.capped)
 
 
 def schema_grammar(
@@ -83,8 +100,8 @@ def schema_grammar(
 ) -> Grammar:
     """The grammar of the JSON values that a schema admits, each in one spelling.
 
-    `any_order` admits the keys of objects in every order, which is refused beyond six required keys; else they come
-    in the order of the schema. `resolver` gives the documents of remote references. Raises InvalidSchema, and in
+    `any_order` admits the keys of objects in every order, which exact mode refuses beyond six required keys; else they
+    come in the order of the schema. `resolver` gives the documents of remote references. Raises InvalidSchema, and in
     exact mode UnsupportedSchema.
     """
 

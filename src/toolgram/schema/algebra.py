@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from toolgram.schema import automata
+from toolgram.schema import automata, items
 from toolgram.schema.languages import one_of_texts
 from toolgram.schema.multiples import common_multiple
 from toolgram.schema.types import (
@@ -14,6 +14,7 @@ from toolgram.schema.types import (
     NEVER,
     Anything,
     Array,
+    Items,
     Keys,
     Number,
     Object,
@@ -84,7 +85,11 @@ def intersect(left: Type, right: Type, resolve: Resolve, fuel: int = 32) -> Type
         case Array(), Array():
             size = max(len(left.prefix), len(right.prefix))
             prefix = [both(item_at(left, index), item_at(right, index)) for index in range(size)]
-            return array(prefix, both(left.rest, right.rest), max(left.min, right.min), _lower(left.max, right.max))
+            least, most = max(left.min, right.min), _lower(left.max, right.max)
+            unique = right.unique if left.unique is None else left.unique
+            return array(prefix, both(left.rest, right.rest), least, most, unique)
+        case ((Array() | Items()), (Array() | Items())):
+            return items.both(left, right, both)
         case Object(), Object():
             return _both_objects(left, right, both)
         case _:
@@ -120,27 +125,52 @@ def _both_objects(left: Object, right: Object, both: Callable[[Type, Type], Type
         value = both(value_of(left, name), value_of(right, name))
         required = any(item.required for item in declared)
         properties.append(Property(name, value, required, declared[0].pointer))
-    keys = tuple(_both_keys(left, right, both))
+    keys = tuple(_both_keys(left.keys, right.keys, left.rest, right.rest, both))
     if len(keys) > _MAX_LANGUAGES:
         raise TooLarge
-    return object_type(
-        properties,
-        NEVER if left.keys or right.keys else both(left.rest, right.rest),
-        silent=left.silent and right.silent,
-        keys=keys,
-        low=max(left.min, right.min),
-        high=_lower(left.max, right.max),
-    )
+    rest = NEVER if left.keys or right.keys else both(left.rest, right.rest)
+
+    def made(properties: Iterable[Property], some: Iterable[Keys] | None = None) -> Type:
+        return object_type(
+            properties,
+            rest,
+            silent=left.silent and right.silent,
+            keys=keys,
+            low=max(left.min, right.min),
+            high=_lower(left.max, right.max),
+            some=some,
+            counted=left.counted if left.min >= right.min else right.counted,
+        )
+
+    some = left.some or right.some
+    if not some:
+        return made(properties)
+    if left.some and right.some and left.some != right.some:
+        raise TooLarge  # whether one key is both, or two keys differ, is not told apart
+    options = [made(properties, _both_keys(some, keys, NEVER, rest, both))]
+    for index, item in enumerate(properties):
+        found = [both(item.value, one.value) for one in some if one.automaton.accepts(item.name)]
+        if found:
+            declared = replace(item, value=union(found), required=True)
+            options.append(made([*properties[:index], declared, *properties[index + 1 :]]))
+    return union(options)
 
 
-def _both_keys(left: Object, right: Object, both: Callable[[Type, Type], Type]) -> Iterator[Keys]:
-    if left.keys and right.keys:
-        for a in left.keys:
-            for b in right.keys:
+def _both_keys(
+    left: Sequence[Keys],
+    right: Sequence[Keys],
+    left_rest: Type,
+    right_rest: Type,
+    both: Callable[[Type, Type], Type],
+) -> Iterator[Keys]:
+    """The keys of both; where there are none on one side, all keys are, with values of the type of its rest."""
+    if left and right:
+        for a in left:
+            for b in right:
                 yield Keys(automata.intersection(a.automaton, b.automaton), both(a.value, b.value))
     else:
-        for one in left.keys or right.keys:
-            yield Keys(one.automaton, both(one.value, right.rest if left.keys else left.rest))
+        for one in left or right:
+            yield Keys(one.automaton, both(one.value, right_rest if left else left_rest))
 
 
 def disjoint(left: Type, right: Type, resolve: Resolve, fuel: int = 8) -> bool:
@@ -223,7 +253,10 @@ def complement(kind: Type, resolve: Resolve, fuel: int = 16) -> Type:
             return _others(String, [*outside, *(string(*limits) for limits in _outside(low, high))])
         case Number():
             return _others(Number, _other_numbers(kind))
-        case Array():
+        case Array() | Items():
+            if isinstance(kind, Items) or kind.unique is not None or _repeats(kind):
+                other = items.opposite(kind, but, lambda a, b: disjoint(a, b, resolve))
+                return _others(Array, [other])
             return _others(Array, _other_arrays(kind, but))
         case Object():
             return _others(Object, _other_objects(kind, but))
@@ -254,30 +287,59 @@ def _other_numbers(kind: Number) -> list[Type]:
     return [*below, *within, *above]
 
 
+def _repeats(kind: Array) -> bool:
+    """Whether there is a limit on each of the items after the first ones."""
+    return kind.rest != ANY and (kind.max is None or kind.max > len(kind.prefix))
+
+
+def _is_short(kind: Array) -> bool:
+    return kind.max is not None and kind.max <= _MAX_ITEMS
+
+
 def _other_arrays(kind: Array, but: Callable[[Type], Type]) -> list[Type]:
     """Arrays of other lengths, and those with a first item that is none of its type."""
-    if kind.rest != ANY and (kind.max is None or kind.max > len(kind.prefix)):
-        raise TooLarge
     lengths = [array((), ANY, low, high) for low, high in _outside(kind.min, kind.max)]
-    items = [
+    first = [
         array([*[ANY] * index, but(item)], ANY, index + 1) for index, item in enumerate(kind.prefix) if item != ANY
     ]
-    return [*lengths, *items]
+    return [*lengths, *first]
 
 
 def _other_objects(kind: Object, but: Callable[[Type], Type]) -> list[Type]:
     """Objects without a required key, with a value that is none of its type, or with another number of keys."""
-    if kind == Object((), NEVER, kind.silent):
-        return [object_type((), ANY, silent=True, low=1)]
-    if kind.rest != ANY or kind.keys or kind.max is not None:
-        raise TooLarge
-    found: list[Type] = [object_type((), ANY, silent=True, high=kind.min - 1)] if kind.min else []
+    found = [_counting(low, high, kind) for low, high in _outside(kind.min, kind.max)]
     for item in kind.properties:
         if item.required:
             found.append(object_type([replace(item, value=NEVER, required=False)], ANY, silent=True))
         if item.value != ANY:
             found.append(object_type([replace(item, value=but(item.value), required=True)], ANY, silent=True))
-    return found
+    return [*found, *_with_other_keys(kind, but)]
+
+
+def _counting(low: int, high: int | None, kind: Object) -> Type:
+    return object_type((), ANY, silent=True, low=low, high=high, counted=kind.counted)
+
+
+def _with_other_keys(kind: Object, but: Callable[[Type], Type]) -> Iterator[Type]:
+    """Objects with a key that is not declared and not as it should be, and those without one that should be there."""
+    declared = [Property(item.name, ANY, required=False, pointer=item.pointer) for item in kind.properties]
+    given = kind.keys or (Keys(automata.universal(), kind.rest),)
+    wrong = [Keys(one.automaton, but(one.value)) for one in given if one.value != ANY]
+    wrong += [Keys(language, ANY) for language in _outside_of(kind.keys) if kind.keys]
+    if wrong:
+        yield object_type(declared, ANY, some=wrong)
+    if kind.some:
+        languages = [Keys(language, ANY) for language in _outside_of(kind.some)]
+        yield object_type(declared, NEVER, keys=[*languages, *(Keys(k.automaton, but(k.value)) for k in kind.some)])
+
+
+def _outside_of(keys: Sequence[Keys]) -> Iterator[automata.Automaton]:
+    """The keys of no language of these, as a language, if there are any."""
+    left = automata.universal()
+    for one in keys:
+        left = automata.difference(left, one.automaton)
+    if not left.is_empty:
+        yield left
 
 
 def subtract(left: Type, right: Type, resolve: Resolve, fuel: int = 16) -> Type:
@@ -308,7 +370,7 @@ def subtract(left: Type, right: Type, resolve: Resolve, fuel: int = 16) -> Type:
             return left
         case Object(), Object():
             return union(intersect(left, part, resolve) for part in _unlike_objects(left, right, less))
-        case Array(), Array():
+        case Array(), Array() if right.unique is None and (not _repeats(right) or _is_short(left)):
             return union(intersect(left, part, resolve) for part in _unlike_arrays(left, right, less))
         case _:
             return intersect(left, complement(right, resolve), resolve)
@@ -317,13 +379,9 @@ def subtract(left: Type, right: Type, resolve: Resolve, fuel: int = 16) -> Type:
 def _unlike_objects(left: Object, right: Object, less: Callable[[Type, Type], Type]) -> list[Type]:
     """What an object of the first type may be so as not to be of the second."""
     is_closed = left.rest == NEVER and not left.keys
-    if not is_closed and (right.rest != ANY or right.keys or right.max is not None):
-        raise TooLarge
-    found: list[Type] = []
-    if right.min:
-        found.append(object_type((), ANY, silent=True, high=right.min - 1))
-    if right.max is not None:
-        found.append(object_type((), ANY, silent=True, low=right.max + 1))
+    found = [_counting(low, high, right) for low, high in _outside(right.min, right.max)]
+    if right.some or not is_closed:
+        found.extend(_with_other_keys(right, lambda kind: less(ANY, kind)))
     needed = [replace(item, value=NEVER, required=False) for item in right.properties if item.required]
     found.extend(object_type([item], ANY, silent=True) for item in needed)
     for name in dict.fromkeys(item.name for item in (*left.properties, *right.properties)):
@@ -335,10 +393,8 @@ def _unlike_objects(left: Object, right: Object, less: Callable[[Type, Type], Ty
 def _unlike_arrays(left: Array, right: Array, less: Callable[[Type, Type], Type]) -> list[Type]:
     """The same of arrays."""
     size = max(len(left.prefix), len(right.prefix))
-    if right.rest != ANY and (left.max is None or left.max > size):
-        if left.max is None or left.max > _MAX_ITEMS:
-            raise TooLarge
-        size = left.max
+    if right.rest != ANY and left.max is not None:
+        size = max(size, left.max)
     lengths = [array((), ANY, low, high) for low, high in _outside(right.min, right.max)]
-    items = [(index, less(item_at(left, index), item_at(right, index))) for index in range(size)]
-    return [*lengths, *(array([*[ANY] * index, item], ANY, index + 1) for index, item in items)]
+    different = [(index, less(item_at(left, index), item_at(right, index))) for index in range(size)]
+    return [*lengths, *(array([*[ANY] * index, item], ANY, index + 1) for index, item in different)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from typing import Protocol, cast
 
-from toolgram.schema import keywords, types
+from toolgram.schema import items, keywords, types
 from toolgram.schema.algebra import complement, disjoint, subtract
 from toolgram.schema.kinds import Normalizer, NotYet
 from toolgram.schema.resolve import Place
@@ -47,6 +47,8 @@ def parts(n: Conditional, place: Place, schema: keywords.Schema) -> Iterator[tup
         yield "not", n.soon(place, "not", lambda: _not(n, place, "not", "the value may be of that type"))
     if "if" in schema and ("then" in schema or "else" in schema):
         yield "if", n.soon(place, "if", lambda: _if(n, place, schema))
+    if "contains" in schema:
+        yield "contains", n.soon(place, "contains", lambda: _contains(n, place, schema))
     for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
         for key, needed in schema.get(keyword, {}).items():
             if needed not in (True, [], {}):
@@ -75,6 +77,22 @@ def opposite(n: Conditional, place: Place, keyword: str) -> Type:
     if not n.is_certain([inner], followed):
         raise TooLarge
     return result
+
+
+def _contains(n: Conditional, place: Place, schema: keywords.Schema) -> Type:
+    """Arrays with so many items of a type, and values of other kinds."""
+    low, high = int(schema.get("minContains", 1)), schema.get("maxContains")
+    inside = n.schema(place.child("contains"))
+    try:
+        outside = opposite(n, place, "contains")
+    except TooLarge:
+        outside = None
+    try:
+        counted = items.containing(inside, outside, low, None if high is None else int(high))
+    except TooLarge:
+        n.unsupported(place.pointer, "contains", _NO_COMPLEMENT, "nothing need be contained")
+        return ANY
+    return types.union([counted, *(kind for kind in EVERY_KIND.options if not isinstance(kind, types.Array))])
 
 
 def _if(n: Conditional, place: Place, schema: keywords.Schema) -> Type:

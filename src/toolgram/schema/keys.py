@@ -66,14 +66,23 @@ def some_members(
     kind: types.Object,
     members: Sequence[tuple[types.Property, Expr]],
     extra: Expr,
+    last: Expr,
     comma: str,
     rule: Callable[[Expr], Expr],
 ) -> Expr:
-    """The members in order, then extra ones, as many as the object may have: a rule for each place and number."""
+    """The members in order, then extra ones, as many as the object may have: a rule for each place and number.
+
+    Where it must have some member, that is the last.
+    """
 
     def end(count: int) -> Expr:
         least = max(kind.min - count, 0)
         most = None if kind.max is None else kind.max - count
+        if kind.some:
+            if most == 0:
+                return NOTHING
+            between = repeat(seq(extra, comma), max(least - 1, 0), None if most is None else most - 1)
+            return seq(comma if count else "", between, last)
         if extra == NOTHING or most == 0:
             return NOTHING if least else EMPTY
         if count:

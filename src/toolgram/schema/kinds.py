@@ -127,26 +127,10 @@ def array(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
         rest_keyword = "additionalItems"
     elif "prefixItems" in schema:
         prefix = [n.schema(place.child("prefixItems", index)) for index in range(len(schema["prefixItems"]))]
-    if schema.get("uniqueItems") and schema.get("maxItems", 2) > 1:
-        n.unsupported(place.pointer, "uniqueItems", "it is not computed", "items may be equal")
     rest = _others(n, place, schema, rest_keyword, "unevaluatedItems")
-    result = types.array(prefix, rest or ANY, int(schema.get("minItems", 0)), _count(schema.get("maxItems")))
-    return intersect(result, _containing(n, place, schema), n.definition) if "contains" in schema else result
-
-
-def _containing(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
-    """Arrays by `contains`, as far as all items count, or none, or it does not matter how many do."""
-    low, high = int(schema.get("minContains", 1)), _count(schema.get("maxContains"))
-    inside = n.schema(place.child("contains"))
-    if high is not None and high < low:
-        return NEVER
-    if inside == ANY:
-        return types.array((), ANY, low, high)
-    if inside == NEVER:
-        return NEVER if low else types.array((), ANY)
-    if low or high is not None:
-        n.unsupported(place.pointer, "contains", "it is not computed", "nothing need be contained")
-    return types.array((), ANY)
+    low, high = int(schema.get("minItems", 0)), _count(schema.get("maxItems"))
+    unique = place.pointer if schema.get("uniqueItems") else None
+    return types.array(prefix, ANY if rest is None else rest, low, high, unique)
 
 
 def objects(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
@@ -176,11 +160,7 @@ def objects(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
             value, pointer = n.meet(here, [("properties", n.schema(here)), *matching]), here.pointer
         properties.append(Property(name, value, name in required, pointer))
     low, high = int(schema.get("minProperties", 0)), _count(schema.get("maxProperties"))
-    if low > len(required) + 1 and (rest != NEVER or keys):
-        reason = "whether keys that are not declared repeat is not counted"
-        n.unsupported(place.pointer, "minProperties", reason, "one key more than the required ones")
-        low = len(required) + 1
-    result = types.object_type(properties, rest, silent=silent, keys=keys, low=low, high=high)
+    result = types.object_type(properties, rest, silent=silent, keys=keys, low=low, high=high, counted=place.pointer)
     if schema.get("propertyNames", True) not in (True, {}):
         names = types.Object((), NEVER, silent=True, keys=(types.Keys(_names(n, place), ANY),))
         return intersect(result, names, n.definition)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from toolgram.errors import UnsupportedSchema
+from toolgram.errors import Relaxation, UnsupportedSchema
 from toolgram.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -29,6 +29,7 @@ from toolgram.schema.automata import Automaton, TooLarge, intersection
 from toolgram.schema.keys import BARE_LETTERS, NESTING, KeyLetters, OtherKeys, plain_char, single, some_members
 from toolgram.schema.languages import without
 from toolgram.schema.multiples import multiples_among
+from toolgram.schema.orders import any_order, too_many
 from toolgram.schema.regex import pattern
 from toolgram.schema.spelling import (
     Frame,
@@ -43,8 +44,6 @@ from toolgram.schema.spelling import (
 )
 from toolgram.schema.types import NEVER, Canonical, Type
 
-MAX_ANY_ORDER = 6  # required keys in any order: 64 rules
-_MAX_KEYS_ANY_ORDER = 10  # and 1024 with the optional ones
 _INLINE_OPTIONAL = 3  # objects with more keys, all of them optional, get a rule for what may follow each
 _SHARED_SIZE = 12  # a larger language gets a rule
 _IDENTIFIERS = pattern("^[A-Za-z_][A-Za-z0-9_]*$")
@@ -54,7 +53,8 @@ _IDENTIFIERS = pattern("^[A-Za-z_][A-Za-z0-9_]*$")
 class Lowering:
     """Turns the types of one document into expressions, and collects the rules that these use.
 
-    `expr` asks for an expression, `finish` gives all the rules; `capped` tells whether a digit cap came to bear.
+    `expr` asks for an expression, `finish` gives all the rules; `capped` tells whether a digit cap came to bear. What
+    has too many orders is refused, or, where it need not be `exact`, noted in `relaxations`.
     """
 
     canonical: Canonical
@@ -62,7 +62,9 @@ class Lowering:
     names: RuleNames
     root_name: str
     any_order: bool = False
+    exact: bool = True
     capped: bool = False
+    relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
     _rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
     _named: dict[tuple[Type, Frame], Ref] = field(default_factory=dict[tuple[Type, Frame], Ref])
     _chars: dict[CharSet, Expr] = field(default_factory=dict[CharSet, Expr])
@@ -106,7 +108,7 @@ class Lowering:
             case types.Object((), types.Anything(), _, (), 0, None) if frame == self._inner:
                 self._any_value()
                 return Ref(self.names.shared("json-object", self.spelling))
-            case types.Array() | types.Object():
+            case types.Array() | types.Items() | types.Object():
                 return self._rule_of(kind, hint, frame)
 
     def finish(self) -> dict[str, Expr]:
@@ -124,6 +126,8 @@ class Lowering:
                 return seq(frame.opener, members(kind, name, frame), frame.closer)
             case types.Array():
                 return self._array(kind, name)
+            case types.Items(states):
+                return self._items(states, name)
             case _:
                 return self.expr(kind, name, frame)
 
@@ -289,6 +293,19 @@ class Lowering:
                 tail = self._rule(f"{name}-from-{index + 1}", tail)
         return seq("[", tail, "]")
 
+    def _items(self, states: Sequence[types.ItemState], name: str) -> Expr:
+        """The arrays of an automaton: a rule for what may follow in each state."""
+        rules = [Ref(self.names.fresh(f"{name}-{number}")) for number in range(1, len(states) + 1)]
+
+        def steps(state: types.ItemState, before: str) -> Expr:
+            ways = (seq(before, self.expr(item, f"{name}-item"), rules[target]) for item, target in state.edges)
+            return choice(*ways, *([EMPTY] if state.accepts else []))
+
+        for rule, state in zip(rules, states, strict=True):
+            self._rules[rule.name] = NOTHING  # as in `finish`
+            self._rules[rule.name] = steps(state, self.spelling.item_separator)
+        return seq("[", steps(states[0], ""), "]")
+
     # Objects
 
     def _members(self, kind: types.Object, name: str, frame: Frame) -> list[tuple[types.Property, Expr]]:
@@ -308,8 +325,9 @@ class Lowering:
         comma = self.spelling.item_separator
         members = self._members(kind, name, frame)
         extra = self._extra(kind, name, frame)
-        if (kind.min, kind.max) != (0, None):
-            return some_members(kind, members, extra, comma, partial(self._rule, f"{name}-from"))
+        if (kind.min, kind.max, kind.some) != (0, None, ()):
+            last = self._one_of_keys(kind.some, name, frame)
+            return some_members(kind, members, extra, last, comma, partial(self._rule, f"{name}-from"))
         more = EMPTY if extra == NOTHING else repeat(seq(comma, extra))
         anchor = next((index for index, (item, _) in enumerate(members) if item.required), None)
         if anchor is None:
@@ -335,15 +353,20 @@ class Lowering:
     def _extra(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """One member with a key that is not declared."""
         if kind.keys:
-            options = [
-                seq(self._key_of(one.automaton, frame), frame.between, self.expr(one.value, f"{name}-{number}"))
-                for number, one in enumerate(kind.keys, 1)
-            ]
-            return self._rule(f"{name}-other", choice(*options))
+            return self._rule(f"{name}-other", self._one_of_keys(kind.keys, name, frame))
         if kind.rest == NEVER:
             return NOTHING
         key = self._key_but(sorted({item.name for item in kind.properties if writable(item.name)}), name, frame)
         return self._rule(f"{name}-other", seq(key, frame.between, self.expr(kind.rest, f"{name}-other")))
+
+    def _one_of_keys(self, keys: Iterable[types.Keys], name: str, frame: Frame) -> Expr:
+        """One member with a key of these languages."""
+        return choice(
+            *(
+                seq(self._key_of(one.automaton, frame), frame.between, self.expr(one.value, f"{name}-{number}"))
+                for number, one in enumerate(keys, 1)
+            )
+        )
 
     def _key_of(self, automaton: Automaton, frame: Frame) -> Expr:
         """A key of this language; one that is not quoted is an identifier."""
@@ -363,36 +386,17 @@ class Lowering:
         return OtherKeys(BARE_LETTERS, self.spelling, hint, self._later).after_prefix(taken)
 
     def _any_order(self, kind: types.Object, name: str, frame: Frame) -> Expr:
-        """The members in every order: a rule for each set of keys that is already written."""
-        comma = self.spelling.item_separator
+        """The members in every order, if there are not too many."""
+        if reason := too_many(kind):
+            pointer = kind.properties[0].pointer.rpartition("/properties/")[0]
+            if self.exact:
+                raise UnsupportedSchema(pointer, "properties", reason)
+            self.relaxations.append(Relaxation(pointer, "properties", "keys in the order of the schema alone"))
+            return self._object(kind, name, frame)
         members = self._members(kind, name, frame)
-        extra = self._extra(kind, name, frame)
-        needed = {index for index, (item, _) in enumerate(members) if item.required}
-        if len(needed) > MAX_ANY_ORDER or len(members) > _MAX_KEYS_ANY_ORDER:
-            reason = f"{len(members)} keys ({len(needed)} of them required) have too many orders"
-            raise UnsupportedSchema("", "properties", reason)
-        if extra != NOTHING and (kind.min, kind.max) != (0, None):
-            raise UnsupportedSchema("", "minProperties", "keys in any order that are not declared are not counted")
-        states: dict[frozenset[int], Expr] = {frozenset(range(len(members))): EMPTY} if extra == NOTHING else {}
+        extra, some = self._extra(kind, name, frame), self._one_of_keys(kind.some, name, frame)
 
-        def follow(written: frozenset[int], before: str) -> Expr:
-            options = [
-                seq(before, member, state(written | {index}))
-                for index, (_, member) in enumerate(members)
-                if index not in written
-            ]
-            options.append(seq(before, extra, state(written)) if extra != NOTHING else NOTHING)
-            full = kind.max is not None and len(written) >= kind.max
-            options = [] if full else options
-            enough = needed <= written and len(written) >= kind.min
-            return optional(choice(*options)) if enough else choice(*options)
+        def rule(hint: str, make: Callable[[], Expr]) -> Ref:
+            return self._later(f"{name}-with-{hint}", lambda _: make())
 
-        def state(written: frozenset[int]) -> Expr:
-            if written not in states:
-                rule = self.names.fresh(f"{name}-with-{'-'.join(str(index + 1) for index in sorted(written))}")
-                states[written] = Ref(rule)
-                self._rules[rule] = NOTHING
-                self._rules[rule] = follow(written, comma)
-            return states[written]
-
-        return follow(frozenset(), "")
+        return any_order(kind, members, extra, some, self.spelling.item_separator, rule)

@@ -8,8 +8,8 @@ from functools import partial
 from typing import cast
 
 from toolgram.errors import InvalidSchema, Relaxation, UnsupportedSchema
-from toolgram.schema import conditions, keywords, kinds, types, unevaluated
-from toolgram.schema.algebra import intersect
+from toolgram.schema import conditions, ends, items, keywords, kinds, types, unevaluated
+from toolgram.schema.algebra import disjoint, intersect
 from toolgram.schema.encoding import JSON, Encoding
 from toolgram.schema.kinds import NotYet
 from toolgram.schema.resolve import NeedsScope, Place, Retrieve, open_document
@@ -52,10 +52,27 @@ class _Normalizer:
             if not self._settling:
                 raise NotYet
             make = self._waiting.pop(key, None)
-            if make is None:
-                raise InvalidSchema(self._pointers[key], "$ref", "refers to itself and to nothing else")
+            if make is None:  # it is just being made
+                raise NotYet
             self.definitions[key] = self._deeper(self._pointers[key], make)
         return self.definitions[key]
+
+    def counted(self, kind: Type) -> Type:
+        """The type, where what has to be compared or counted can be."""
+        if isinstance(kind, types.Array | types.Items) and kind.unique is not None:
+            try:
+                return items.distinct(kind, self.definition, lambda a, b: disjoint(a, b, self.definition))
+            except types.TooLarge:
+                reason = "items of which there are many are not compared"
+                self.unsupported(kind.unique, "uniqueItems", reason, "items may be equal")
+                return replace(kind, unique=None)
+        if isinstance(kind, types.Object) and (kind.rest != NEVER or kind.keys):
+            least = sum(item.required for item in kind.properties) + 1
+            if kind.min > least:
+                reason = "whether keys that are not declared repeat is not counted"
+                self.unsupported(kind.counted, "minProperties", reason, "one key more than the required ones")
+                return replace(kind, min=least)
+        return kind
 
     def _check_grounded(self, key: str) -> None:
         seen: set[str] = set()
@@ -323,12 +340,13 @@ def normalize(
             root = types.Object((), NEVER)
 
     def close(kind: Type) -> Type:
+        kind = normalizer.counted(kind)
         if not isinstance(kind, types.Object) or not kind.silent:
             return kind
         if closed and kind.properties:
             return types.object_type(kind.properties, NEVER, low=kind.min, high=kind.max)
         return replace(kind, silent=False)
 
-    definitions = {key: types.rebuild(kind, close) for key, kind in normalizer.definitions.items()}
-    canonical = types.without_dead_ends(types.rebuild(root, close), definitions)
+    definitions = {key: ends.rebuild(kind, close) for key, kind in normalizer.definitions.items()}
+    canonical = ends.without_dead_ends(ends.rebuild(root, close), definitions)
     return Normalized(canonical, tuple(normalizer.relaxations))

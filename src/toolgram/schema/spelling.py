@@ -7,7 +7,7 @@ digit before the point, a sign and no leading zero (`1.5e+30`, `2e-7`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -331,6 +331,8 @@ def _spell(
     if isinstance(value, SequenceABC):
         kind = types.Array((), ANY) if kind == ANY else kind
         values = cast("SequenceABC[object]", value)
+        if isinstance(kind, types.Items):
+            return _spell_items(kind.states, values, spelling, resolve)
         return _spell_array(kind, values, spelling, resolve) if isinstance(kind, types.Array) else None
     return None
 
@@ -347,18 +349,51 @@ def _spell_object(
         return None
     if len(value) < kind.min or (kind.max is not None and len(value) > kind.max):
         return None
-    order = [*(name for name in declared if name in value), *(key for key in value if key not in declared)]
+    last = [key for key in value if key not in declared and _is_some(kind.some, key, value[key], spelling, resolve)][
+        -1:
+    ]
+    if kind.some and not last:
+        return None
+    others = [key for key in value if key not in declared and key not in last]
+    order = [*(name for name in declared if name in value), *others, *last]
     members: list[str] = []
     for key in order:
         if not isinstance(key, str):
             return None
         written = frame.key(key, spelling, declared=key in declared)
         expected = types.value_of(kind, key)
+        if key in last:
+            expected = types.union(one.value for one in kind.some if one.automaton.accepts(key))
         text = _spell(expected, value[key], spelling, resolve)
         if written is None or text is None:
             return None
         members.append(f"{written}{frame.between}{text}")
     return frame.opener + spelling.item_separator.join(members) + frame.closer
+
+
+def _is_some(
+    some: Iterable[types.Keys], key: object, value: object, spelling: Spelling, resolve: Callable[[Type], Type]
+) -> bool:
+    fitting = (one for one in some if isinstance(key, str) and one.automaton.accepts(key))
+    return any(_spell(one.value, value, spelling, resolve) is not None for one in fitting)
+
+
+def _spell_items(
+    states: SequenceABC[types.ItemState],
+    value: SequenceABC[object],
+    spelling: Spelling,
+    resolve: Callable[[Type], Type],
+) -> str | None:
+    written: dict[int, str] = {0: ""}  # for each state that the items may lead to
+    for item in value:
+        after: dict[int, str] = {}
+        for number, text in written.items():
+            for kind, target in states[number].edges:
+                spelled = None if target in after else _spell(kind, item, spelling, resolve)
+                if spelled is not None:
+                    after[target] = f"{text}{spelling.item_separator if text else ''}{spelled}"
+        written = after
+    return next((f"[{text}]" for number, text in written.items() if states[number].accepts), None)
 
 
 def _spell_array(

@@ -7,7 +7,7 @@ A number is a decimal of any size and precision; 1 and 1.0 are the same number.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
@@ -73,12 +73,35 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Arrays of `min` to `max` items: the first ones of the types in `prefix`, the others of the type `rest`."""
+    """Arrays of `min` to `max` items: the first ones of the types in `prefix`, the others of the type `rest`.
+
+    With `unique` no two items are equal; its text is the place that says so.
+    """
 
     prefix: tuple[Type, ...]
     rest: Type
     min: int = 0
     max: int | None = None
+    unique: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemState:
+    """Whether an array may end here, and the steps as (type of the next item, number of the next state)."""
+
+    accepts: bool
+    edges: tuple[tuple[Type, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Arrays by an automaton over the types of their items, which may overlap; the first state is the start.
+
+    `unique` as in Array.
+    """
+
+    states: tuple[ItemState, ...]
+    unique: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +127,8 @@ class Object:
     """Objects of `min` to `max` keys: these properties and any others, whose values are of the type `rest`.
 
     Where there are `keys`, they are all the other keys that may occur: of disjoint languages, none of them declared.
-    `silent` says that the schema did not speak of other keys, so that a caller may close the object.
+    Where there is `some`, one other key at least is of these. `silent` says that the schema did not speak of other
+    keys, so that a caller may close the object. `counted` is the place that states `min`.
     """
 
     properties: tuple[Property, ...]
@@ -113,6 +137,8 @@ class Object:
     keys: tuple[Keys, ...] = ()
     min: int = 0
     max: int | None = None
+    some: tuple[Keys, ...] = ()
+    counted: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +155,7 @@ class Union:
     options: tuple[Type, ...]
 
 
-Type = Anything | Word | Text | String | Number | Array | Object | Reference | Union
+Type = Anything | Word | Text | String | Number | Array | Items | Object | Reference | Union
 
 ANY = Anything()
 NEVER = Union(())
@@ -217,7 +243,7 @@ def number(kind: Number) -> Type:
     return Number(kind.integer, low, high, low_open, high_open, multiple, broken)
 
 
-def array(prefix: Iterable[Type], rest: Type, low: int = 0, high: int | None = None) -> Type:
+def array(prefix: Iterable[Type], rest: Type, low: int = 0, high: int | None = None, unique: str | None = None) -> Type:
     """Arrays; those parts of `prefix` and `rest` that cannot occur are cut off."""
     items = tuple(prefix)
     dead = next((index for index, item in enumerate(items) if item == NEVER), None)
@@ -230,7 +256,59 @@ def array(prefix: Iterable[Type], rest: Type, low: int = 0, high: int | None = N
         rest = NEVER if high <= len(items) else rest
         if high < low:
             return NEVER
-    return Array(items, rest, low, high)
+    return Array(items, rest, low, high, None if high is not None and high < 2 else unique)
+
+
+def item_states(states: Sequence[ItemState], unique: str | None = None) -> Type:
+    """Arrays by an automaton, with only those states through which a way leads to an end, each once."""
+    live = {number for number, state in enumerate(states) if state.accepts}
+    waiting = list(live)
+    before: dict[int, list[int]] = {}
+    for number, state in enumerate(states):
+        for kind, target in state.edges:
+            if kind != NEVER:
+                before.setdefault(target, []).append(number)
+    for target in waiting:
+        found = [number for number in before.get(target, ()) if number not in live]
+        live.update(found)
+        waiting.extend(found)
+    if 0 not in live:
+        return NEVER
+    alike = _alike(states, live)
+    numbers = {alike[0]: 0}
+    order = [0]
+    result: list[ItemState] = []
+    for at in order:  # breadth first
+        steps: dict[int, list[Type]] = {}
+        for kind, target in states[at].edges:
+            if kind != NEVER and target in live:
+                steps.setdefault(alike[target], []).append(kind)
+        order.extend(target for target in steps if target not in numbers)
+        for target in steps:
+            numbers.setdefault(target, len(numbers))
+        result.append(ItemState(states[at].accepts, tuple((union(of), numbers[to]) for to, of in steps.items())))
+    return Items(tuple(result), unique)
+
+
+def _alike(states: Sequence[ItemState], live: Collection[int]) -> dict[int, int]:
+    """For each live state the first that has the same continuations."""
+    kinds: dict[Type, int] = {}
+    edges = {
+        number: [
+            (kinds.setdefault(kind, len(kinds)), target) for kind, target in states[number].edges if target in live
+        ]
+        for number in sorted(live)
+    }
+    alike = {number: int(states[number].accepts) for number in edges}
+    while True:
+        first: dict[object, int] = {}
+        again: dict[int, int] = {}
+        for number, steps in edges.items():
+            ways = frozenset((kind, alike[target]) for kind, target in steps)
+            again[number] = first.setdefault((alike[number], ways), number)
+        if len(first) == len(set(alike.values())):
+            return again
+        alike = again
 
 
 def object_type(
@@ -241,14 +319,20 @@ def object_type(
     keys: Iterable[Keys] = (),
     low: int = 0,
     high: int | None = None,
+    some: Iterable[Keys] | None = None,
+    counted: str = "",
 ) -> Type:
     """Objects; a key that may not occur is kept in the list only where it must be kept out of the other keys.
+
+    With `some` one key at least is of these, of those that are not listed.
 
     Raises TooLarge.
     """
     listed = tuple(properties)
     required = sum(item.required for item in listed)
-    if high is not None and (high < required or high < low):
+    one = () if some is None else tuple(_undeclared(some, [item.name for item in listed]))
+    needed = required + (some is not None)
+    if (some is not None and not one) or (high is not None and (high < needed or high < low)):
         return NEVER
     if high == required:  # nothing else has a place
         listed, rest, keys, high = tuple(item for item in listed if item.required), NEVER, (), None
@@ -260,12 +344,14 @@ def object_type(
             kept.append(item)
     languages = tuple(_undeclared(keys, [item.name for item in listed]))
     if rest == NEVER and not languages:
+        if one:
+            return NEVER
         if low > len(kept):
             return NEVER
         if low == len(kept):
             kept, low = [replace(item, required=True) for item in kept], 0
         high = None if high is None or high >= len(kept) else high
-    return Object(tuple(kept), rest, silent, languages, 0 if low <= required else low, high)
+    return Object(tuple(kept), rest, silent, languages, 0 if low <= needed else low, high, one, counted)
 
 
 def _undeclared(keys: Iterable[Keys], names: Iterable[str]) -> Iterator[Keys]:
@@ -289,63 +375,6 @@ def value_of(kind: Object, name: str) -> Type:
 def item_at(kind: Array, index: int) -> Type:
     """The type of the item at this index."""
     return kind.prefix[index] if index < len(kind.prefix) else kind.rest
-
-
-def rebuild(kind: Type, change: Callable[[Type], Type]) -> Type:
-    """The type with `change` applied to each part of it, innermost first, and made canonical again."""
-    match kind:
-        case Union(options):
-            kind = union(rebuild(option, change) for option in options)
-        case Array(prefix, rest, low, high):
-            kind = array([rebuild(item, change) for item in prefix], rebuild(rest, change), low, high)
-        case Object(properties, rest, silent, keys, low, high):
-            changed = [replace(item, value=rebuild(item.value, change)) for item in properties]
-            others = [Keys(one.automaton, rebuild(one.value, change)) for one in keys]
-            kind = object_type(changed, rebuild(rest, change), silent=silent, keys=others, low=low, high=high)
-        case _:
-            pass
-    return change(kind)
-
-
-def inhabited(kind: Type, alive: Collection[str]) -> bool:
-    """Whether the type has a finite value, where the references in `alive` are known to have one."""
-    match kind:
-        case Reference(key):
-            return key in alive
-        case Union(options):
-            return any(inhabited(option, alive) for option in options)
-        case Array():
-            needed = {item_at(kind, index) for index in range(min(kind.min, len(kind.prefix) + 1))}
-            return all(inhabited(item, alive) for item in needed)
-        case Object(properties, rest, _, keys, low):
-            able = [item.required for item in properties if inhabited(item.value, alive)]
-            others = inhabited(rest, alive) or any(inhabited(one.value, alive) for one in keys)
-            needed = sum(item.required for item in properties)
-            return sum(able) == needed and (others or len(able) >= low)
-        case _:
-            return True
-
-
-def without_dead_ends(root: Type, definitions: Mapping[str, Type]) -> Canonical:
-    """The same type, where what can have no finite value is NEVER, and with the definitions that it uses."""
-    alive: set[str] = set()
-    waiting = list(definitions)[::-1]  # what is referred to comes after what refers to it
-    while True:
-        left: list[str] = []
-        for key in waiting:
-            if inhabited(definitions[key], alive):
-                alive.add(key)
-            else:
-                left.append(key)
-        if len(left) == len(waiting):
-            break
-        waiting = left
-
-    def change(kind: Type) -> Type:
-        return NEVER if isinstance(kind, Reference) and kind.key not in alive else kind
-
-    live = {key: rebuild(kind, change) for key, kind in definitions.items() if key in alive}
-    return Canonical(rebuild(root, change), live)
 
 
 def point(value: Decimal) -> Type:

@@ -35,6 +35,8 @@ class TaggedArguments:
         self.expr: Expr = choice(*(self._object(each) for each in _objects(self.canonical)))
 
     def _object(self, kind: types.Object) -> Expr:
+        if kind.some:  # a parameter that is not declared has no tags
+            return NOTHING
         members = [(item, self._member(item)) for item in kind.properties if item.value != types.NEVER]
         if kind.rest != types.NEVER and kind.properties:
             pointer = kind.properties[0].pointer.rsplit("/properties/", 1)[0]
@@ -88,7 +90,7 @@ class TaggedArguments:
         return next((text for text in written if text is not None), None)
 
     def _spell_object(self, kind: types.Object, given: Mapping[str, Any]) -> str | None:
-        if not given.keys() <= {item.name for item in kind.properties}:
+        if kind.some or not given.keys() <= {item.name for item in kind.properties}:
             return None
         pieces: list[str] = []
         for item in kind.properties:
@@ -162,7 +164,7 @@ def _kind(kind: Type) -> str:
             return "boolean"
         case types.Number():
             return "number"
-        case types.Array():
+        case types.Array() | types.Items():
             return "array"
         case types.Object():
             return "object"
