@@ -142,11 +142,9 @@ def _both_objects(left: Object, right: Object, both: Callable[[Type, Type], Type
             counted=left.counted if left.min >= right.min else right.counted,
         )
 
-    some = left.some or right.some
-    if not some:
+    if not left.some and not right.some:
         return made(properties)
-    if left.some and right.some and left.some != right.some:
-        raise TooLarge  # whether one key is both, or two keys differ, is not told apart
+    some = _both_some(left.some, right.some)
     options = [made(properties, _both_keys(some, keys, NEVER, rest, both))]
     for index, item in enumerate(properties):
         found = [both(item.value, one.value) for one in some if one.automaton.accepts(item.name)]
@@ -154,6 +152,22 @@ def _both_objects(left: Object, right: Object, both: Callable[[Type, Type], Type
             declared = replace(item, value=union(found), required=True)
             options.append(made([*properties[:index], declared, *properties[index + 1 :]]))
     return union(options)
+
+
+def _both_some(left: tuple[Keys, ...], right: tuple[Keys, ...]) -> tuple[Keys, ...]:
+    """What there must be some key of, where one of the two says as much as both."""
+    if not right or (left and _implies(left, right)):
+        return left
+    if not left or _implies(right, left):
+        return right
+    raise TooLarge  # whether one key is both, or two keys differ, is not told apart
+
+
+def _implies(left: Sequence[Keys], right: Sequence[Keys]) -> bool:
+    def within(a: Keys, b: Keys) -> bool:
+        return (b.value in (ANY, a.value)) and automata.difference(a.automaton, b.automaton).is_empty
+
+    return all(any(within(a, b) for b in right) for a in left)
 
 
 def _both_keys(

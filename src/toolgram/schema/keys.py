@@ -90,7 +90,7 @@ def some_members(
         more = repeat(seq(comma, extra), max(least - 1, 0), None if most is None else most - 1)
         return seq(extra, more) if least else optional(seq(extra, more))
 
-    most = kind.min if kind.max is None else kind.max  # with more keys nothing changes, or there are none
+    most = max(kind.min, 1) if kind.max is None else kind.max  # with more keys nothing changes, or there are none
     after = [end(count) for count in range(min(len(members), most) + 1)]
     for index in reversed(range(len(members))):
         item, member = members[index]

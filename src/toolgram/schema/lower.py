@@ -105,7 +105,7 @@ class Lowering:
             case types.Array((), types.Anything(), 0, None):
                 self._any_value()
                 return Ref(self.names.shared("json-array", self.spelling))
-            case types.Object((), types.Anything(), _, (), 0, None) if frame == self._inner:
+            case types.Object((), types.Anything(), _, (), 0, None, ()) if frame == self._inner:
                 self._any_value()
                 return Ref(self.names.shared("json-object", self.spelling))
             case types.Array() | types.Items() | types.Object():
