@@ -54,7 +54,7 @@ def check(row: dict[str, Any], valid: list[bool]) -> bool:
 def test_the_official_suite():
     rows_of_suite = [row for row in rows(SUITE) if row["id"] not in BEYOND]
     done = sum(check(row, [test["valid"] for test in row["tests"]]) for row in rows_of_suite)
-    assert done >= 270
+    assert done >= 350
 
 
 @needs_data
@@ -64,4 +64,4 @@ def test_real_schemas():
     for row in rows(REAL, step=12):
         done += check(row, [test["valid"] for test in row["tests"]])
         total += 1
-    assert done >= 0.95 * total
+    assert done >= 0.97 * total
