@@ -79,9 +79,10 @@ def _type(place: Place, above: tuple[int, ...]) -> _Kind:
         return _Kind(_literal(fields["const"]))
     if "enum" in fields:
         return _union(_Kind(_literal(value)) for value in fields["enum"])
-    if "$ref" in fields:
-        target = place.follow(fields["$ref"])
-        return _type(target, above) if target else _ANY
+    for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+        if keyword in fields:
+            target = place.follow(fields[keyword], keyword)  # a dynamic one: to what it means where nobody refers here
+            return _type(target, above) if target else _ANY
     for keyword, join in (("anyOf", _union), ("oneOf", _union), ("allOf", _intersection)):
         if keyword in fields and "properties" not in fields:
             return join(_type(place.child(keyword, index), above) for index in range(len(fields[keyword])))
@@ -101,11 +102,23 @@ def _plain(place: Place, fields: dict[str, Any], above: tuple[int, ...]) -> _Kin
 
 def _kind(place: Place, fields: dict[str, Any], kind: str, above: tuple[int, ...]) -> _Kind:
     if kind == "array":
-        items = _type(place.child("items"), above) if isinstance(fields.get("items"), dict) else _ANY
-        return _Kind(items.grouped + "[]")
+        return _array(place, fields, above)
     if kind == "object":
         return _object(place, fields, above)
     return _Kind(_KINDS[kind])
+
+
+def _array(place: Place, fields: dict[str, Any], above: tuple[int, ...]) -> _Kind:
+    """An array, or a tuple where the first items have types of their own."""
+    keyword = "unevaluatedItems" if "items" not in fields else "items"
+    stated = fields.get(keyword)
+    rest = _type(place.child(keyword), above) if isinstance(stated, dict) else _ANY
+    first = [
+        _type(place.child("prefixItems", index), above).text for index in range(len(fields.get("prefixItems", ())))
+    ]
+    if not first:
+        return _Kind(rest.grouped + "[]")
+    return _Kind(f"[{', '.join(first if stated is False else [*first, f'...{rest.grouped}[]'])}]")
 
 
 def _object(place: Place, fields: dict[str, Any], above: tuple[int, ...]) -> _Kind:
@@ -116,8 +129,9 @@ def _object(place: Place, fields: dict[str, Any], above: tuple[int, ...]) -> _Ki
         about = (child.fields or {}).get("description")
         mark = "" if name in required else "?"
         lines.append(f"{_comment(about)}{_name(name)}{mark}: {_type(child, above).text}")
-    if isinstance(fields.get("additionalProperties"), dict):
-        other = _type(place.child("additionalProperties"), above)
+    others = (key for key in ("additionalProperties", "unevaluatedProperties") if isinstance(fields.get(key), dict))
+    if (keyword := next(others, None)) is not None:
+        other = _type(place.child(keyword), above)
         lines.append(f"[key: string]: {'any' if lines else other.text}")  # TypeScript wants it to cover every key
     return _Kind("{\n" + ",\n".join(lines) + "\n}" if lines else "object")
 
