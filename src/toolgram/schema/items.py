@@ -153,7 +153,8 @@ def _parts(kind: Type, resolve: Callable[[str], Type]) -> Iterator[Type]:
     """The type cut up, as far as it has few values into these."""
     match kind:
         case Reference(key):
-            yield from _parts(resolve(key), resolve)
+            parts = list(_parts(resolve(key), resolve))
+            yield from [kind] if any(isinstance(part, Array | Items | Object) for part in parts) else parts
         case Union(options):
             for option in options:
                 yield from _parts(option, resolve)

@@ -339,7 +339,11 @@ def normalize(
         if root == _BARE and closed:
             root = types.Object((), NEVER)
 
+    used: dict[str, None] = {}
+
     def close(kind: Type) -> Type:
+        if isinstance(kind, Reference):
+            used[kind.key] = None
         kind = normalizer.counted(kind)
         if not isinstance(kind, types.Object) or not kind.silent:
             return kind
@@ -347,6 +351,10 @@ def normalize(
             return types.object_type(kind.properties, NEVER, low=kind.min, high=kind.max)
         return replace(kind, silent=False)
 
-    definitions = {key: ends.rebuild(kind, close) for key, kind in normalizer.definitions.items()}
-    canonical = ends.without_dead_ends(ends.rebuild(root, close), definitions)
+    root = ends.rebuild(root, close)
+    definitions: dict[str, Type] = {}
+    while used.keys() > definitions.keys():
+        for key in [key for key in normalizer.definitions if key in used and key not in definitions]:
+            definitions[key] = ends.rebuild(normalizer.definitions[key], close)
+    canonical = ends.without_dead_ends(root, definitions)
     return Normalized(canonical, tuple(normalizer.relaxations))

@@ -6,7 +6,7 @@ the ways in which branches are known to hold: a value for which others hold too 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -36,7 +36,7 @@ class Seen:
         if self.everything or other.everything:
             return _EVERYTHING
         return Seen(
-            names=tuple(dict.fromkeys((*self.names, *other.names))),
+            names=tuple(sorted({*self.names, *other.names})),
             languages=tuple(dict.fromkeys((*self.languages, *other.languages))),
             first=max(self.first, other.first),
             items=tuple(dict.fromkeys((*self.items, *other.items))),
@@ -97,11 +97,15 @@ class _Survey:
         schema = known(fields, place.draft)
         return [(ANY, _EVERYTHING)] if self.keyword in schema else self.ways(place, schema, above)
 
-    def _both(self, place: Place, left: Iterable[_Way], right: Iterable[_Way]) -> list[_Way]:
+    def _both(self, place: Place, left: Sequence[_Way], right: Sequence[_Way]) -> list[_Way]:
         """The ways in which two things hold together."""
         kinds_of: dict[Seen, list[Type]] = {}
+        is_optional = _UNKNOWN in right
         for (a, seen), (b, also) in product(left, right):
-            kinds_of.setdefault(seen | also, []).append(self.n.meet(place, [(self.keyword, a), (self.keyword, b)]))
+            joined = seen | also
+            if is_optional and joined == seen and (b, also) != _UNKNOWN:
+                continue  # no more is spoken of than without it
+            kinds_of.setdefault(joined, []).append(self.n.meet(place, [(self.keyword, a), (self.keyword, b)]))
         if len(kinds_of) > _MAX_WAYS:
             raise TooLarge
         return [(types.union(kinds), seen) for seen, kinds in kinds_of.items()]
