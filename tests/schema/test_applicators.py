@@ -296,3 +296,50 @@ def test_too_many_orders_are_reported():
 def test_a_part_whose_name_is_like_that_of_the_whole():
     schema = {"anyOf": [{"$ref": "#/$defs/+"}, {"type": "null"}], "$defs": {"+": {"type": ["boolean", "integer"]}}}
     assert schema_grammar(schema).accepts("null")
+
+
+def test_items_that_all_differ_are_as_closed_as_others():
+    schema = {
+        "prefixItems": [{"$ref": "#/$defs/o"}, {"type": "string"}],
+        "items": False,
+        "type": "array",
+        "uniqueItems": True,
+        "$defs": {
+            "o": {
+                "type": "object",
+                "properties": {"a": {"items": {"enum": [1, 2]}, "type": "array", "uniqueItems": True}},
+            }
+        },
+    }
+    made = compile_schema(
+        schema,
+        pointer="",
+        mode="exact",
+        closed=True,
+        spelling=SHORT,
+        names=RuleNames("root"),
+        root_name="value",
+    )
+    grammar = Grammar({"root": made.expr, **made.rules})
+    assert grammar.accepts('[{"a": [1, 2]}, "x"]')
+    assert not grammar.accepts('[{"a": [1, 1]}, "x"]')
+    assert not grammar.accepts('[{"b": 1}, "x"]')
+
+
+def test_what_is_not_used_is_not_refused():
+    counted = {"type": "object", "minProperties": 2}
+    closed = {"properties": {"a": {}, "b": {}}, "additionalProperties": False}
+    schema = {"allOf": [{"$ref": "#/$defs/counted"}, closed], "$defs": {"counted": counted}}
+    assert schema_grammar(schema).accepts('{"a": 1, "b": 2}')
+    assert not schema_grammar(schema).accepts('{"a": 1}')
+
+
+def test_many_branches_that_speak_of_keys():
+    """The ways in which branches hold together do not multiply where they speak of the same keys."""
+    branches = [{"properties": {"a": {"minimum": n}, "b": {"type": ["integer", "string"]}}} for n in range(20)]
+    grammar = schema_grammar({"anyOf": branches, "unevaluatedProperties": False, "type": "object"})
+    assert grammar.accepts('{"a": 3, "b": "x"}')
+    assert not grammar.accepts('{"c": 1}')
+    others = [{"properties": {f"k{n}": {"minimum": n}}} for n in range(20)]
+    with pytest.raises(UnsupportedSchema, match="too many cases"):
+        schema_grammar({"anyOf": others, "unevaluatedProperties": False, "type": "object"})
