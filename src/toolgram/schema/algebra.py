@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from toolgram.schema import automata
-from toolgram.schema.languages import one_of_texts
 from toolgram.schema.multiples import common_multiple
 from toolgram.schema.types import (
     ANY,
@@ -207,7 +206,7 @@ def complement(kind: Type, resolve: Resolve, fuel: int = 16) -> Type:
             return but(resolve(key))
         case Union(options):
             texts = [option.value for option in options if isinstance(option, Text)]
-            result = _others(String, [string(0, None, automata.complement(one_of_texts(texts)))]) if texts else ANY
+            result = _others(String, [string(0, None, automata.complement(automata.of_texts(texts)))]) if texts else ANY
             for option in options:
                 if not isinstance(option, Text):
                     result = intersect(result, but(option), resolve)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
 
+from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.grammar.ir import CharSet, Expr, chars, not_chars
 
 MAX_STATES = 5_000
@@ -34,8 +35,9 @@ class State:
     edges: tuple[tuple[CharSet, int], ...]
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Automaton:
+class Automaton(HashedOnce):
     """A regular language; the first state is the start, and from every other one a text can end.
 
     `plain` is an expression of the same language in plain characters, where one is known; with `is_plain` it is better
@@ -186,6 +188,30 @@ def of_text(text: str) -> Automaton:
         raise TooLarge
     states = [State(accepts=False, edges=((chars(char), at + 1),)) for at, char in enumerate(text)]
     return Automaton((*states, State(accepts=True, edges=())))
+
+
+def of_texts(texts: Iterable[str]) -> Automaton:
+    """Just these texts, without those with lone surrogates. Raises TooLarge."""
+    trie: list[dict[str, int]] = [{}]
+    ends: set[int] = set()
+    for text in texts:
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            continue
+        node = 0
+        for char in text:
+            if char not in trie[node]:
+                trie[node][char] = len(trie)
+                trie.append({})
+                if len(trie) > MAX_STEPS:
+                    raise TooLarge
+            node = trie[node][char]
+        ends.add(node)
+    alphabet = Alphabet(chars(char) for char in {char for node in trie for char in node})
+
+    def step(node: int) -> Iterable[tuple[int, int]]:
+        return ((alphabet.letters(chars(char))[0], target) for char, target in trie[node].items())
+
+    return explore(0, step, ends.__contains__, alphabet)
 
 
 def intersection(left: Automaton, right: Automaton) -> Automaton:

@@ -15,20 +15,20 @@ NESTING = 8  # levels inside one expression before a rule breaks it
 
 
 class KeyLetters(NamedTuple):
-    """What keys are made of: a first character and others that are none of some, what closes the key, and a tail."""
+    """What keys are made of: what begins with a character that is none of some, at the start and later on, and what
+    closes the key."""
 
     first: Callable[[str], Expr]
-    char: Callable[[str], Expr]
+    then: Callable[[str], Expr]
     close: str
-    rest: Callable[[], Expr]
 
 
 def _but(charset: CharSet, excluded: str) -> Expr:
     left = not_chars(excluded, *not_chars(*charset.ranges).ranges)
-    return left if left.ranges else NOTHING
+    return seq(left, repeat(KEY_CHAR)) if left.ranges else NOTHING
 
 
-BARE_LETTERS = KeyLetters(partial(_but, KEY_START), partial(_but, KEY_CHAR), "", lambda: repeat(KEY_CHAR))
+BARE_LETTERS = KeyLetters(partial(_but, KEY_START), partial(_but, KEY_CHAR), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,13 @@ class OtherKeys:
         branches: dict[str, list[str]] = {}
         for name in names:
             branches.setdefault(name[depth : depth + 1], []).append(name)
-        other = letters.char if depth else letters.first
-        options = [seq(other("".join(branches)), letters.rest())]
+        options = [(letters.then if depth else letters.first)("".join(branches))]
         for first, group in branches.items():
             if first:
                 spelled = quoted(first, self.spelling)[1:-1] if letters.close else first
                 options.append(seq(spelled, self._after_more(group, depth + 1)))
         if "" not in branches:
-            options.append(seq(letters.close))
+            options.append(Literal(letters.close))
         return choice(*options)
 
     def _after_more(self, names: Sequence[str], depth: int) -> Expr:

@@ -132,4 +132,5 @@ OBJECT = (
     *("properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties"),
     *("maxProperties", "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties"),
 )
+OF_ONE_KIND = frozenset((*STRING, *NUMBER, *ARRAY, *OBJECT))
 IN_PLACE = ("$ref", "$dynamicRef", "$recursiveRef", "anyOf", "oneOf", "allOf", "if", "dependentSchemas")

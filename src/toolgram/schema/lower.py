@@ -68,6 +68,8 @@ class Lowering:
     _chars: dict[CharSet, Expr] = field(default_factory=dict[CharSet, Expr])
     _texts: dict[Hashable, Expr] = field(default_factory=dict[Hashable, Expr])
     _waiting: list[tuple[str, Callable[[], Expr]]] = field(default_factory=list[tuple[str, Callable[[], Expr]]])
+    _refs: dict[str, Ref] = field(default_factory=dict[str, Ref])  # of the shared rules that have no key
+    _other: dict[str, Expr] = field(default_factory=dict[str, Expr])  # ends of strings, by what they do not begin with
     _inner: Frame = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,9 +147,13 @@ class Lowering:
         return Ref(name)
 
     def _shared(self, hint: str, make: Callable[[], Expr], key: Hashable = None) -> Ref:
+        if key is None and (known := self._refs.get(hint)):
+            return known
         name = self.names.shared(hint, (self.spelling, key) if key else self.spelling)
         if name not in self._rules:
             self._rules[name] = make()
+        if key is None:
+            self._refs[hint] = Ref(name)
         return Ref(name)
 
     # Leaves
@@ -162,8 +168,12 @@ class Lowering:
     def _escape(self) -> Ref:
         return self._shared("string-escape", lambda: escapes("", self.spelling))
 
-    def _rest_of_string(self) -> Ref:
-        return self._shared("string-rest", lambda: seq(repeat(self._char()), '"'))
+    def _rest_but(self, but: str) -> Expr:
+        """The rest of a string, of which the next character is none of `but`."""
+        if but not in self._other:
+            rest = self._shared("string-rest", lambda: seq(repeat(self._char()), '"'))
+            self._other[but] = seq(self._char(but), rest)
+        return self._other[but]
 
     def _text(self, value: str) -> Expr:
         encoding = self.spelling.encoding
@@ -355,7 +365,7 @@ class Lowering:
         """Any key but these; one that is not quoted is an identifier."""
         hint = f"{name}-other-key"
         if frame.keys == "quoted":
-            letters = KeyLetters(self._char, self._char, '"', self._rest_of_string)
+            letters = KeyLetters(self._rest_but, self._rest_but, '"')
             others = OtherKeys(letters, self.spelling, hint, self._later)
             return seq('"', others.after_prefix(names)) if names else self._string(0, None)
         written = (frame.key(other, self.spelling, declared=False) for other in names)

@@ -132,7 +132,7 @@ class _Normalizer:
 
     def meet(self, place: Place, stated: list[tuple[str, Type]]) -> Type:
         """The intersection, put off until there are the definitions that it needs."""
-        parts = [(keyword, part) for keyword, part in stated if part != ANY]
+        parts = [(keyword, part) for keyword, part in stated if not isinstance(part, types.Anything)]
 
         def meet() -> Type:
             result: Type = ANY
@@ -243,8 +243,7 @@ class _Normalizer:
 
     def _by_kind(self, place: Place, schema: keywords.Schema) -> Type:
         stated = schema.get("type")
-        spoken = (keywords.STRING, keywords.NUMBER, keywords.ARRAY, keywords.OBJECT)
-        if stated is None and not any(keyword in schema for group in spoken for keyword in group):
+        if stated is None and keywords.OF_ONE_KIND.isdisjoint(schema):
             return ANY  # a format alone is an annotation
         named: list[str] = [stated] if isinstance(stated, str) else list(stated or keywords.KINDS)
         if "number" in named and "integer" in named:

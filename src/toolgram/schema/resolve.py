@@ -53,7 +53,8 @@ class Place:
         for key in keys:
             schema = cast("Any", schema)[key]
             pointer += "/" + str(key).replace("~", "~0").replace("/", "~1")
-        place = replace(self, schema=schema, pointer=pointer)
+        # not `replace`, which takes three times as long, for every schema of a document
+        place = Place(schema, pointer, self.origin, self.draft, self.specification, self.resolver)
         return place.entered() if isinstance(schema, dict) else place
 
     def entered(self) -> Place:

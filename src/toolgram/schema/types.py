@@ -10,9 +10,11 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from operator import is_
 
+from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.schema import strings
-from toolgram.schema.automata import Automaton, TooLarge, difference, intersection, of_length, of_text, universal
+from toolgram.schema.automata import Automaton, TooLarge, difference, intersection, of_length, of_texts, universal
 from toolgram.schema.multiples import to_multiples
 
 __all__ = ["TooLarge"]  # with what is defined here
@@ -37,8 +39,9 @@ class Text:
     value: str
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class String:
+class String(HashedOnce):
     """Strings of `min` to `max` code points (None: of any length), of the language of the automaton if there is one.
 
     Where it is not `exact`, the automaton leaves out some strings that should be there.
@@ -71,8 +74,9 @@ class Number:
     broken: bool = False
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Array:
+class Array(HashedOnce):
     """Arrays of `min` to `max` items: the first ones of the types in `prefix`, the others of the type `rest`."""
 
     prefix: tuple[Type, ...]
@@ -91,16 +95,18 @@ class Property:
     pointer: str = field(default="", compare=False)
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(HashedOnce):
     """Keys of a language, which have values of one type."""
 
     automaton: Automaton
     value: Type
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Object:
+class Object(HashedOnce):
     """Objects of `min` to `max` keys: these properties and any others, whose values are of the type `rest`.
 
     Where there are `keys`, they are all the other keys that may occur: of disjoint languages, none of them declared.
@@ -122,8 +128,9 @@ class Reference:
     key: str
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Union:
+class Union(HashedOnce):
     """The values of any of these types; with no options it is the empty type."""
 
     options: tuple[Type, ...]
@@ -135,7 +142,8 @@ ANY = Anything()
 NEVER = Union(())
 NULL = Word("null")
 BOOLEAN = Union((Word("true"), Word("false")))
-EVERY_KIND = Union((Object((), ANY), Array((), ANY), String(), Number(), *BOOLEAN.options, NULL))
+_EVERY_STRING, _EVERY_NUMBER = String(), Number()
+EVERY_KIND = Union((Object((), ANY), Array((), ANY), _EVERY_STRING, _EVERY_NUMBER, *BOOLEAN.options, NULL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +164,17 @@ def union(options: Iterable[Type]) -> Type:
     """The union, flattened, without repeats and without the options that a wider one makes idle."""
     flat: dict[Type, None] = {}
     for option in options:
-        flat.update(dict.fromkeys(option.options if isinstance(option, Union) else (option,)))
-    if ANY in flat:
-        return ANY
-    if Number() in flat:
-        flat = {option: None for option in flat if not isinstance(option, Number) or option == Number()}
-    if String() in flat:
-        flat = {option: None for option in flat if not isinstance(option, Text | String) or option == String()}
+        if isinstance(option, Union):
+            flat.update(dict.fromkeys(option.options))
+        else:
+            flat[option] = None
+    if len(flat) > 1:
+        if ANY in flat:
+            return ANY
+        if _EVERY_NUMBER in flat:
+            flat = {each: None for each in flat if not isinstance(each, Number) or each == _EVERY_NUMBER}
+        if _EVERY_STRING in flat:
+            flat = {each: None for each in flat if not isinstance(each, Text | String) or each == _EVERY_STRING}
     return next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))
 
 
@@ -268,12 +280,11 @@ def object_type(
     return Object(tuple(kept), rest, silent, languages, 0 if low <= required else low, high)
 
 
-def _undeclared(keys: Iterable[Keys], names: Iterable[str]) -> Iterator[Keys]:
+def _undeclared(keys: Iterable[Keys], names: Collection[str]) -> Iterator[Keys]:
     for one in keys:
         automaton = one.automaton
-        for name in names:
-            if automaton.accepts(name):
-                automaton = difference(automaton, of_text(name))
+        if declared := [name for name in names if automaton.accepts(name)]:
+            automaton = difference(automaton, of_texts(declared))
         if one.value != NEVER and not automaton.is_empty:
             yield Keys(automaton, one.value)
 
@@ -295,16 +306,26 @@ def rebuild(kind: Type, change: Callable[[Type], Type]) -> Type:
     """The type with `change` applied to each part of it, innermost first, and made canonical again."""
     match kind:
         case Union(options):
-            kind = union(rebuild(option, change) for option in options)
+            parts = [rebuild(option, change) for option in options]
+            kind = kind if all(map(is_, parts, options)) else union(parts)
         case Array(prefix, rest, low, high):
-            kind = array([rebuild(item, change) for item in prefix], rebuild(rest, change), low, high)
+            parts = [rebuild(item, change) for item in prefix]
+            others = rebuild(rest, change)
+            same = others is rest and all(map(is_, parts, prefix))
+            kind = kind if same else array(parts, others, low, high)
         case Object(properties, rest, silent, keys, low, high):
-            changed = [replace(item, value=rebuild(item.value, change)) for item in properties]
-            others = [Keys(one.automaton, rebuild(one.value, change)) for one in keys]
-            kind = object_type(changed, rebuild(rest, change), silent=silent, keys=others, low=low, high=high)
+            changed = [_with_value(item, rebuild(item.value, change)) for item in properties]
+            languages = [Keys(one.automaton, rebuild(one.value, change)) for one in keys]
+            others = rebuild(rest, change)
+            same = others is rest and not languages and all(map(is_, changed, properties))
+            kind = kind if same else object_type(changed, others, silent=silent, keys=languages, low=low, high=high)
         case _:
             pass
     return change(kind)
+
+
+def _with_value(item: Property, value: Type) -> Property:
+    return item if value is item.value else Property(item.name, value, item.required, item.pointer)
 
 
 def inhabited(kind: Type, alive: Collection[str]) -> bool:
@@ -315,7 +336,7 @@ def inhabited(kind: Type, alive: Collection[str]) -> bool:
         case Union(options):
             return any(inhabited(option, alive) for option in options)
         case Array():
-            needed = {item_at(kind, index) for index in range(min(kind.min, len(kind.prefix) + 1))}
+            needed = [item_at(kind, index) for index in range(min(kind.min, len(kind.prefix) + 1))]
             return all(inhabited(item, alive) for item in needed)
         case Object(properties, rest, _, keys, low):
             able = [item.required for item in properties if inhabited(item.value, alive)]
@@ -340,6 +361,8 @@ def without_dead_ends(root: Type, definitions: Mapping[str, Type]) -> Canonical:
         if len(left) == len(waiting):
             break
         waiting = left
+    if not waiting:
+        return Canonical(root, definitions)
 
     def change(kind: Type) -> Type:
         return NEVER if isinstance(kind, Reference) and kind.key not in alive else kind

@@ -1,0 +1,35 @@
+"""Values that remember their hash.
+
+A frozen dataclass hashes all that is in it, however deep, each time it is asked. Expressions and types are asked at
+every level of what they are a part of, which without this takes a quarter of the time from a schema to a grammar.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+_Class = TypeVar("_Class", bound="type[HashedOnce]")
+
+
+class HashedOnce:
+    """What a class must derive from, so that `hash_once` has a place for the hash. No field: it is not compared, nor
+    pickled, since hashes of texts differ between processes."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+
+def hash_once(cls: _Class) -> _Class:
+    """Decorates an immutable class, so that the hash of each value is computed once, when it is first asked for."""
+    compute: Any = cls.__hash__
+
+    def remembered(self: HashedOnce) -> int:
+        try:
+            return self._hash  # pyright: ignore[reportPrivateUsage] # the place is for this function alone
+        except AttributeError:
+            value = compute(self)
+            object.__setattr__(self, "_hash", value)  # the dataclass is frozen
+            return value
+
+    cls.__hash__ = remembered
+    return cls
