@@ -24,12 +24,11 @@ def hash_once(cls: _Class) -> _Class:
     compute: Any = cls.__hash__
 
     def remembered(self: HashedOnce) -> int:
-        try:
-            return self._hash  # pyright: ignore[reportPrivateUsage] # the place is for this function alone
-        except AttributeError:
-            value = compute(self)
-            object.__setattr__(self, "_hash", value)  # the dataclass is frozen
-            return value
+        known = getattr(self, "_hash", None)  # half of the time of catching an AttributeError
+        if known is None:
+            known = compute(self)
+            object.__setattr__(self, "_hash", known)  # the dataclass is frozen
+        return known
 
     cls.__hash__ = remembered
     return cls

@@ -145,7 +145,11 @@ def is_empty(expr: Expr) -> bool:
 
 def optional(item: Expr | str) -> Expr:
     """The item, or the empty string (last, since XGrammar refuses an empty first alternative)."""
-    return choice(item, EMPTY)
+    if isinstance(item, str):
+        item = Literal(item)
+    if isinstance(item, Choice):
+        return choice(item, EMPTY)
+    return EMPTY if is_empty(item) else Choice((item, EMPTY))
 
 
 def repeat(item: Expr | str, min: int = 0, max: int | None = None) -> Expr:  # noqa: A002 - the field's own words

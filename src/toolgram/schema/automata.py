@@ -68,15 +68,7 @@ class Automaton(HashedOnce):
 
     def lengths(self) -> tuple[int, int | None]:
         """The length of the shortest and of the longest text (None: there is no longest); (0, -1) of no text."""
-        if self.is_empty:
-            return 0, -1
-        order = self.acyclic_order()
-        if order is None:
-            return len(self.shortest() or ""), None
-        longest = [0] * len(self.states)
-        for number in reversed(order):
-            longest[number] = max((longest[target] + 1 for _, target in self.states[number].edges), default=0)
-        return len(self.shortest() or ""), longest[0]
+        return _lengths(self)
 
     def has_lengths_within(self, low: int, high: int | None) -> bool:
         """Whether no text has fewer than `low` characters, or more than `high`."""
@@ -156,6 +148,25 @@ class Automaton(HashedOnce):
 
     def _after(self, numbers: frozenset[int]) -> frozenset[int]:
         return frozenset(target for number in numbers for _, target in self.states[number].edges)
+
+
+@lru_cache(maxsize=256)  # asked for several times in each document with the same pattern or format
+def _lengths(automaton: Automaton) -> tuple[int, int | None]:
+    if automaton.is_empty:
+        return 0, -1
+    number, shortest = 0, {0: 0}
+    for number, state in enumerate(automaton.states):  # breadth first: they are numbered so
+        if state.accepts:
+            break
+        for _, target in state.edges:
+            shortest.setdefault(target, shortest[number] + 1)
+    order = automaton.acyclic_order()
+    if order is None:
+        return shortest[number], None
+    longest = [0] * len(automaton.states)
+    for at in reversed(order):
+        longest[at] = max((longest[target] + 1 for _, target in automaton.states[at].edges), default=0)
+    return shortest[number], longest[0]
 
 
 EMPTY_STATE = State(accepts=False, edges=())

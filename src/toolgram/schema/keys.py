@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Literal, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import (
+    EMPTY,
+    NOTHING,
+    CharSet,
+    Choice,
+    Expr,
+    Literal,
+    Sequence,
+    choice,
+    not_chars,
+    optional,
+    repeat,
+    seq,
+)
 from toolgram.schema import types
 from toolgram.schema.spelling import KEY_CHAR, KEY_START, Spelling, quoted
 
@@ -40,8 +54,10 @@ class OtherKeys:
     hint: str
     later: Callable[[str, Callable[[str], Expr]], Expr]
 
-    def after_prefix(self, names: Sequence[str], depth: int = 0) -> Expr:
+    def after_prefix(self, names: SequenceABC[str], depth: int = 0) -> Expr:
         """The rest of a key, and its closing quote, that is none of `names`, which share their first characters."""
+        if len(names) == 1 and depth:
+            return self._after_prefix_of(names[0], depth)
         letters = self.letters
         branches: dict[str, list[str]] = {}
         for name in names:
@@ -49,13 +65,26 @@ class OtherKeys:
         options = [(letters.then if depth else letters.first)("".join(branches))]
         for first, group in branches.items():
             if first:
-                spelled = quoted(first, self.spelling)[1:-1] if letters.close else first
-                options.append(seq(spelled, self._after_more(group, depth + 1)))
+                options.append(seq(self._spelled(first), self._after_more(group, depth + 1)))
         if "" not in branches:
             options.append(Literal(letters.close))
         return choice(*options)
 
-    def _after_more(self, names: Sequence[str], depth: int) -> Expr:
+    def _after_prefix_of(self, name: str, depth: int) -> Expr:
+        """The same for a single name, from its end; its options differ, which need not be checked at each character."""
+        stop = depth - depth % NESTING + NESTING
+        rest = self.letters.then("") if len(name) < stop else self._after_more([name], stop)
+        close = Literal(self.letters.close)
+        for char in reversed(name[depth:stop]):
+            further = rest.items if isinstance(rest, Sequence) else (rest,)
+            taken = Sequence((Literal(self._spelled(char)), *further))
+            rest = Choice((self.letters.then(char), taken, close))
+        return rest
+
+    def _spelled(self, char: str) -> str:
+        return quoted(char, self.spelling)[1:-1] if self.letters.close else char
+
+    def _after_more(self, names: SequenceABC[str], depth: int) -> Expr:
         if depth % NESTING:
             return self.after_prefix(names, depth)
         return self.later(self.hint, lambda _: self.after_prefix(names, depth))
@@ -63,7 +92,7 @@ class OtherKeys:
 
 def some_members(
     kind: types.Object,
-    members: Sequence[tuple[types.Property, Expr]],
+    members: SequenceABC[tuple[types.Property, Expr]],
     extra: Expr,
     comma: str,
     rule: Callable[[Expr], Expr],

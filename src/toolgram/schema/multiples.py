@@ -105,6 +105,7 @@ def multiples(step: Decimal) -> Automaton:
     return explore((None, 0), step_from, is_multiple, alphabet)
 
 
+@lru_cache(maxsize=64)
 def multiples_among(numbers: Expr, step: Decimal | None, *, broken: bool) -> Automaton:
     """Those spellings of numbers that denote multiples of the step, or that are no integers. Raises TooLarge."""
     found = language(Cat((START, _tree(numbers), END)))

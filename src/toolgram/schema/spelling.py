@@ -217,6 +217,7 @@ def any_number(spelling: Spelling) -> Expr:
     return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, power)))
 
 
+@lru_cache(maxsize=512)  # of the same few bounds in all schemas
 def number_range(kind: types.Number, spelling: Spelling) -> Expr:
     """The numbers of a type; a single one has a single spelling, and bounded ones have no exponent."""
     if kind == types.Number():
