@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from toolgram.schema import automata
+from toolgram.schema.effort import spend
 from toolgram.schema.multiples import common_multiple
 from toolgram.schema.types import (
     ANY,
@@ -28,9 +29,9 @@ from toolgram.schema.types import (
     item_at,
     number,
     object_type,
+    other_value_of,
     string,
     union,
-    value_of,
 )
 
 _MAX_CASES = 256
@@ -45,6 +46,7 @@ def intersect(left: Type, right: Type, resolve: Resolve, fuel: int = 32) -> Type
 
     Raises TooLarge where both are recursive, so that it would never end, or where their cases multiply.
     """
+    spend(1)
     if fuel == 0:
         raise TooLarge
 
@@ -114,11 +116,14 @@ def _both_objects(left: Object, right: Object, both: Callable[[Type, Type], Type
     mine = {item.name: item for item in left.properties}
     theirs = {item.name: item for item in right.properties}
     properties: list[Property] = []
+    spend(len(mine) + len(theirs))
     for name in mine | theirs:
-        declared = [item for item in (mine.get(name), theirs.get(name)) if item]
-        value = both(value_of(left, name), value_of(right, name))
-        required = any(item.required for item in declared)
-        properties.append(Property(name, value, required, declared[0].pointer))
+        one, other = mine.get(name), theirs.get(name)
+        value = both(
+            one.value if one else other_value_of(left, name), other.value if other else other_value_of(right, name)
+        )
+        required = (one is not None and one.required) or (other is not None and other.required)
+        properties.append(Property(name, value, required, (one or theirs[name]).pointer))
     keys = tuple(_both_keys(left, right, both))
     if len(keys) > _MAX_LANGUAGES:
         raise TooLarge
@@ -144,6 +149,7 @@ def _both_keys(left: Object, right: Object, both: Callable[[Type, Type], Type]) 
 
 def disjoint(left: Type, right: Type, resolve: Resolve, fuel: int = 8) -> bool:
     """Whether it is certain that no value is of both types."""
+    spend(1)
     if fuel == 0:
         return False
     texts = _texts(left), _texts(right)
@@ -161,7 +167,7 @@ def disjoint(left: Type, right: Type, resolve: Resolve, fuel: int = 8) -> bool:
         case (Reference(key), other) | (other, Reference(key)):
             return apart(resolve(key), other)
         case Array(), Array():
-            sure = range(max(left.min, right.min))
+            sure = range(min(max(left.min, right.min), max(len(left.prefix), len(right.prefix)) + 1))
             return any(apart(item_at(left, index), item_at(right, index)) for index in sure) or (
                 intersect(Array((), ANY, left.min, left.max), Array((), ANY, right.min, right.max), resolve) == NEVER
             )
@@ -177,6 +183,9 @@ def disjoint(left: Type, right: Type, resolve: Resolve, fuel: int = 8) -> bool:
 def _texts(kind: Type) -> dict[str, None] | None:
     """The only values of a type, where these are texts."""
     options = kind.options if isinstance(kind, Union) else (kind,)
+    if not isinstance(options[0] if options else None, Text):
+        return None if options else {}
+    spend(len(options))
     texts = dict.fromkeys(option.value for option in options if isinstance(option, Text))
     return texts if len(texts) == len(options) else None
 
@@ -186,13 +195,22 @@ def _objects_apart(left: Object, right: Object, apart: Callable[[Type, Type], bo
         least = max(one.min, sum(item.required for item in one.properties))
         if other.max is not None and least > other.max:
             return True
-        if any(item.required and apart(item.value, value_of(other, item.name)) for item in one.properties):
+        value_in = _values(other)
+        if any(item.required and apart(item.value, value_in(item.name)) for item in one.properties):
             return True
     return False
 
 
+def _values(kind: Object) -> Callable[[str], Type]:
+    """The type of the value under each key."""
+    declared = {item.name: item.value for item in kind.properties}
+    spend(len(declared))
+    return lambda name: declared[name] if name in declared else other_value_of(kind, name)
+
+
 def complement(kind: Type, resolve: Resolve, fuel: int = 16) -> Type:
     """The values that are not of the type. Raises TooLarge where these are no type that can be said."""
+    spend(1)
     if fuel == 0:
         raise TooLarge
 
@@ -281,6 +299,7 @@ def _other_objects(kind: Object, but: Callable[[Type], Type]) -> list[Type]:
 
 def subtract(left: Type, right: Type, resolve: Resolve, fuel: int = 16) -> Type:
     """The values of the first type that are not of the second. Raises TooLarge."""
+    spend(1)
     if fuel == 0:
         raise TooLarge
 
@@ -325,8 +344,9 @@ def _unlike_objects(left: Object, right: Object, less: Callable[[Type, Type], Ty
         found.append(object_type((), ANY, silent=True, low=right.max + 1))
     needed = [replace(item, value=NEVER, required=False) for item in right.properties if item.required]
     found.extend(object_type([item], ANY, silent=True) for item in needed)
+    in_left, in_right = _values(left), _values(right)
     for name in dict.fromkeys(item.name for item in (*left.properties, *right.properties)):
-        value = less(value_of(left, name), value_of(right, name))
+        value = less(in_left(name), in_right(name))
         found.append(object_type([Property(name, value, required=True)], ANY, silent=True))
     return found
 

@@ -11,20 +11,19 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
+from operator import and_, or_
 from typing import TypeVar
 
 from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.grammar.ir import CharSet, Expr, chars, not_chars
+from toolgram.schema.effort import MAX_STEPS, TooLarge, remembered, spend
+
+__all__ = ["MAX_STEPS", "TooLarge"]  # with what is defined here
 
 MAX_STATES = 5_000
-MAX_STEPS = 250_000  # during construction
 ANY_CHAR = not_chars()
 _LEGIBLE = "aA0 -_.:/@"
 _Key = TypeVar("_Key", bound=Hashable)
-
-
-class TooLarge(Exception):
-    """An automaton that would have too many states, or take too long to make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,19 +228,19 @@ def intersection(left: Automaton, right: Automaton) -> Automaton:
     """The texts of both. Raises TooLarge."""
     if right == universal() or left == right:
         return left
-    return right if left == universal() else _product(left, right, lambda a, b: a and b)
+    return right if left == universal() else _product(left, right, and_)
 
 
 def union(left: Automaton, right: Automaton) -> Automaton:
     """The texts of either. Raises TooLarge."""
     if right.is_empty or left == right:
         return left
-    return right if left.is_empty else _product(left, right, lambda a, b: a or b)
+    return right if left.is_empty else _product(left, right, or_)
 
 
 def difference(left: Automaton, right: Automaton) -> Automaton:
     """The texts of the first that are not of the second. Raises TooLarge."""
-    return left if right.is_empty else _product(left, right, lambda a, b: a and not b)
+    return left if right.is_empty else _product(left, right, _but)
 
 
 def complement(automaton: Automaton) -> Automaton:
@@ -252,6 +251,11 @@ def complement(automaton: Automaton) -> Automaton:
 _DEAD = -1
 
 
+def _but(left: bool, right: bool) -> bool:  # noqa: FBT001 - an operator
+    return left and not right
+
+
+@remembered(maxsize=64)  # the same patterns meet in all branches of a schema
 def _product(left: Automaton, right: Automaton, both: Callable[[bool, bool], bool]) -> Automaton:
     alphabet = Alphabet(charset for one in (left, right) for state in one.states for charset, _ in state.edges)
     tables = [alphabet.table(left), alphabet.table(right)]
@@ -338,6 +342,7 @@ def explore(
         steps += len(row) + 8
         if steps > MAX_STEPS:
             raise TooLarge
+    spend(steps)
     return _minimal(rows, [accepts(state) for state in found], alphabet)
 
 

@@ -13,7 +13,9 @@ KINDS = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 def is_number(value: object) -> bool:
     """A JSON number: no boolean, not infinite."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) or math.isfinite(value)  # of an integer beyond all floats the latter is an error
 
 
 def is_count(value: object) -> bool:

@@ -18,6 +18,7 @@ from toolgram.schema.spelling import decimal_of
 from toolgram.schema.types import ANY, NEVER, Property, Type
 
 _MAX_LANGUAGES = 16  # of keys, told apart by the patterns that they match
+_MAX_DIGITS = 60  # of a bound, without idle zeros: each takes an alternative inside the one before
 _BEYOND = (Malformed, Unsupported, TooLarge)
 
 
@@ -101,6 +102,10 @@ def number(n: Normalizer, place: Place, schema: keywords.Schema, *, integer: boo
             if value is None:
                 continue
             bound = decimal_of(value)
+            if bound is None or len("".join(map(str, bound.as_tuple().digits)).rstrip("0")) > _MAX_DIGITS:
+                reason = f"it has more than {_MAX_DIGITS} digits"
+                n.unsupported(place.pointer, keyword, reason, "any number on that side")
+                continue
             limits = (
                 types.Number(low=bound, low_open=is_open)
                 if keyword == "minimum"

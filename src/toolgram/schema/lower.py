@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,7 +26,8 @@ from toolgram.grammar.ir import (
 )
 from toolgram.grammar.ir import Text as FreeText
 from toolgram.schema import strings, types
-from toolgram.schema.automata import Automaton, TooLarge, intersection
+from toolgram.schema.automata import Automaton, intersection
+from toolgram.schema.effort import TooLarge
 from toolgram.schema.keys import BARE_LETTERS, NESTING, KeyLetters, OtherKeys, plain_char, single, some_members
 from toolgram.schema.languages import without
 from toolgram.schema.multiples import multiples_among
@@ -43,6 +45,7 @@ from toolgram.schema.spelling import (
 )
 from toolgram.schema.types import NEVER, Canonical, Type
 
+MAX_RULES = 50_000
 MAX_ANY_ORDER = 6  # required keys in any order: 64 rules
 _MAX_KEYS_ANY_ORDER = 10  # and 1024 with the optional ones
 _INLINE_OPTIONAL = 3  # objects with more keys, all of them optional, get a rule for what may follow each
@@ -54,7 +57,8 @@ _IDENTIFIERS = pattern("^[A-Za-z_][A-Za-z0-9_]*$")
 class Lowering:
     """Turns the types of one document into expressions, and collects the rules that these use.
 
-    `expr` asks for an expression, `finish` gives all the rules; `capped` tells whether a digit cap came to bear.
+    `expr` asks for an expression, `finish` gives all the rules; `capped` tells whether a digit cap came to bear. Both
+    raise TooLarge where there are more rules than MAX_RULES.
     """
 
     canonical: Canonical
@@ -67,7 +71,7 @@ class Lowering:
     _named: dict[tuple[Type, Frame], Ref] = field(default_factory=dict[tuple[Type, Frame], Ref])
     _chars: dict[CharSet, Expr] = field(default_factory=dict[CharSet, Expr])
     _texts: dict[Hashable, Expr] = field(default_factory=dict[Hashable, Expr])
-    _waiting: list[tuple[str, Callable[[], Expr]]] = field(default_factory=list[tuple[str, Callable[[], Expr]]])
+    _waiting: deque[tuple[str, Callable[[], Expr]]] = field(default_factory=deque[tuple[str, Callable[[], Expr]]])
     _refs: dict[str, Ref] = field(default_factory=dict[str, Ref])  # of the shared rules that have no key
     _other: dict[str, Expr] = field(default_factory=dict[str, Expr])  # ends of strings, by what they do not begin with
     _inner: Frame = field(init=False)
@@ -114,10 +118,15 @@ class Lowering:
     def finish(self) -> dict[str, Expr]:
         """The rules of all that was asked for."""
         while self._waiting:
-            name, make = self._waiting.pop(0)
+            name, make = self._waiting.popleft()
             self._rules[name] = NOTHING  # holds its place, so that rules stand in the order of their use
             self._rules[name] = make()
+            self._check_size()
         return self._rules
+
+    def _check_size(self) -> None:
+        if len(self._rules) + len(self._waiting) > MAX_RULES:
+            raise TooLarge
 
     def _body(self, kind: Type, name: str, frame: Frame) -> Expr:
         match kind:
@@ -142,6 +151,7 @@ class Lowering:
         return Ref(name)
 
     def _rule(self, hint: str, body: Expr) -> Ref:
+        self._check_size()
         name = self.names.fresh(hint)
         self._rules[name] = body
         return Ref(name)
@@ -254,10 +264,10 @@ class Lowering:
         every = replace(kind, multiple=None, broken=False)
         plain = replace(self.spelling, exponents=False)
         try:
-            found = multiples_among(number_range(every, plain), kind.multiple, broken=kind.broken)
+            found = multiples_among(number_range(every, plain), kind.multiple, kind.broken)
         except TooLarge:  # by the digit caps, without which there are states enough
             free = replace(plain, integer_digits=None, fraction_digits=None)
-            found = multiples_among(number_range(every, free), kind.multiple, broken=kind.broken)
+            found = multiples_among(number_range(every, free), kind.multiple, kind.broken)
         return self._written(found, plain_char, "multiple")
 
     def _any_value(self) -> Ref:

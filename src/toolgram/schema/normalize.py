@@ -16,6 +16,8 @@ from toolgram.schema.spelling import decimal_of, writable
 from toolgram.schema.types import ANY, BOOLEAN, NEVER, NULL, Canonical, Property, Reference, Type
 
 MAX_DEPTH = 50
+MAX_SIZE = 200_000
+"""Of a document: its values count one each, its schemas four."""
 _BARE = types.Object((), ANY, silent=True)
 
 
@@ -32,6 +34,7 @@ class _Normalizer:
     _pointers: dict[str, str] = field(default_factory=dict[str, str])
     one_ofs: list[tuple[Place, list[Type]]] = field(default_factory=list[tuple[Place, list[Type]]])
     _depth: int = 0
+    _size: int = 0
     _settling: bool = False
 
     def settle(self) -> None:
@@ -40,7 +43,11 @@ class _Normalizer:
         while self._waiting:
             self.definition(next(iter(self._waiting)))
         for place, branches in self.one_ofs:
-            if not conditions.are_disjoint(self, branches):
+            try:
+                apart = conditions.are_disjoint(self, branches)
+            except types.TooLarge:
+                apart = False
+            if not apart:
                 self.found_overlapping.add(place.pointer)
         for key in self.definitions:
             self._check_grounded(key)
@@ -88,10 +95,17 @@ class _Normalizer:
             raise UnsupportedSchema(pointer, keyword, reason)
         self.relaxations[Relaxation(pointer, keyword, enforced)] = None
 
+    def _grow(self, place: Place, keyword: str, size: int) -> None:
+        """Raises UnsupportedSchema, in any mode, where there is more than can be a grammar."""
+        self._size += size
+        if self._size > MAX_SIZE:
+            raise UnsupportedSchema(place.pointer, keyword, "the schema has too many parts for a grammar")
+
     # Schemas
 
     def schema(self, place: Place) -> Type:
         """The type of a schema."""
+        self._grow(place, "size", 4)
         fields = place.fields
         if isinstance(place.schema, bool):
             return ANY if place.schema else NEVER
@@ -151,21 +165,24 @@ class _Normalizer:
     def soon(self, place: Place, keyword: str, make: Callable[[], Type], otherwise: Type = ANY) -> Type:
         """What `make` makes, put off until there are the definitions that it needs."""
 
+        def refused() -> Type:
+            reason = "it depends on itself, or there are too many cases"
+            enforced = "any of them, or several" if keyword == "oneOf" else "any value of that kind"
+            self.unsupported(place.pointer, keyword, reason, enforced)
+            return otherwise
+
         def limited() -> Type:
             try:
                 return make()
             except (types.TooLarge, NotYet):
-                reason = "it depends on itself, or there are too many cases"
-                enforced = "any of them, or several" if keyword == "oneOf" else "any value of that kind"
-                self.unsupported(place.pointer, keyword, reason, enforced)
-                return otherwise
+                return refused()
 
         try:
             return make()
         except NotYet:
             return self._later(f"{place.pointer}+", place.pointer, limited)
         except types.TooLarge:
-            return limited()
+            return refused()
 
     def made(self, key: str) -> Type:
         """The definition under this key; raises NotYet also where it is just being made."""
@@ -204,6 +221,7 @@ class _Normalizer:
 
     def _constant(self, place: Place, keyword: str, value: object) -> Type:
         """The type of one value."""
+        self._grow(place, keyword, 1)
         if value is None:
             return NULL
         if isinstance(value, bool):
@@ -298,6 +316,27 @@ def normalize(
     is a tool's parameters, an object, and `{}` alone where it declares no properties. What the
     `encoding` cannot write counts as not enforceable. Raises InvalidSchema, and in exact mode UnsupportedSchema.
     """
+    try:
+        return _normalized(schema, pointer, mode, closed, parameters, encoding, retrieve)
+    except UnsupportedSchema as error:
+        refusal = error
+    except (types.TooLarge, RecursionError):  # the latter where the caller's own stack is deep
+        refusal = UnsupportedSchema(pointer, "size", "the schema has too many cases")
+    if mode == "exact":
+        raise refusal
+    whole = types.Object((), ANY) if parameters else ANY
+    return Normalized(Canonical(whole, {}), (Relaxation(refusal.pointer, refusal.keyword, "any value"),))
+
+
+def _normalized(
+    schema: object,
+    pointer: str,
+    mode: str,
+    closed: bool,  # noqa: FBT001 - the arguments of `normalize`
+    parameters: bool,  # noqa: FBT001
+    encoding: Encoding,
+    retrieve: Retrieve | None,
+) -> Normalized:
     document = open_document(schema, pointer, retrieve)
     overlapping = frozenset[str]()
     while True:  # once more where it was found only in the end that branches have to be cut apart

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, choice, repeat, seq
-from toolgram.schema.automata import MAX_STEPS, Alphabet, Automaton, TooLarge, explore
+from toolgram.schema.automata import Alphabet, Automaton, explore
+from toolgram.schema.effort import MAX_STEPS, TooLarge, remembered, spend
 from toolgram.schema.regex_parse import (
     ANY,
     END,
@@ -41,35 +41,42 @@ __all__ = [
 ]
 
 _MAX_PROGRAM = 20_000
+_MAX_LENGTH = 50_000  # of a pattern, which is not even read then
 _ANYTHING = Rep(ANY, 0, None)
 _MAX_PARALLEL = 2  # threads that may read the same character where a pattern is written down as it stands
 
 
-@lru_cache(maxsize=128)  # each may have thousands of states
+@remembered(maxsize=128)  # each may have thousands of states
 def pattern(text: str) -> Automaton:
     """The texts in which the pattern is found. Raises Malformed, Unsupported and TooLarge."""
-    tree = parse(text)
+    tree = _parsed(text)
     searching = _Search(tree)
     automaton = searching.automaton()
     many_states = len(automaton.states) > 2 * len(charsets(tree))
     return _as_written(automaton, tree, preferred=searching.parallel <= (_MAX_PARALLEL if many_states else 1))
 
 
-@lru_cache(maxsize=64)
+@remembered(maxsize=64)
 def pattern_as_written(text: str) -> Automaton:
     """The same, to be written down in the shape of the pattern, however its loops overlap."""
-    tree = parse(text)
+    tree = _parsed(text)
     return _as_written(_Search(tree).automaton(), tree, preferred=True)
 
 
 def pattern_with_lengths(text: str) -> tuple[Automaton, int, int | None]:
     """A language and lengths (low, high) that make up the pattern together; `^[a-z]{1,9999}$` is never unrolled."""
-    match parse(text):
+    match _parsed(text):
         case Cat((first, Rep(CharSet() as charset, low, high), last)) if first == START and last == END:
             tail = Cat((START, Rep(charset, 0, None), END))
             return _as_written(_Search(tail).automaton(), tail, preferred=True), low, high
         case _:
             return pattern(text), 0, None
+
+
+def _parsed(text: str) -> Tree:
+    if len(text) > _MAX_LENGTH:
+        raise TooLarge
+    return parse(text)
 
 
 def language(tree: Tree) -> Automaton:
@@ -160,7 +167,9 @@ class _Search:
         begin = self._compile(self.tree if _is_anchored(self.tree) else Cat((_ANYTHING, self.tree)), _MATCH)
         behind = (0,) * len(self._tables)
         threads = self._closure([(begin, _NO_CLAIMS)], self._passed(behind))
-        return explore((behind, threads), self._step, lambda state: _ends(state[1]), self._alphabet)
+        found = explore((behind, threads), self._step, lambda state: _ends(state[1]), self._alphabet)
+        spend(self._work)
+        return found
 
     def _find_lookbehinds(self, tree: Tree) -> None:
         if isinstance(tree, Look) and tree.behind:

@@ -291,9 +291,12 @@ def _undeclared(keys: Iterable[Keys], names: Collection[str]) -> Iterator[Keys]:
 
 def value_of(kind: Object, name: str) -> Type:
     """The type of the value under this key."""
-    for item in kind.properties:
-        if item.name == name:
-            return item.value
+    declared = next((item.value for item in kind.properties if item.name == name), None)
+    return other_value_of(kind, name) if declared is None else declared
+
+
+def other_value_of(kind: Object, name: str) -> Type:
+    """The type of the value under this key, which is not declared."""
     return next((one.value for one in kind.keys if one.automaton.accepts(name)), kind.rest)
 
 
