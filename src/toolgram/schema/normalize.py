@@ -46,14 +46,11 @@ class _Normalizer:
             self._check_grounded(key)
 
     def definition(self, key: str) -> Type:
-        """The definition under this key, made now if need be and if it is time."""
+        """The definition under this key, made now if need be; raises NotYet where it is just being made, or too soon."""
         if key not in self.definitions:
-            if not self._settling:
+            if not self._settling or key not in self._waiting:
                 raise NotYet
-            make = self._waiting.pop(key, None)
-            if make is None:
-                raise InvalidSchema(self._pointers[key], "$ref", "refers to itself and to nothing else")
-            self.definitions[key] = self._deeper(self._pointers[key], make)
+            self.definitions[key] = self._deeper(self._pointers[key], self._waiting.pop(key))
         return self.definitions[key]
 
     def _check_grounded(self, key: str) -> None:
