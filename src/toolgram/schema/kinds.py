@@ -18,6 +18,7 @@ from toolgram.schema.spelling import decimal_of
 from toolgram.schema.types import ANY, NEVER, Property, Type
 
 _MAX_LANGUAGES = 16  # of keys, told apart by the patterns that they match
+_MAX_DIGITS = 40  # of a bound: each makes a case in the grammar
 _BEYOND = (Malformed, Unsupported, TooLarge)
 
 
@@ -101,6 +102,9 @@ def number(n: Normalizer, place: Place, schema: keywords.Schema, *, integer: boo
             if value is None:
                 continue
             bound = decimal_of(value)
+            if bound is not None and len(f"{bound:f}".strip("-0")) > _MAX_DIGITS:
+                n.unsupported(place.pointer, keyword, "it has too many digits", "no such bound")
+                continue
             limits = (
                 types.Number(low=bound, low_open=is_open)
                 if keyword == "minimum"

@@ -26,7 +26,6 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.schema import types
-from toolgram.schema.algebra import intersect
 from toolgram.schema.encoding import BARE_WORD, JSON, Encoding
 from toolgram.schema.numbers import DIGIT, NON_ZERO, decimals, integers, same_length
 from toolgram.schema.types import ANY, Canonical, Type
@@ -34,6 +33,7 @@ from toolgram.schema.types import ANY, Canonical, Type
 MAX_EXPONENT = 307  # with any mantissa below 10 a finite double
 MIN_EXPONENT = -324  # of the smallest double that is not zero
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_AS_IT_IS = re.compile(r'[^"\\\x00-\x1f]*')
 _HEX = "0123456789abcdef"
 KEY_START = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")))
 KEY_CHAR = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")), (ord("0"), ord("9")))
@@ -115,13 +115,15 @@ def _split_camel(text: str) -> str:
 
 def writable(text: str) -> bool:
     """Whether the text is Unicode: a lone surrogate is not, and no grammar or engine can carry it."""
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def quoted(text: str, spelling: Spelling) -> str:
     """The string in the notation; a raw one must not contain the quote."""
     if not spelling.encoding.escapes:
         return f"{spelling.encoding.quote}{text}{spelling.encoding.quote}"
+    if _AS_IT_IS.fullmatch(text) and (text.isascii() or not spelling.ascii):
+        return f'"{text}"'
     return f'"{"".join(_char(char, spelling) for char in text)}"'
 
 
@@ -250,7 +252,7 @@ def decimal_of(value: float | Decimal) -> Decimal | None:
 
 def _spell_number(kind: types.Number, value: float, spelling: Spelling) -> str | None:
     number = decimal_of(value)
-    if number is None or intersect(kind, point := types.point(number), _no_reference) != point:
+    if number is None or not kind.admits(number):
         return None
     if kind.low is not None and kind.low == kind.high:
         return _point(kind.low)
@@ -277,10 +279,6 @@ def _fits(text: str, kind: types.Number, spelling: Spelling) -> bool:
     return (spelling.integer_digits is None or len(whole) <= ahead) and (
         spelling.fraction_digits is None or len(fraction) <= behind
     )
-
-
-def _no_reference(key: str) -> Type:
-    raise KeyError(key)
 
 
 def spell(value: object, spelling: Spelling | None = None) -> str:
