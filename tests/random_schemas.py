@@ -83,7 +83,9 @@ def _objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]
             "required": names,
             "additionalProperties": inner,
             "patternProperties": st.dictionaries(st.sampled_from(PATTERNS), inner, min_size=1, max_size=2),
-            "propertyNames": _STRINGS | _FORMATS | st.fixed_dictionaries({"enum": st.lists(keys, min_size=1, max_size=3)}),
+            "propertyNames": _STRINGS
+            | _FORMATS
+            | st.fixed_dictionaries({"enum": st.lists(keys, min_size=1, max_size=3)}),
             "minProperties": _COUNTS,
             "maxProperties": _COUNTS,
             "dependentRequired": st.dictionaries(keys, names, min_size=1, max_size=2),
@@ -201,7 +203,9 @@ class _Builder:
         """A value for a place that these schemas speak of."""
         said = list(self.said(schemas))
         kinds = [kind for each in said if "type" in each for kind in _listed(each["type"])]
-        named = [value for each in said for value in [*each.get("enum", ()), *([each["const"]] if "const" in each else [])]]
+        named = [
+            value for each in said for value in [*each.get("enum", ()), *([each["const"]] if "const" in each else [])]
+        ]
         if named and self.draw(st.integers(0, 9)):
             return self.draw(st.sampled_from(named))
         spoken = kinds or [kind for kind in ("array", "object") if any(each.keys() & _SPEAK[kind] for each in said)]
@@ -209,7 +213,7 @@ class _Builder:
         match kind:
             case "string":
                 patterns = [each["pattern"] for each in said if "pattern" in each]
-                return self.draw(st.from_regex(patterns[0], alphabet="ab1\"\\", fullmatch=False) if patterns else TEXTS)
+                return self.draw(st.from_regex(patterns[0], alphabet='ab1"\\', fullmatch=False) if patterns else TEXTS)
             case "integer" | "number":
                 bounds = [bound for each in said for key, bound in each.items() if key in _LIMITS]
                 near_bounds = [st.sampled_from(bounds), st.sampled_from(bounds).map(lambda n: n + 1)] if bounds else []
@@ -228,7 +232,9 @@ class _Builder:
                 continue
             yield schema
             follow = [*schema.get("allOf", ()), *schema.get("dependentSchemas", {}).values()]
-            follow += [self.draw(st.sampled_from(schema[keyword])) for keyword in ("anyOf", "oneOf") if keyword in schema]
+            follow += [
+                self.draw(st.sampled_from(schema[keyword])) for keyword in ("anyOf", "oneOf") if keyword in schema
+            ]
             follow += [schema[key] for key in ("if", "then", "else") if key in schema and self.draw(st.booleans())]
             follow += [referred(self.document, schema["$ref"])] if "$ref" in schema else []
             yield from self.said(follow, depth + 1)
