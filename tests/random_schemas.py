@@ -27,78 +27,69 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 _IN_PLACE = ("anyOf", "oneOf", "allOf")
-_SINGLE = ("not", "if", "then", "else", "contains")  # `contains` is no applicator in place, but says what may stand
 
 
 # Schemas
 
 
-def _some(fields: dict[str, st.SearchStrategy[Any]], most: int) -> st.SearchStrategy[dict[str, Any]]:
-    chosen = st.lists(st.sampled_from(sorted(fields)), unique=True, min_size=1, max_size=most)
-    return chosen.flatmap(lambda keys: st.fixed_dictionaries({key: fields[key] for key in keys}))
+def _some(draw: st.DrawFn, most: int, fields: dict[str, st.SearchStrategy[Any]]) -> dict[str, Any]:
+    chosen = draw(st.lists(st.sampled_from(sorted(fields)), unique=True, min_size=1, max_size=most))
+    return {key: draw(fields[key]) for key in chosen}
 
 
 _COUNTS = st.integers(0, 3)
-_STRINGS = _some(
-    {"minLength": _COUNTS, "maxLength": _COUNTS, "pattern": st.sampled_from(PATTERNS)},
-    3,
-)
-_FORMATS = st.fixed_dictionaries({"type": st.just("string"), "format": st.sampled_from(FORMATS)})  # else no assertion
-_BOUNDS = st.integers(-8, 8) | st.sampled_from([-7.5, 0.25, 0.1])
-_NUMBERS = _some(
-    {
-        "minimum": _BOUNDS,
-        "maximum": _BOUNDS,
-        "exclusiveMinimum": _BOUNDS,
-        "exclusiveMaximum": _BOUNDS,
-        "multipleOf": st.sampled_from([1, 2, 3, 7, 0.5, 0.25, 1.5, 0.1]),
-    },
-    3,
-)
 
 
-def _arrays(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    return _some(
-        {
-            "items": inner,
-            "prefixItems": st.lists(inner, min_size=1, max_size=2),
-            "minItems": _COUNTS,
-            "maxItems": _COUNTS,
-            "uniqueItems": st.booleans(),
-            "contains": inner,
-            "minContains": _COUNTS,
-            "maxContains": _COUNTS,
-            "unevaluatedItems": inner,
-        },
-        4,
-    )
+@st.composite
+def _strings(draw: st.DrawFn) -> dict[str, Any]:
+    return _some(draw, 3, {"minLength": _COUNTS, "maxLength": _COUNTS, "pattern": st.sampled_from(PATTERNS)})
 
 
-def _objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+@st.composite
+def _formats(draw: st.DrawFn) -> dict[str, Any]:
+    """With the type, without which a format asserts nothing."""
+    return {"type": "string", "format": draw(st.sampled_from(FORMATS))} | draw(_strings() | st.just({}))
+
+
+@st.composite
+def _numbers(draw: st.DrawFn) -> dict[str, Any]:
+    bounds = st.integers(-8, 8) | st.sampled_from([-7.5, 0.25, 0.1])
+    limits = dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), bounds)
+    return _some(draw, 3, {**limits, "multipleOf": st.sampled_from([1, 2, 3, 7, 0.5, 0.25, 1.5, 0.1])})
+
+
+@st.composite
+def _arrays(draw: st.DrawFn, inner: st.SearchStrategy[Any]) -> dict[str, Any]:
+    fields: dict[str, st.SearchStrategy[Any]] = {
+        **dict.fromkeys(("items", "contains", "unevaluatedItems"), inner),
+        **dict.fromkeys(("minItems", "maxItems", "minContains", "maxContains"), _COUNTS),
+        "prefixItems": st.lists(inner, min_size=1, max_size=2),
+        "uniqueItems": st.booleans(),
+    }
+    return _some(draw, 4, fields)
+
+
+@st.composite
+def _objects(draw: st.DrawFn, inner: st.SearchStrategy[Any]) -> dict[str, Any]:
     keys = st.sampled_from(KEYS)
     names = st.lists(keys, unique=True, max_size=2)
-    return _some(
-        {
-            "properties": st.dictionaries(keys, inner, min_size=1, max_size=3),
-            "required": names,
-            "additionalProperties": inner,
-            "patternProperties": st.dictionaries(st.sampled_from(PATTERNS), inner, min_size=1, max_size=2),
-            "propertyNames": _STRINGS
-            | _FORMATS
-            | st.fixed_dictionaries({"enum": st.lists(keys, min_size=1, max_size=3)}),
-            "minProperties": _COUNTS,
-            "maxProperties": _COUNTS,
-            "dependentRequired": st.dictionaries(keys, names, min_size=1, max_size=2),
-            "dependentSchemas": st.dictionaries(keys, inner, min_size=1, max_size=1),
-            "unevaluatedProperties": inner,
-        },
-        4,
-    )
+    fields: dict[str, st.SearchStrategy[Any]] = {
+        **dict.fromkeys(("additionalProperties", "unevaluatedProperties"), inner),
+        **dict.fromkeys(("minProperties", "maxProperties"), _COUNTS),
+        "properties": st.dictionaries(keys, inner, min_size=1, max_size=3),
+        "required": names,
+        "patternProperties": st.dictionaries(st.sampled_from(PATTERNS), inner, min_size=1, max_size=2),
+        "propertyNames": _strings() | _formats() | st.sampled_from([{"enum": ["a", "b"]}, {"not": {"const": "a"}}]),
+        "dependentRequired": st.dictionaries(keys, names, min_size=1, max_size=2),
+        "dependentSchemas": st.dictionaries(keys, inner, min_size=1, max_size=1),
+    }
+    return _some(draw, 4, fields)
 
 
-def _choices(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+@st.composite
+def _choices(draw: st.DrawFn, inner: st.SearchStrategy[Any]) -> dict[str, Any]:
     lists = dict.fromkeys(_IN_PLACE, st.lists(inner, min_size=1, max_size=3))
-    return _some({**lists, **dict.fromkeys(("not", "if", "then", "else"), inner)}, 3)
+    return _some(draw, 3, {**lists, **dict.fromkeys(("not", "if", "then", "else"), inner)})
 
 
 _REFERENCES = st.fixed_dictionaries({"$ref": st.sampled_from(REFERENCES)})
@@ -122,10 +113,10 @@ def _composed(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 _LEAVES = st.one_of(
     st.booleans(),
-    _typed("string", _STRINGS),
-    st.tuples(_FORMATS, _STRINGS | st.just({})).map(lambda two: two[0] | two[1]),
-    _typed("number", _NUMBERS),
-    _typed("integer", _NUMBERS),
+    _typed("string", _strings()),
+    _formats(),
+    _typed("number", _numbers()),
+    _typed("integer", _numbers()),
     _CONSTANTS,
     _ENUMS,
     _TYPES,

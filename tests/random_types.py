@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from random_schemas import KEYS, NUMBERS, TEXTS, VALUES
 from toolgram.schema import types
 from toolgram.schema.regex import pattern
-from toolgram.schema.types import ANY, NEVER, NULL, BOOLEAN, Canonical, Type
+from toolgram.schema.types import ANY, BOOLEAN, NEVER, NULL, Canonical, Type
 
 LANGUAGES = tuple(map(pattern, ("^a", "b$", "^[ab]*$", "^a{1,3}$", "^(a|b1)$", "^.?$")))
 KEY_LANGUAGES = (pattern("^a"), pattern("^[^a]"))  # which have no text in common

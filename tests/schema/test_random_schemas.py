@@ -1,4 +1,4 @@
-"""Random schemas over all keywords: what a grammar admits is what jsonschema-rs finds valid, or the schema is refused."""
+"""Random schemas over all keywords: a grammar admits what jsonschema-rs finds valid, or the schema is refused."""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ class _Normalizer:
     _pointers: dict[str, str] = field(default_factory=dict[str, str])
     one_ofs: list[tuple[Place, list[Type]]] = field(default_factory=list[tuple[Place, list[Type]]])
     _depth: int = 0
+    _making: int = 0
     _settling: bool = False
 
     def settle(self) -> None:
@@ -46,11 +47,19 @@ class _Normalizer:
             self._check_grounded(key)
 
     def definition(self, key: str) -> Type:
-        """The definition under this key, made now if need be; raises NotYet where it is just being made, or too soon."""
+        """The definition under this key, made now if need be; raises NotYet where it or what it needs is being made."""
         if key not in self.definitions:
             if not self._settling or key not in self._waiting:
                 raise NotYet
-            self.definitions[key] = self._deeper(self._pointers[key], self._waiting.pop(key))
+            make = self._waiting.pop(key)
+            self._making += 1
+            try:
+                self.definitions[key] = self._deeper(self._pointers[key], make)
+            except NotYet:
+                self._waiting[key] = make
+                raise
+            finally:
+                self._making -= 1
         return self.definitions[key]
 
     def _check_grounded(self, key: str) -> None:
@@ -151,7 +160,9 @@ class _Normalizer:
         def limited() -> Type:
             try:
                 return make()
-            except (types.TooLarge, NotYet):
+            except (types.TooLarge, NotYet) as error:
+                if isinstance(error, NotYet) and self._making > 1:
+                    raise  # for what needs this: perhaps it can be made when that is
                 reason = "it depends on itself, or there are too many cases"
                 enforced = "any of them, or several" if keyword == "oneOf" else "any value of that kind"
                 self.unsupported(place.pointer, keyword, reason, enforced)
