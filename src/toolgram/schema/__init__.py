@@ -119,17 +119,17 @@ def _text(schema: object) -> str:
     text would not, where a value is no JSON); "" where it is too large to be worth it."""
     try:
         text = repr(schema)
-    except RecursionError:
+    except (RecursionError, ValueError):  # too deep; an integer of more digits than Python writes
         return ""
     return text if len(text) <= _MAX_KEPT else ""
 
 
 @lru_cache(maxsize=128)
-def _known_grammar(document: _Document, mode: Mode, any_order: bool) -> Grammar:  # noqa: FBT001 - a key of the cache
+def _known_grammar(document: _Document, mode: Mode, any_order: bool) -> Grammar:
     return _grammar(document.schema, mode, any_order, None)
 
 
-def _grammar(schema: object, mode: Mode, any_order: bool, resolver: Retrieve | None) -> Grammar:  # noqa: FBT001
+def _grammar(schema: object, mode: Mode, any_order: bool, resolver: Retrieve | None) -> Grammar:
     compiled = compile_schema(
         schema,
         pointer="",

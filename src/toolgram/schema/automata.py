@@ -251,7 +251,7 @@ def complement(automaton: Automaton) -> Automaton:
 _DEAD = -1
 
 
-def _but(left: bool, right: bool) -> bool:  # noqa: FBT001 - an operator
+def _but(left: bool, right: bool) -> bool:
     return left and not right
 
 

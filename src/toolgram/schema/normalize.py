@@ -35,6 +35,7 @@ class _Normalizer:
     one_ofs: list[tuple[Place, list[Type]]] = field(default_factory=list[tuple[Place, list[Type]]])
     _depth: int = 0
     _size: int = 0
+    _making: int = 0
     _settling: bool = False
 
     def settle(self) -> None:
@@ -53,14 +54,19 @@ class _Normalizer:
             self._check_grounded(key)
 
     def definition(self, key: str) -> Type:
-        """The definition under this key, made now if need be and if it is time."""
+        """The definition under this key, made now if need be; raises NotYet where it or what it needs is being made."""
         if key not in self.definitions:
-            if not self._settling:
+            if not self._settling or key not in self._waiting:
                 raise NotYet
-            make = self._waiting.pop(key, None)
-            if make is None:
-                raise InvalidSchema(self._pointers[key], "$ref", "refers to itself and to nothing else")
-            self.definitions[key] = self._deeper(self._pointers[key], make)
+            make = self._waiting.pop(key)
+            self._making += 1
+            try:
+                self.definitions[key] = self._deeper(self._pointers[key], make)
+            except NotYet:
+                self._waiting[key] = make
+                raise
+            finally:
+                self._making -= 1
         return self.definitions[key]
 
     def _check_grounded(self, key: str) -> None:
@@ -174,7 +180,9 @@ class _Normalizer:
         def limited() -> Type:
             try:
                 return make()
-            except (types.TooLarge, NotYet):
+            except (types.TooLarge, NotYet) as error:
+                if isinstance(error, NotYet) and self._making > 1:
+                    raise  # for what needs this: perhaps it can be made when that is
                 return refused()
 
         try:
@@ -332,8 +340,8 @@ def _normalized(
     schema: object,
     pointer: str,
     mode: str,
-    closed: bool,  # noqa: FBT001 - the arguments of `normalize`
-    parameters: bool,  # noqa: FBT001
+    closed: bool,
+    parameters: bool,
     encoding: Encoding,
     retrieve: Retrieve | None,
 ) -> Normalized:

@@ -60,10 +60,10 @@ class Place:
     def entered(self) -> Place:
         """The same place, with the base URI that its own `$id` sets."""
         keyword = "id" if self.draft == 4 else "$id"
-        identifier = cast("dict[str, object]", self.schema).get(keyword)
-        if identifier is None:
+        fields = cast("dict[str, object]", self.schema)
+        if keyword not in fields:
             return self
-        if not isinstance(identifier, str):
+        if not isinstance(fields[keyword], str):
             raise InvalidSchema(self.pointer, keyword, "is not a string")
         resolver = self.resolver.in_subresource(self.specification.create_resource(self.schema))
         return replace(self, resolver=resolver, origin=self.pointer)

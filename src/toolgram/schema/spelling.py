@@ -28,7 +28,6 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.schema import types
-from toolgram.schema.algebra import intersect
 from toolgram.schema.encoding import BARE_WORD, JSON, Encoding
 from toolgram.schema.numbers import DIGIT, NON_ZERO, decimals, integers, same_length
 from toolgram.schema.types import ANY, Canonical, Type
@@ -157,7 +156,7 @@ def raw_chars(but: str | CharSet, spelling: Spelling) -> CharSet:
 
 
 @lru_cache(maxsize=1024)
-def _raw_chars(but: str | CharSet, ascii_only: bool) -> CharSet:  # noqa: FBT001 - a key of the cache
+def _raw_chars(but: str | CharSet, ascii_only: bool) -> CharSet:
     return not_chars(*_pieces(but), '"\\', (0, 0x1F), *([(0x80, MAX_CODE_POINT)] if ascii_only else []))
 
 
@@ -171,7 +170,7 @@ def escapes(but: str | CharSet, spelling: Spelling) -> Expr:
 
 
 @lru_cache(maxsize=1024)
-def _escapes(but: str | CharSet, ascii_only: bool) -> Expr:  # noqa: FBT001 - a key of the cache
+def _escapes(but: str | CharSet, ascii_only: bool) -> Expr:
     codes = [code for code in (*range(0x20), *b'"\\') if chr(code) not in but]
     short = "".join(_SHORT[chr(code)][1] for code in codes if chr(code) in _SHORT)
     controls = [f"{code:02x}" for code in codes if chr(code) not in _SHORT]
@@ -269,7 +268,7 @@ def decimal_of(value: float | Decimal) -> Decimal | None:
 
 def _spell_number(kind: types.Number, value: float, spelling: Spelling) -> str | None:
     number = decimal_of(value)
-    if number is None or intersect(kind, point := types.point(number), _no_reference) != point:
+    if number is None or not kind.admits(number):
         return None
     if kind.low is not None and kind.low == kind.high:
         return _point(kind.low)
@@ -296,10 +295,6 @@ def _fits(text: str, kind: types.Number, spelling: Spelling) -> bool:
     return (spelling.integer_digits is None or len(whole) <= ahead) and (
         spelling.fraction_digits is None or len(fraction) <= behind
     )
-
-
-def _no_reference(key: str) -> Type:
-    raise KeyError(key)
 
 
 def spell(value: object, spelling: Spelling | None = None) -> str:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from fractions import Fraction
 from operator import is_
 
 from toolgram.grammar.hashing import HashedOnce, hash_once
@@ -72,6 +73,13 @@ class Number:
     high_open: bool = False
     multiple: Decimal | None = None
     broken: bool = False
+
+    def admits(self, value: Decimal) -> bool:
+        """Whether it is one of these numbers."""
+        above = self.low is None or value > self.low or (value == self.low and not self.low_open)
+        below = self.high is None or value < self.high or (value == self.high and not self.high_open)
+        whole = not (self.integer or self.broken) or (Fraction(value).denominator == 1) is self.integer
+        return above and below and whole and (self.multiple is None or Fraction(value) % Fraction(self.multiple) == 0)
 
 
 @hash_once
