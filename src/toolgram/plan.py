@@ -62,7 +62,7 @@ class Plan:
             turn.program,
             value=turn.answer is not None,
             opened=self._prompt.opened,
-            kinds=turn.kinds,
+            expected=turn.expected,
             opens_reasoning=not (turn.spec.reasoning_apart or self.request.continue_final_message),
         )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from toolgram.grammar import ir
 from toolgram.grammar.ir import Expr, Ref, Rules, Text, Token, chars, choice, not_chars, optional, repeat, seq
@@ -119,19 +119,27 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
             return node
 
 
-def thinking(format_: wire.WireFormat) -> wire.WireFormat:
-    """The format with its reasoning always there, if empty: a prompt may have opened it."""
+def ways_to_think(format_: wire.WireFormat) -> Iterator[wire.WireFormat]:
+    """The format with its reasoning always there, if empty, in each way it may be: a prompt may have opened it."""
+    ways = [
+        node.item.options if isinstance(node.item, wire.Alt) else (node.item,)
+        for node in wire.walk(format_.turn)
+        if _is_thought(node)
+    ]
+    for way in range(max(map(len, ways), default=0)):
+        yield replace(format_, turn=_always_thinking(format_.turn, way))
 
-    def always(node: wire.Node) -> wire.Node:
-        match node:
-            case wire.Opt(item) if wire.holds(item, wire.Reasoning) and not wire.holds(item, wire.Content):
-                return item
-            case wire.Seq(items):
-                return wire.Seq(*map(always, items))
-            case _:
-                return node
 
-    return replace(format_, turn=always(format_.turn))
+def _is_thought(node: wire.Node) -> TypeGuard[wire.Opt]:
+    return isinstance(node, wire.Opt) and wire.holds(node, wire.Reasoning) and not wire.holds(node, wire.Content)
+
+
+def _always_thinking(node: wire.Node, way: int) -> wire.Node:
+    if _is_thought(node):
+        return node.item.options[way] if isinstance(node.item, wire.Alt) else node.item
+    if isinstance(node, wire.Seq):
+        return wire.Seq(*(_always_thinking(item, way) for item in node.items))
+    return node
 
 
 def without_reasoning(node: wire.Node) -> wire.Node:

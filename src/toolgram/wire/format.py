@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from toolgram.wire.arguments import JSON, Encoding, Tagged
+from toolgram.wire.arguments import JSON, AnyEncoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class CallId:
 class Arguments:
     """The arguments of the call, checked against the tool's parameters, written in an encoding."""
 
-    encoding: Encoding | Tagged = JSON
+    encoding: AnyEncoding = JSON
 
 
 @dataclass(frozen=True, slots=True)

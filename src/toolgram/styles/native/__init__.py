@@ -10,6 +10,7 @@ from toolgram.styles.native.harmony import HARMONY
 from toolgram.styles.native.hermes import HERMES
 from toolgram.styles.native.kimi import KIMI_K2, KIMI_K3
 from toolgram.styles.native.lists import APRIEL, FIREFUNCTION, GIGACHAT, GRANITE_3_3, MINIMAX_M1
+from toolgram.styles.native.minimax_m3 import MINIMAX_M3
 from toolgram.styles.native.mistral import MINISTRAL, MISTRAL_NEMO, MISTRAL_SMALL
 from toolgram.styles.native.pythonic import LFM2, LFM2_5
 from toolgram.styles.native.qwen_xml import QWEN_XML
@@ -38,5 +39,6 @@ NATIVE = (
     FIREFUNCTION,
     APRIEL,
     MINIMAX_M1,
+    MINIMAX_M3,
     GIGACHAT,
 )
