@@ -32,6 +32,7 @@ Spell = Callable[[Any], str | None]
 
 INTEGER_DIGITS, FRACTION_DIGITS = 19, 17
 _CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
+_FENCES = ("```json", "```")
 _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 4
 
 
@@ -151,13 +152,38 @@ def compile_turn(spec: TurnSpec) -> CompiledTurn:
 
 
 def reading_program(spec: TurnSpec) -> Program:
-    """What reads the turn: where no call is allowed, the marks of calls are plain text."""
+    """What reads the turn: where no call is allowed, the marks of calls are plain text; what stops it is none of it."""
     turn = spec.format.turn
     if spec.calls == "none":
         turn = allowed(turn, "none") or wire.NOTHING_WRITTEN
     if not spec.reasoning_apart:
         turn = without_reasoning(turn)
-    return compile_format(turn)
+    if spec.answer != "null" and _apart(turn, (*_FENCES, *spec.stops)) == (*_FENCES, *spec.stops):
+        turn = _fenced(turn)
+    stops = map(wire.Mark, _apart(turn, spec.stops))
+    return compile_format(wire.Seq(turn, wire.Lenient(wire.NOTHING_WRITTEN, *stops)))
+
+
+def _apart(turn: wire.Node, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the texts that can be marks beside the marks of a turn, since none stands inside another."""
+    marks = {text for node in wire.walk(turn) if isinstance(node, wire.Mark) for text in node.spellings} | set(texts)
+    return tuple(text for text in texts if not any(text in mark[1:] or mark in text[1:] for mark in marks))
+
+
+def _fenced(node: wire.Node) -> wire.Node:
+    """The turn, whose answer in a schema may stand in a fence, as models write it that nothing constrains."""
+    match node:
+        case wire.Content():
+            opener, closer = map(wire.Mark, _FENCES)
+            return wire.Lenient(node, wire.Seq(opener, wire.Lit("\n"), node, wire.Lit("\n"), closer))
+        case wire.Seq(items):
+            return wire.Seq(*map(_fenced, items))
+        case wire.Opt(item):
+            return wire.Opt(_fenced(item))
+        case wire.Alt(options):
+            return wire.Alt(*map(_fenced, options))
+        case _:
+            return node
 
 
 def _spelling(format_: wire.WireFormat, encoding: Encoding) -> Spelling:

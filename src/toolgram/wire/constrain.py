@@ -92,6 +92,10 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
                 options = tuple(option for option in options if wire.holds(option, wire.Call))
             left = [option for option in map(inside, options) if option is not None]
             return wire.Alt(*left) if left else None
+        case wire.Lenient(item, others):
+            left = inside(item)
+            lefts = [other for other in map(inside, others) if other is not None]
+            return None if left is None else wire.Lenient(left, *lefts)
         case wire.Opt(item):
             left = inside(item)
             if left is None:
@@ -155,6 +159,8 @@ def without_reasoning(node: wire.Node) -> wire.Node:
             return wire.Seq(*map(without_reasoning, items))
         case wire.Alt(options):
             return wire.Alt(*map(without_reasoning, options))
+        case wire.Lenient(item, others):
+            return wire.Lenient(without_reasoning(item), *map(without_reasoning, others))
         case wire.Opt(item) | wire.Many(item) | wire.Array(item) | wire.Call(item):
             return replace(node, item=without_reasoning(item))
         case wire.Chain():
@@ -225,6 +231,8 @@ class _Lowering:
             case wire.Opt(item):
                 inside = self.node(item, in_json=in_json)
                 return inside if isinstance(inside, Text) else optional(inside)
+            case wire.Lenient(item):
+                return self.node(item, in_json=in_json)
             case wire.Many(item):
                 separator = self.node(node.separator, in_json=False)
                 several = _several(self.node(item, in_json=in_json), separator, max(node.min, 1), node.max)

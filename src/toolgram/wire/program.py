@@ -248,6 +248,8 @@ class _Compiler:
                 return self.fork(*(self.node(option, after) for option in options))
             case wire.Opt(item):
                 return self.fork(self.node(item, after), after)
+            case wire.Lenient(item, others):
+                return self.fork(*(self.node(each, after) for each in (item, *others)))
             case wire.Many():
                 return self.many(node, after)
             case wire.Chain():

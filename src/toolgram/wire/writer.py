@@ -119,6 +119,8 @@ class _Writing:
                 return next((after for after in written if after is not None), None)
             case wire.Opt(item):
                 return self.node(item, state, in_json=in_json) if _wanted(item, state) else state
+            case wire.Lenient(item):
+                return self.node(item, state, in_json=in_json)
             case wire.Many(item):
                 if not _wanted(item, state):
                     return state if not node.min else None

@@ -1,6 +1,7 @@
 """Styles that model families were trained on; their templates announce the tools."""
 
 from toolgram.styles.native.cohere import COMMAND_A_2, COMMAND_R7B
+from toolgram.styles.native.command_r import COMMAND_R
 from toolgram.styles.native.deepseek import DEEPSEEK_R1, DEEPSEEK_V3_1
 from toolgram.styles.native.deepseek_dsml import DEEPSEEK_V3_2
 from toolgram.styles.native.functionary_v3 import FUNCTIONARY_V3
@@ -34,6 +35,7 @@ NATIVE = (
     MISTRAL_SMALL,
     MINISTRAL,
     FUNCTIONARY_V3,
+    COMMAND_R,
     COMMAND_R7B,
     COMMAND_A_2,
     FIREFUNCTION,
