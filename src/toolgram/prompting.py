@@ -142,7 +142,7 @@ def _filled(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _described(schema: Any) -> Any:
-    return {"description": "", **schema} if isinstance(schema, Mapping) else schema
+    return {"description": "", **cast("Mapping[str, Any]", schema)} if isinstance(schema, Mapping) else schema
 
 
 def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announces: bool) -> str | None:
