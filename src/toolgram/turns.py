@@ -79,14 +79,24 @@ class CompiledTurn:
     def write(self, message: Message) -> str | None:
         """The message as the model would write it after the opened part, its values valid for their schemas.
 
-        None where the format or a schema forbids it, or where it does not begin with the opened part.
+        None where the format, a schema or the request forbids it, or where it does not begin with the opened part.
         """
+        if not self._permits(message):
+            return None
         answer = self._write_answer if self.answer else None
         for format_ in (self.spec.format, *ways_to_think(self.spec.format)):
             text = write(format_, message, self._write_arguments, answer, self.spec.stops)
             if text is not None and text.startswith(self.opened):
                 return text[len(self.opened) :]
         return None
+
+    def _permits(self, message: Message) -> bool:
+        """Whether the request allows so many calls, and text beside them."""
+        calls, spec = len(message.tool_calls), self.spec
+        if not calls:
+            return spec.calls != "only"
+        silent = spec.calls == "only" or self.answer is not None
+        return spec.calls != "none" and (spec.parallel or calls == 1) and not (silent and message.content)
 
     def _write_arguments(self, call: ToolCall, encoding: AnyEncoding) -> str | None:
         spell_arguments = self.arguments.get((call.name, encoding))
