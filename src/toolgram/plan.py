@@ -16,6 +16,7 @@ from toolgram.prompting import Prompt, build_prompt
 from toolgram.request import Request, parse_request
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import fit, speaks
+from toolgram.styles.discovery import discover
 from toolgram.styles.generic import LONG
 from toolgram.styles.registry import all_styles, find_style, styles
 from toolgram.template.chat_template import ChatTemplate
@@ -133,7 +134,8 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
     best = max(all_styles(), key=lambda candidate: fit(template, candidate))
     if fit(template, best):
         return best, "it reads the template's own rendering of a tool call"
-    return LONG, "no style reads a tool call as the template renders it, so that we ask for one of ours"
+    discovery = discover(template)
+    return discovery.style or LONG, discovery.why
 
 
 def same_message(one: Message, other: Message, *, json_content: bool = False) -> bool:

@@ -1,0 +1,159 @@
+"""The proof of a discovered format: it reads the template's renderings of turns that it was not built from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolgram.events import ContentDelta, Event, ToolCallEnd, Unreadable
+from toolgram.messages import Message
+from toolgram.styles.discovery.probes import (
+    CONTENT,
+    REASONING,
+    TAG,
+    CallProbe,
+    TurnProbe,
+    call,
+    parameters,
+    tail,
+    without_end,
+)
+from toolgram.template.chat_template import ChatTemplate
+from toolgram.wire.program import Program
+from toolgram.wire.reader import Reader
+from toolgram.wire.tagged import JsonType, Kinds
+
+_PLAIN = call("get_weather", {"city": "Oslo", "days": 3}, 11)
+_NASTY = call(
+    "zq-find_2",
+    {"query": 'a "b" {c: [1]} d\'s <e> & é☃', "limit": -2.5, "exact": False, "options": {"deep": {"er": []}, "n": 1}},
+    12,
+)
+_LIKE_JSON = call("save", {"text": "12", "lines": "one\ntwo", "tags": ["x", "y z"], "flag": True}, 13)
+_NOTHING = call("now", {}, 14)
+_AGAIN = call("get_weather", {"city": "Rome", "days": 1}, 15)
+
+_TURNS = {
+    "a call": TurnProbe((_PLAIN,)),
+    "a call with values of all types": TurnProbe((_NASTY,)),
+    "a call with strings that look like other values": TurnProbe((_LIKE_JSON,)),
+    "a call without arguments": TurnProbe((_NOTHING,)),
+    "two calls": TurnProbe((_NASTY, _PLAIN)),
+    "three calls, two of one tool": TurnProbe((_PLAIN, _NOTHING, _AGAIN)),
+    "an answer": TurnProbe((), CONTENT),
+    "an answer and a call": TurnProbe((_PLAIN,), CONTENT),
+    "a thought and an answer": TurnProbe((), CONTENT, REASONING),
+    "a thought and a call": TurnProbe((_PLAIN,), "", REASONING),
+    "a thought, an answer and two calls": TurnProbe((_NASTY, _PLAIN), CONTENT, REASONING),
+}
+_KINDS: Mapping[str, JsonType] = {
+    "string": "string",
+    "integer": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "array": "array",
+    "object": "object",
+    "null": "null",
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A probe, and what went wrong when it was read; "" where it was read back to what was said."""
+
+    probe: str
+    wrong: str = ""
+
+
+def readings(template: ChatTemplate, program: Program, header: str, openers: tuple[str, ...]) -> tuple[Reading, ...]:
+    """All probes that the template shows, read by a program that begins behind `header`.
+
+    `openers` are ways to begin that a prompt may hold already and that the template then leaves out.
+    """
+    several = template.capabilities.supports_parallel_tool_calls
+    found: list[Reading] = []
+    for name, turn in _TURNS.items():
+        text = tail(template, turn) if several or len(turn.calls) < 2 else None
+        said = None if text is None else _shown(turn, text)
+        if text is None or said is None:
+            continue
+        if not text.startswith(header):
+            found.append(Reading(name, "the turn begins in another way"))
+            continue
+        last = max(text.rfind(word) + len(word) for word in _words(said))
+        turn_text = without_end(template, text, last)[len(header) :]
+        wrongs = [_wrong(program, opened, turn_text, said) for opened in openers]
+        if "" not in wrongs and any(stop in text[len(header) : last] for stop in template.capabilities.stop if stop):
+            continue  # the template makes two turns of it
+        found.append(Reading(name, "" if "" in wrongs else wrongs[0]))
+    return tuple(found)
+
+
+def _shown(turn: TurnProbe, text: str) -> TurnProbe | None:
+    """What of a turn the template shows; None where it shows nothing, or an answer without its calls."""
+    if any(probe.name not in text for probe in turn.calls):
+        return None if turn.content and turn.content in text else turn
+    content = turn.content if turn.content in text else ""
+    reasoning = turn.reasoning if turn.reasoning in text else ""
+    return TurnProbe(turn.calls, content, reasoning) if turn.calls or content or reasoning else None
+
+
+def _words(turn: TurnProbe) -> list[str]:
+    return [word for word in (turn.content, turn.reasoning, *(probe.name for probe in turn.calls)) if word]
+
+
+def _wrong(program: Program, opened: str, text: str, said: TurnProbe) -> str:
+    kinds = {probe.name: _kinds(probe) for probe in said.calls}
+    reader = Reader(program, opened=opened, kinds=kinds)
+    events = [*reader.feed(text), *reader.finish()]
+    if said.calls:
+        events = _without_leftover(events)
+    unreadable = next((event for event in events if isinstance(event, Unreadable)), None)
+    if unreadable is not None:
+        return f"{unreadable.text[:60]!r} cannot be read: {unreadable.reason}"
+    message = Message.from_events(events)
+    if [(each.name, _parsed(each.arguments)) for each in message.tool_calls] != [
+        (each.name, _exact(each.arguments)) for each in said.calls
+    ]:
+        return f"the calls read {[(each.name, each.arguments) for each in message.tool_calls]}"
+    content, reasoning = (message.content or "").strip(), (message.reasoning or "").strip()
+    # Some templates write what is said before a call as a thought.
+    if said.calls and not said.reasoning and reasoning == said.content:
+        content, reasoning = reasoning, ""
+    return "" if (content, reasoning) == (said.content, said.reasoning) else f"the texts read {content, reasoning}"
+
+
+def _without_leftover(events: list[Event]) -> list[Event]:
+    """The events without tags behind the last call, such as one that opens the tool's result."""
+    last = max((at for at, event in enumerate(events) if isinstance(event, ToolCallEnd)), default=len(events))
+    behind = events[last:]
+    text = TAG.sub("", "".join(event.text for event in behind if isinstance(event, ContentDelta)))
+    kept = [event for event in behind if not (isinstance(event, Unreadable) and not TAG.sub("", event.text).strip())]
+    return [*events[:last], *(event for event in kept if not isinstance(event, ContentDelta)), ContentDelta(text)]
+
+
+def _kinds(probe: CallProbe) -> Kinds:
+    properties: dict[str, Any] = parameters(probe)["properties"]
+    return {key: frozenset((_KINDS[schema["type"]],)) for key, schema in properties.items()}
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return _exact(json.loads(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+def _exact(value: Any) -> Any:
+    """The value so that True is not 1."""
+    match value:
+        case bool():
+            return ("boolean", value)
+        case dict():
+            return {key: _exact(member) for key, member in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+        case list():
+            return [_exact(item) for item in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+        case _:
+            return value
