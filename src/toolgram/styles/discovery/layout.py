@@ -25,6 +25,7 @@ from toolgram.template.chat_template import ChatTemplate
 ONE = call("zqfirst", {"zqkeya": "zqvalue", "zqkeyb": 7301}, 1)
 TWO = call("zqsecond", {"zqkeyc": "zqdeep", "zqkeyd": 7302}, 2)
 _THINK = ("<think>", "</think>")
+_PRINTED = "'thinking'"  # in a list of parts that is printed as Python prints it
 _WORD = re.compile(r"[A-Za-z]{3,}")
 _CLOSING_WORDS = frozenset(("end", "close", "stop"))
 
@@ -264,28 +265,34 @@ class _Tails:
             last = max(text.index(word) + len(word) for word in words)
             return without_end(template, text, last)
 
-        def draw_thought(words: tuple[str, ...], turn: TurnProbe) -> str | None:
-            words = (REASONING, *words)
-            return draw(words, turn) or draw(words, replace(turn, in_parts=True))
-
-        one = (ONE.name, *_words(ONE))
         prompt, question = tail(template, None, prompts=True), tail(template, None) or ""
-        content = draw((CONTENT,), TurnProbe(content=CONTENT))
-        alone = draw(one, TurnProbe((ONE,)))
+        turns = (TurnProbe(content=CONTENT), TurnProbe((ONE,)), TurnProbe((ONE,), CONTENT), TurnProbe((ONE, TWO)))
+        content, alone, content_call, calls = (draw(_said_in(turn), turn) for turn in turns)
         if prompt is None or content is None or alone is None:
             return None
+        thinking = (TurnProbe((), CONTENT, REASONING), TurnProbe((ONE,), "", REASONING), TurnProbe((ONE,), CONTENT, REASONING))
+        thoughts = [draw(_said_in(turn), turn) for turn in thinking]
+        if not any(thoughts):
+            parts = [draw(_said_in(turn), replace(turn, in_parts=True)) for turn in thinking]
+            thoughts = [text if text is None or _PRINTED not in text else None for text in parts]
         return _Tails(
             prompt=prompt,
             content=content,
             call=alone,
-            content_call=draw((CONTENT, *one), TurnProbe((ONE,), CONTENT)),
-            reasoning=draw_thought((CONTENT,), TurnProbe((), CONTENT, REASONING)),
-            reasoning_call=draw_thought(one, TurnProbe((ONE,), "", REASONING)),
-            reasoning_content_call=draw_thought((CONTENT, *one), TurnProbe((ONE,), CONTENT, REASONING)),
-            calls=draw((*one, TWO.name, *_words(TWO)), TurnProbe((ONE, TWO))),
+            content_call=content_call,
+            reasoning=thoughts[0],
+            reasoning_call=thoughts[1],
+            reasoning_content_call=thoughts[2],
+            calls=calls,
             question_end=common_prefix(prompt, question),
             question_close=without_end(template, question, 0),
         )
+
+
+def _said_in(turn: TurnProbe) -> tuple[str, ...]:
+    """All that a turn says."""
+    words = [word for probe in turn.calls for word in (probe.name, *_words(probe))]
+    return tuple(word for word in (turn.content, turn.reasoning, *words) if word)
 
 
 def _words(probe: CallProbe) -> tuple[str, ...]:
