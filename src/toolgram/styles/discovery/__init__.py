@@ -15,7 +15,6 @@ from toolgram.styles.discovery.build import build
 from toolgram.styles.discovery.layout import layout
 from toolgram.styles.discovery.verify import Reading, readings
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.wire.program import compile_format
 
 NAME = "discovered"
 
@@ -40,12 +39,11 @@ def discover(template: ChatTemplate) -> Discovery:
     format_ = build(template, laid)
     if format_ is None:
         return Discovery(None, "the template writes calls in no notation that we know, or without a mark of their own")
+    openers = dict.fromkeys(("", laid.reasoning.before if laid.reasoning else ""))
     try:
-        program = compile_format(format_.turn)
+        read = readings(template, format_, laid.header, tuple(openers))
     except GrammarError as error:
         return Discovery(None, f"what the template writes cannot be told apart: {error}")
-    openers = dict.fromkeys(("", laid.reasoning.before if laid.reasoning else ""))
-    read = readings(template, program, laid.header, tuple(openers))
     wrong = next((reading for reading in read if reading.wrong), None)
     if wrong is not None:
         return Discovery(None, f"the format found does not read {wrong.probe} of the template: {wrong.wrong}", read)

@@ -13,7 +13,7 @@ Piece = str | Node
 
 _SLOT = "\ue000"  # private use: stands for a node between texts
 _BRACKETS = re.compile(r"[\s\[{(\"']*\Z")
-_SHORTEST = 3
+_SHORTEST = 2
 
 
 def nodes(pieces: Iterable[Piece]) -> tuple[Node, ...]:

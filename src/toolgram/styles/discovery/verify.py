@@ -20,8 +20,10 @@ from toolgram.styles.discovery.probes import (
     tail,
     without_end,
 )
+from toolgram.styles.discovery.respell import differs
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.wire.program import Program
+from toolgram.wire.format import WireFormat
+from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
 from toolgram.wire.tagged import JsonType, Kinds
 
@@ -34,6 +36,7 @@ _NASTY = call(
 _LIKE_JSON = call("save", {"text": "12", "lines": "one\ntwo", "tags": ["x", "y z"], "flag": True}, 13)
 _NOTHING = call("now", {}, 14)
 _AGAIN = call("get_weather", {"city": "Rome", "days": 1}, 15)
+_SPELT_ALIKE = (_PLAIN, _NOTHING, _AGAIN)
 
 _TURNS = {
     "a call": TurnProbe((_PLAIN,)),
@@ -67,11 +70,16 @@ class Reading:
     wrong: str = ""
 
 
-def readings(template: ChatTemplate, program: Program, header: str, openers: tuple[str, ...]) -> tuple[Reading, ...]:
-    """All probes that the template shows, read by a program that begins behind `header`.
+def readings(
+    template: ChatTemplate, format_: WireFormat, header: str, openers: tuple[str, ...]
+) -> tuple[Reading, ...]:
+    """All probes that the template shows, read by a format that begins behind `header`, and written by it.
+
+    Raises GrammarError where the marks of the format cannot be told apart.
 
     `openers` are ways to begin that a prompt may hold already and that the template then leaves out.
     """
+    program = compile_format(format_.turn)
     several = template.capabilities.supports_parallel_tool_calls
     found: list[Reading] = []
     for name, turn in _TURNS.items():
@@ -87,6 +95,9 @@ def readings(template: ChatTemplate, program: Program, header: str, openers: tup
         wrongs = [_wrong(program, opened, turn_text, said) for opened in openers]
         if "" not in wrongs and any(stop in text[len(header) : last] for stop in template.capabilities.stop if stop):
             continue  # the template makes two turns of it
+        plain = said.calls and not said.content and all(probe in _SPELT_ALIKE for probe in said.calls)
+        if "" in wrongs and plain and (other := differs(format_, said.calls, turn_text)):
+            wrongs = [f"it would be written {other!r}"]
         found.append(Reading(name, "" if "" in wrongs else wrongs[0]))
     return tuple(found)
 
