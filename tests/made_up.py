@@ -5,9 +5,16 @@ Each is written by a small frame around how it writes its turns, so that what di
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import toolgram
+from toolgram.styles.base import ToolStyle
+from toolgram.styles.discovery import discover
+from toolgram.styles.native import NATIVE
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "templates"
 
 
 @dataclass(frozen=True)
@@ -231,3 +238,13 @@ IRREGULAR = {
         each(f"<call>{NAME}(" + parameters("{{ k }}=<{{ v if v is string else v | tojson }}") + ")</call>")
     ),
 }
+
+
+def discovered() -> dict[str, ToolStyle]:
+    """What is discovered of these templates, by their names, and of the shared ones where they are at hand: each once."""
+    templates = {name: family.template for name, family in (MADE_UP | IN_THE_MANNER_OF).items()}
+    templates |= {path.stem: toolgram.ChatTemplate.from_file(path) for path in sorted(SHARED.glob("*.jinja"))}
+    styles = {name: style for name, template in templates.items() if (style := discover(template).style)}
+    once = {style.wire: (name, style) for name, style in reversed(styles.items())}
+    native = {style.wire for style in NATIVE}
+    return {f"found_{re.sub(r'[^a-z0-9]+', '_', name.lower())}": style for wire, (name, style) in once.items() if wire not in native}

@@ -123,7 +123,7 @@ def _constraint(spec: TurnSpec) -> Constraint:
 
 
 def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -> tuple[ToolStyle, str]:
-    """The style for a template, and why: the one asked for, the one that the template speaks, or a generic one."""
+    """The style for a template, and why: the one asked for, the one that the template speaks, one found from it, or ours."""
     if isinstance(style, ToolStyle):
         return style, "it was given"
     if style is not None:
@@ -134,8 +134,11 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
     best = max(all_styles(), key=lambda candidate: fit(template, candidate))
     if fit(template, best):
         return best, "it reads the template's own rendering of a tool call"
-    discovery = discover(template)
-    return discovery.style or LONG, discovery.why
+    found = discover(template)
+    if found.style is None:
+        return LONG, f"{found.why}, so that we ask for calls in a format of ours"
+    kept = next((known for known in all_styles() if known.wire == found.style.wire and not known.is_generic), None)
+    return kept or found.style, found.why
 
 
 def same_message(one: Message, other: Message, *, json_content: bool = False) -> bool:

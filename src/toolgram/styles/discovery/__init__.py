@@ -12,9 +12,10 @@ from functools import lru_cache
 from toolgram.errors import GrammarError
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery.build import build
-from toolgram.styles.discovery.layout import layout
+from toolgram.styles.discovery.layout import Layout, layout
 from toolgram.styles.discovery.verify import Reading, readings
 from toolgram.template.chat_template import ChatTemplate
+from toolgram.wire.format import WireFormat
 
 NAME = "discovered"
 
@@ -39,12 +40,23 @@ def discover(template: ChatTemplate) -> Discovery:
     format_ = build(template, laid)
     if format_ is None:
         return Discovery(None, "the template writes calls in no notation that we know, or without a mark of their own")
-    openers = dict.fromkeys(("", laid.reasoning.before if laid.reasoning else ""))
     try:
-        read = readings(template, format_, laid.header, tuple(openers))
+        read = _readings(template, laid, format_)
     except GrammarError as error:
         return Discovery(None, f"what the template writes cannot be told apart: {error}")
     wrong = next((reading for reading in read if reading.wrong), None)
     if wrong is not None:
         return Discovery(None, f"the format found does not read {wrong.probe} of the template: {wrong.wrong}", read)
-    return Discovery(ToolStyle(NAME, format_, "found from the chat template"), "it was found from the template", read)
+    why = f"it was found from the template, and reads {len(read)} other turns back as the template renders them"
+    return Discovery(ToolStyle(NAME, format_, "found from the chat template"), why, read)
+
+
+def proof(template: ChatTemplate, style: ToolStyle) -> tuple[Reading, ...]:
+    """The probes that discovery is proved by, read by any style; none where the template shows no calls."""
+    laid = layout(template) if template.capabilities.supports_tool_calls else None
+    return () if laid is None else _readings(template, laid, style.wire)
+
+
+def _readings(template: ChatTemplate, laid: Layout, format_: WireFormat) -> tuple[Reading, ...]:
+    openers = dict.fromkeys(("", laid.reasoning.before if laid.reasoning else ""))
+    return readings(template, format_, laid.header, tuple(openers))

@@ -25,7 +25,7 @@ from toolgram.template.chat_template import ChatTemplate
 ONE = call("zqfirst", {"zqkeya": "zqvalue", "zqkeyb": 7301}, 1)
 TWO = call("zqsecond", {"zqkeyc": "zqdeep", "zqkeyd": 7302}, 2)
 _THINK = ("<think>", "</think>")
-_PRINTED = "'thinking'"  # in a list of parts that is printed as Python prints it
+_PRINTED = re.compile("[\"']thinking[\"']")  # in a list of parts that is written as Python or JSON has it
 _WORD = re.compile(r"[A-Za-z]{3,}")
 _CLOSING_WORDS = frozenset(("end", "close", "stop"))
 
@@ -274,7 +274,7 @@ class _Tails:
         thoughts = [draw(_said_in(turn), turn) for turn in thinking]
         if not any(thoughts):
             parts = [draw(_said_in(turn), replace(turn, in_parts=True)) for turn in thinking]
-            thoughts = [text if text is None or _PRINTED not in text else None for text in parts]
+            thoughts = [text if text and not _PRINTED.search(text) else None for text in parts]
         return _Tails(
             prompt=prompt,
             content=content,

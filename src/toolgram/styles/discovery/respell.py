@@ -25,14 +25,10 @@ def differs(format_: wire.WireFormat, calls: tuple[CallProbe, ...], rendered: st
     shown = _without_space(rendered)
     if any(text in shown for text in texts):
         return ""
-    if any(shown[at:] and text.startswith(shown[at:]) for text in texts if (at := _begins(text, shown)) >= 0):
+    first = shown.find(_without_space(calls[0].name))
+    if any(text.startswith(shown[at:]) for text in texts for at in range(first)):
         return ""
     return texts[0] if texts else "nothing"
-
-
-def _begins(text: str, shown: str) -> int:
-    """Where a text may begin that is cut off at its end."""
-    return next((at for at in range(len(shown)) if text.startswith(shown[at:])), -1)
 
 
 def _written(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> list[str | None]:

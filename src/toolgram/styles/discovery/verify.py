@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolgram.events import ContentDelta, Event, ToolCallEnd, Unreadable
@@ -103,12 +103,13 @@ def readings(
 
 
 def _shown(turn: TurnProbe, text: str) -> TurnProbe | None:
-    """What of a turn the template shows; None where it shows nothing, or an answer without its calls."""
+    """What of a turn the template shows; None where it shows no thought, or an answer without its calls."""
     if any(probe.name not in text for probe in turn.calls):
         return None if turn.content and turn.content in text else turn
+    if turn.reasoning not in text:
+        return None  # without it the turn is another probe
     content = turn.content if turn.content in text else ""
-    reasoning = turn.reasoning if turn.reasoning in text else ""
-    return TurnProbe(turn.calls, content, reasoning) if turn.calls or content or reasoning else None
+    return replace(turn, content=content)
 
 
 def _words(turn: TurnProbe) -> list[str]:
