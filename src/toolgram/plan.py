@@ -15,7 +15,7 @@ from toolgram.messages import Message
 from toolgram.prompting import Prompt, build_prompt
 from toolgram.request import Request, parse_request
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.detect import fit, speaks
+from toolgram.styles.detect import fit, speaks, stops
 from toolgram.styles.discovery import discover
 from toolgram.styles.generic import LONG
 from toolgram.styles.registry import all_styles, find_style, styles
@@ -63,7 +63,7 @@ class Plan:
             turn.program,
             value=turn.answer is not None,
             opened=self._prompt.opened,
-            kinds=turn.kinds,
+            expected=turn.expected,
             opens_reasoning=not (turn.spec.reasoning_apart or self.request.continue_final_message),
         )
 
@@ -110,7 +110,7 @@ def plan(
         style=chosen,
         why=why,
         constraint=_constraint(spec) if constrained else None,
-        stop=capabilities.stop,
+        stop=capabilities.stop if spec.calls == "none" else stops(template, chosen),
         _prompt=prompt,
         _turn=turn,
     )

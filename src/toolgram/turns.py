@@ -18,12 +18,13 @@ from toolgram.request import Request
 from toolgram.schema import Compiled, compile_schema
 from toolgram.schema.spelling import RuleNames, Spelling, spell, spell_as, writable
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import JSON, AnyEncoding, Encoding, Tagged
-from toolgram.wire.constrain import Callee, Calls, Turn, allowed, constrain, thinking, without_reasoning
+from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagged
+from toolgram.wire.constrain import Callee, Calls, Turn, allowed, constrain, ways_to_think, without_reasoning
+from toolgram.wire.element_values import ElementArguments, written_elements
+from toolgram.wire.expected import Expected
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
-from toolgram.wire.tagged import Kinds
-from toolgram.wire.tagged_values import TaggedArguments, parameter_kinds, written
+from toolgram.wire.tagged_values import TaggedArguments, written
 from toolgram.wire.writer import write
 
 Spell = Callable[[Any], str | None]
@@ -31,6 +32,7 @@ Spell = Callable[[Any], str | None]
 
 INTEGER_DIGITS, FRACTION_DIGITS = 19, 17
 _CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
+_FENCES = ("```json", "```")
 _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 4
 
 
@@ -64,7 +66,7 @@ class CompiledTurn:
     opened: str
     program: Program
     arguments: Mapping[tuple[str, AnyEncoding], Spell]
-    kinds: Mapping[str, Kinds]
+    expected: Mapping[str, Expected]
     answer: Spell | None
 
     @property
@@ -78,8 +80,7 @@ class CompiledTurn:
         None where the format or a schema forbids it, or where it does not begin with the opened part.
         """
         answer = self._write_answer if self.answer else None
-        for thinks in (False, True):
-            format_ = thinking(self.spec.format) if thinks else self.spec.format
+        for format_ in (self.spec.format, *ways_to_think(self.spec.format)):
             text = write(format_, message, self._write_arguments, answer, self.spec.stops)
             if text is not None and text.startswith(self.opened):
                 return text[len(self.opened) :]
@@ -107,6 +108,8 @@ def write_freely(format_: wire.WireFormat, message: Message) -> str | None:
     def arguments(call: ToolCall, encoding: AnyEncoding) -> str:
         try:
             value = json.loads(call.arguments)
+            if isinstance(encoding, Elements):
+                return written_elements(encoding, value, _spelling(format_, JSON))
             if isinstance(encoding, Tagged):
                 spelling = _spelling(format_, JSON)
                 return "".join(written(encoding, key, each, spell(each, spelling)) or "" for key, each in value.items())
@@ -149,13 +152,38 @@ def compile_turn(spec: TurnSpec) -> CompiledTurn:
 
 
 def reading_program(spec: TurnSpec) -> Program:
-    """What reads the turn: where no call is allowed, the marks of calls are plain text."""
+    """What reads the turn: where no call is allowed, the marks of calls are plain text; what stops it is none of it."""
     turn = spec.format.turn
     if spec.calls == "none":
         turn = allowed(turn, "none") or wire.NOTHING_WRITTEN
     if not spec.reasoning_apart:
         turn = without_reasoning(turn)
-    return compile_format(turn)
+    if spec.answer != "null" and _apart(turn, (*_FENCES, *spec.stops)) == (*_FENCES, *spec.stops):
+        turn = _fenced(turn)
+    stops = map(wire.Mark, _apart(turn, spec.stops))
+    return compile_format(wire.Seq(turn, wire.Lenient(wire.NOTHING_WRITTEN, *stops)))
+
+
+def _apart(turn: wire.Node, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the texts that can be marks beside the marks of a turn, since none stands inside another."""
+    marks = {text for node in wire.walk(turn) if isinstance(node, wire.Mark) for text in node.spellings} | set(texts)
+    return tuple(text for text in texts if not any(text in mark[1:] or mark in text[1:] for mark in marks))
+
+
+def _fenced(node: wire.Node) -> wire.Node:
+    """The turn, whose answer in a schema may stand in a fence, as models write it that nothing constrains."""
+    match node:
+        case wire.Content():
+            opener, closer = map(wire.Mark, _FENCES)
+            return wire.Lenient(node, wire.Seq(opener, wire.Lit("\n"), node, wire.Lit("\n"), closer))
+        case wire.Seq(items):
+            return wire.Seq(*map(_fenced, items))
+        case wire.Opt(item):
+            return wire.Opt(_fenced(item))
+        case wire.Alt(options):
+            return wire.Alt(*map(_fenced, options))
+        case _:
+            return node
 
 
 def _spelling(format_: wire.WireFormat, encoding: Encoding) -> Spelling:
@@ -205,7 +233,7 @@ class _Compilation:
     rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
     arguments: dict[tuple[str, AnyEncoding], Spell] = field(default_factory=dict[tuple[str, AnyEncoding], Spell])
-    kinds: dict[str, Kinds] = field(default_factory=dict[str, Kinds])
+    expected: dict[str, Expected] = field(default_factory=dict[str, Expected])
 
     def run(self) -> CompiledTurn:
         spec = self.spec
@@ -233,7 +261,7 @@ class _Compilation:
         if spec.opened:
             opened, grammar = _after(grammar, spec.opened)
         spell_answer = None if answer is None else partial(spell_as, answer.type, spelling=_spelling(spec.format, JSON))
-        return CompiledTurn(spec, grammar, opened, reading_program(spec), self.arguments, self.kinds, spell_answer)
+        return CompiledTurn(spec, grammar, opened, reading_program(spec), self.arguments, self.expected, spell_answer)
 
     def callee(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
@@ -245,7 +273,7 @@ class _Compilation:
             schema = {"type": "object"}
         exprs: dict[AnyEncoding, Expr] = {}
         for encoding in encodings:
-            plain = JSON if isinstance(encoding, Tagged) else encoding
+            plain = encoding if isinstance(encoding, Encoding) else JSON
             hint = f"{name}-arguments"
             compiled = self.schema(schema, plain, pointer, hint, strict=tool["strict"], parameters=True)
             if compiled.expr == NOTHING:
@@ -256,13 +284,14 @@ class _Compilation:
             exprs[encoding] = compiled.expr
             spelling = _spelling(self.spec.format, plain)
             self.arguments[name, encoding] = partial(spell_as, compiled.type, spelling=spelling)
-            if isinstance(encoding, Tagged):
+            if not isinstance(encoding, Encoding):
                 exprs[encoding] = self.tagged(name, encoding, compiled, pointer, strict=tool["strict"])
         return Callee(name, exprs.__getitem__)
 
-    def tagged(self, name: str, tags: Tagged, compiled: Compiled, pointer: str, *, strict: bool) -> Expr:
+    def tagged(self, name: str, tags: Tagged | Elements, compiled: Compiled, pointer: str, *, strict: bool) -> Expr:
         """Arguments between tags, from the type that their schema was compiled to."""
-        made = TaggedArguments(tags, compiled.type, _spelling(self.spec.format, JSON), self.names, f"{name}-arguments")
+        make = TaggedArguments if isinstance(tags, Tagged) else ElementArguments
+        made = make(tags, compiled.type, _spelling(self.spec.format, JSON), self.names, f"{name}-arguments")  # type: ignore[arg-type]  # made for these tags
         if strict and made.relaxations:
             first = made.relaxations[0]
             raise UnsupportedSchema(first.pointer, first.keyword, f"this style has {first.enforced}")
@@ -271,7 +300,7 @@ class _Compilation:
         if made.expr == NOTHING:
             raise InvalidRequest(pointer, "no arguments can match this schema between tags")
         self.arguments[name, tags] = made.spell
-        self.kinds[name] = parameter_kinds(compiled)
+        self.expected[name] = Expected(compiled.type, compiled.type.root)
         return made.expr
 
     def schema(

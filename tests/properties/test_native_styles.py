@@ -77,7 +77,7 @@ class Case:
 
     def read(self, text: str, cuts: list[int] | None = None) -> list[Event]:
         """The events of a text, fed whole or in pieces of these lengths."""
-        return fed(Reader(self.turn.program, kinds=self.turn.kinds), text, cuts)
+        return fed(Reader(self.turn.program, expected=self.turn.expected), text, cuts)
 
     def written(self, message: Message) -> str | None:
         """The message as text, where it reads back equal."""

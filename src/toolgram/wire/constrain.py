@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from toolgram.grammar import ir
 from toolgram.grammar.ir import Expr, Ref, Rules, Text, Token, chars, choice, not_chars, optional, repeat, seq
@@ -92,6 +92,10 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
                 options = tuple(option for option in options if wire.holds(option, wire.Call))
             left = [option for option in map(inside, options) if option is not None]
             return wire.Alt(*left) if left else None
+        case wire.Lenient(item, others):
+            left = inside(item)
+            lefts = [other for other in map(inside, others) if other is not None]
+            return None if left is None else wire.Lenient(left, *lefts)
         case wire.Opt(item):
             left = inside(item)
             if left is None:
@@ -119,19 +123,27 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
             return node
 
 
-def thinking(format_: wire.WireFormat) -> wire.WireFormat:
-    """The format with its reasoning always there, if empty: a prompt may have opened it."""
+def ways_to_think(format_: wire.WireFormat) -> Iterator[wire.WireFormat]:
+    """The format with its reasoning always there, if empty, in each way it may be: a prompt may have opened it."""
+    ways = [
+        node.item.options if isinstance(node.item, wire.Alt) else (node.item,)
+        for node in wire.walk(format_.turn)
+        if _is_thought(node)
+    ]
+    for way in range(max(map(len, ways), default=0)):
+        yield replace(format_, turn=_always_thinking(format_.turn, way))
 
-    def always(node: wire.Node) -> wire.Node:
-        match node:
-            case wire.Opt(item) if wire.holds(item, wire.Reasoning) and not wire.holds(item, wire.Content):
-                return item
-            case wire.Seq(items):
-                return wire.Seq(*map(always, items))
-            case _:
-                return node
 
-    return replace(format_, turn=always(format_.turn))
+def _is_thought(node: wire.Node) -> TypeGuard[wire.Opt]:
+    return isinstance(node, wire.Opt) and wire.holds(node, wire.Reasoning) and not wire.holds(node, wire.Content)
+
+
+def _always_thinking(node: wire.Node, way: int) -> wire.Node:
+    if _is_thought(node):
+        return node.item.options[way] if isinstance(node.item, wire.Alt) else node.item
+    if isinstance(node, wire.Seq):
+        return wire.Seq(*(_always_thinking(item, way) for item in node.items))
+    return node
 
 
 def without_reasoning(node: wire.Node) -> wire.Node:
@@ -147,6 +159,8 @@ def without_reasoning(node: wire.Node) -> wire.Node:
             return wire.Seq(*map(without_reasoning, items))
         case wire.Alt(options):
             return wire.Alt(*map(without_reasoning, options))
+        case wire.Lenient(item, others):
+            return wire.Lenient(without_reasoning(item), *map(without_reasoning, others))
         case wire.Opt(item) | wire.Many(item) | wire.Array(item) | wire.Call(item):
             return replace(node, item=without_reasoning(item))
         case wire.Chain():
@@ -217,6 +231,8 @@ class _Lowering:
             case wire.Opt(item):
                 inside = self.node(item, in_json=in_json)
                 return inside if isinstance(inside, Text) else optional(inside)
+            case wire.Lenient(item):
+                return self.node(item, in_json=in_json)
             case wire.Many(item):
                 separator = self.node(node.separator, in_json=False)
                 several = _several(self.node(item, in_json=in_json), separator, max(node.min, 1), node.max)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from toolgram.errors import GrammarError
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import AnyEncoding, Tagged
+from toolgram.wire.arguments import AnyEncoding, Elements, Tagged
 from toolgram.wire.shapes import Shape, shape_of
 
 FreeField = Literal["content", "reasoning"]
@@ -65,6 +65,8 @@ class ArgumentsAt:
         """The characters that the arguments may begin with; for tags, or what follows where there are no arguments."""
         if isinstance(self.encoding, Tagged):
             return self.encoding.open[0]
+        if isinstance(self.encoding, Elements):
+            return self.encoding.lead[0]
         return "(" if self.encoding.keyword_arguments else "{"
 
 
@@ -246,6 +248,8 @@ class _Compiler:
                 return self.fork(*(self.node(option, after) for option in options))
             case wire.Opt(item):
                 return self.fork(self.node(item, after), after)
+            case wire.Lenient(item, others):
+                return self.fork(*(self.node(each, after) for each in (item, *others)))
             case wire.Many():
                 return self.many(node, after)
             case wire.Chain():

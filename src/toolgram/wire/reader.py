@@ -15,8 +15,9 @@ from toolgram.events import Event, Finish, Prefill
 from toolgram.messages import Message
 from toolgram.wire.bodies import Body, body_of
 from toolgram.wire.emitter import Emitter
+from toolgram.wire.expected import UNKNOWN, Expected
 from toolgram.wire.free_text import FreeText, with_exits
-from toolgram.wire.gap import Thread, behind_text, expected, following, step, text_due, ways
+from toolgram.wire.gap import Thread, awaited, behind_text, following, step, text_due, ways
 from toolgram.wire.json_text import VALUE_STARTS, RawValue, Status, skip_space
 from toolgram.wire.program import (
     Action,
@@ -28,14 +29,13 @@ from toolgram.wire.program import (
     Program,
     StopAt,
 )
-from toolgram.wire.tagged import Kinds
 
 
 class Reader:
     """Reads one turn: `feed` it text as it comes, then `finish`; both give events. One owner, one use.
 
     `opened` is the part of the turn that the prompt holds already; `value` says that the content is a JSON value;
-    `kinds` tells for each tool the JSON types of its parameters, which tagged arguments do not show. With
+    `expected` tells for each tool what it takes, since tags do not show the types of values. With
     `opens_reasoning` the opened part only opens reasoning that is left in the content: it counts if the model reasons.
     """
 
@@ -45,12 +45,12 @@ class Reader:
         *,
         value: bool = False,
         opened: str = "",
-        kinds: Mapping[str, Kinds] | None = None,
+        expected: Mapping[str, Expected] | None = None,
         opens_reasoning: bool = False,
     ) -> None:
         self._program = program
         self._value = value
-        self._kinds = kinds or {}
+        self._expected = expected or {}
         self._emit = Emitter()
         self._buffer = ""
         self._mode: Callable[[str, int], tuple[int, bool]] = self._in_gap
@@ -130,7 +130,7 @@ class Reader:
         elif isinstance(self._body, RawValue) and self._body.may_end and isinstance(self._after_body, FreeText):
             return self._after_body.may_stop
         if not self._emit.in_named_call:
-            reason = "the text ends inside " + expected(self._program, self._threads)
+            reason = "the text ends inside " + awaited(self._program, self._threads)
             self._emit.unreadable("".join(self._raw) + rest, reason)
         return False
 
@@ -338,7 +338,8 @@ class Reader:
         if not self._act(thread.actions):
             return
         if isinstance(instruction, JsonAt | ArgumentsAt):
-            body = body_of(instruction, self._emit, self._kinds.get(self._emit.tool, {}), raw_content=self._value)
+            expected = self._expected.get(self._emit.tool, UNKNOWN)
+            body = body_of(instruction, self._emit, expected, raw_content=self._value)
             self._enter_body(body, instruction.next)
 
     # Bodies
@@ -381,7 +382,7 @@ class Reader:
         """
         raw, again = "".join(self._raw[: self._kept]), "".join(self._raw[self._kept :])
         exits = self._program.home_exits
-        reason = "expected " + expected(self._program, threads)
+        reason = "expected " + awaited(self._program, threads)
         for thread in threads:
             if may_stop and isinstance(self._program.code[thread.at], StopAt):
                 if not self._act(thread.actions):

@@ -5,7 +5,7 @@ It writes the one spelling that the grammar admits. A message that the format ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -115,13 +115,12 @@ class _Writing:
                     state = after
                 return state
             case wire.Alt(options):
-                options = [
-                    option for option in options if wire.holds(option, wire.Call) == bool(_calls(state))
-                ] or list(options)
-                written = (self.node(option, state, in_json=in_json) for option in options)
+                written = (self.node(option, state, in_json=in_json) for option in _best(options, state))
                 return next((after for after in written if after is not None), None)
             case wire.Opt(item):
                 return self.node(item, state, in_json=in_json) if _wanted(item, state) else state
+            case wire.Lenient(item):
+                return self.node(item, state, in_json=in_json)
             case wire.Many(item):
                 if not _wanted(item, state):
                     return state if not node.min else None
@@ -198,6 +197,19 @@ class _Writing:
                 return None
             state = after
         return state.plus("}")
+
+
+def _best(options: Iterable[wire.Node], state: _State) -> list[wire.Node]:
+    """The options, first those that have a place for just the calls that are left, and for the reasoning."""
+
+    def unfit(option: wire.Node) -> tuple[bool, bool]:
+        reasoning = bool(state.message.reasoning)
+        return (
+            wire.holds(option, wire.Call) != bool(_calls(state)),
+            wire.holds(option, wire.Reasoning) != reasoning,
+        )
+
+    return sorted(options, key=unfit)
 
 
 def _inner(node: wire.Node) -> wire.Node:

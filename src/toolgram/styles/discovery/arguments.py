@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from toolgram.styles.discovery.probes import TAG, CallProbe, TurnProbe, call, common_suffix, tail
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.wire.arguments import JSON, AnyEncoding, Encoding, Tagged
+from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagged
 
 # Keys in alphabetical order, in which some templates sort them; a value of each type.
 TYPED = call(
@@ -47,7 +48,7 @@ def notation(template: ChatTemplate, text: str, probe: CallProbe) -> Notation | 
     tagged = _tagged(typed)
     if tagged is not None:
         return Notation(tagged)
-    encoding = _encoding(typed)
+    encoding = _elements(typed) or _encoding(typed)
     return None if encoding is None else Notation(encoding)
 
 
@@ -55,6 +56,8 @@ def place(text: str, probe: CallProbe, encoding: AnyEncoding, start: int) -> tup
     """Where the arguments of a call stand in a text, from `start` on."""
     if isinstance(encoding, Tagged):
         return _tagged_place(text, probe, encoding, start)
+    if isinstance(encoding, Elements):
+        return _elements_place(text, probe, encoding, start)
     if encoding.is_json:
         return json_place(text, probe, start)
     opener, closer = ("(", ")") if encoding.keyword_arguments else ("{", "}")
@@ -154,6 +157,22 @@ def _tagged_place(text: str, probe: CallProbe, tags: Tagged, start: int) -> tupl
     end += len(tags.closer)
     space = tags.close[tags.close.index(tags.closer) + len(tags.closer) :]
     return begin, end + len(space) if text.startswith(space, end) else end
+
+
+# Nested elements
+
+
+def _elements(text: str) -> Elements | None:
+    """Elements of which each tag begins with the same mark; `text` begins behind the name of the typed probe."""
+    first, item = list(TYPED.arguments)[0], re.search(r"<([A-Za-z_]+)>7313", text)
+    shown = re.search(f"<{first}>zqtext(.+?)</{first}>", text, re.DOTALL)
+    return Elements("discovered", shown[1], item[1]) if shown and item else None
+
+
+def _elements_place(text: str, probe: CallProbe, tags: Elements, start: int) -> tuple[int, int] | None:
+    first, *_, last = (*probe.arguments, *probe.arguments)
+    begin, end = text.find(tags.open(first), start), text.find(tags.close(last), start)
+    return (begin, end + len(tags.close(last))) if 0 <= begin < end else None
 
 
 # Other notations

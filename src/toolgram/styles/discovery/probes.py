@@ -53,11 +53,18 @@ def call(name: str, arguments: dict[str, Any], number: int) -> CallProbe:
 
 def parameters(probe: CallProbe) -> dict[str, Any]:
     """The JSON Schema of a tool that may be called so."""
-    properties = {
-        key: {"type": _JSON_TYPES.get(type(value), "null"), "description": "zqwhat"}
-        for key, value in probe.arguments.items()
-    }
-    return {"type": "object", "properties": properties, "required": list(properties)}
+    return _schema(probe.arguments)
+
+
+def _schema(value: Any) -> dict[str, Any]:
+    """The JSON Schema of values like this one; some templates want each to be described."""
+    schema: dict[str, Any] = {"type": _JSON_TYPES[type(value)], "description": "zqwhat"}
+    if isinstance(value, dict):
+        properties = {key: _schema(member) for key, member in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+        return {**schema, "properties": properties, "required": list(properties)}  # pyright: ignore[reportUnknownArgumentType] - JSON
+    if isinstance(value, list) and value:
+        return {**schema, "items": _schema(value[0])}
+    return schema
 
 
 def _tool(probe: CallProbe) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from toolgram.messages import Message, ToolCall
 from toolgram.schema.spelling import Spelling, spell
 from toolgram.styles.discovery.probes import CallProbe
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import JSON, AnyEncoding, Tagged
+from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding
+from toolgram.wire.element_values import written_elements
 from toolgram.wire.tagged_values import written
 from toolgram.wire.writer import write
 
@@ -48,14 +49,16 @@ def _written(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> list[str
 
 
 def _arguments(format_: wire.WireFormat, value: dict[str, Any], encoding: AnyEncoding) -> str:
-    plain = JSON if isinstance(encoding, Tagged) else encoding
+    plain = encoding if isinstance(encoding, Encoding) else JSON
     spelling = Spelling(
         item_separator=format_.item_separator if plain.item_separator is None else plain.item_separator,
         key_separator=format_.key_separator if plain.key_separator is None else plain.key_separator,
         encoding=plain,
     )
-    if not isinstance(encoding, Tagged):
+    if isinstance(encoding, Encoding):
         return spell(value, spelling)
+    if isinstance(encoding, Elements):
+        return written_elements(encoding, value, spelling)
     return "".join(written(encoding, key, each, spell(each, spelling)) or "" for key, each in value.items())
 
 

@@ -14,7 +14,7 @@ from toolgram.wire.arguments import JSON, PYTHON, Encoding
 _WIDTH = 120
 _CONSTANTS = {JSON: "JSON", PYTHON: "PYTHON"}
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_OF_ARGUMENTS = ("JSON", "PYTHON", "Encoding", "Tagged")
+_OF_ARGUMENTS = ("JSON", "PYTHON", "Elements", "Encoding", "Tagged")
 _FILE = '''\
 """{about}.
 

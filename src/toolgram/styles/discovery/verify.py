@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from toolgram.events import ContentDelta, Event, ToolCallEnd, Unreadable
 from toolgram.messages import Message
+from toolgram.schema.normalize import normalize
 from toolgram.styles.discovery.probes import (
     CONTENT,
     REASONING,
@@ -22,10 +23,10 @@ from toolgram.styles.discovery.probes import (
 )
 from toolgram.styles.discovery.respell import differs
 from toolgram.template.chat_template import ChatTemplate
+from toolgram.wire.expected import Expected
 from toolgram.wire.format import WireFormat
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
-from toolgram.wire.tagged import JsonType, Kinds
 
 _PLAIN = call("get_weather", {"city": "Oslo", "days": 3}, 11)
 _NASTY = call(
@@ -51,16 +52,6 @@ _TURNS = {
     "a thought and a call": TurnProbe((_PLAIN,), "", REASONING),
     "a thought, an answer and two calls": TurnProbe((_NASTY, _PLAIN), CONTENT, REASONING),
 }
-_KINDS: Mapping[str, JsonType] = {
-    "string": "string",
-    "integer": "number",
-    "number": "number",
-    "boolean": "boolean",
-    "array": "array",
-    "object": "object",
-    "null": "null",
-}
-
 
 @dataclass(frozen=True)
 class Reading:
@@ -117,8 +108,7 @@ def _words(turn: TurnProbe) -> list[str]:
 
 
 def _wrong(program: Program, opened: str, text: str, said: TurnProbe) -> str:
-    kinds = {probe.name: _kinds(probe) for probe in said.calls}
-    reader = Reader(program, opened=opened, kinds=kinds)
+    reader = Reader(program, opened=opened, expected={probe.name: _expected(probe) for probe in said.calls})
     events = [*reader.feed(text), *reader.finish()]
     if said.calls:
         events = _without_leftover(events)
@@ -146,9 +136,11 @@ def _without_leftover(events: list[Event]) -> list[Event]:
     return [*events[:last], *(event for event in kept if not isinstance(event, ContentDelta)), ContentDelta(text)]
 
 
-def _kinds(probe: CallProbe) -> Kinds:
-    properties: dict[str, Any] = parameters(probe)["properties"]
-    return {key: frozenset((_KINDS[schema["type"]],)) for key, schema in properties.items()}
+@lru_cache(maxsize=64)
+def _expected(probe: CallProbe) -> Expected:
+    """What the probe's tool takes: tags do not show the types of values."""
+    canonical = normalize(parameters(probe), mode="relaxed", closed=True, parameters=True).type
+    return Expected(canonical, canonical.root)
 
 
 def _parsed(text: str) -> Any:
