@@ -53,12 +53,14 @@ def parameters(parameter: str) -> str:
 NAME, JSON = "{{ c.function.name }}", "{{ c.function.arguments | tojson }}"
 VALUE = "{{ v if v is string else v | tojson }}"
 OBJECT = f'{{{{ "{{" }}}}"name": "{NAME}", "arguments": {JSON}{{{{ "}}" }}}}'
+PARAMETERS = OBJECT.replace('arguments"', 'parameters"', 1)
 QWEN_THOUGHT = "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}"
 PYTHON = (
     f"{NAME}({{% for k, v in c.function.arguments.items() %}}{{{{ k }}}}="
     "{{ v | tojson if v is string or v is mapping else v }}{% if not loop.last %}, {% endif %}{% endfor %})"
 )
-_FUNCTION = "{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}"
+_CALL = "{'name': c.function.name, 'arguments': c.function.arguments}"
+_FUNCTION = f"{{{{ {_CALL} | tojson }}}}"
 
 MADE_UP = {
     "other keys in a list": Family(
@@ -83,16 +85,16 @@ MADE_UP = {
     "typed parameters": Family(
         each(
             f"<do:{NAME}>"
-            + parameters(
-                "<arg key=\"{{ k }}\" is=\"{{ 'text' if v is string else 'data' }}\">" + VALUE + "</arg>"
-            )
+            + parameters("<arg key=\"{{ k }}\" is=\"{{ 'text' if v is string else 'data' }}\">" + VALUE + "</arg>")
             + "</do>"
         )
     ),
     "a fence": Family("\nI call:\n```tool\n" + each(_FUNCTION, "\n") + "\n```"),
     "Python, a line each": Family("<calls>" + each(PYTHON, "\n") + "</calls>"),
     "words of its own before each part": Family(
-        each(f"@@{NAME}\n{JSON}"), content="{% if m.content %}@@user\n{{ m.content }}{% endif %}", prompt="<|assistant|>\n@@"
+        each(f"@@{NAME}\n{JSON}"),
+        content="{% if m.content %}@@user\n{{ m.content }}{% endif %}",
+        prompt="<|assistant|>\n@@",
     ),
     "answers and thoughts between tags": Family(
         "<|tool|>" + each(f"{NAME} <|with|> {JSON}", " <|and|> ") + "<|/tool|>",
@@ -100,9 +102,7 @@ MADE_UP = {
         thought="{% if m.reasoning_content %}<|muse|>{{ m.reasoning_content }}<|/muse|>{% endif %}",
     ),
     "the shape of the API": Family(
-        "<invoke>"
-        + each("{{ {'type': 'function', 'function': {'name': c.function.name, 'arguments': c.function.arguments}} | tojson }}", "\n")
-        + "</invoke>"
+        "<invoke>" + each(f"{{{{ {{'type': 'function', 'function': {_CALL}}} | tojson }}}}", "\n") + "</invoke>"
     ),
     "compact JSON": Family(
         each('<f>{"n":"' + NAME + '","a":{{ c.function.arguments | tojson(separators=(",", ":")) }}}</f>')
@@ -111,9 +111,13 @@ MADE_UP = {
 
 # In the manner of families whose templates are public; from memory, so that details may differ.
 IN_THE_MANNER_OF = {
-    "Phi 4 mini": Family("<|tool_call|>[" + each(OBJECT, ",") + "]<|/tool_call|>", header="<|assistant|>", end="<|end|>"),
+    "Phi 4 mini": Family(
+        "<|tool_call|>[" + each(OBJECT, ",") + "]<|/tool_call|>", header="<|assistant|>", end="<|end|>"
+    ),
     "Jamba": Family(
-        "<tool_calls>[\n    " + each(OBJECT, ",\n    ") + "\n]</tool_calls>", header="<|bom|><|assistant|> ", end="<|eom|>"
+        "<tool_calls>[\n    " + each(OBJECT, ",\n    ") + "\n]</tool_calls>",
+        header="<|bom|><|assistant|> ",
+        end="<|eom|>",
     ),
     "xLAM": Family("[" + each(OBJECT, ", ") + "]", header="<|im_start|>assistant\n", end="<|im_end|>\n"),
     "EXAONE": Family(
@@ -124,7 +128,7 @@ IN_THE_MANNER_OF = {
         prompt="[|assistant|]\n<think>\n",
     ),
     "Llama 4": Family(
-        each(f'{{{{ "{{" }}}}"name": "{NAME}", "parameters": {JSON}{{{{ "}}" }}}}'),
+        each(PARAMETERS),
         header="<|header_start|>assistant<|header_end|>\n\n",
         end="<|eot|>",
     ),
@@ -134,9 +138,7 @@ IN_THE_MANNER_OF = {
         end="<|end_of_text|>\n",
     ),
     "InternLM": Family(
-        each(
-            f'<|action_start|><|plugin|>\n{{{{ "{{" }}}}"name": "{NAME}", "parameters": {JSON}{{{{ "}}" }}}}<|action_end|>', "\n"
-        ),
+        each(f"<|action_start|><|plugin|>\n{PARAMETERS}<|action_end|>", "\n"),
         header="<|im_start|>assistant\n",
         end="<|im_end|>\n",
     ),
@@ -180,7 +182,9 @@ IN_THE_MANNER_OF = {
     "MiniMax M2": Family(
         "\n<minimax:tool_call>\n"
         + each(
-            f'<invoke name="{NAME}">\n' + parameters('<parameter name="{{ k }}">' + VALUE + "</parameter>\n") + "</invoke>\n"
+            f'<invoke name="{NAME}">\n'
+            + parameters('<parameter name="{{ k }}">' + VALUE + "</parameter>\n")
+            + "</invoke>\n"
         )
         + "</minimax:tool_call>",
         thought="{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}",
@@ -200,7 +204,9 @@ IN_THE_MANNER_OF = {
         prompt="<SPECIAL_11>Assistant\n<think>\n",
     ),
     "Olmo 3": Family(
-        "<function_calls>" + each(PYTHON, "\n") + "</function_calls>", header="<|im_start|>assistant\n", end="<|im_end|>\n"
+        "<function_calls>" + each(PYTHON, "\n") + "</function_calls>",
+        header="<|im_start|>assistant\n",
+        end="<|im_end|>\n",
     ),
     "LongCat": Family(
         each(
@@ -217,34 +223,41 @@ IN_THE_MANNER_OF = {
     ),
 }
 
+LONG = "c.function.arguments | length > 2"
+
 # What is written so that no format could be true of it.
 IRREGULAR = {
     "only the first parameter": Family(
-        each(f"<call>{NAME}:" + "{% for k, v in c.function.arguments.items() %}{% if loop.first %}{{ {k: v} | tojson }}{% endif %}{% endfor %}</call>")
+        each(
+            f"<call>{NAME}:{{% for k, v in c.function.arguments.items() %}}"
+            "{{ {k: v} | tojson if loop.first }}{% endfor %}</call>"
+        )
     ),
-    "names in capitals": Family(each("<call>{{ c.function.name | upper }} " + JSON + "</call>")),
+    "names in capitals": Family(each(f"<call>{{{{ c.function.name | upper }}}} {JSON}</call>")),
     "a different tag for every other call": Family(
-        "{% for c in m.tool_calls %}{% if loop.index % 2 %}<a>" + OBJECT + "</a>{% else %}<b>" + OBJECT + "</b>{% endif %}{% endfor %}"
+        "{% for c in m.tool_calls %}{% set tag = 'ab'[loop.index % 2] %}"
+        f"<{{{{ tag }}}}>{OBJECT}</{{{{ tag }}}}>{{% endfor %}}"
     ),
     "keys without values": Family(each(f"<call>{NAME} {{{{ c.function.arguments.keys() | list | tojson }}}}</call>")),
     "values without keys": Family(each(f"<call>{NAME} {{{{ c.function.arguments.values() | list | tojson }}}}</call>")),
-    "prose": Family(each(f"I would like to call {NAME} where " + parameters("{{ k }} is " + VALUE + " and ") + "so on.")),
+    "prose": Family(each(f"I call {NAME} where " + parameters("{{ k }} is " + VALUE + " and ") + "so on.")),
     "lines of keys and values": Family(each(f"call {NAME}\n" + parameters("{{ k }}: " + VALUE + "\n"))),
-    "the last of several calls": Family("{% set c = m.tool_calls[-1] %}<call>" + OBJECT + "</call>"),
     "other words for short calls": Family(
-        each("{% if c.function.arguments | length > 2 %}<long>" + OBJECT + "</long>{% else %}<short>" + OBJECT + "</short>{% endif %}")
+        each(f"<{{{{ 'long' if {LONG} else 'short' }}}}>{OBJECT}</{{{{ 'long' if {LONG} else 'short' }}}}>")
     ),
-    "strings without their ends": Family(
-        each(f"<call>{NAME}(" + parameters("{{ k }}=<{{ v if v is string else v | tojson }}") + ")</call>")
-    ),
+    "strings without their ends": Family(each(f"<call>{NAME}(" + parameters("{{ k }}=<" + VALUE) + ")</call>")),
 }
 
 
 def discovered() -> dict[str, ToolStyle]:
-    """What is discovered of these templates, by their names, and of the shared ones where they are at hand: each once."""
+    """What is discovered of these templates, and of the shared ones where they are at hand: each format once."""
     templates = {name: family.template for name, family in (MADE_UP | IN_THE_MANNER_OF).items()}
     templates |= {path.stem: toolgram.ChatTemplate.from_file(path) for path in sorted(SHARED.glob("*.jinja"))}
     styles = {name: style for name, template in templates.items() if (style := discover(template).style)}
     once = {style.wire: (name, style) for name, style in reversed(styles.items())}
     native = {style.wire for style in NATIVE}
-    return {f"found_{re.sub(r'[^a-z0-9]+', '_', name.lower())}": style for wire, (name, style) in once.items() if wire not in native}
+    return {
+        f"found_{re.sub(r'[^a-z0-9]+', '_', name.lower())}": style
+        for wire, (name, style) in once.items()
+        if wire not in native
+    }

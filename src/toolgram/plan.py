@@ -123,7 +123,7 @@ def _constraint(spec: TurnSpec) -> Constraint:
 
 
 def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -> tuple[ToolStyle, str]:
-    """The style for a template, and why: the one asked for, the one that the template speaks, one found from it, or ours."""
+    """The style for a template, and why: that asked for, that it speaks, that found from it, or ours."""
     if isinstance(style, ToolStyle):
         return style, "it was given"
     if style is not None:

@@ -1,5 +1,5 @@
-"""The three properties for every native style, and for discovered ones: what is admitted is read, what can be written is admitted, chunks do
-not matter; and the three dialects agree on the sentences."""
+"""The three properties for every native style and for discovered ones: what is admitted is read, what can be written is
+admitted, chunks do not matter; and the three dialects agree on the sentences."""
 
 from __future__ import annotations
 

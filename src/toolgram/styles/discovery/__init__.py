@@ -48,7 +48,8 @@ def discover(template: ChatTemplate) -> Discovery:
     if wrong is not None:
         return Discovery(None, f"the format found does not read {wrong.probe} of the template: {wrong.wrong}", read)
     why = f"it was found from the template, and reads {len(read)} other turns back as the template renders them"
-    return Discovery(ToolStyle(NAME, format_, "found from the chat template"), why, read)
+    style = ToolStyle(NAME, format_, "found from the chat template", reasons=laid.reasoning is not None)
+    return Discovery(style, why, read)
 
 
 def proof(template: ChatTemplate, style: ToolStyle) -> tuple[Reading, ...]:

@@ -15,7 +15,14 @@ from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagge
 # Keys in alphabetical order, in which some templates sort them; a value of each type.
 TYPED = call(
     "zqtyped",
-    {"zqkeye": "zqtext", "zqkeyf": 7311, "zqkeyg": True, "zqkeyh": {"zqin": 7312}, "zqkeyi": [7313], "zqkeyj": "zqlast"},
+    {
+        "zqkeye": "zqtext",
+        "zqkeyf": 7311,
+        "zqkeyg": True,
+        "zqkeyh": {"zqin": 7312},
+        "zqkeyi": [7313],
+        "zqkeyj": "zqlast",
+    },
     3,
 )
 _SEPARATORS = ((", ", ": "), (",", ":"), (", ", ":"), (",", ": "))
@@ -139,9 +146,7 @@ def _shortest(ways: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """For each JSON type what stands between key and value, the types that are alike as one."""
     others = {way for kind, way in ways.items() if kind != "string"}
     if len(others) > 1:
-        told = next(
-            (way.replace(kind, "null") for kind, way in ways.items() if way.count(kind) == 1), ways["number"]
-        )
+        told = next((way.replace(kind, "null") for kind, way in ways.items() if way.count(kind) == 1), ways["number"])
         return (*ways.items(), ("null", told))
     other = others.pop()
     return (("", other),) if other == ways["string"] else (("string", ways["string"]), ("", other))
@@ -164,7 +169,7 @@ def _tagged_place(text: str, probe: CallProbe, tags: Tagged, start: int) -> tupl
 
 def _elements(text: str) -> Elements | None:
     """Elements of which each tag begins with the same mark; `text` begins behind the name of the typed probe."""
-    first, item = list(TYPED.arguments)[0], re.search(r"<([A-Za-z_]+)>7313", text)
+    first, item = next(iter(TYPED.arguments)), re.search(r"<([A-Za-z_]+)>7313", text)
     shown = re.search(f"<{first}>zqtext(.+?)</{first}>", text, re.DOTALL)
     return Elements("discovered", shown[1], item[1]) if shown and item else None
 

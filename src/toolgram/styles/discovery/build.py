@@ -6,7 +6,7 @@ from toolgram.styles.discovery.calls import Calls, calls
 from toolgram.styles.discovery.layout import Around, Layout
 from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.wire.format import Chain, Content, Node, Opt, Reasoning, Seq, WireFormat
+from toolgram.wire.format import Alt, Chain, Content, Node, Opt, Reasoning, Seq, WireFormat
 
 _SEPARATORS = (", ", ": ")
 
@@ -27,7 +27,8 @@ def _sequence(laid: Layout, called: Calls) -> Node | None:
         reasoning = _around(laid.reasoning, Reasoning())
         if reasoning is None:
             return None
-        parts.append(Opt(reasoning))
+        skipped = as_one(nodes([laid.reasoning.behind.strip()]))
+        parts.append(Opt(Alt(skipped, reasoning) if laid.closes_no_thought else reasoning))
     content = _around(laid.content, Content())
     if content is None:
         return None
@@ -54,4 +55,3 @@ def _around(around: Around, field: Content | Reasoning) -> Node | None:
     pieces: list[Piece] = [before, field, around.behind if around.behind.strip() else ""]
     found = with_mark(pieces, _SEPARATORS) if before else nodes(pieces)
     return None if found is None else as_one(found)
-

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolgram.styles.discovery.arguments import Notation, json_objects, notation, place
-from toolgram.styles.discovery.layout import ONE, TWO, Layout
+from toolgram.styles.discovery.layout import Layout
 from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
 from toolgram.styles.discovery.probes import CallProbe, common_prefix, common_suffix
+from toolgram.styles.discovery.tails import ONE, TWO
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.format import (
     Arguments,

@@ -75,15 +75,23 @@ def with_mark(pieces: Sequence[Piece], separators: tuple[str, str]) -> tuple[Nod
     first = next((node for node in found if not isinstance(node, Lit)), None)
     if isinstance(first, Mark):
         return found
-    head, rest = (found[0].text, found[1:]) if found and isinstance(found[0], Lit) else ("", found)
+    head, rest = _head(found)
     words = _BRACKETS.sub("", head)
     if isinstance(first, Object) and len(words.strip()) < _SHORTEST:
-        head, *taken = _apart([head, *_members(first, separators), *rest[1:]])
-        words, rest = head, nodes(taken)
+        words, rest = _head(nodes([head, *_members(first, separators), *rest[1:]]))
+        head = words
     if len(words.strip()) < _SHORTEST:
         return None
     space = words[: len(words) - len(words.lstrip())]
-    return (*nodes([space]), Mark(words.strip()), *nodes([words[len(words.rstrip()) :] + head[len(words) :], *rest]))
+    behind = words[len(words.rstrip()) :] + head[len(words) :]
+    return (*nodes([space]), Mark(words.strip()), *_joined([*nodes([behind]), *rest]))
+
+
+def _head(found: tuple[Node, ...]) -> tuple[str, tuple[Node, ...]]:
+    """The text before the first other node, and the rest."""
+    if found and isinstance(found[0], Lit):
+        return found[0].text, found[1:]
+    return "", found
 
 
 def _members(node: Object, separators: tuple[str, str]) -> Iterator[Piece]:
@@ -101,15 +109,3 @@ def _members(node: Object, separators: tuple[str, str]) -> Iterator[Piece]:
             case _:
                 yield from ('"', member, '"')
     yield "}"
-
-
-def _apart(pieces: Iterable[Piece]) -> list[Piece]:
-    """The pieces, texts side by side as one, a text first."""
-    joined: list[Piece] = [""]
-    for piece in pieces:
-        last = joined[-1]
-        if isinstance(piece, str) and isinstance(last, str):
-            joined[-1] = last + piece
-        else:
-            joined.append(piece)
-    return joined

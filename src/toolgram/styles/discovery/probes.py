@@ -82,16 +82,18 @@ def tail(template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = Fals
     shown = [_tool(probe) for probe in (turn.calls if turn else ())] or [_tool(_ANY)]
     variables = capabilities.tool_variables(shown if capabilities.supports_tools else None, _NOW)
     if capabilities.requires_typed_content:
-        messages = [
-            {**each, "content": [{"type": "text", "text": each["content"]}]} if isinstance(each["content"], str) else each
-            for each in messages
-        ]
+        messages = [_in_parts(each) for each in messages]
     try:
         text = template.render(messages, add_generation_prompt=prompts, now=_NOW, **variables, **_THINKS)
     except TemplateError:
         return None
     _, found, rest = text.rpartition(QUESTION)
     return rest if found else None
+
+
+def _in_parts(message: dict[str, Any]) -> dict[str, Any]:
+    text = message["content"]
+    return {**message, "content": [{"type": "text", "text": text}]} if isinstance(text, str) else message
 
 
 def _message(turn: TurnProbe, template: ChatTemplate) -> dict[str, Any]:
@@ -123,8 +125,8 @@ _ANY = call("zqany", {"zqkey": "zqvalue"}, 0)
 def without_end(template: ChatTemplate, text: str, last: int) -> str:
     """A turn without what ends it; everything that was said stands before `last`.
 
-    It ends at the first stop behind that, or where the template goes on as it does behind the question; text that closes
-    every message stays.
+    It ends at the first stop behind that, or where the template goes on as it does behind the question; text that
+    closes every message stays.
     """
     stops = [at for stop in template.capabilities.stop if stop and (at := text.find(stop, last)) >= 0]
     stop = min(stops, default=len(text))
@@ -155,6 +157,6 @@ def common_suffix(one: str, other: str) -> str:
         size = min([size, *cut])
     suffix = one[len(one) - size :]
     # Where tags come in pairs around a word, <|close|>call<|sep|>, the second belongs to what stands before.
-    words = all(text[: len(text) - size][-1:].isalnum() or text[: len(text) - size].endswith('"') for text in (one, other))
-    tag = TAG.match(suffix) if words else None
+    before = [text[: len(text) - size][-1:] for text in (one, other)]
+    tag = TAG.match(suffix) if all(char.isalnum() or char == '"' for char in before) else None
     return suffix[tag.end() :] if tag else suffix

@@ -35,12 +35,11 @@ _Part = tuple[str, Any]  # a keyword, or "", and a value
 
 def python_source(style: ToolStyle) -> str:
     """The text of a Python file whose STYLE equals this style, which is one that announces nothing itself."""
-    parts: list[_Part] = [("", style.name), ("", style.wire), ("", style.about)]
     return _FILE.format(
         about=style.about[:1].upper() + style.about[1:],
         name=style.name,
         imports="\n".join(_imports(style.wire)),
-        style=_laid_out("ToolStyle", parts, 0, len("STYLE = ")),
+        style=_laid_out(*_parts(style), indent=0),
     )
 
 
@@ -76,10 +75,10 @@ def _text(value: Any, indent: int, before: int) -> str:
     line = _line(value)
     if before + len(line) < _WIDTH or isinstance(value, str):
         return line
-    return _laid_out(*_parts(value), indent, before)
+    return _laid_out(*_parts(value), indent)
 
 
-def _laid_out(name: str, parts: list[_Part], indent: int, before: int) -> str:
+def _laid_out(name: str, parts: list[_Part], indent: int) -> str:
     inner = indent + 4
     lines: list[str] = []
     for key, each in parts:

@@ -53,6 +53,7 @@ _TURNS = {
     "a thought, an answer and two calls": TurnProbe((_NASTY, _PLAIN), CONTENT, REASONING),
 }
 
+
 @dataclass(frozen=True)
 class Reading:
     """A probe, and what went wrong when it was read; "" where it was read back to what was said."""
@@ -61,9 +62,7 @@ class Reading:
     wrong: str = ""
 
 
-def readings(
-    template: ChatTemplate, format_: WireFormat, header: str, openers: tuple[str, ...]
-) -> tuple[Reading, ...]:
+def readings(template: ChatTemplate, format_: WireFormat, header: str, openers: tuple[str, ...]) -> tuple[Reading, ...]:
     """All probes that the template shows, read by a format that begins behind `header`, and written by it.
 
     Raises GrammarError where the marks of the format cannot be told apart.
