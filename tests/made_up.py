@@ -54,7 +54,7 @@ NAME, JSON = "{{ c.function.name }}", "{{ c.function.arguments | tojson }}"
 VALUE = "{{ v if v is string else v | tojson }}"
 OBJECT = f'{{{{ "{{" }}}}"name": "{NAME}", "arguments": {JSON}{{{{ "}}" }}}}'
 PARAMETERS = OBJECT.replace('arguments"', 'parameters"', 1)
-QWEN_THOUGHT = "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}"
+THOUGHT = "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}"
 PYTHON = (
     f"{NAME}({{% for k, v in c.function.arguments.items() %}}{{{{ k }}}}="
     "{{ v | tojson if v is string or v is mapping else v }}{% if not loop.last %}, {% endif %}{% endfor %})"
@@ -175,7 +175,7 @@ IN_THE_MANNER_OF = {
     "Ernie": Family(
         each("\n<tool_call>\n" + OBJECT + "\n</tool_call>\n"),
         content="{% if m.content %}<response>\n{{ m.content }}\n</response>\n{% endif %}",
-        thought="{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}",
+        thought=THOUGHT,
         header="<|im_start|>assistant\n",
         end="<|im_end|>\n\n",
     ),
@@ -187,7 +187,7 @@ IN_THE_MANNER_OF = {
             + "</invoke>\n"
         )
         + "</minimax:tool_call>",
-        thought="{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}",
+        thought=THOUGHT,
         header="]~b]ai\n",
         end="[e~[\n",
         prompt="]~b]ai\n<think>\n",
