@@ -16,6 +16,7 @@ from toolgram.prompting import Prompt, build_prompt
 from toolgram.request import Request, parse_request
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import fit, speaks, stops
+from toolgram.styles.discovery import discover
 from toolgram.styles.generic import LONG
 from toolgram.styles.registry import all_styles, find_style, styles
 from toolgram.template.chat_template import ChatTemplate
@@ -122,7 +123,7 @@ def _constraint(spec: TurnSpec) -> Constraint:
 
 
 def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -> tuple[ToolStyle, str]:
-    """The style for a template, and why: the one asked for, the one that the template speaks, or a generic one."""
+    """The style for a template, and why: that asked for, that it speaks, that found from it, or ours."""
     if isinstance(style, ToolStyle):
         return style, "it was given"
     if style is not None:
@@ -133,7 +134,11 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
     best = max(all_styles(), key=lambda candidate: fit(template, candidate))
     if fit(template, best):
         return best, "it reads the template's own rendering of a tool call"
-    return LONG, "no style reads a tool call as the template renders it, so that we ask for one of ours"
+    found = discover(template)
+    if found.style is None:
+        return LONG, f"{found.why}, so that we ask for calls in a format of ours"
+    kept = next((known for known in all_styles() if known.wire == found.style.wire and not known.is_generic), None)
+    return kept or found.style, found.why
 
 
 def same_message(one: Message, other: Message, *, json_content: bool = False) -> bool:

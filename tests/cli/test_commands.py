@@ -178,7 +178,10 @@ def test_styles_lists_them_and_says_which_fits(template: Path) -> None:
     listed = run("styles").stdout
     for name in toolgram.styles():
         assert name in listed
-    assert "chosen: long, because no style reads" in run("styles", "--template", template).stdout
+    assert (
+        "chosen: long (generic), because the template writes no tool calls"
+        in run("styles", "--template", template).stdout
+    )
 
 
 def test_report_is_markdown(tmp_path: Path, template: Path) -> None:

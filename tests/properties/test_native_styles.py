@@ -1,5 +1,5 @@
-"""The three properties for every native style: what is admitted is read, what can be written is admitted, chunks do
-not matter; and the three dialects agree on the sentences."""
+"""The three properties for every native style and for discovered ones: what is admitted is read, what can be written is
+admitted, chunks do not matter; and the three dialects agree on the sentences."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llama_oracle import gbnf_accepted
+from made_up import discovered
 from oracles import ebnf_accepts, lark_accepts
 from situations import WEATHER, fed, joined, nasty_text, plain_text
 from toolgram import Message, ToolCall
@@ -28,10 +29,11 @@ from toolgram.wire.constrain import Calls, allowed
 from toolgram.wire.program import compile_format
 from toolgram.wire.reader import Reader
 
-STYLES = {style.name: style for style in NATIVE}
+DISCOVERED = discovered()
+STYLES = {style.name: style for style in NATIVE} | DISCOVERED
 MODES: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
 # Marks of the headers that calls and answers have alike.
-SHARED = {"<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", ">>>"}
+SHARED = {"<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", ">>>", "@@", "<|open|>", "<|close|>", "<|sep|>"}
 LIST = {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2}}}
 PARAMETERS: dict[str, Any] = {"get": None, "get_weather": WEATHER, "tag": LIST | {"additionalProperties": False}}
 VALIDATORS = {
@@ -100,7 +102,9 @@ def compiled(case: Case) -> CompiledTurn:
     return compile_turn(TurnSpec(STYLES[case.style].wire, shown, calls, case.parallel, "null", ("<|stop|>",)))
 
 
-CASES = [Case(*each) for each in itertools.product(STYLES, MODES, (True, False))]
+CASES = [Case(style.name, *each) for style in NATIVE for each in itertools.product(MODES, (True, False))]
+# There are many of them, and they are made of the same pieces.
+CASES += [Case(style, *each) for style in DISCOVERED for each in (("auto", True), ("required", False))]
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
 
 

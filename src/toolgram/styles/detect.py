@@ -14,6 +14,7 @@ from toolgram.errors import TemplateError
 from toolgram.events import ContentDelta, Event, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.messages import Message, ToolCall
 from toolgram.styles.base import ToolStyle
+from toolgram.styles.discovery import discover
 from toolgram.template.capabilities import MARKER
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire import format as wire
@@ -68,8 +69,11 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
 
 
 def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
-    """Whether the style is that of the template's family."""
-    return fit(template, style) > 0
+    """Whether the style is that of the template's family: it fits, or it was found from the template."""
+    if fit(template, style):
+        return True
+    found = discover(template).style
+    return found is not None and found.wire == style.wire
 
 
 @lru_cache(maxsize=512)
