@@ -1,10 +1,11 @@
-"""Recognisers that are not ours, for what our writers write: llguidance for Lark, XGrammar for EBNF.
+"""Recognisers that are not ours, for what we write: llguidance for Lark, XGrammar for EBNF and structural tags.
 
 llama.cpp's own recogniser needs a vocabulary, so GBNF is read by it only where an engine is tested.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import lru_cache
 from importlib.machinery import ModuleSpec
@@ -71,3 +72,13 @@ def _ebnf_grammar(ebnf: str) -> Any:
 def ebnf_accepts(ebnf: str, text: str) -> bool:
     """Whether XGrammar takes the whole text as a sentence. Raises RuntimeError for EBNF that it cannot read."""
     return bool(_xgrammar().testing._is_grammar_accept_string(_ebnf_grammar(ebnf), text))
+
+
+@lru_cache(maxsize=512)
+def _structural_tag_grammar(tag: str) -> Any:
+    return _xgrammar().Grammar.from_structural_tag(tag)
+
+
+def structural_tag_accepts(tag: dict[str, Any], text: str) -> bool:
+    """Whether XGrammar takes the whole text by the structural tag. Raises RuntimeError for one that it cannot read."""
+    return bool(_xgrammar().testing._is_grammar_accept_string(_structural_tag_grammar(json.dumps(tag)), text))

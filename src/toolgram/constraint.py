@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from toolgram.grammar.dialects.structural_tag import write_structural_tag
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import Choice, Expr, Repeat, Sequence, Token, children
 
@@ -38,11 +40,11 @@ class Constraint:
 
     def structural_tag(self) -> dict[str, Any]:
         """The constraint as a structural tag of XGrammar 0.2, as vLLM and SGLang take it too."""
-        return {"type": "structural_tag", "format": {"type": "grammar", "grammar": self._ebnf}}
+        return {"type": "structural_tag", "format": deepcopy(self._format)}
 
     @cached_property
-    def _ebnf(self) -> str:
-        return self.grammar.to("ebnf")
+    def _format(self) -> dict[str, Any]:
+        return write_structural_tag(self.grammar.rules)
 
 
 def _parts(expr: Expr) -> Iterator[Expr]:
