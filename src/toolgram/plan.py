@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from toolgram.constraint import Constraint
-from toolgram.errors import InvalidRequest, Relaxation
+from toolgram.errors import InvalidRequest, Relaxation, TemplateError
 from toolgram.messages import Message
 from toolgram.prompting import Prompt, build_prompt
 from toolgram.request import Request, parse_request
@@ -18,6 +18,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import fit, speaks
 from toolgram.styles.generic import LONG
 from toolgram.styles.registry import all_styles, find_style, styles
+from toolgram.styles.response_template import described_style
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.turns import CompiledTurn, TurnSpec, compile_turn, turn_spec
 from toolgram.wire.reader import Reader
@@ -133,7 +134,24 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
     best = max(all_styles(), key=lambda candidate: fit(template, candidate))
     if fit(template, best):
         return best, "it reads the template's own rendering of a tool call"
-    return LONG, "no style reads a tool call as the template renders it, so that we ask for one of ours"
+    described, trouble = _described(template)
+    if described is not None:
+        return described, "the tokenizer's response_template describes it"
+    return LONG, f"no style reads a tool call as the template renders it, so that we ask for one of ours{trouble}"
+
+
+def _described(template: ChatTemplate) -> tuple[ToolStyle | None, str]:
+    """The style of the tokenizer's response_template, if it reads what the template writes; else what is wrong with it.
+
+    It goes behind the styles that are known, which spell all of a turn, and say which call ids there are.
+    """
+    try:
+        style = described_style(template)
+    except TemplateError as error:
+        return None, f" ({error})"
+    if style is None or fit(template, style) or not template.capabilities.supports_tool_calls:
+        return style, ""
+    return None, " (its response_template does not read it either)"
 
 
 def same_message(one: Message, other: Message, *, json_content: bool = False) -> bool:

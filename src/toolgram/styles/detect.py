@@ -53,7 +53,7 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     )
 
     def reads(said: Message) -> bool:
-        texts = _rendered_turns(template, said)
+        texts = rendered_turns(template, said)
         return any(_says(program, opened, text, said) for text in texts for opened in beginnings)
 
     return sum(map(reads, _MORE)) + 1 if reads(_PROBE) else 0
@@ -134,7 +134,7 @@ def _announcement(template: ChatTemplate) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
+def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
     """An assistant's turn as the template writes it, from every place where it may be said to begin."""
     capabilities = template.capabilities
     turn: dict[str, Any] = {"role": "assistant", "content": said.content}
