@@ -8,10 +8,8 @@ from functools import lru_cache
 
 from toolgram.grammar.ir import Expr, Token, seq
 
-# What models have as tokens: <|channel|>, <|tool_call>, <tool_call|>, <｜tool▁sep｜>, ｜DSML｜, <arg_key>, [ARGS].
-_CONTROL = re.compile(
-    r"(<\|[^<>|\s]+\|?>|<[^<>|\s]+\|>|<?｜[^<>｜\s]+｜>?|</?[A-Za-z_]+>|\[/?[A-Z][A-Z_]+\])"
-)
+# What models have as tokens: <|channel|>, <|tool_call>, <tool_call|>, <｜tool▁sep｜>, <arg_key>, [ARGS].
+_CONTROL = re.compile(r"(<\|[^<>|\s]+\|?>|<[^<>|\s]+\|>|<｜[^<>｜\s]+｜>|</?[A-Za-z_]+>|\[/?[A-Z][A-Z_]+\])")
 
 
 @dataclass(frozen=True)

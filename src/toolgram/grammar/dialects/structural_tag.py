@@ -39,9 +39,23 @@ _MOST_NODES = 400
 def write_structural_tag(rules: Rules) -> Format:
     """The rules as the `format` of a structural tag. Raises GrammarError as `tidy` does."""
     tidied = tidy(rules)
-    if any("root" in names_in(expr) for expr in tidied.values()):
+    if any("root" in names_in(expr) for expr in tidied.values()) or _splits_markers(tidied):
         return {"type": "grammar", "grammar": write_ebnf(simplify(tidied))}
     return _Writer(tidied).format(tidied["root"])
+
+
+def _splits_markers(rules: Rules) -> bool:
+    """Whether a marker that ends free text is a token and then more: XGrammar's free text takes the token as letters."""
+    parts = [part for expr in rules.values() for part in _parts(expr)]
+    tokens = tuple({part.text for part in parts if isinstance(part, Token) and part.id is not None})
+    markers = {marker for part in parts if isinstance(part, Text) for marker in part.without}
+    return any(marker.startswith(tokens) and marker not in tokens for marker in markers)
+
+
+def _parts(expr: Expr) -> Iterator[Expr]:
+    yield expr
+    for child in children(expr):
+        yield from _parts(child)
 
 
 @dataclass(slots=True)
