@@ -26,7 +26,7 @@ PLAIN = {"functools", ">>>", "<function=", '<｜DSML｜invoke name="'}
 def turn(style: str) -> CompiledTurn:
     """A turn that must call the tool."""
     tools = [{"name": "look", "parameters": WEATHER, "strict": False, "pointer": "/tools/0"}]
-    return compile_turn(TurnSpec(STYLES[style].wire, json.dumps(tools), "only", True, "null", ()))
+    return compile_turn(TurnSpec(STYLES[style].wire, json.dumps(tools), "only", parallel=True, answer="null", stops=()))
 
 
 def markers(constraint: Constraint) -> list[str]:
@@ -93,7 +93,7 @@ def test_values_are_never_tokens() -> None:
     schema = {"type": "object", "properties": {"tag": {"const": "<tool_call>"}}, "required": ["tag"]}
     tools = [{"name": "f", "parameters": schema, "strict": False, "pointer": "/tools/0"}]
     for style in ("hermes", "qwen_xml"):
-        spec = TurnSpec(STYLES[style].wire, json.dumps(tools), "only", False, "null", ())
+        spec = TurnSpec(STYLES[style].wire, json.dumps(tools), "only", parallel=False, answer="null", stops=())
         gbnf = Constraint(compile_turn(spec).grammar).bind({"<tool_call>": 5, "</tool_call>": 6}).grammar.to("gbnf")
         assert gbnf.count("<[5]>") == 1
         assert "<tool_call>" in gbnf

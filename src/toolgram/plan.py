@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from toolgram.constraint import Constraint
 from toolgram.errors import InvalidRequest, Relaxation, TemplateError
+from toolgram.lazy import lazy_grammar
 from toolgram.messages import Message
 from toolgram.prompting import Prompt, build_prompt
 from toolgram.request import Request, parse_request
@@ -119,7 +120,13 @@ def plan(
 @lru_cache(maxsize=256)
 def _constraint(spec: TurnSpec) -> Constraint:
     """One constraint for all plans of a turn, so that its grammar is written but once."""
-    return Constraint(compile_turn(spec).grammar)
+    return Constraint(compile_turn(spec).grammar, _lazy=partial(_lazy, spec))
+
+
+@lru_cache(maxsize=256)
+def _lazy(spec: TurnSpec) -> Constraint:
+    trigger, grammar = lazy_grammar(spec)
+    return Constraint(grammar, trigger)
 
 
 def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -> tuple[ToolStyle, str]:

@@ -45,7 +45,7 @@ def write_structural_tag(rules: Rules) -> Format:
 
 
 def _splits_markers(rules: Rules) -> bool:
-    """Whether a marker that ends free text is a token and then more: XGrammar's free text takes the token as letters."""
+    """Whether a marker that ends free text is a token and then more: XGrammar's free text takes it as letters."""
     parts = [part for expr in rules.values() for part in _parts(expr)]
     tokens = tuple({part.text for part in parts if isinstance(part, Token) and part.id is not None})
     markers = {marker for part in parts if isinstance(part, Text) for marker in part.without}
