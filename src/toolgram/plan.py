@@ -22,6 +22,7 @@ from toolgram.styles.registry import all_styles, find_style, styles
 from toolgram.styles.response_template import described_style
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.turns import CompiledTurn, TurnSpec, compile_turn, turn_spec
+from toolgram.wire.lenient import LenientReader
 from toolgram.wire.reader import Reader
 
 
@@ -57,20 +58,25 @@ class Plan:
         """The schema keywords that the grammar does not enforce exactly."""
         return self._turn.relaxations
 
-    def reader(self) -> Reader:
-        """A new reader for one output of the model."""
+    def reader(self, *, lenient: bool = False) -> Reader | LenientReader:
+        """A new reader for one output of the model.
+
+        With `lenient`, for output that no grammar constrained, it takes for calls also those that are plain JSON.
+        """
         turn = self._turn
-        return Reader(
+        reader = Reader(
             turn.program,
             value=turn.answer is not None,
             opened=self._prompt.opened,
             kinds=turn.kinds,
             opens_reasoning=not (turn.spec.reasoning_apart or self.request.continue_final_message),
         )
+        tools = [tool.name for tool in self.request.callable_tools]
+        return LenientReader(reader, tools) if lenient and tools else reader
 
-    def parse(self, text: str) -> Message:
-        """The message that a whole output says; never raises, whatever the text."""
-        reader = self.reader()
+    def parse(self, text: str, *, lenient: bool = False) -> Message:
+        """The message that a whole output says, read as `reader` does; never raises, whatever the text."""
+        reader = self.reader(lenient=lenient)
         return Message.from_events([*reader.feed(text), *reader.finish()])
 
     def write(self, message: Message) -> str | None:
