@@ -60,7 +60,7 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     marks = _marks_of_calls(style)
 
     def reads(said: Message) -> bool:
-        texts = _rendered_turns(template, said)
+        texts = rendered_turns(template, said)
         if marks and said.tool_calls:  # reading is dear, and most styles are not the template's
             texts = tuple(text for text in texts if any(mark in text for mark in marks))
         return any(_says(program, opened, text, said) for text in texts for opened in beginnings)
@@ -157,7 +157,7 @@ def _announcement(template: ChatTemplate) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
+def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
     """An assistant's turn as the template writes it, from every place where it may be said to begin."""
     capabilities = template.capabilities
     turn: dict[str, Any] = {"role": "assistant", "content": said.content}

@@ -49,7 +49,8 @@ class TaggedArguments:
         for told in dict.fromkeys(self.tags.after(kind) for kind in sorted(kinds)):
             alike = frozenset(kind for kind in kinds if self.tags.after(kind) == told)
             value = self._value(item, alike)
-            options.append(seq(as_tokens(self.tags.open + item.name + told), value, as_tokens(self.tags.close)))
+            opener = seq(as_tokens(self.tags.open), item.name, as_tokens(told))
+            options.append(seq(opener, value, as_tokens(self.tags.close)))
         return choice(*options)
 
     def _value(self, item: types.Property, kinds: frozenset[str]) -> Expr:
