@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from toolgram.grammar.dialects.lark_lexemes import Lexicon
+from toolgram.grammar.dialects.lark_lexicon import Lexicon
 from toolgram.grammar.dialects.lark_tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree
 
 _ANYWHERE = -1  # at the bottom of a stack: return to any caller
@@ -100,7 +100,7 @@ class Network:
                 number = self.lexicon.numbers[node.expr] if isinstance(node, Lexeme) else -1 - node.id
                 self.takes[begin].append((node, number, end))
                 self.targets.append(end)
-                if number >= 0 and self.lexicon.nullable[number]:
+                if number >= 0 and self.lexicon.letters[number].nullable:
                     self.empty[begin].append(end)
                 return end
 
@@ -163,7 +163,7 @@ class Network:
             reach = self.reach((state, (_ANYWHERE, *stack)), depth)
         mask = 0
         for number in reach.numbers:
-            mask |= self.lexicon.first[number] if number >= 0 else 0
+            mask |= self.lexicon.letters[number].first if number >= 0 else 0
         return mask
 
     def home(self, thread: Thread) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from itertools import count, pairwise
 
 from toolgram.grammar.dialects.lark_growth import MOST_MERGES, Growth
-from toolgram.grammar.dialects.lark_lexemes import Lexicon
+from toolgram.grammar.dialects.lark_follow import suspects
+from toolgram.grammar.dialects.lark_lexicon import Lexicon
 from toolgram.grammar.dialects.lark_network import Conflict, conflicts
 from toolgram.grammar.dialects.lark_tree import (
     Fork,
@@ -25,9 +26,9 @@ from toolgram.grammar.dialects.lark_tree import (
     leaves,
     opened,
     row,
-    size,
 )
-from toolgram.grammar.ir import Expr, Literal, Text
+from toolgram.grammar.ir import Expr, Literal, Rules, Text
+from toolgram.grammar.walk import size
 
 _MOST_ATTEMPTS = 1  # at a lexeme that did not grow
 _ROOM_TO_GROW = 200  # in leaves, over three times what there was; beyond, lexemes are taken apart instead
@@ -36,7 +37,7 @@ _LARGEST_WIDENED = 120
 _MOST_JOINING_PASSES = 24  # after these, lexemes are only taken apart, which comes to an end
 
 
-def repaired(tree: Tree) -> Tree:
+def repaired(tree: Tree, words: Rules) -> Tree:
     """The tree with the same sentences, none of which llguidance's lexer gets wrong."""
     attempts: dict[Lexeme, int] = {}
     before: dict[tuple[Expr, str], str] = {}
@@ -45,7 +46,9 @@ def repaired(tree: Tree) -> Tree:
     texts = {leaf for leaf in _lexemes(tree) if isinstance(leaf.expr, Text)}
     tree = _kept(tree, Growth(dict(tree), texts, before).tree(), largest)
     for number in count():
-        lexicon = Lexicon(leaf.expr for leaf in _lexemes(tree))
+        lexicon = Lexicon(_lexemes(tree), words)
+        if not suspects(tree, lexicon):
+            break
         found = conflicts(tree, lexicon)
         if not found:
             break

@@ -5,7 +5,7 @@ A lexeme is a regular expression of the IR (no `Ref` in it) that llguidance's le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from toolgram.grammar.dialects.lark_text import text_expression
@@ -18,7 +18,6 @@ from toolgram.grammar.ir import (
     Repeat,
     Sequence,
     Text,
-    children,
     choice,
     repeat,
     seq,
@@ -29,12 +28,14 @@ from toolgram.grammar.ir import (
 class Lexeme:
     """One occurrence of a lexeme (two occurrences of the same expression are different ones).
 
-    `name` is what a person would call it; `merged` counts how often it grew by what follows it; one that is `cut`
-    came out of a lexeme that had to be taken apart, and is not put together again.
+    `name` is what a person would call it; `tail` is what comes behind the second quote of one that is a string in its
+    quotes; `merged` counts how often it grew by what follows it; one that is `cut` came out of a lexeme that had to be
+    taken apart, and is not put together again.
     """
 
     expr: Expr
     name: str = ""
+    tail: str | None = None
     merged: int = 0
     cut: bool = False
 
@@ -96,6 +97,33 @@ def fork(*options: Node) -> Node:
     return flat[0] if len(flat) == 1 else Fork(tuple(flat))
 
 
+def factored(options: Iterable[Node]) -> Node:
+    """A fork of rows; those that begin with the same lexeme are one row, which forks only where they differ."""
+    groups: dict[object, list[tuple[Node, ...]]] = {}
+    for option in options:
+        for items in map(_items, option.options if isinstance(option, Fork) else (option,)):
+            first = items[0] if items else None
+            key = (first.expr, first.merged, first.cut) if isinstance(first, Lexeme) else len(groups)
+            groups.setdefault(key, []).append(items)
+    return fork(*map(_row_of, groups.values()))
+
+
+def _items(node: Node) -> tuple[Node, ...]:
+    return node.items if isinstance(node, Row) else (node,)
+
+
+def _row_of(rows: list[tuple[Node, ...]]) -> Node:
+    """Rows that begin alike as one; what is the very same node at the end of each is written once as well."""
+    if len(rows) == 1:
+        return row(*rows[0])
+    first, *shortest = min(rows, key=len)
+    same = 0
+    while same < len(shortest) and all(items[-1 - same] is shortest[-1 - same] for items in rows):
+        same += 1
+    between = factored(row(*items[1 : len(items) - same]) for items in rows)
+    return row(first, between, *shortest[len(shortest) - same :])
+
+
 def is_empty(node: Node) -> bool:
     """Whether it is the empty row, the one way to write the empty string."""
     return isinstance(node, Row) and not node.items
@@ -145,17 +173,6 @@ def opened(lexeme: Lexeme, *, wholly: bool = False) -> Node:
             return opened(Lexeme(text_expression(lexeme.expr), cut=True), wholly=wholly)
         case _:
             return lexeme
-
-
-def size(expr: Expr) -> int:
-    """How much there is to write: the number of parts, long literals counted by their length."""
-    match expr:
-        case Literal(text):
-            return 1 + len(text) // 4
-        case CharSet() | Text():
-            return 1
-        case _:
-            return 1 + sum(map(size, children(expr)))
 
 
 def expression(node: Node) -> Expr | None:

@@ -1,0 +1,151 @@
+"""What two lexemes may do to one another when llguidance's lexer has both before it.
+
+The lexer runs all lexemes that may come next at once, and goes on as long as one of them can: it never comes back to
+one that ended earlier. So a lexeme A is only found where it ends if no other, B, can run on over the character that
+follows A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolgram.grammar.dialects.lark_alphabet import Alphabet, Letters, letters
+from toolgram.grammar.dialects.lark_automaton import Automaton, TooLarge
+from toolgram.grammar.dialects.lark_tree import Lexeme
+from toolgram.grammar.ir import Expr, Literal, Rules
+
+_MOST_STEPS = 20_000  # of two automata together, for all pairs of lexemes
+
+
+class Lexicon:
+    """The lexemes of one grammar by number, and what each pair of them may do; everything is worked out once.
+
+    What would take too long to work out is taken to be the worst, which can only report too many conflicts.
+    """
+
+    def __init__(self, lexemes: Iterable[Lexeme], words: Rules) -> None:
+        tails = {lexeme.expr: lexeme.tail for lexeme in lexemes}
+        self._exprs = tuple(tails)
+        self._tails = tuple(tails.values())
+        self._words = words
+        self._alphabet = Alphabet((*self._exprs, *words.values()))
+        self._automata: dict[Expr, Automaton | None] = {}
+        self._steps = 0
+        self._meetings: dict[tuple[int, int], tuple[int, int, bool]] = {}
+        self._rivals: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, int], ...]] = {}
+        self.numbers = {expr: number for number, expr in enumerate(self._exprs)}
+        of_word: dict[str, Letters] = {}
+        for name, expr in words.items():
+            of_word[name] = letters(expr, self._alphabet, of_word)
+        self.letters = [letters(expr, self._alphabet, of_word) for expr in self._exprs]
+
+    def may_run_on(self, ended: int, running: int, follow: int) -> bool:
+        """Whether at a first look `running` may run on over what follows `ended`."""
+        if not self.letters[ended].first & self.letters[running].first:
+            return False
+        if self._is_known(ended, running):
+            return bool(self.meet(ended, running)[0] & follow)
+        return bool(self._alphabet.alike(self.letters[running].later) & follow)
+
+    def _is_known(self, one: int, other: int) -> bool:
+        """Whether what they do needs no automaton."""
+        both_strings = self._tails[one] is not None and self._tails[other] is not None
+        return both_strings or (isinstance(self._exprs[one], Literal) and isinstance(self._exprs[other], Literal))
+
+    def rivals(self, ones: tuple[int, ...], others: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+        """The places in both rows of lexemes where the one does anything to the other, or both end together.
+
+        Negative numbers stand for special tokens, which only meet themselves.
+        """
+        key = (ones, others)
+        if key not in self._rivals:
+            self._rivals[key] = tuple(
+                [
+                    (place, rival)
+                    for place, one in enumerate(ones)
+                    for rival, other in enumerate(others)
+                    if self._interact(one, other)
+                ]
+            )
+        return self._rivals[key]
+
+    def _interact(self, one: int, other: int) -> bool:
+        if one < 0 or other < 0:
+            return one == other
+        if not self.letters[one].first & self.letters[other].first:
+            return False
+        return any(self.meet(one, other))
+
+    def meet(self, one: int, other: int) -> tuple[int, int, bool]:
+        """Two lexemes at the same place: where `one` has matched something, the characters over whose first byte
+        `other` can run on; the same the other way around; and whether both can end together."""
+        key = (one, other)
+        if key not in self._meetings:
+            over, together = self._pair(one, other)
+            back = over if one == other else self._pair(other, one)[0]
+            self._meetings[key] = self._alphabet.alike(over), self._alphabet.alike(back), together
+        return self._meetings[key]
+
+    def _pair(self, ended: int, running: int) -> tuple[int, bool]:
+        left, right = self._exprs[ended], self._exprs[running]
+        if isinstance(left, Literal) and isinstance(right, Literal):
+            return self._texts(left.text, right.text)
+        ended_tail, running_tail = self._tails[ended], self._tails[running]
+        if ended_tail is not None and running_tail is not None:  # no string is the beginning of another
+            return self._texts(ended_tail, running_tail)
+        return self._product(left, right)
+
+    def _texts(self, ended: str, running: str) -> tuple[int, bool]:
+        if not running.startswith(ended):
+            return 0, False
+        longer = len(running) > len(ended)
+        return (self._alphabet.of_char(running[len(ended)]) if longer else 0), not longer
+
+    def _product(self, ended: Expr, running: Expr) -> tuple[int, bool]:
+        one, other = self._automaton(ended), self._automaton(running)
+        worst = self._alphabet.everything, True
+        if one is None or other is None:
+            return worst
+        over, together = 0, False
+        seen = {(one.start, other.start)}
+        waiting = list(seen)
+        while waiting:
+            here, there = waiting.pop()
+            for mask, to in one.moves(here):
+                for step, away in other.moves(there):
+                    self._steps += 1
+                    if not mask & step:
+                        continue
+                    if one.accepts(to):
+                        over |= other.next(away)
+                        together = together or other.accepts(away)
+                    if (to, away) not in seen:
+                        seen.add((to, away))
+                        waiting.append((to, away))
+            if self._steps > _MOST_STEPS:
+                return worst
+        return over, together
+
+    def _automaton(self, expr: Expr) -> Automaton | None:
+        if expr not in self._automata:
+            try:
+                self._automata[expr] = Automaton(expr, self._alphabet, self._words)
+            except TooLarge:
+                self._automata[expr] = None
+        return self._automata[expr]
+
+    def boundaries(self, text: str, ended: Expr, follow: int) -> list[int]:
+        """The places inside a literal where `ended` may end although the literal's next character begins like one in
+        `follow`."""
+        automaton, follow = self._automaton(ended), self._alphabet.alike(follow)
+        if automaton is None:
+            return list(range(1, len(text)))
+        states, places = automaton.start, list[int]()
+        for place, char in enumerate(text):
+            mask = self._alphabet.of_char(char)
+            if place and mask & follow and automaton.accepts(states):
+                places.append(place)
+            states = next((to for step, to in automaton.moves(states) if step & mask), None)
+            if states is None:
+                break
+        return places
