@@ -9,6 +9,7 @@ Format: https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from toolgram.grammar.ir import Expr, Literal, Ref, Rules, Sequence, Text
 from toolgram.grammar.walk import names_in
 
 _LONGEST_INLINE = 24
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
 _Key = TypeVar("_Key", str, Expr)
 
 
@@ -43,7 +45,7 @@ def _named(keys: Iterable[_Key], wanted: Iterable[str]) -> dict[_Key, str]:
     given: dict[_Key, str] = {}
     taken: set[str] = set()
     for key, name in zip(keys, wanted, strict=True):
-        base = candidate = name.replace("-", "_")
+        base = candidate = _NOT_IN_NAMES.sub("_", name)
         number = 1
         while candidate in taken:
             number += 1

@@ -10,6 +10,7 @@ from toolgram.grammar.until import automaton
 
 _MOST_COPIES = 64  # of a counted item; beyond, the count is forgotten, which can only report too many conflicts
 _MOST_STATES = 4_000
+_DEEPEST = 20  # of words in one another
 
 _States = frozenset[int]
 
@@ -27,6 +28,7 @@ class Automaton:
     def __init__(self, expr: Expr, alphabet: Alphabet, words: Rules) -> None:
         self._alphabet = alphabet
         self._words = words
+        self._depth = 0
         self._empty: list[list[int]] = []
         self._steps: list[list[tuple[int, int]]] = []
         begin = self._state()
@@ -95,9 +97,17 @@ class Automaton:
             case Text():
                 return self._build_text(expr, begin)
             case Ref(name):
-                return self._build(self._words[name], begin)
+                return self._build_word(name, begin)
             case _:
                 raise TypeError(f"not a regular expression: {expr!r}")
+
+    def _build_word(self, name: str, begin: int) -> int:
+        if self._depth == _DEEPEST:
+            raise TooLarge
+        self._depth += 1
+        end = self._build(self._words[name], begin)
+        self._depth -= 1
+        return end
 
     def _step(self, begin: int, mask: int) -> int:
         end = self._state()

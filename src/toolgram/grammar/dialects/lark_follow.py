@@ -6,11 +6,14 @@ quick, and finds too many conflicts, but never too few. In JSON it finds none.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 from toolgram.grammar.dialects.lark_lexicon import Lexicon
 from toolgram.grammar.dialects.lark_tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls
+from toolgram.grammar.ir import Literal
 
 
 class _Begin(NamedTuple):
@@ -30,18 +33,50 @@ class _After(NamedTuple):
 def suspects(tree: Tree, lexicon: Lexicon) -> set[int]:
     """The numbers of the lexemes that may be in the way of one another; none means that the lexer is exact."""
     follow = _follow(tree, lexicon)
-    numbers = range(len(follow))
-    by_first: dict[int, list[int]] = {}
-    for number in numbers:
-        by_first.setdefault(lexicon.letters[number].first, []).append(number)
     found: set[int] = set()
-    for first, alike in by_first.items():
-        rivals = [number for other, some in by_first.items() if first & other for number in some]
-        for ended in alike:
-            for running in rivals:
-                if follow[ended] and lexicon.may_run_on(ended, running, follow[ended]):
-                    found.update((ended, running))
+    for ended, running in (*_literals(lexicon, follow), *_strings(lexicon, follow), *_others(lexicon, follow)):
+        found.update((ended, running))
     return found
+
+
+def _literals(lexicon: Lexicon, follow: list[int]) -> Iterator[tuple[int, int]]:
+    """Literals that run on over others."""
+    texts = {expr.text: number for number, expr in enumerate(lexicon.exprs) if isinstance(expr, Literal)}
+    lengths = sorted({len(text) for text in texts})
+    for text, running in texts.items():
+        for length in lengths[: bisect_left(lengths, len(text))]:
+            ended = texts.get(text[:length])
+            if ended is not None and lexicon.alphabet.alike(lexicon.alphabet.of_char(text[length])) & follow[ended]:
+                yield ended, running
+
+
+def _strings(lexicon: Lexicon, follow: list[int]) -> Iterator[tuple[int, int]]:
+    """Strings that with what is behind them run on over others: none is the beginning of another by itself."""
+    by_tail: dict[str, list[int]] = {}
+    for number, tail in enumerate(lexicon.tails):
+        if tail is not None:
+            by_tail.setdefault(tail, []).append(number)
+    for short, long in product(by_tail, by_tail):
+        if len(short) < len(long) and long.startswith(short):
+            over = lexicon.alphabet.alike(lexicon.alphabet.of_char(long[len(short)]))
+            for ended in by_tail[short]:
+                if over & follow[ended]:
+                    yield from ((ended, running) for running in by_tail[long])
+
+
+def _others(lexicon: Lexicon, follow: list[int]) -> Iterator[tuple[int, int]]:
+    """All other pairs, by their characters alone: many lexemes have the same."""
+    ended: dict[tuple[str, int, int], list[int]] = {}
+    running: dict[tuple[str, int, int], list[int]] = {}
+    for number, (expr, tail) in enumerate(zip(lexicon.exprs, lexicon.tails, strict=True)):
+        kind = ("literal" if isinstance(expr, Literal) else "regex") if tail is None else "string"
+        _, first, later, _ = lexicon.letters[number]
+        ended.setdefault((kind, first, follow[number]), []).append(number)
+        running.setdefault((kind, first, lexicon.alphabet.alike(later)), []).append(number)
+    for (kind, first, after), ends in ended.items():
+        for (other, begin, later), runs in running.items():
+            if (kind != other or kind == "regex") and first & begin and later & after:
+                yield from product(ends, runs)
 
 
 def _follow(tree: Tree, lexicon: Lexicon) -> list[int]:

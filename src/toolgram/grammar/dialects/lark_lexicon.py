@@ -12,45 +12,31 @@ from collections.abc import Iterable
 from toolgram.grammar.dialects.lark_alphabet import Alphabet, Letters, letters
 from toolgram.grammar.dialects.lark_automaton import Automaton, TooLarge
 from toolgram.grammar.dialects.lark_tree import Lexeme
+from toolgram.grammar.dialects.lark_work import Work
 from toolgram.grammar.ir import Expr, Literal, Rules
-
-_MOST_STEPS = 20_000  # of two automata together, for all pairs of lexemes
 
 
 class Lexicon:
     """The lexemes of one grammar by number, and what each pair of them may do; everything is worked out once.
 
-    What would take too long to work out is taken to be the worst, which can only report too many conflicts.
+    A lexeme that is very large is taken to do its worst, which can only report too many conflicts.
     """
 
-    def __init__(self, lexemes: Iterable[Lexeme], words: Rules) -> None:
+    def __init__(self, lexemes: Iterable[Lexeme], words: Rules, work: Work) -> None:
         tails = {lexeme.expr: lexeme.tail for lexeme in lexemes}
-        self._exprs = tuple(tails)
-        self._tails = tuple(tails.values())
+        self.exprs = tuple(tails)
+        self.tails = tuple(tails.values())
         self._words = words
-        self._alphabet = Alphabet((*self._exprs, *words.values()))
+        self.alphabet = Alphabet((*self.exprs, *words.values()))
         self._automata: dict[Expr, Automaton | None] = {}
-        self._steps = 0
+        self._work = work
         self._meetings: dict[tuple[int, int], tuple[int, int, bool]] = {}
         self._rivals: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, int], ...]] = {}
-        self.numbers = {expr: number for number, expr in enumerate(self._exprs)}
+        self.numbers = {expr: number for number, expr in enumerate(self.exprs)}
         of_word: dict[str, Letters] = {}
         for name, expr in words.items():
-            of_word[name] = letters(expr, self._alphabet, of_word)
-        self.letters = [letters(expr, self._alphabet, of_word) for expr in self._exprs]
-
-    def may_run_on(self, ended: int, running: int, follow: int) -> bool:
-        """Whether at a first look `running` may run on over what follows `ended`."""
-        if not self.letters[ended].first & self.letters[running].first:
-            return False
-        if self._is_known(ended, running):
-            return bool(self.meet(ended, running)[0] & follow)
-        return bool(self._alphabet.alike(self.letters[running].later) & follow)
-
-    def _is_known(self, one: int, other: int) -> bool:
-        """Whether what they do needs no automaton."""
-        both_strings = self._tails[one] is not None and self._tails[other] is not None
-        return both_strings or (isinstance(self._exprs[one], Literal) and isinstance(self._exprs[other], Literal))
+            of_word[name] = letters(expr, self.alphabet, of_word)
+        self.letters = [letters(expr, self.alphabet, of_word) for expr in self.exprs]
 
     def rivals(self, ones: tuple[int, ...], others: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
         """The places in both rows of lexemes where the one does anything to the other, or both end together.
@@ -59,6 +45,7 @@ class Lexicon:
         """
         key = (ones, others)
         if key not in self._rivals:
+            self._work.spend(len(ones) * len(others))
             self._rivals[key] = tuple(
                 [
                     (place, rival)
@@ -83,14 +70,14 @@ class Lexicon:
         if key not in self._meetings:
             over, together = self._pair(one, other)
             back = over if one == other else self._pair(other, one)[0]
-            self._meetings[key] = self._alphabet.alike(over), self._alphabet.alike(back), together
+            self._meetings[key] = self.alphabet.alike(over), self.alphabet.alike(back), together
         return self._meetings[key]
 
     def _pair(self, ended: int, running: int) -> tuple[int, bool]:
-        left, right = self._exprs[ended], self._exprs[running]
+        left, right = self.exprs[ended], self.exprs[running]
         if isinstance(left, Literal) and isinstance(right, Literal):
             return self._texts(left.text, right.text)
-        ended_tail, running_tail = self._tails[ended], self._tails[running]
+        ended_tail, running_tail = self.tails[ended], self.tails[running]
         if ended_tail is not None and running_tail is not None:  # no string is the beginning of another
             return self._texts(ended_tail, running_tail)
         return self._product(left, right)
@@ -99,21 +86,20 @@ class Lexicon:
         if not running.startswith(ended):
             return 0, False
         longer = len(running) > len(ended)
-        return (self._alphabet.of_char(running[len(ended)]) if longer else 0), not longer
+        return (self.alphabet.of_char(running[len(ended)]) if longer else 0), not longer
 
     def _product(self, ended: Expr, running: Expr) -> tuple[int, bool]:
         one, other = self._automaton(ended), self._automaton(running)
-        worst = self._alphabet.everything, True
         if one is None or other is None:
-            return worst
+            return self.alphabet.everything, True
         over, together = 0, False
         seen = {(one.start, other.start)}
         waiting = list(seen)
         while waiting:
             here, there = waiting.pop()
+            self._work.spend(4)
             for mask, to in one.moves(here):
                 for step, away in other.moves(there):
-                    self._steps += 1
                     if not mask & step:
                         continue
                     if one.accepts(to):
@@ -122,14 +108,12 @@ class Lexicon:
                     if (to, away) not in seen:
                         seen.add((to, away))
                         waiting.append((to, away))
-            if self._steps > _MOST_STEPS:
-                return worst
         return over, together
 
     def _automaton(self, expr: Expr) -> Automaton | None:
         if expr not in self._automata:
             try:
-                self._automata[expr] = Automaton(expr, self._alphabet, self._words)
+                self._automata[expr] = Automaton(expr, self.alphabet, self._words)
             except TooLarge:
                 self._automata[expr] = None
         return self._automata[expr]
@@ -137,12 +121,12 @@ class Lexicon:
     def boundaries(self, text: str, ended: Expr, follow: int) -> list[int]:
         """The places inside a literal where `ended` may end although the literal's next character begins like one in
         `follow`."""
-        automaton, follow = self._automaton(ended), self._alphabet.alike(follow)
+        automaton, follow = self._automaton(ended), self.alphabet.alike(follow)
         if automaton is None:
             return list(range(1, len(text)))
         states, places = automaton.start, list[int]()
         for place, char in enumerate(text):
-            mask = self._alphabet.of_char(char)
+            mask = self.alphabet.of_char(char)
             if place and mask & follow and automaton.accepts(states):
                 places.append(place)
             states = next((to for step, to in automaton.moves(states) if step & mask), None)

@@ -9,6 +9,7 @@ from toolgram.grammar.dialects.lark_elimination import eliminated
 from toolgram.grammar.ir import EMPTY, NOTHING, Choice, Expr, Ref, Rules, Token, children, choice, seq
 from toolgram.grammar.walk import Uses, names_in, size
 
+_MOST_RULES = 40  # that recur together: what is made of them is nested about as deeply
 _LARGEST = 2_000  # parts of an expression for a rule that recurs; what is larger is not taken for regular
 _MOST_WRITTEN = 20_000  # parts of all of them
 
@@ -38,7 +39,7 @@ def regular(
         name = component[0]
         if name not in used[name] and len(component) == 1:
             found[name] = rules[name]
-        elif all(map(suits, component)):
+        elif len(component) <= _MOST_RULES and all(map(suits, component)):
             steps = {name: _steps(rules[name], inside) for name in component}
             for entry in (name for name in component if users[name] - inside):
                 expr = _expression(entry, steps, min(_LARGEST, _MOST_WRITTEN - written))
@@ -82,7 +83,7 @@ def _expression(start: str, steps: dict[str, _Steps | None], most: int) -> Expr 
     ways: dict[str, _Steps] = {}
     tails: dict[str, Expr] = {}
     for name, out in steps.items():
-        if out is None or len(steps) > most:
+        if out is None:
             return None
         ways[name] = {to: way for to, way in out.items() if to != _END}
         tails[name] = out.get(_END, NOTHING)

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from toolgram.grammar.dialects.lark_linear import has_special, regular
-from toolgram.grammar.dialects.lark_quotes import DONE, ESCAPED, INSIDE, START, Quotes, after_text, string_end
+from toolgram.grammar.dialects.lark_quotes import DONE, ESCAPED, INSIDE, START, Quotes, after_text, string_begin, string_end
 from toolgram.grammar.dialects.lark_tree import (
     Call,
     Lexeme,
@@ -154,11 +154,11 @@ class _Lowering:
         while rest:
             item = rest.popleft()
             if isinstance(item, Literal):
-                before, quote, after = item.text.partition('"')
-                between += [Literal(before)] if before else []
-                if not quote:
+                begin = string_begin(item.text)
+                between += [Literal(item.text[:begin])] if begin else []
+                if begin == len(item.text):
                     continue
-                item = Literal(quote + after)
+                item = Literal(item.text[begin:])
             string = self._string_from(item, rest)
             if string is None:
                 between.append(item)

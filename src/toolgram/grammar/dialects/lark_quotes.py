@@ -26,6 +26,7 @@ _QUOTE: Relation = (INSIDE, DONE, INSIDE, OTHER, OTHER)
 _BACKSLASH: Relation = (OTHER, ESCAPED, INSIDE, OTHER, OTHER)
 _PLAIN: Relation = (OTHER, INSIDE, INSIDE, OTHER, OTHER)
 _OUTSIDE: Relation = (OTHER, OTHER, OTHER, OTHER, OTHER)
+_BEGIN = re.compile(r'(?:^|[\s{\[(:,=>])"')
 _MARK = re.compile(r'["\\]')
 
 
@@ -157,6 +158,12 @@ def _of_set(charset: CharSet) -> Relation:
 def after_text(states: int, text: str) -> int:
     """The states that a text leads to from these."""
     return _image(states, _of_text(text))
+
+
+def string_begin(text: str) -> int:
+    """The place of the first quote in the text that may begin a string, else its end."""
+    found = _BEGIN.search(text)
+    return found.end() - 1 if found else len(text)
 
 
 def string_end(text: str, state: int) -> int | None:

@@ -15,7 +15,9 @@ from toolgram.grammar.ir import (
     Choice,
     Expr,
     Literal,
+    Ref,
     Repeat,
+    Rules,
     Sequence,
     Text,
     choice,
@@ -151,14 +153,17 @@ def calls(node: Node) -> Iterator[str]:
     return (leaf.name for leaf in leaves(node) if isinstance(leaf, Call))
 
 
-def opened(lexeme: Lexeme, *, wholly: bool = False) -> Node:
-    """The lexeme taken apart, by one level or wholly, into pieces that are lexemes of their own."""
+def opened(lexeme: Lexeme, words: Rules, *, wholly: bool = False) -> Node:
+    """The lexeme taken apart, by one level or wholly, into pieces that are lexemes of their own.
+
+    Wholly, a word that it refers to becomes a call of `rule_of_word`.
+    """
 
     def piece(expr: Expr) -> Node:
         if expr == EMPTY:
             return Row(())
         part = Lexeme(expr, cut=True)
-        return opened(part, wholly=True) if wholly else part
+        return opened(part, words, wholly=True) if wholly else part
 
     match lexeme.expr:
         case Literal(text) if len(text) > 1:
@@ -170,9 +175,29 @@ def opened(lexeme: Lexeme, *, wholly: bool = False) -> Node:
         case Repeat(item, least, most):
             return Loop(piece(item), least, most)
         case Text():
-            return opened(Lexeme(text_expression(lexeme.expr), cut=True), wholly=wholly)
+            return opened(Lexeme(text_expression(lexeme.expr), cut=True), words, wholly=wholly)
+        case Ref(name):
+            return Call(rule_of_word(name)) if wholly else opened(Lexeme(words[name], cut=True), words)
         case _:
             return lexeme
+
+
+def rule_of_word(name: str) -> str:
+    """The rule for a word that is taken apart: no rule of a grammar is called so."""
+    return f"{name} in characters"
+
+
+def with_words(tree: Tree, words: Rules) -> Tree:
+    """The tree with the rules of words taken apart that it calls."""
+    rules = dict(tree)
+    by_rule = {rule_of_word(name): name for name in words}
+    waiting = [name for node in tree.values() for name in calls(node)]
+    while waiting:
+        name = waiting.pop()
+        if name not in rules:
+            rules[name] = opened(Lexeme(words[by_rule[name]], cut=True), words, wholly=True)
+            waiting.extend(calls(rules[name]))
+    return rules
 
 
 def expression(node: Node) -> Expr | None:
