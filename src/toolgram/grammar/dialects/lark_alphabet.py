@@ -7,10 +7,22 @@ others. Sets of characters are bit masks over the classes of an `Alphabet`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from toolgram.grammar.ir import MAX_CODE_POINT, CharSet, Choice, Expr, Literal, Ref, Repeat, Sequence, Text, children
+from toolgram.grammar.ir import (
+    MAX_CODE_POINT,
+    CharSet,
+    Choice,
+    Expr,
+    Literal,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+    Text,
+    children,
+)
 from toolgram.grammar.until import automaton
 
 _LEADS = (
@@ -26,10 +38,18 @@ before them every character is a byte of its own."""
 class Alphabet:
     """The code points in classes that no expression of a grammar tells apart and that begin with the same byte."""
 
-    def __init__(self, exprs: Iterable[Expr]) -> None:
-        cuts: set[int] = set()
-        for expr in exprs:
-            _collect_cuts(expr, cuts)
+    def __init__(self, exprs: Iterable[Expr], words: Rules) -> None:
+        cuts = {ord('"'), ord('"') + 1}
+        waiting = list(exprs)
+        seen: set[str] = set()
+        while waiting:
+            expr = waiting.pop()
+            if isinstance(expr, Ref):
+                waiting += [] if expr.name in seen else [words[expr.name]]
+                seen.add(expr.name)
+            else:
+                waiting += children(expr)
+                cuts.update(_cuts(expr))
         inside = {bisect_right(_LEADS, cut) for cut in cuts if _LEADS[0] < cut < _LEADS[-1] and cut not in _LEADS}
         blocks = [(_LEADS[number - 1], _LEADS[number]) for number in sorted(inside)]
         self._cuts = sorted(cuts.union(*blocks))
@@ -63,20 +83,17 @@ class Alphabet:
         return 1 + bisect_right(self._cuts, code)
 
 
-def _collect_cuts(expr: Expr, cuts: set[int]) -> None:
+def _cuts(expr: Expr) -> Iterator[int]:
+    """Where sets of characters begin and end in the expression itself."""
     match expr:
         case Literal(text):
-            for code in map(ord, set(text)):
-                cuts.update((code, code + 1))
+            yield from (code + more for code in map(ord, set(text)) for more in (0, 1))
         case CharSet(ranges):
-            for low, high in ranges:
-                cuts.update((low, high + 1))
+            yield from (code for low, high in ranges for code in (low, high + 1))
         case Text(without):
-            for code in map(ord, set("".join(without))):
-                cuts.update((code, code + 1))
+            yield from (code + more for code in map(ord, set("".join(without))) for more in (0, 1))
         case _:
-            for child in children(expr):
-                _collect_cuts(child, cuts)
+            pass
 
 
 class Letters(NamedTuple):
@@ -88,7 +105,7 @@ class Letters(NamedTuple):
     every: int
 
 
-def letters(expr: Expr, alphabet: Alphabet, words: Mapping[str, Letters]) -> Letters:
+def letters(expr: Expr, alphabet: Alphabet, words: Callable[[str], Letters]) -> Letters:
     """What an expression is made of: never too few characters, but maybe too many in `later`."""
     match expr:
         case Literal(text):
@@ -97,12 +114,13 @@ def letters(expr: Expr, alphabet: Alphabet, words: Mapping[str, Letters]) -> Let
             return Letters(not text, masks[0] if text else 0, later, later | _union(masks[:1]))
         case CharSet():
             mask = alphabet.of_set(expr)
-            return Letters(False, mask, 0, mask)
+            return Letters(nullable=False, first=mask, later=0, every=mask)
         case Text(without, seen):
             begun = _union(alphabet.of_set(charset) for charset, _ in automaton(without, seen)[0].edges)
-            return Letters(True, begun, alphabet.everything, alphabet.everything)
+            everything = alphabet.everything
+            return Letters(nullable=True, first=begun, later=everything, every=everything)
         case Ref(name):
-            return words[name]
+            return words(name)
         case Sequence(items):
             return _in_sequence([letters(item, alphabet, words) for item in items])
         case Choice(options):

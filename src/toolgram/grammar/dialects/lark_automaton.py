@@ -15,7 +15,7 @@ _DEEPEST = 20  # of words in one another
 _States = frozenset[int]
 
 
-class TooLarge(Exception):  # noqa: N818 - it is no error: what is too large is looked at less closely
+class TooLarge(Exception):
     """An automaton has more states than are worth it."""
 
 

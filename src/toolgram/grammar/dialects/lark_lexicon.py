@@ -22,21 +22,32 @@ class Lexicon:
     A lexeme that is very large is taken to do its worst, which can only report too many conflicts.
     """
 
-    def __init__(self, lexemes: Iterable[Lexeme], words: Rules, work: Work) -> None:
+    def __init__(self, lexemes: Iterable[Lexeme], words: Rules, work: Work | None = None) -> None:
+        """`work` is for `meet` and all that asks it; without, strings are not looked into."""
         tails = {lexeme.expr: lexeme.tail for lexeme in lexemes}
         self.exprs = tuple(tails)
         self.tails = tuple(tails.values())
         self._words = words
-        self.alphabet = Alphabet((*self.exprs, *words.values()))
+        seen = (expr for expr, tail in tails.items() if work or tail is None)
+        self.alphabet = Alphabet(seen, words)
         self._automata: dict[Expr, Automaton | None] = {}
-        self._work = work
+        self._work = work or Work(0)
         self._meetings: dict[tuple[int, int], tuple[int, int, bool]] = {}
         self._rivals: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, int], ...]] = {}
+        self._of_word: dict[str, Letters] = {}
         self.numbers = {expr: number for number, expr in enumerate(self.exprs)}
-        of_word: dict[str, Letters] = {}
-        for name, expr in words.items():
-            of_word[name] = letters(expr, self.alphabet, of_word)
-        self.letters = [letters(expr, self.alphabet, of_word) for expr in self.exprs]
+        self.letters = [self._letters(expr, tail) for expr, tail in tails.items()]
+
+    def _letters(self, expr: Expr, tail: str | None) -> Letters:
+        if tail is None:
+            return letters(expr, self.alphabet, self._letters_of_word)
+        everything = self.alphabet.everything
+        return Letters(nullable=False, first=self.alphabet.of_char('"'), later=everything, every=everything)
+
+    def _letters_of_word(self, name: str) -> Letters:
+        if name not in self._of_word:
+            self._of_word[name] = letters(self._words[name], self.alphabet, self._letters_of_word)
+        return self._of_word[name]
 
     def rivals(self, ones: tuple[int, ...], others: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
         """The places in both rows of lexemes where the one does anything to the other, or both end together.

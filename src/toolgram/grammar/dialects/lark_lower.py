@@ -8,14 +8,23 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
+from toolgram.grammar.dialects.lark_except import Except, Exceptions
 from toolgram.grammar.dialects.lark_linear import has_special, regular
-from toolgram.grammar.dialects.lark_quotes import DONE, ESCAPED, INSIDE, START, Quotes, after_text, string_begin, string_end
+from toolgram.grammar.dialects.lark_quotes import (
+    DONE,
+    ESCAPED,
+    INSIDE,
+    START,
+    Quotes,
+    after_text,
+    string_begin,
+    string_end,
+)
 from toolgram.grammar.dialects.lark_tree import (
     Call,
     Lexeme,
     Loop,
     Node,
-    Row,
     Special,
     Tree,
     calls,
@@ -51,10 +60,12 @@ _MARK = re.compile(r"[{}\[\]]|[,:] *| +")
 
 
 class Lowered(NamedTuple):
-    """A tree of lexemes, the root first, and the rules that lexemes refer to: regular, and not recursive."""
+    """A tree of lexemes, the root first; the rules that lexemes refer to: regular, and not recursive; and those of them
+    that are all strings but some."""
 
     tree: Tree
     words: Rules
+    excepts: Mapping[str, Except]
 
 
 def lower(rules: Rules) -> Lowered:
@@ -82,6 +93,8 @@ class _Lowering:
         self._numeric = _numeric(self._regular)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
         self._words: dict[Expr, Ref] = {}
+        self._exceptions = Exceptions(rules)
+        self._excepts: dict[str, Except] = {}
 
     def lowered(self) -> Lowered:
         tree: dict[str, Node] = {}
@@ -91,14 +104,8 @@ class _Lowering:
             if name not in tree:
                 tree[name] = self._node(self._rules[name])
                 waiting.extend(reversed(list(calls(tree[name]))))
-        words: dict[str, Expr] = {}
-        small: dict[str, Expr] = {}
-        made = ((ref.name, expr) for expr, ref in self._words.items())
-        for name, expr in chain(self._regular.items(), made):
-            words[name] = _put_in(expr, small)
-            if size(words[name]) <= _LARGEST_WORD and not names_in(words[name]):
-                small[name] = words[name]
-        return Lowered(tree, words)
+        made = {ref.name: expr for expr, ref in self._words.items()}
+        return Lowered(tree, {**self._regular, **made}, self._excepts)
 
     def _node(self, expr: Expr) -> Node:
         if not isinstance(expr, Literal) and _is_number(expr, self._numeric):
@@ -186,8 +193,14 @@ class _Lowering:
                     rest.popleft()
                 if isinstance(item, Literal) and end is not None and (left := item.text[end:]):
                     rest.appendleft(Literal(left))
-                return _string(self._word(seq(*parts), "quoted"))
+                return _string(self._string(parts))
         return None
+
+    def _string(self, parts: list[Expr]) -> Expr:
+        word = self._word(seq(*parts), "quoted")
+        if isinstance(word, Ref) and (found := self._exceptions.find(parts)) is not None:
+            self._excepts[word.name] = found
+        return word
 
     def _between(self, items: list[Expr]) -> Iterator[Node]:
         """Runs of lexical items are one lexeme each, with short literals between them; punctuation is cut at marks."""
@@ -244,13 +257,6 @@ class _Lowering:
             small = spelled is not None and _has_set(spelled) and size(spelled) <= _LARGEST_LEXEME
             self._lexicals[id(expr)] = spelled if small else None
         return self._lexicals[id(expr)]
-
-
-def _put_in(expr: Expr, words: Rules) -> Expr:
-    """The expression with these words in the place of references to them."""
-    if isinstance(expr, Ref):
-        return words.get(expr.name, expr)
-    return with_children(expr, lambda part: _put_in(part, words))
 
 
 def _string(expr: Expr) -> Lexeme:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from toolgram.grammar.dialects.lark_growth import MOST_MERGES, Growth
 from toolgram.grammar.dialects.lark_follow import suspects
+from toolgram.grammar.dialects.lark_growth import MOST_MERGES, Growth
 from toolgram.grammar.dialects.lark_lexicon import Lexicon
 from toolgram.grammar.dialects.lark_network import Conflict, conflicts
 from toolgram.grammar.dialects.lark_tree import (
@@ -44,11 +44,10 @@ _MOST_PASSES = 80
 
 def repaired(tree: Tree, words: Rules) -> Tree:
     """The tree with the same sentences, none of which llguidance's lexer gets wrong."""
-    work = Work(_MOST_WORK)
-    if not suspects(tree, Lexicon(_lexemes(tree), words, work)):
+    if not suspects(tree, Lexicon(_lexemes(tree), words)):
         return tree
     try:
-        return _mended(tree, words, work)
+        return _mended(tree, words, Work(_MOST_WORK))
     except TooMuchWork:
         return _apart(tree, words)
 
@@ -86,7 +85,7 @@ def _apart(tree: Tree, words: Rules) -> Tree:
     That is always right, and never long to find: characters run on over nothing, so that it ends.
     """
     while True:
-        lexicon = Lexicon(_lexemes(tree), words, Work(0))
+        lexicon = Lexicon(_lexemes(tree), words)
         suspicious = {lexicon.exprs[number] for number in suspects(tree, lexicon)}
         pieces: dict[Lexeme, Node] = {}
         for lexeme in _lexemes(tree):
@@ -121,9 +120,7 @@ def _to_grow(found: list[Conflict], attempts: Mapping[Lexeme, int]) -> set[Lexem
     }
 
 
-def _to_cut(
-    found: list[Conflict], growing: set[Lexeme], lexicon: Lexicon, words: Rules
-) -> dict[Lexeme, Node]:
+def _to_cut(found: list[Conflict], growing: set[Lexeme], lexicon: Lexicon, words: Rules) -> dict[Lexeme, Node]:
     """The lexemes to take apart, and into what: those that run on where nothing grows that could change it."""
     pieces: dict[Lexeme, Node] = {}
     places: dict[Lexeme, set[int]] = {}

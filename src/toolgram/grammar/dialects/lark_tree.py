@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from toolgram.grammar.dialects.lark_text import text_expression
 from toolgram.grammar.ir import (
     EMPTY,
-    CharSet,
     Choice,
     Expr,
     Literal,

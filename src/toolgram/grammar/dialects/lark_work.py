@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-class TooMuchWork(Exception):  # noqa: N818 - it is no error: another way is taken
+class TooMuchWork(Exception):
     """The work is more than was allowed."""
 
 
