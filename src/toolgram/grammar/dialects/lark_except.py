@@ -5,6 +5,7 @@ llguidance sees quickly what may follow inside all strings without some; in the 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, chars, repeat, seq
@@ -14,6 +15,9 @@ _MOST = 1_000
 
 _Letters = dict[str, CharSet]
 """Characters as a string spells them: by what stands before the last character of the spelling, if it is escaped."""
+
+
+_NONE = CharSet(())
 
 
 class Except(NamedTuple):
@@ -55,6 +59,17 @@ class Exceptions:
             case _:
                 return None
 
+    @staticmethod
+    def _joined(parts: list[_Letters | None]) -> _Letters | None:
+        joined: _Letters = {}
+        for part in parts:
+            if part is None:
+                return None
+            for before, charset in part.items():
+                known = joined.get(before)
+                joined[before] = charset if known is None else chars(*known.ranges, *charset.ranges)
+        return joined
+
     def _is_rest(self, node: Expr, char: Expr) -> bool:
         """Whether the node is `char` any number of times, and the quote."""
         body = self._rules[node.name] if isinstance(node, Ref) else node
@@ -68,8 +83,10 @@ class Exceptions:
             return []
         if isinstance(node, Ref):
             return self._missing(self._rules[node.name], char, depth + 1)
+        every = self._letters_of(char)
         found: list[str] = []
-        covered: list[_Letters] = []
+        others: _Letters | None = None
+        heads: set[str] = set()
         ends = False
         for option in node.options if isinstance(node, Choice) else (node,):
             head, *tail = option.items if isinstance(option, Sequence) else (option,)
@@ -77,16 +94,19 @@ class Exceptions:
                 ends = True
                 continue
             letters = self._letters_of(head)
-            if letters is None or not tail:
+            missing = self._missing(seq(*tail), char, depth + 1) if tail and letters is not None else None
+            if missing is None:
                 return None
-            missing = self._missing(seq(*tail), char, depth + 1)
-            if missing is None or (missing and not isinstance(head, Literal)):
+            if isinstance(head, Literal) and head.text not in heads:
+                heads.add(head.text)
+                found += [head.text + text for text in missing]
+            elif missing or others is not None:
                 return None
-            covered.append(letters)
-            found += [head.text + text for text in missing] if isinstance(head, Literal) else []
+            else:
+                others = letters
             if len(found) > _MOST:
                 return None
-        if _union(covered) != self._letters_of(char) or _count(covered) != _count([_union(covered)]):
+        if every is None or not _are_all(every, others or {}, heads):
             return None
         return found if ends else [*found, '"']
 
@@ -100,8 +120,7 @@ class Exceptions:
             case Sequence((Literal(text), CharSet() as charset)) if text[:1] == "\\" and len(text) in (1, 5):
                 return {text: charset}
             case Choice(options):
-                parts = [self._letters_of(option) for option in options]
-                return None if None in parts else _union([part for part in parts if part is not None])
+                return self._joined([self._letters_of(option) for option in options])
             case Ref():
                 if expr not in self._letters:
                     self._letters[expr] = None  # while it is looked at: one that refers to itself is no character
@@ -115,18 +134,26 @@ def _tells_apart(letters: _Letters | None) -> bool:
     """Whether no spelling of a character is the beginning of another, so that each text is spelled in one way."""
     return (
         letters is not None
-        and all(mark not in letters.get("", CharSet(())) for mark in '"\\')
-        and "u" not in letters.get("\\", CharSet(()))
+        and all(mark not in letters.get("", _NONE) for mark in '"\\')
+        and "u" not in letters.get("\\", _NONE)
     )
 
 
-def _union(parts: list[_Letters]) -> _Letters:
-    ranges: dict[str, list[tuple[int, int]]] = {}
-    for part in parts:
-        for before, charset in part.items():
-            ranges.setdefault(before, []).extend(charset.ranges)
-    return {before: chars(*found) for before, found in ranges.items()}
+def _are_all(every: _Letters, others: _Letters, heads: set[str]) -> bool:
+    """Whether each character is either among the others or one of the heads."""
+    for head in heads:
+        before, char = head[:-1], head[-1]
+        if char not in every.get(before, _NONE) or char in others.get(before, _NONE):
+            return False
+    return sum(map(_count, others.values())) + len(heads) == sum(map(_count, every.values())) and all(
+        before in every and _is_within(charset, every[before]) for before, charset in others.items()
+    )
 
 
-def _count(parts: list[_Letters]) -> int:
-    return sum(high - low + 1 for part in parts for charset in part.values() for low, high in charset.ranges)
+@lru_cache(maxsize=1024)
+def _is_within(inner: CharSet, outer: CharSet) -> bool:
+    return all(any(begin <= low and high <= end for begin, end in outer.ranges) for low, high in inner.ranges)
+
+
+def _count(charset: CharSet) -> int:
+    return sum(high - low + 1 for low, high in charset.ranges)

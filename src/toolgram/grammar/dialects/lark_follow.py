@@ -87,7 +87,7 @@ def _follow(tree: Tree, lexicon: Lexicon) -> list[int]:
     follow = [0] * len(lexicon.letters)
     last: dict[str, set[int]] = {name: set() for name in tree}  # the lexemes that a rule may end with
     for name, node in tree.items():
-        for leaf, after in _walk(node, _After(0, True), begins, lexicon):
+        for leaf, after in _walk(node, _After(0, ends=True), begins, lexicon):
             if isinstance(leaf, Call):
                 after_rule[leaf.name] |= after.first
                 if after.ends:

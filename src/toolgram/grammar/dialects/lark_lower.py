@@ -176,22 +176,24 @@ class _Lowering:
         yield from self._between(between)
 
     def _string_from(self, first: Expr, rest: deque[Expr]) -> Lexeme | None:
-        """The string that begins where `first` begins, what it is made of taken from the rest; None if there is none."""
+        """The string that begins where `first` does, what it is made of taken from the rest; None if there is none."""
         states, parts = START, list[Expr]()
         for taken, item in enumerate(chain((first,), rest)):
-            end = None
+            left = ""
             if isinstance(item, Literal):
                 end = string_end(item.text, states)
                 states = after_text(states, item.text) if end is None else DONE
+                parts.append(Literal(item.text[:end]))
+                left = "" if end is None else item.text[end:]
             else:
                 states = self._quotes.after(states, item)
-            parts.append(item if end is None else Literal(item.text[:end]))
+                parts.append(item)
             if states not in (INSIDE, ESCAPED, INSIDE | ESCAPED, DONE) or not self._is_regular(item):
                 return None
             if states == DONE:
                 for _ in range(taken):
                     rest.popleft()
-                if isinstance(item, Literal) and end is not None and (left := item.text[end:]):
+                if left:
                     rest.appendleft(Literal(left))
                 return _string(self._string(parts))
         return None

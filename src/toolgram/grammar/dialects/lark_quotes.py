@@ -41,18 +41,22 @@ class Quotes:
             if len(component) == 1 and component[0] not in used[component[0]]:
                 self._of_rule[component[0]] = self._relation(rules[component[0]])
             else:
-                self._settle(component, rules)
+                self._settle(component, rules, used)
 
-    def _settle(self, component: Sequence[str], rules: Rules) -> None:
+    def _settle(self, component: Sequence[str], rules: Rules, used: Uses) -> None:
         """Work out the rules of one component, which need one another: their least fixed point."""
         self._of_rule.update(dict.fromkeys(component, _NOWHERE))
-        changed = True
-        while changed:
-            changed = False
-            for name in component:
-                relation = self._made(rules[name], self._made_anew)
-                changed |= relation != self._of_rule[name]
+        users: dict[str, list[str]] = {name: [] for name in component}
+        for name in component:
+            for part in used[name]:
+                users.get(part, []).append(name)
+        waiting = dict.fromkeys(component)
+        while waiting:
+            name, _ = waiting.popitem()  # from the last rule upwards: rules mostly use rules that come later
+            relation = self._made(rules[name], self._made_anew)
+            if relation != self._of_rule[name]:
                 self._of_rule[name] = relation
+                waiting.update(dict.fromkeys(users[name]))
 
     def stays_inside(self, rule: str) -> bool:
         """Whether a rule's texts do not lead out of a string, or end it at most."""
@@ -149,7 +153,7 @@ def _plain(count: int) -> Relation:
 @lru_cache(maxsize=4096)
 def _of_set(charset: CharSet) -> Relation:
     marks = sum(char in charset for char in '"\\')
-    parts = [relation for relation, char in _MARKS if char in charset]
+    parts: list[Relation] = [relation for relation, char in _MARKS if char in charset]
     if sum(high - low + 1 for low, high in charset.ranges) > marks:
         parts.append(_PLAIN)
     return reduce(_either, parts, _NOWHERE)
