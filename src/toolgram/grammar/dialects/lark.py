@@ -11,26 +11,57 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from toolgram.errors import GrammarError
 from toolgram.grammar.dialects.lark_lower import lower
 from toolgram.grammar.dialects.lark_regex import count
 from toolgram.grammar.dialects.lark_repair import repaired
 from toolgram.grammar.dialects.lark_terminals import Names, terminals_of
-from toolgram.grammar.dialects.lark_tree import Call, Fork, Lexeme, Loop, Node, Row, Special, leaves
+from toolgram.grammar.dialects.lark_tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls, leaves
 from toolgram.grammar.ir import Expr, Rules
+from toolgram.grammar.walk import components
 
+_DEEPEST = 4_000  # levels of rules and of what is in them: llguidance 1.9 runs out of stack beyond some 5,000
 _NAMED_ALREADY = {"root": "start", "start": "start_"}
 
 
 def write_lark(rules: Rules) -> str:
-    """The rules, tidy at least, as Lark that accepts the same strings."""
+    """The rules, tidy at least, as Lark that accepts the same strings.
+
+    Raises GrammarError for rules that call one another in chains of thousands, which llguidance dies of.
+    """
     lowered = lower(rules)
     tree = repaired(lowered.tree, lowered.words)
+    _check_depth(tree)
     given = Names()
     names = {name: given.give(_NAMED_ALREADY.get(name, name)) for name in tree}
     lexemes = [leaf for node in tree.values() for leaf in leaves(node) if isinstance(leaf, Lexeme)]
     terminals, lines = terminals_of(lexemes, lowered.words, lowered.excepts)
     rows = (f"{names[name]}: {_node(node, names, terminals, 0)}" for name, node in tree.items())
     return "\n".join([*rows, *lines]) + "\n"
+
+
+def _check_depth(tree: Tree) -> None:
+    """Raises GrammarError where a way down through the rules is too long; in a circle of rules, the longest one."""
+    depths: dict[str, int] = {}
+    for group in components({name: list(calls(node)) for name, node in tree.items()}):
+        around = sum(_depth(tree[name], {}) for name in group) if len(group) > 1 else 0
+        depth = around + max(_depth(tree[name], depths) for name in group)
+        if depth > _DEEPEST:
+            reason = f"{group[0]} leads through {depth} levels of rules, and llguidance takes {_DEEPEST} at most"
+            raise GrammarError(f"{reason}: use a repetition, or fewer optional parts")
+        depths.update(dict.fromkeys(group, depth))
+
+
+def _depth(node: Node, depths: Mapping[str, int]) -> int:
+    match node:
+        case Call(name):
+            return depths.get(name, 0)
+        case Row(parts) | Fork(parts):
+            return 1 + max((_depth(part, depths) for part in parts), default=0)
+        case Loop(item):
+            return 1 + _depth(item, depths)
+        case _:
+            return 0
 
 
 def _node(node: Node, names: Mapping[str, str], terminals: Mapping[Expr, str], tightness: int) -> str:
