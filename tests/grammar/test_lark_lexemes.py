@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import lark_accepts
-from toolgram.grammar.dialects import lark_repair
-from toolgram.grammar.dialects.lark_linear import regular
-from toolgram.grammar.dialects.lark_quotes import Quotes
+from toolgram.grammar.dialects.lark import repair
+from toolgram.grammar.dialects.lark.linear import regular
+from toolgram.grammar.dialects.lark.quotes import Quotes
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import (
     EMPTY,
@@ -180,7 +180,7 @@ def test_contrived_grammars_take_no_longer(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["words after words", "a value or any text", "a word that doubles, before a marker"])
 def test_all_is_taken_apart_where_work_is_not_allowed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lark_repair, "_MOST_WORK", 0)
+    monkeypatch.setattr(repair, "_MOST_WORK", 0)
     grammar = Grammar(_CONTRIVED[name])
     _assert_agree(grammar, [near for seed in range(3) for near in _near(grammar.sample(seed))])
 

@@ -8,9 +8,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-from toolgram.grammar.dialects.lark_except import Except, Exceptions
-from toolgram.grammar.dialects.lark_linear import has_special, regular
-from toolgram.grammar.dialects.lark_quotes import (
+from toolgram.grammar.dialects.lark.exceptions import Except, Exceptions
+from toolgram.grammar.dialects.lark.linear import has_special, regular
+from toolgram.grammar.dialects.lark.quotes import (
     DONE,
     ESCAPED,
     INSIDE,
@@ -20,7 +20,7 @@ from toolgram.grammar.dialects.lark_quotes import (
     string_begin,
     string_end,
 )
-from toolgram.grammar.dialects.lark_tree import (
+from toolgram.grammar.dialects.lark.tree import (
     Call,
     Lexeme,
     Loop,

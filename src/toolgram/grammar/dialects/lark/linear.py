@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from toolgram.grammar import ir
-from toolgram.grammar.dialects.lark_elimination import eliminated
+from toolgram.grammar.dialects.lark.elimination import eliminated
 from toolgram.grammar.ir import EMPTY, NOTHING, Choice, Expr, Ref, Rules, Token, children, choice, seq
 from toolgram.grammar.walk import Uses, names_in, size
 

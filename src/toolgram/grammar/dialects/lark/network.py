@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from toolgram.grammar.dialects.lark_lexicon import Lexicon
-from toolgram.grammar.dialects.lark_tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree
-from toolgram.grammar.dialects.lark_work import Work
+from toolgram.grammar.dialects.lark.lexicon import Lexicon
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree
+from toolgram.grammar.dialects.lark.work import Work
 
 _ANYWHERE = -1  # at the bottom of a stack: return to any caller
 _MOST_PAIRS = 2_000  # beyond those of a thread with itself

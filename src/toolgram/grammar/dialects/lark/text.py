@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from toolgram.grammar.dialects.lark_elimination import eliminated
+from toolgram.grammar.dialects.lark.elimination import eliminated
 from toolgram.grammar.ir import EMPTY, NOTHING, Expr, Text
 from toolgram.grammar.until import automaton
 

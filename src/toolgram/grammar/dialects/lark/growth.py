@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from toolgram.grammar.dialects.lark_tree import (
+from toolgram.grammar.dialects.lark.tree import (
     Call,
     Fork,
     Lexeme,

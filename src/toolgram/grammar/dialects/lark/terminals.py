@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from toolgram.grammar.dialects.lark_except import Except
-from toolgram.grammar.dialects.lark_regex import regex, terminal
-from toolgram.grammar.dialects.lark_tree import Lexeme
+from toolgram.grammar.dialects.lark.exceptions import Except
+from toolgram.grammar.dialects.lark.regex import regex, terminal
+from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.ir import Expr, Literal, Ref, Rules, Sequence, Text, choice, seq
 from toolgram.grammar.walk import names_in, size, with_children
 

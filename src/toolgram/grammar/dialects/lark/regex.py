@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import groupby
 
-from toolgram.grammar.dialects.lark_text import text_expression
+from toolgram.grammar.dialects.lark.text import text_expression
 from toolgram.grammar.ir import (
     MAX_CODE_POINT,
     CharSet,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolgram.grammar.dialects.lark_alphabet import Alphabet, Letters, letters
-from toolgram.grammar.dialects.lark_automaton import Automaton, TooLarge
-from toolgram.grammar.dialects.lark_tree import Lexeme
-from toolgram.grammar.dialects.lark_work import Work
+from toolgram.grammar.dialects.lark.alphabet import Alphabet, Letters, letters
+from toolgram.grammar.dialects.lark.automaton import Automaton, TooLarge
+from toolgram.grammar.dialects.lark.tree import Lexeme
+from toolgram.grammar.dialects.lark.work import Work
 from toolgram.grammar.ir import Expr, Literal, Rules
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from toolgram.grammar.dialects.lark_text import text_expression
+from toolgram.grammar.dialects.lark.text import text_expression
 from toolgram.grammar.ir import (
     EMPTY,
     Choice,

@@ -1,9 +1,9 @@
 """Grammars in llguidance's Lark.
 
 llguidance matches literals and terminals as greedy lexemes: `"a" "bc" | "ab" "d"` refuses "abc", since the lexer that
-has read "ab" never comes back to "a". So the writer chooses its lexemes (`lark_lower`), finds where one could run on
-over the beginning of the next (`lark_follow`, `lark_network`), and rewrites those places until there are none
-(`lark_repair`).
+has read "ab" never comes back to "a". So the writer chooses its lexemes (`lower`), finds where one could run on
+over the beginning of the next (`follow`, `network`), and rewrites those places until there are none
+(`repair`).
 Format: https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md
 """
 
@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolgram.errors import GrammarError
-from toolgram.grammar.dialects.lark_lower import lower
-from toolgram.grammar.dialects.lark_regex import count
-from toolgram.grammar.dialects.lark_repair import repaired
-from toolgram.grammar.dialects.lark_terminals import Names, terminals_of
-from toolgram.grammar.dialects.lark_tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls, leaves
+from toolgram.grammar.dialects.lark.lower import lower
+from toolgram.grammar.dialects.lark.regex import count
+from toolgram.grammar.dialects.lark.repair import repaired
+from toolgram.grammar.dialects.lark.terminals import Names, terminals_of
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls, leaves
 from toolgram.grammar.ir import Expr, Rules
 from toolgram.grammar.walk import components
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
-from toolgram.grammar.dialects.lark_lexicon import Lexicon
-from toolgram.grammar.dialects.lark_tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls
+from toolgram.grammar.dialects.lark.lexicon import Lexicon
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls
 from toolgram.grammar.ir import Literal
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from toolgram.grammar.dialects.lark_follow import suspects
-from toolgram.grammar.dialects.lark_growth import MOST_MERGES, Growth
-from toolgram.grammar.dialects.lark_lexicon import Lexicon
-from toolgram.grammar.dialects.lark_network import Conflict, conflicts
-from toolgram.grammar.dialects.lark_tree import (
+from toolgram.grammar.dialects.lark.follow import suspects
+from toolgram.grammar.dialects.lark.growth import MOST_MERGES, Growth
+from toolgram.grammar.dialects.lark.lexicon import Lexicon
+from toolgram.grammar.dialects.lark.network import Conflict, conflicts
+from toolgram.grammar.dialects.lark.tree import (
     Fork,
     Lexeme,
     Loop,
@@ -29,7 +29,7 @@ from toolgram.grammar.dialects.lark_tree import (
     row,
     with_words,
 )
-from toolgram.grammar.dialects.lark_work import TooMuchWork, Work
+from toolgram.grammar.dialects.lark.work import TooMuchWork, Work
 from toolgram.grammar.ir import Expr, Literal, Rules, Text
 from toolgram.grammar.walk import size
 
