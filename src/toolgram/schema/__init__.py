@@ -125,11 +125,11 @@ def _text(schema: object) -> str:
 
 
 @lru_cache(maxsize=128)
-def _known_grammar(document: _Document, mode: Mode, any_order: bool) -> Grammar:  # noqa: FBT001 - a key of the cache
+def _known_grammar(document: _Document, mode: Mode, any_order: bool) -> Grammar:
     return _grammar(document.schema, mode, any_order, None)
 
 
-def _grammar(schema: object, mode: Mode, any_order: bool, resolver: Retrieve | None) -> Grammar:  # noqa: FBT001
+def _grammar(schema: object, mode: Mode, any_order: bool, resolver: Retrieve | None) -> Grammar:
     compiled = compile_schema(
         schema,
         pointer="",

@@ -11,7 +11,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from operator import and_, or_
 from typing import TypeVar
 
 from toolgram.grammar.hashing import HashedOnce, hash_once
@@ -228,14 +227,14 @@ def intersection(left: Automaton, right: Automaton) -> Automaton:
     """The texts of both. Raises TooLarge."""
     if right == universal() or left == right:
         return left
-    return right if left == universal() else _product(left, right, and_)
+    return right if left == universal() else _product(left, right, _both)
 
 
 def union(left: Automaton, right: Automaton) -> Automaton:
     """The texts of either. Raises TooLarge."""
     if right.is_empty or left == right:
         return left
-    return right if left.is_empty else _product(left, right, or_)
+    return right if left.is_empty else _product(left, right, _either)
 
 
 def difference(left: Automaton, right: Automaton) -> Automaton:
@@ -251,7 +250,15 @@ def complement(automaton: Automaton) -> Automaton:
 _DEAD = -1
 
 
-def _but(left: bool, right: bool) -> bool:  # noqa: FBT001 - an operator
+def _both(left: bool, right: bool) -> bool:
+    return left and right
+
+
+def _either(left: bool, right: bool) -> bool:
+    return left or right
+
+
+def _but(left: bool, right: bool) -> bool:
     return left and not right
 
 

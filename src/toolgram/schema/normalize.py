@@ -332,8 +332,8 @@ def _normalized(
     schema: object,
     pointer: str,
     mode: str,
-    closed: bool,  # noqa: FBT001 - the arguments of `normalize`
-    parameters: bool,  # noqa: FBT001
+    closed: bool,
+    parameters: bool,
     encoding: Encoding,
     retrieve: Retrieve | None,
 ) -> Normalized:

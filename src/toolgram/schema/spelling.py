@@ -157,7 +157,7 @@ def raw_chars(but: str | CharSet, spelling: Spelling) -> CharSet:
 
 
 @lru_cache(maxsize=1024)
-def _raw_chars(but: str | CharSet, ascii_only: bool) -> CharSet:  # noqa: FBT001 - a key of the cache
+def _raw_chars(but: str | CharSet, ascii_only: bool) -> CharSet:
     return not_chars(*_pieces(but), '"\\', (0, 0x1F), *([(0x80, MAX_CODE_POINT)] if ascii_only else []))
 
 
@@ -171,7 +171,7 @@ def escapes(but: str | CharSet, spelling: Spelling) -> Expr:
 
 
 @lru_cache(maxsize=1024)
-def _escapes(but: str | CharSet, ascii_only: bool) -> Expr:  # noqa: FBT001 - a key of the cache
+def _escapes(but: str | CharSet, ascii_only: bool) -> Expr:
     codes = [code for code in (*range(0x20), *b'"\\') if chr(code) not in but]
     short = "".join(_SHORT[chr(code)][1] for code in codes if chr(code) in _SHORT)
     controls = [f"{code:02x}" for code in codes if chr(code) not in _SHORT]
