@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-_Class = TypeVar("_Class", bound="type[HashedOnce]")
+_Value = TypeVar("_Value", bound="HashedOnce")
 
 
 class HashedOnce:
@@ -19,11 +19,11 @@ class HashedOnce:
     _hash: int
 
 
-def hash_once(cls: _Class) -> _Class:
+def hash_once(cls: type[_Value]) -> type[_Value]:
     """Decorates an immutable class, so that the hash of each value is computed once, when it is first asked for."""
     compute: Any = cls.__hash__
 
-    def remembered(self: HashedOnce) -> int:
+    def remembered(self: _Value) -> int:
         known = getattr(self, "_hash", None)  # half of the time of catching an AttributeError
         if known is None:
             known = compute(self)

@@ -10,18 +10,16 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
-from operator import and_, or_
 from typing import TypeVar
 
 from toolgram.grammar.hashing import HashedOnce, hash_once
-from toolgram.grammar.ir import CharSet, Expr, chars, not_chars
+from toolgram.grammar.ir import CharSet, Expr, chars
+from toolgram.schema.alphabet import ANY_CHAR, Alphabet, members, size
 from toolgram.schema.effort import MAX_STEPS, TooLarge, remembered, spend
 
 __all__ = ["MAX_STEPS", "TooLarge"]  # with what is defined here
 
 MAX_STATES = 5_000
-ANY_CHAR = not_chars()
 _LEGIBLE = "aA0 -_.:/@"
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -228,14 +226,14 @@ def intersection(left: Automaton, right: Automaton) -> Automaton:
     """The texts of both. Raises TooLarge."""
     if right == universal() or left == right:
         return left
-    return right if left == universal() else _product(left, right, and_)
+    return right if left == universal() else _product(left, right, _both)
 
 
 def union(left: Automaton, right: Automaton) -> Automaton:
     """The texts of either. Raises TooLarge."""
     if right.is_empty or left == right:
         return left
-    return right if left.is_empty else _product(left, right, or_)
+    return right if left.is_empty else _product(left, right, _either)
 
 
 def difference(left: Automaton, right: Automaton) -> Automaton:
@@ -251,6 +249,14 @@ def complement(automaton: Automaton) -> Automaton:
 _DEAD = -1
 
 
+def _both(left: bool, right: bool) -> bool:
+    return left and right
+
+
+def _either(left: bool, right: bool) -> bool:
+    return left or right
+
+
 def _but(left: bool, right: bool) -> bool:
     return left and not right
 
@@ -258,7 +264,7 @@ def _but(left: bool, right: bool) -> bool:
 @remembered(maxsize=64)  # the same patterns meet in all branches of a schema
 def _product(left: Automaton, right: Automaton, both: Callable[[bool, bool], bool]) -> Automaton:
     alphabet = Alphabet(charset for one in (left, right) for state in one.states for charset, _ in state.edges)
-    tables = [alphabet.table(left), alphabet.table(right)]
+    tables = [table_of(left, alphabet), table_of(right, alphabet)]
     narrow = not both(True, False), not both(False, True)  # noqa: FBT003 - truth tables
 
     def step(pair: tuple[int, int]) -> Iterable[tuple[int, tuple[int, int]]]:
@@ -275,46 +281,13 @@ def _product(left: Automaton, right: Automaton, both: Callable[[bool, bool], boo
     return explore((0, 0), step, accepts, alphabet)
 
 
-class Alphabet:
-    """The code points in classes ("letters", by number) that some character sets do not tell apart."""
-
-    def __init__(self, charsets: Iterable[CharSet]) -> None:
-        toggles: dict[int, int] = defaultdict(int)
-        distinct = list(dict.fromkeys(charsets))
-        for index, charset in enumerate((ANY_CHAR, *distinct)):
-            for low, high in charset.ranges:
-                toggles[low] ^= 1 << index
-                toggles[high + 1] ^= 1 << index
-        ranges: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        inside = 0
-        for low, end in pairwise(sorted(toggles)):
-            inside ^= toggles[low]
-            if inside:
-                ranges[inside].append((low, end - 1))
-        self._ranges = list(ranges.values())
-        self.every = tuple(range(len(ranges)))
-        self._letters: dict[CharSet, tuple[int, ...]] = {ANY_CHAR: self.every}
-        for index, charset in enumerate(distinct, 1):
-            self._letters[charset] = tuple(letter for letter, key in enumerate(ranges) if key >> index & 1)
-        self._charsets: dict[tuple[int, ...], CharSet] = {}
-
-    def letters(self, charset: CharSet) -> tuple[int, ...]:
-        """The classes that make up one of the character sets."""
-        return self._letters[charset]
-
-    def charset(self, letters: tuple[int, ...]) -> CharSet:
-        """The characters of some classes."""
-        if letters not in self._charsets:
-            self._charsets[letters] = chars(*(pair for letter in letters for pair in self._ranges[letter]))
-        return self._charsets[letters]
-
-    def table(self, automaton: Automaton) -> dict[int, dict[int, int]]:
-        """The steps of each state by class; the number of no state has none."""
-        rows = {
-            number: {letter: target for charset, target in state.edges for letter in self.letters(charset)}
-            for number, state in enumerate(automaton.states)
-        }
-        return {_DEAD: {}, **rows}
+def table_of(automaton: Automaton, alphabet: Alphabet) -> dict[int, dict[int, int]]:
+    """The steps of each state by class; the number of no state has none."""
+    rows = {
+        number: {letter: target for charset, target in state.edges for letter in alphabet.letters(charset)}
+        for number, state in enumerate(automaton.states)
+    }
+    return {_DEAD: {}, **rows}
 
 
 def explore(
@@ -415,16 +388,6 @@ def _blocks(useful: set[int], ends: Sequence[bool], inverse: _Inverse) -> dict[i
                 waiting.add(len(blocks))  # the smaller part is enough, and where the whole was waiting, both do
                 blocks.append(part)
     return block_of
-
-
-def size(charset: CharSet) -> int:
-    """The number of characters in a set."""
-    return sum(high - low + 1 for low, high in charset.ranges)
-
-
-def members(charset: CharSet) -> Iterable[str]:
-    """The characters of a set, in order."""
-    return (chr(code) for low, high in charset.ranges for code in range(low, high + 1))
 
 
 def _one_of(charset: CharSet) -> str:

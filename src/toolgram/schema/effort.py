@@ -13,8 +13,8 @@ from typing import ParamSpec, TypeVar
 
 MAX_STEPS = 250_000
 """Of one automaton."""
-MAX_WORK = 1_500_000
-"""Of a whole document: two or three seconds."""
+MAX_WORK = 1_000_000
+"""Of a whole document: two seconds or so."""
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")

@@ -23,8 +23,10 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.schema import types
+from toolgram.schema.effort import TooLarge
 from toolgram.schema.spelling import KEY_CHAR, KEY_START, Spelling, quoted
 
+_MAX_COUNTED = 50_000  # members times their number
 NESTING = 8  # levels inside one expression before a rule breaks it
 
 
@@ -97,7 +99,10 @@ def some_members(
     comma: str,
     rule: Callable[[Expr], Expr],
 ) -> Expr:
-    """The members in order, then extra ones, as many as the object may have: a rule for each place and number."""
+    """The members in order, then extra ones, as many as the object may have: a rule for each place and number.
+
+    Raises TooLarge.
+    """
 
     def end(count: int) -> Expr:
         least = max(kind.min - count, 0)
@@ -110,6 +115,8 @@ def some_members(
         return seq(extra, more) if least else optional(seq(extra, more))
 
     most = kind.min if kind.max is None else kind.max  # with more keys nothing changes, or there are none
+    if len(members) * min(len(members), most) > _MAX_COUNTED:
+        raise TooLarge
     after = [end(count) for count in range(min(len(members), most) + 1)]
     for index in reversed(range(len(members))):
         item, member = members[index]

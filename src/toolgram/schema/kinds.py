@@ -228,11 +228,12 @@ def _languages(n: Normalizer, place: Place, patterns: list[tuple[Automaton, Type
 def _names(n: Normalizer, place: Place) -> Automaton:
     """The keys that `propertyNames` admits."""
     kind = intersect(types.String(), n.schema(place.child("propertyNames")), n.definition)
-    result = automata.NO_TEXT
-    for option in kind.options if isinstance(kind, types.Union) else (kind,):
+    options = kind.options if isinstance(kind, types.Union) else (kind,)
+    result = automata.of_texts(option.value for option in options if isinstance(option, types.Text))
+    for option in options:
         match option:
-            case types.Text(value):
-                result = automata.union(result, automata.of_text(value))
+            case types.Text():
+                pass
             case types.String(low, high, automaton):
                 lengths = automata.of_length(low, high)
                 both = lengths if automaton is None else automata.intersection(automaton, lengths)

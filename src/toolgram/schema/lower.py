@@ -28,7 +28,8 @@ from toolgram.grammar.ir import Text as FreeText
 from toolgram.schema import strings, types
 from toolgram.schema.automata import Automaton, intersection
 from toolgram.schema.effort import TooLarge
-from toolgram.schema.keys import BARE_LETTERS, NESTING, KeyLetters, OtherKeys, plain_char, single, some_members
+from toolgram.schema.items import array_items
+from toolgram.schema.keys import BARE_LETTERS, KeyLetters, OtherKeys, plain_char, single, some_members
 from toolgram.schema.languages import without
 from toolgram.schema.multiples import multiples_among
 from toolgram.schema.regex import pattern
@@ -289,25 +290,13 @@ class Lowering:
     # Arrays
 
     def _array(self, kind: types.Array, name: str) -> Expr:
-        comma = self.spelling.item_separator
         prefix = [self.expr(item, f"{name}-{index}") for index, item in enumerate(kind.prefix, 1)]
         rest = NOTHING if kind.rest == NEVER else self.expr(kind.rest, f"{name}-item")
-        least = max(kind.min - len(prefix), 0)
-        most = None if kind.max is None else kind.max - len(prefix)
-        if not prefix:
-            if most == 0:
-                return seq("[]")
-            more = None if most is None else most - 1
-            full = seq("[", rest, repeat(seq(comma, rest), max(least - 1, 0), more), "]")
-            return full if least else choice(full, "[]")
-        tail = EMPTY if most == 0 else repeat(seq(comma, rest), least, most)
-        for index in reversed(range(len(prefix))):
-            tail = seq("" if index == 0 else comma, prefix[index], tail)
-            if index >= kind.min:
-                tail = optional(tail)
-            if index and index % NESTING == 0:
-                tail = self._rule(f"{name}-from-{index + 1}", tail)
-        return seq("[", tail, "]")
+
+        def rule(number: int, tail: Expr) -> Ref:
+            return self._rule(f"{name}-from-{number}", tail)
+
+        return array_items(kind, prefix, rest, self.spelling.item_separator, rule)
 
     # Objects
 

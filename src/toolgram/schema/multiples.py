@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Repeat, Sequence, chars
-from toolgram.schema.automata import Alphabet, Automaton, explore, intersection
+from toolgram.schema.alphabet import Alphabet
+from toolgram.schema.automata import Automaton, explore, intersection
 from toolgram.schema.effort import TooLarge, remembered
 from toolgram.schema.regex import language, pattern
 from toolgram.schema.regex_parse import END, START, Alt, Cat, Rep, Tree

@@ -16,7 +16,7 @@ from toolgram.schema.spelling import decimal_of, writable
 from toolgram.schema.types import ANY, BOOLEAN, NEVER, NULL, Canonical, Property, Reference, Type
 
 MAX_DEPTH = 50
-MAX_SIZE = 200_000
+MAX_SIZE = 120_000
 """Of a document: its values count one each, its schemas four."""
 _BARE = types.Object((), ANY, silent=True)
 
@@ -50,8 +50,7 @@ class _Normalizer:
                 apart = False
             if not apart:
                 self.found_overlapping.add(place.pointer)
-        for key in self.definitions:
-            self._check_grounded(key)
+        self._check_grounded()
 
     def definition(self, key: str) -> Type:
         """The definition under this key, made now if need be; raises NotYet where it or what it needs is being made."""
@@ -69,7 +68,18 @@ class _Normalizer:
                 self._making -= 1
         return self.definitions[key]
 
-    def _check_grounded(self, key: str) -> None:
+    def _check_grounded(self) -> None:
+        grounded: set[str] = set()
+        circular: list[str] = []
+        for key in reversed(self.definitions):  # what is referred to mostly comes later, and need not be walked again
+            if self._leads_to_itself(key, grounded):
+                circular.append(key)
+            else:
+                grounded.add(key)
+        if circular:
+            raise InvalidSchema(self._pointers[circular[-1]], "$ref", "refers to itself and to nothing else")
+
+    def _leads_to_itself(self, key: str, grounded: set[str]) -> bool:
         seen: set[str] = set()
         ahead = [self.definitions[key]]
         while ahead:
@@ -77,12 +87,13 @@ class _Normalizer:
                 case types.Union(options):
                     ahead.extend(options)
                 case Reference(other) if other == key:
-                    raise InvalidSchema(self._pointers[key], "$ref", "refers to itself and to nothing else")
-                case Reference(other) if other not in seen:
+                    return True
+                case Reference(other) if other not in seen and other not in grounded:
                     seen.add(other)
                     ahead.append(self.definitions[other])
                 case _:
                     pass
+        return False
 
     def _deeper(self, pointer: str, make: Callable[[], Type]) -> Type:
         """What `make` makes, one level down."""

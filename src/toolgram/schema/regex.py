@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, choice, repeat, seq
-from toolgram.schema.automata import Alphabet, Automaton, explore
+from toolgram.schema.alphabet import Alphabet
+from toolgram.schema.automata import Automaton, explore, table_of
 from toolgram.schema.effort import MAX_STEPS, TooLarge, remembered, spend
 from toolgram.schema.regex_parse import (
     ANY,
@@ -41,7 +42,6 @@ __all__ = [
 ]
 
 _MAX_PROGRAM = 20_000
-_MAX_LENGTH = 50_000  # of a pattern, which is not even read then
 _ANYTHING = Rep(ANY, 0, None)
 _MAX_PARALLEL = 2  # threads that may read the same character where a pattern is written down as it stands
 
@@ -49,7 +49,7 @@ _MAX_PARALLEL = 2  # threads that may read the same character where a pattern is
 @remembered(maxsize=128)  # each may have thousands of states
 def pattern(text: str) -> Automaton:
     """The texts in which the pattern is found. Raises Malformed, Unsupported and TooLarge."""
-    tree = _parsed(text)
+    tree = parse(text)
     searching = _Search(tree)
     automaton = searching.automaton()
     many_states = len(automaton.states) > 2 * len(charsets(tree))
@@ -59,24 +59,18 @@ def pattern(text: str) -> Automaton:
 @remembered(maxsize=64)
 def pattern_as_written(text: str) -> Automaton:
     """The same, to be written down in the shape of the pattern, however its loops overlap."""
-    tree = _parsed(text)
+    tree = parse(text)
     return _as_written(_Search(tree).automaton(), tree, preferred=True)
 
 
 def pattern_with_lengths(text: str) -> tuple[Automaton, int, int | None]:
     """A language and lengths (low, high) that make up the pattern together; `^[a-z]{1,9999}$` is never unrolled."""
-    match _parsed(text):
+    match parse(text):
         case Cat((first, Rep(CharSet() as charset, low, high), last)) if first == START and last == END:
             tail = Cat((START, Rep(charset, 0, None), END))
             return _as_written(_Search(tail).automaton(), tail, preferred=True), low, high
         case _:
             return pattern(text), 0, None
-
-
-def _parsed(text: str) -> Tree:
-    if len(text) > _MAX_LENGTH:
-        raise TooLarge
-    return parse(text)
 
 
 def language(tree: Tree) -> Automaton:
@@ -163,7 +157,7 @@ class _Search:
         self._find_lookbehinds(self.tree)
         behind_sets = [edge[0] for one in self._lookbehinds.values() for state in one.states for edge in state.edges]
         self._alphabet = Alphabet([*charsets(self.tree), *behind_sets])
-        self._tables = [self._alphabet.table(one) for one in self._lookbehinds.values()]
+        self._tables = [table_of(one, self._alphabet) for one in self._lookbehinds.values()]
         begin = self._compile(self.tree if _is_anchored(self.tree) else Cat((_ANYTHING, self.tree)), _MATCH)
         behind = (0,) * len(self._tables)
         threads = self._closure([(begin, _NO_CLAIMS)], self._passed(behind))
