@@ -63,7 +63,7 @@ def test_every_class_is_escaped(charset: CharSet):
 def test_strings_are_right_recursive():
     string = seq('"', repeat(choice(not_chars('"\\'), seq("\\", chars('"\\')))), '"')
     assert write_ebnf({"root": string}) == (
-        'root ::= "\\"" root-more "\\""\nroot-more ::= [^"\\\\] root-more | "\\\\" ["\\\\] root-more | ""\n'
+        'root ::= "\\"" root-more\nroot-more ::= [^"\\\\] root-more | "\\\\" ["\\\\] root-more | "\\""\n'
     )
 
 

@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.ir import (
-    EMPTY,
     MAX_CODE_POINT,
     CharSet,
     Choice,
@@ -46,8 +45,6 @@ class Syntax:
     """How the token of an id is written."""
     most: int | None
     """The highest count of a repetition; None for any."""
-    loops: bool
-    """Whether an unbounded repetition is written as a right-recursive rule."""
 
 
 def write(rules: Rules, syntax: Syntax) -> str:
@@ -65,7 +62,7 @@ class _Lowering:
     syntax: Syntax
     rules: dict[str, Expr] = field(init=False)
     _made: dict[Expr, str] = field(default_factory=dict[Expr, str])
-    """The rules made for texts and loops, by the expression that they stand for."""
+    """The rules made for texts and long repetitions, by the expression that they stand for."""
 
     def __post_init__(self) -> None:
         self.rules = dict(self.source)
@@ -91,20 +88,8 @@ class _Lowering:
         return self._made[text]
 
     def _repeat(self, whole: Repeat, item: Expr, rule: str) -> Expr:
-        low, high = whole.min, whole.max
-        if high is None and self.syntax.loops:
-            return seq(self._times(item, low, low, rule), Ref(self._loop(item, rule)))
-        times = self._times(item, low, high, rule)
+        times = self._times(item, whole.min, whole.max, rule)
         return whole if times == whole else times
-
-    def _loop(self, item: Expr, rule: str) -> str:
-        """The rule of any number of items. Its options begin with the item's own, so that a mask looks no deeper."""
-        whole = Repeat(item, 0, None)
-        if whole not in self._made:
-            name = self._made[whole] = fresh(f"{rule}-more", self.rules)
-            options = item.options if isinstance(item, Choice) else (item,)
-            self.rules[name] = choice(*(seq(option, Ref(name)) for option in options), EMPTY)
-        return self._made[whole]
 
     def _times(self, item: Expr, low: int, high: int | None, rule: str) -> Expr:
         most = self.syntax.most
