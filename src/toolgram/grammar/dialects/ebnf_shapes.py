@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from toolgram.grammar.ir import (
     EMPTY,
@@ -51,7 +51,7 @@ def _options(expr: Expr) -> tuple[Expr, ...]:
     return expr.options if isinstance(expr, Choice) else (expr,)
 
 
-def _is_broad(expr: Expr) -> bool:
+def _is_broad(expr: Expr) -> TypeGuard[CharSet]:
     return isinstance(expr, CharSet) and expr.ranges[-1][1] - expr.ranges[-1][0] > _BROAD
 
 
@@ -152,7 +152,7 @@ class _Classes:
         places = {name: found for name, expr in self.rules.items() if (found := [*self._places(expr, name)])}
         sets: dict[Expr, dict[CharSet, None]] = {}
         for place in (place for found in places.values() for place in found):
-            sets.setdefault(place.rest, {}).update(dict.fromkeys(filter(_is_broad, _options(place.char))))
+            sets.setdefault(place.rest, {}).update((each, None) for each in _options(place.char) if _is_broad(each))
         self._classes = {rest: _classes([*found]) for rest, found in sets.items() if len(found) > 1}
         for name in places:
             self.rules[name] = self._cut(self.rules[name], name)
