@@ -130,12 +130,12 @@ class _Loops:
 
 
 class _Place(NamedTuple):
-    """A sequence of what is before, one character of a broad set or something else, and the rest: a rule, and more."""
+    """A sequence of what is before, a character of a broad set or else, a rule for the rest, and what comes then."""
 
     before: Expr
     char: Expr
-    name: str
-    rest: Expr
+    rest: Ref
+    then: Expr
 
 
 @dataclass(slots=True)
@@ -143,14 +143,14 @@ class _Classes:
     """Cuts the choices of a broad set of characters that differ in the set alone."""
 
     rules: dict[str, Expr]
-    _classes: dict[Expr, list[CharSet]] = field(default_factory=dict[Expr, list[CharSet]])
-    """By what follows some broad sets, the classes of their characters that they do not tell apart."""
-    _made: dict[tuple[CharSet, Expr], Ref] = field(default_factory=dict[tuple[CharSet, Expr], Ref])
-    """By the characters and what follows them, the rule."""
+    _classes: dict[Ref, list[CharSet]] = field(default_factory=dict[Ref, list[CharSet]])
+    """By the rule that follows some broad sets, the classes of their characters that they do not tell apart."""
+    _made: dict[tuple[CharSet, Ref], Ref] = field(default_factory=dict[tuple[CharSet, Ref], Ref])
+    """By the characters and the rule that follows them, a rule for both."""
 
     def __post_init__(self) -> None:
         places = {name: found for name, expr in self.rules.items() if (found := [*self._places(expr, name)])}
-        sets: dict[Expr, dict[CharSet, None]] = {}
+        sets: dict[Ref, dict[CharSet, None]] = {}
         for place in (place for found in places.values() for place in found):
             sets.setdefault(place.rest, {}).update((each, None) for each in _options(place.char) if _is_broad(each))
         self._classes = {rest: _classes([*found]) for rest, found in sets.items() if len(found) > 1}
@@ -158,9 +158,10 @@ class _Classes:
             self.rules[name] = self._cut(self.rules[name], name)
 
     def _places(self, expr: Expr, rule: str) -> Iterator[_Place]:
-        if place := self._place(expr, rule):
+        place = self._place(expr, rule)
+        if place:
             yield place
-        for part in children(expr):
+        for part in (place.before, place.char, place.then) if place else children(expr):
             yield from self._places(part, rule)
 
     def _place(self, expr: Expr, rule: str) -> _Place | None:
@@ -172,34 +173,32 @@ class _Classes:
         for index, (item, after) in enumerate(pairwise(items)):
             char = self.rules[item.name] if isinstance(item, Ref) else item
             if _has_broad(char) and isinstance(after, Ref) and after.name != rule:
-                return _Place(seq(*items[:index]), char, after.name, seq(*items[index + 1 :]))
+                return _Place(seq(*items[:index]), char, after, seq(*items[index + 2 :]))
         return None
 
     def _cut(self, expr: Expr, rule: str) -> Expr:
         place = self._place(expr, rule)
         if place is None or place.rest not in self._classes:
             return with_children(expr, lambda part: self._cut(part, rule))
-        rest = self._cut(place.rest, rule)
         options = [
-            self._one_of(option, place, rest)
-            if isinstance(option, CharSet) and _is_broad(option)
-            else seq(self._cut(option, rule), rest)
+            self._one_of(option, place.rest) if _is_broad(option) else seq(self._cut(option, rule), place.rest)
             for option in _options(place.char)
         ]
-        return seq(self._cut(place.before, rule), choice(*options))
+        return seq(self._cut(place.before, rule), choice(*options), self._cut(place.then, rule))
 
-    def _one_of(self, broad: CharSet, place: _Place, rest: Expr) -> Ref:
-        """One of the characters, and what follows: a rule of a rule for each class."""
-        if (broad, place.rest) not in self._made:
-            inside = [each for each in self._classes[place.rest] if chr(each.ranges[0][0]) in broad]
-            parts = [self._class(each, place, rest) for each in inside]
-            self._made[broad, place.rest] = self._rule(f"{place.name}-but", choice(*parts))
-        return self._made[broad, place.rest]
+    def _one_of(self, broad: CharSet, rest: Ref) -> Ref:
+        """One of the characters and the rest: a rule that is a choice of a rule for each class."""
+        if (broad, rest) not in self._made:
+            inside = [each for each in self._classes[rest] if chr(each.ranges[0][0]) in broad]
+            self._made[broad, rest] = self._rule(
+                f"{rest.name}-but", choice(*(self._class(each, rest) for each in inside))
+            )
+        return self._made[broad, rest]
 
-    def _class(self, each: CharSet, place: _Place, rest: Expr) -> Ref:
-        if (each, place.rest) not in self._made:
-            self._made[each, place.rest] = self._rule(f"{place.name}-from", seq(_plain(each), rest))
-        return self._made[each, place.rest]
+    def _class(self, each: CharSet, rest: Ref) -> Ref:
+        if (each, rest) not in self._made:
+            self._made[each, rest] = self._rule(f"{rest.name}-from", seq(_plain(each), rest))
+        return self._made[each, rest]
 
     def _rule(self, name: str, expr: Expr) -> Ref:
         name = fresh(name, self.rules)
