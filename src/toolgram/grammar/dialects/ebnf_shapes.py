@@ -81,6 +81,7 @@ class _Loops:
     source: Rules
     rules: dict[str, Expr] = field(init=False)
     _made: dict[tuple[Expr, int, Expr], Ref] = field(default_factory=dict[tuple[Expr, int, Expr], Ref])
+    _rests: dict[Expr, Ref] = field(default_factory=dict[Expr, Ref])
 
     def __post_init__(self) -> None:
         self.rules = dict(self.source)
@@ -123,10 +124,23 @@ class _Loops:
         key = (item, low, closer)
         if key not in self._made:
             self._made[key] = again = Ref(fresh(f"{rule}-more", self.rules))
-            options = _options(item)
+            options = [self._opened(option) for option in _options(item)] if _has_broad(item) else _options(item)
             ends = [seq(option, closer) for option in options] if low else [closer]
             self.rules[again.name] = choice(*(seq(option, again) for option in options), *ends)
         return self._made[key]
+
+    def _opened(self, option: Expr) -> Expr:
+        """In place of a rule that begins with a text that text, and a rule for what follows: then less is predicted."""
+        if not isinstance(option, Ref):
+            return option
+        body = self.source[option.name]
+        if not isinstance(body, Sequence) or not isinstance(body.items[0], Literal):
+            return option
+        rest = self._written(seq(*body.items[1:]), option.name)
+        if rest not in self._rests:
+            self._rests[rest] = Ref(fresh(f"{option.name}-rest", self.rules))
+            self.rules[self._rests[rest].name] = rest
+        return seq(body.items[0], self._rests[rest])
 
 
 class _Place(NamedTuple):
