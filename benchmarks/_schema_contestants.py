@@ -16,6 +16,7 @@ import _peers as peers
 from _schema_cases import Case, spellings, that_say, validator
 from _schema_pool import Tell
 from toolgram.errors import GrammarError, InvalidSchema, UnsupportedSchema
+from toolgram.grammar.matcher import Matcher
 from toolgram.schema import Mode, RuleNames, Spelling, compile_schema, schema_grammar
 from toolgram.schema.spelling import spell_as
 
@@ -153,7 +154,12 @@ def _ours(mode: Mode, reader: Reader, schema: Any, tell: Tell) -> Accepts:
     grammar = schema_grammar(schema, mode)
     if reader != "matcher":
         tell(f"grammar to {reader}")
-        grammar.to(reader)
+        try:
+            grammar.to(reader)
+        except GrammarError:
+            if Matcher(grammar.rules).viable(""):
+                raise
+            return lambda _: False  # no dialect can say that there is no text; nor need an engine be asked
         tell(f"{reader} in its engine")
     match reader:
         case "matcher":
