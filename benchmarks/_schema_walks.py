@@ -58,7 +58,8 @@ _llama: Any = importlib.import_module("llama_oracle")
 class Walked(NamedTuple):
     """Random sentences of a grammar: how many there were, how many were JSON, and were valid.
 
-    `unfinished` walks are not among them. `bad` is a sentence that is not valid.
+    `unfinished` walks are not among them. `bad` is a sentence that is not valid. `unread`: what the engine said when it
+    did not read the grammar, or did not go on.
     """
 
     sampled: int = 0
@@ -66,6 +67,7 @@ class Walked(NamedTuple):
     valid: int = 0
     unfinished: int = 0
     bad: str | None = None
+    unread: str | None = None
 
 
 class Steps(Protocol):
@@ -186,10 +188,16 @@ def walk(task: tuple[Mode, Reader, Case, int], tell: Tell) -> Walked:
         return Walked()
     if judge is None:
         return Walked()
-    tell(f"{reader}: walks")
     walked = Walked()
-    for sentence in _sentences(grammar, reader, count):
+    sentences = _sentences(grammar, reader, count)
+    while True:
         tell(f"{reader}: walks")
+        try:
+            sentence = next(sentences, b"")
+        except (ValueError, RuntimeError) as error:  # what engines raise
+            return walked._replace(unread=f"{error}"[:200])
+        if sentence == b"":  # there are no more: no JSON is empty
+            return walked
         if sentence is None:
             walked = walked._replace(unfinished=walked.unfinished + 1)
             continue
@@ -200,7 +208,6 @@ def walk(task: tuple[Mode, Reader, Case, int], tell: Tell) -> Walked:
             valid=walked.valid + fits,
             bad=walked.bad or (None if fits else sentence.decode(errors="replace")),
         )
-    return walked
 
 
 def _verdict(judge: Any, sentence: bytes) -> tuple[bool, bool]:

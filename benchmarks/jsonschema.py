@@ -223,13 +223,14 @@ def show_walks(cases: list[Case], count: int, jobs: int, seconds: float) -> None
         total, unfinished = sum(each.sampled for each in walked), sum(each.unfinished for each in walked)
         shares = _percents(total, sum(each.json for each in walked), sum(each.valid for each in walked))
         schemas, lost = sum(each.sampled > 0 for each in walked), len(found) - len(walked)
-        rows.append([mode, _WALKED[reader], schemas, total, *shares, unfinished, lost])
+        unread = sum(each.unread is not None for each in walked)
+        rows.append([mode, _WALKED[reader], schemas, total, *shares, unfinished, unread, lost])
         if mode == "exact":
             pairs = [(c, w.bad) for c, w in zip(cases, found, strict=True) if isinstance(w, Walked) and w.bad]
             bad += [f"{reader}: {case.id}: {text[:100]}" for case, text in pairs]
     show(
         "Random walks",
-        ["mode", "under the masks of", "schemas", "sentences", "JSON %", "valid %", "unfinished", "lost"],
+        ["mode", "under the masks of", "schemas", "sentences", "JSON %", "valid %", "unfinished", "not read", "lost"],
         rows,
     )
     for line in bad[:SHOWN]:
