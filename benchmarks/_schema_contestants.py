@@ -10,10 +10,8 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
-import jsonschema_rs
-
 import _peers as peers
-from _schema_cases import Case, spellings, that_say, validator
+from _schema_cases import Case, spellings, that_say
 from _schema_pool import Tell
 from toolgram.errors import GrammarError, InvalidSchema, UnsupportedSchema
 from toolgram.grammar.matcher import Matcher
@@ -63,15 +61,6 @@ class Outcome(NamedTuple):
     trouble: str | None = None
 
 
-class Walked(NamedTuple):
-    """Random sentences of a grammar: how many there were, how many were JSON, and were valid; one that was not."""
-
-    sampled: int = 0
-    json: int = 0
-    valid: int = 0
-    bad: str | None = None
-
-
 def judge(task: tuple[Contestant, Case], tell: Tell) -> Outcome:
     """Convert the schema, and ask about its instances."""
     contestant, case = task
@@ -117,33 +106,6 @@ def _refusal(error: Exception) -> tuple[str, str]:
             return said, f"invalid: {error.keyword or error.reason}"
         case _:
             return said, f"{type(error).__name__}: {_LOG_PLACE.sub('', said).splitlines()[0][:70]}"
-
-
-def walk(task: tuple[Mode, Case, int], tell: Tell) -> Walked:
-    """Judge so many random sentences of the grammar of a schema by jsonschema-rs."""
-    mode, case, count = task
-    judge = validator(case)
-    try:
-        grammar = schema_grammar(case.schema, mode)
-        grammar.sample(0)
-    except (UnsupportedSchema, InvalidSchema, GrammarError):  # the last: there is no valid instance
-        return Walked()
-    if judge is None:
-        return Walked()
-    well_formed = valid = 0
-    bad: str | None = None
-    for seed in range(count):
-        tell(f"walk {seed}")
-        text = grammar.sample(seed)
-        try:
-            value = json.loads(text)
-            well_formed += 1
-            fits = judge.is_valid(value)
-        except (ValueError, jsonschema_rs.ValidationError):
-            fits = False
-        valid += fits
-        bad = bad if fits or bad else text
-    return Walked(count, well_formed, valid, bad)
 
 
 # toolgram

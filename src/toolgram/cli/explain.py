@@ -13,6 +13,7 @@ from rich.table import Table
 
 from toolgram.cli.ask import relaxed
 from toolgram.cli.inputs import BadInput, load_engine
+from toolgram.errors import UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.plan import Plan, choose_style
 from toolgram.schema import schema_grammar
@@ -31,8 +32,18 @@ def explain_plan(plan: Plan, dialect: str, model: Path | None) -> None:
 
 
 def explain_schema(schema: Any, dialect: str) -> None:
-    """Prints the grammar of a schema, and what of it is relaxed."""
-    _print_sections(_grammar_sections(schema_grammar(schema, mode="relaxed"), dialect))
+    """Prints the grammar of a schema in relaxed mode, what of it is relaxed, and what exact mode says of it."""
+    _print_sections(_schema_sections(schema, dialect))
+
+
+def _schema_sections(schema: Any, dialect: str) -> Iterator[Section]:
+    yield from _grammar_sections(schema_grammar(schema, mode="relaxed"), dialect)
+    try:
+        schema_grammar(schema)
+    except UnsupportedSchema as error:
+        yield "Exact mode", f"refuses it: {error}"
+    else:
+        yield "Exact mode", "takes it"
 
 
 def _plan_sections(plan: Plan, dialect: str, model: Path | None) -> Iterator[Section]:
