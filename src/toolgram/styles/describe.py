@@ -17,7 +17,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import opened_by
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import JSON, AnyEncoding, Tagged
+from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Tagged
 from toolgram.wire.program import compile_format
 
 _NAME = r"[\w.-]+"
@@ -224,6 +224,8 @@ def _content(encoding: AnyEncoding) -> tuple[tuple[str, Any], ...]:
         ways = "|".join(_text(text) for _, text in encoding.after_key)
         tag = rf"{_text(encoding.open)}(?P<key>.+?)(?:{ways})(?P<value>.*?)\s*{_text(encoding.close.strip())}"
         return (("content", "xml-inline"), ("content_args", {"tag_pattern": tag}))
+    if isinstance(encoding, Elements):
+        raise _Inexpressible("arguments as nested elements have no parser there")
     if encoding.is_json:
         return (("content", "json"),)
     if encoding.keyword_arguments or not encoding.bare_keys or encoding.escapes:
