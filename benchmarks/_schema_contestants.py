@@ -10,12 +10,11 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
-import jsonschema_rs
-
 import _peers as peers
-from _schema_cases import Case, spellings, that_say, validator
+from _schema_cases import Case, spellings, that_say
 from _schema_pool import Tell
 from toolgram.errors import GrammarError, InvalidSchema, UnsupportedSchema
+from toolgram.grammar.matcher import Matcher
 from toolgram.schema import Mode, RuleNames, Spelling, compile_schema, schema_grammar
 from toolgram.schema.spelling import spell_as
 
@@ -60,15 +59,6 @@ class Outcome(NamedTuple):
     verdicts: tuple[tuple[bool, ...], ...] = ()
     accepted: tuple[str | None, ...] = ()
     trouble: str | None = None
-
-
-class Walked(NamedTuple):
-    """Random sentences of a grammar: how many there were, how many were JSON, and were valid; one that was not."""
-
-    sampled: int = 0
-    json: int = 0
-    valid: int = 0
-    bad: str | None = None
 
 
 def judge(task: tuple[Contestant, Case], tell: Tell) -> Outcome:
@@ -118,33 +108,6 @@ def _refusal(error: Exception) -> tuple[str, str]:
             return said, f"{type(error).__name__}: {_LOG_PLACE.sub('', said).splitlines()[0][:70]}"
 
 
-def walk(task: tuple[Mode, Case, int], tell: Tell) -> Walked:
-    """Judge so many random sentences of the grammar of a schema by jsonschema-rs."""
-    mode, case, count = task
-    judge = validator(case)
-    try:
-        grammar = schema_grammar(case.schema, mode)
-        grammar.sample(0)
-    except (UnsupportedSchema, InvalidSchema, GrammarError):  # the last: there is no valid instance
-        return Walked()
-    if judge is None:
-        return Walked()
-    well_formed = valid = 0
-    bad: str | None = None
-    for seed in range(count):
-        tell(f"walk {seed}")
-        text = grammar.sample(seed)
-        try:
-            value = json.loads(text)
-            well_formed += 1
-            fits = judge.is_valid(value)
-        except (ValueError, jsonschema_rs.ValidationError):
-            fits = False
-        valid += fits
-        bad = bad if fits or bad else text
-    return Walked(count, well_formed, valid, bad)
-
-
 # toolgram
 
 
@@ -153,7 +116,12 @@ def _ours(mode: Mode, reader: Reader, schema: Any, tell: Tell) -> Accepts:
     grammar = schema_grammar(schema, mode)
     if reader != "matcher":
         tell(f"grammar to {reader}")
-        grammar.to(reader)
+        try:
+            grammar.to(reader)
+        except GrammarError:
+            if Matcher(grammar.rules).viable(""):
+                raise
+            return lambda _: False  # no dialect can say that there is no text; nor need an engine be asked
         tell(f"{reader} in its engine")
     match reader:
         case "matcher":

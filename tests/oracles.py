@@ -1,18 +1,19 @@
-"""Recognisers that are not ours, for what our writers write: llguidance for Lark, XGrammar for EBNF.
+"""Recognisers that are not ours, for what we write: llguidance for Lark, XGrammar for EBNF and structural tags.
 
 llama.cpp's own recogniser needs a vocabulary, so GBNF is read by it only where an engine is tested.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import lru_cache
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
 _BYTES = LLTokenizer("byte")
 
@@ -71,3 +72,58 @@ def _ebnf_grammar(ebnf: str) -> Any:
 def ebnf_accepts(ebnf: str, text: str) -> bool:
     """Whether XGrammar takes the whole text as a sentence. Raises RuntimeError for EBNF that it cannot read."""
     return bool(_xgrammar().testing._is_grammar_accept_string(_ebnf_grammar(ebnf), text))
+
+
+@lru_cache(maxsize=512)
+def _structural_tag_grammar(tag: str) -> Any:
+    return _xgrammar().Grammar.from_structural_tag(tag)
+
+
+def structural_tag_accepts(tag: dict[str, Any], text: str) -> bool:
+    """Whether XGrammar takes the whole text by the structural tag. Raises RuntimeError for one that it cannot read."""
+    return bool(_xgrammar().testing._is_grammar_accept_string(_structural_tag_grammar(json.dumps(tag)), text))
+
+
+class TokenOracles:
+    """llguidance and XGrammar with a vocabulary of single bytes and some special tokens, which follow them."""
+
+    def __init__(self, special: tuple[str, ...]) -> None:
+        self.ids = {text: 256 + i for i, text in enumerate(special)}
+        self._end = 256 + len(special)
+        tokens = [*(bytes([code]) for code in range(256)), *(text.encode() for text in (*special, "</s>"))]
+        raw = SimpleNamespace(
+            eos_token_id=self._end, bos_token_id=None, tokens=tokens, special_token_ids=[*self.ids.values(), self._end]
+        )
+        self._llguidance = LLTokenizer(TokenizerWrapper(_Bytes(raw)))
+        info = _xgrammar().TokenizerInfo(tokens, _xgrammar().VocabType.RAW, stop_token_ids=[self._end])
+        self._xgrammar = _xgrammar().GrammarCompiler(info)
+
+    def lark_accepts(self, lark: str, tokens: list[int]) -> bool:
+        """Whether llguidance takes these tokens as a sentence."""
+        matcher = LLMatcher(self._llguidance, lark, log_level=0)
+        taken = matcher.try_consume_tokens(tokens)
+        if matcher.is_error():
+            raise ValueError(f"{matcher.get_error()}\n{lark}")
+        return taken == len(tokens) and matcher.is_accepting()
+
+    def ebnf_accepts(self, ebnf: str, tokens: list[int]) -> bool:
+        """Whether XGrammar takes these tokens as a sentence."""
+        return self._followed(self._xgrammar.compile_grammar(ebnf), tokens)
+
+    def structural_tag_accepts(self, tag: dict[str, Any], tokens: list[int]) -> bool:
+        """Whether XGrammar takes these tokens by the structural tag."""
+        return self._followed(self._xgrammar.compile_structural_tag(tag), tokens)
+
+    def _followed(self, grammar: Any, tokens: list[int]) -> bool:
+        matcher = _xgrammar().GrammarMatcher(grammar)
+        return all(matcher.accept_token(token) for token in [*tokens, self._end])
+
+
+class _Bytes:
+    """What llguidance asks of a tokenizer: text to bytes."""
+
+    def __init__(self, raw: SimpleNamespace) -> None:
+        self.__dict__.update(raw.__dict__)
+
+    def __call__(self, text: bytes) -> list[int]:
+        return list(text)

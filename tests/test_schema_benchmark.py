@@ -57,7 +57,10 @@ def test_a_whole_run_over_a_file_of_maskbench_s_form(tmp_path: Path):
     assert (hung, died) == ("0", "0")
     assert row_of(scores, "llguidance")[1] == "100"
     assert "agree on 3 of 3 instances" in out
-    assert row_of(out[out.index("Random walks") :], "exact")[1:4] == ["3", "100", "100"]
+    walks = out[out.index("Random walks") :]
+    for engine in ("our matcher", "llguidance", "XGrammar", "llama.cpp"):
+        for mode in ("exact", "relaxed"):
+            assert row_of(walks, rf"{mode} *\| {engine}")[2:] == ["3", "100", "100", "0", "0", "0"]
     assert [line for line in wrong.read_text().splitlines() if '"toolgram' in line] == []
 
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from toolgram.errors import GrammarError
+from toolgram.grammar.dialects.structural_tag import write_structural_tag
 from toolgram.grammar.grammar import Grammar
-from toolgram.grammar.ir import Choice, Expr, Repeat, Sequence, Token, children
+from toolgram.grammar.ir import Choice, Expr, Repeat, Sequence, Token, children, seq
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """What the model's output must match, all of it."""
+    """What the model's output must match: all of it, or from the first `trigger` on that the model writes.
+
+    A constraint with a trigger is the lazy form, for engines whose masks are dear (llama.cpp: `grammar_lazy` and
+    `grammar_triggers`): its grammar begins with the trigger.
+    """
 
     grammar: Grammar
+    trigger: str | None = None
+    _lazy: Callable[[], Constraint] | None = field(default=None, repr=False, compare=False)
     _bound: dict[tuple[tuple[str, int], ...], Constraint] = field(
         default_factory=dict[tuple[tuple[str, int], ...], "Constraint"], init=False, repr=False, compare=False
     )
@@ -28,8 +37,20 @@ class Constraint:
         ids = tuple((text, vocabulary[text]) for text in self._markers if text in vocabulary)
         if ids not in self._bound:
             rules = {name: _bound(expr, dict(ids)) for name, expr in self.grammar.rules.items()}
-            self._bound[ids] = Constraint(replace(self.grammar, rules=rules))
+            self._bound[ids] = Constraint(replace(self.grammar, rules=rules), self.trigger)
         return self._bound[ids]
+
+    def lazy(self) -> Constraint:
+        """The same constraint, but that it begins with the first call, at its trigger; to be bound after that.
+
+        Raises GrammarError where the whole output must be constrained (a call is required, or an answer in a schema),
+        and where no mark tells that a call begins.
+        """
+        if self.trigger is not None:
+            return self
+        if self._lazy is None:
+            raise GrammarError("this constraint has no lazy form")
+        return self._lazy()
 
     @cached_property
     def _markers(self) -> tuple[str, ...]:
@@ -38,11 +59,18 @@ class Constraint:
 
     def structural_tag(self) -> dict[str, Any]:
         """The constraint as a structural tag of XGrammar 0.2, as vLLM and SGLang take it too."""
-        return {"type": "structural_tag", "format": {"type": "grammar", "grammar": self._ebnf}}
+        format_ = deepcopy(self._format)
+        if self.trigger is not None:
+            # Not triggered_tags: what goes on to the end of the turn has no end tag.
+            format_ = {"type": "dispatch", "rules": [[self.trigger, format_]], "loop": False}
+        return {"type": "structural_tag", "format": format_}
 
     @cached_property
-    def _ebnf(self) -> str:
-        return self.grammar.to("ebnf")
+    def _format(self) -> dict[str, Any]:
+        rules = self.grammar.rules
+        if self.trigger is not None and isinstance(root := rules["root"], Sequence):
+            rules = {**rules, "root": seq(*root.items[1:])}
+        return write_structural_tag(rules)
 
 
 def _parts(expr: Expr) -> Iterator[Expr]:

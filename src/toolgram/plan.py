@@ -6,20 +6,24 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from toolgram.constraint import Constraint
-from toolgram.errors import InvalidRequest, Relaxation
+from toolgram.errors import InvalidRequest, Relaxation, TemplateError
+from toolgram.lazy import lazy_grammar
 from toolgram.messages import Message
 from toolgram.prompting import Prompt, build_prompt
 from toolgram.request import Request, parse_request
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.detect import fit, speaks
+from toolgram.styles.detect import fit, speaks, stops
+from toolgram.styles.discovery import discover
 from toolgram.styles.generic import LONG
 from toolgram.styles.registry import all_styles, find_style, styles
+from toolgram.styles.response_template import described_style
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.turns import CompiledTurn, TurnSpec, compile_turn, turn_spec
+from toolgram.wire.lenient import LenientReader
 from toolgram.wire.reader import Reader
 
 
@@ -55,20 +59,25 @@ class Plan:
         """The schema keywords that the grammar does not enforce exactly."""
         return self._turn.relaxations
 
-    def reader(self) -> Reader:
-        """A new reader for one output of the model."""
+    def reader(self, *, lenient: bool = False) -> Reader | LenientReader:
+        """A new reader for one output of the model.
+
+        With `lenient`, for output that no grammar constrained, it takes for calls also those that are plain JSON.
+        """
         turn = self._turn
-        return Reader(
+        reader = Reader(
             turn.program,
             value=turn.answer is not None,
             opened=self._prompt.opened,
-            kinds=turn.kinds,
+            expected=turn.expected,
             opens_reasoning=not (turn.spec.reasoning_apart or self.request.continue_final_message),
         )
+        tools = [tool.name for tool in self.request.callable_tools]
+        return LenientReader(reader, tools) if lenient and tools else reader
 
-    def parse(self, text: str) -> Message:
-        """The message that a whole output says; never raises, whatever the text."""
-        reader = self.reader()
+    def parse(self, text: str, *, lenient: bool = False) -> Message:
+        """The message that a whole output says, read as `reader` does; never raises, whatever the text."""
+        reader = self.reader(lenient=lenient)
         return Message.from_events([*reader.feed(text), *reader.finish()])
 
     def write(self, message: Message) -> str | None:
@@ -109,7 +118,7 @@ def plan(
         style=chosen,
         why=why,
         constraint=_constraint(spec) if constrained else None,
-        stop=capabilities.stop,
+        stop=capabilities.stop if spec.calls == "none" else stops(template, chosen),
         _prompt=prompt,
         _turn=turn,
     )
@@ -118,11 +127,17 @@ def plan(
 @lru_cache(maxsize=256)
 def _constraint(spec: TurnSpec) -> Constraint:
     """One constraint for all plans of a turn, so that its grammar is written but once."""
-    return Constraint(compile_turn(spec).grammar)
+    return Constraint(compile_turn(spec).grammar, _lazy=partial(_lazy, spec))
+
+
+@lru_cache(maxsize=256)
+def _lazy(spec: TurnSpec) -> Constraint:
+    trigger, grammar = lazy_grammar(spec)
+    return Constraint(grammar, trigger)
 
 
 def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -> tuple[ToolStyle, str]:
-    """The style for a template, and why: the one asked for, the one that the template speaks, or a generic one."""
+    """The style for a template, and why: that asked for, that it speaks, that found from it, or ours."""
     if isinstance(style, ToolStyle):
         return style, "it was given"
     if style is not None:
@@ -133,7 +148,28 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
     best = max(all_styles(), key=lambda candidate: fit(template, candidate))
     if fit(template, best):
         return best, "it reads the template's own rendering of a tool call"
-    return LONG, "no style reads a tool call as the template renders it, so that we ask for one of ours"
+    described, trouble = _described(template)
+    if described is not None:
+        return described, "the tokenizer's response_template describes it"
+    found = discover(template)
+    if found.style is None:
+        return LONG, f"{found.why}, so that we ask for calls in a format of ours{trouble}"
+    kept = next((known for known in all_styles() if known.wire == found.style.wire and not known.is_generic), None)
+    return kept or found.style, f"{found.why}{trouble}"
+
+
+def _described(template: ChatTemplate) -> tuple[ToolStyle | None, str]:
+    """The style of the tokenizer's response_template, if it reads what the template writes; else what is wrong with it.
+
+    It goes behind the styles that are known, which spell all of a turn, and say which call ids there are.
+    """
+    try:
+        style = described_style(template)
+    except TemplateError as error:
+        return None, f" ({error})"
+    if style is None or fit(template, style) or not template.capabilities.supports_tool_calls:
+        return style, ""
+    return None, " (its response_template does not read it)"
 
 
 def same_message(one: Message, other: Message, *, json_content: bool = False) -> bool:

@@ -77,7 +77,8 @@ def _continued(request: Request, template: ChatTemplate, style: ToolStyle, now: 
 def _said(request: Request, template: ChatTemplate, style: ToolStyle) -> tuple[str, str]:
     """Content and reasoning of the message to be continued; a family that does not reason shows no reasoning."""
     last = request.messages[-1]
-    reasons = template.capabilities.supports_reasoning or _lead(template, style)
+    shown = template.capabilities.supports_reasoning or style.reasons or _lead(template, style)
+    reasons = shown and wire.holds(style.wire.turn, wire.Reasoning)
     return _text(last.get("content")), (last.get("reasoning_content") or "") if reasons else ""
 
 
@@ -107,6 +108,8 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
     try:
         parts = render(**variables)
     except TemplateError:
+        if request.continue_final_message:
+            return _continued(request, template, style, now, native=native)
         if not tools:
             raise
         # Some templates take for granted what a tool need not have; the others show it as it is.
@@ -114,7 +117,9 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
         parts = render(**filled, **request.chat_template_kwargs)
     format_ = style.format(with_tools=bool(request.tools))
     if not request.continue_final_message:
-        return Prompt(parts, format_prompt, opening(compile_format(format_.turn), _trusted_end(parts)))
+        end = _trusted_end(parts)
+        opens = request.add_generation_prompt or end.endswith(capabilities.generation_prompt)
+        return Prompt(parts, format_prompt, opening(compile_format(format_.turn), end) if opens else "")
     parts = _cut(parts)
     content, reasoning = _said(request, template, style)
     tail = _end_of(parts, _LONGEST_OPENING + 2 * len(content) + 2 * len(reasoning))
@@ -125,10 +130,21 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
 
 
 def _filled(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The tool with an empty description and no parameters where it has none."""
+    """The tool with an empty description and no parameters where it has none, and each parameter described."""
     empty: dict[str, Any] = {"description": "", "parameters": {"type": "object", "properties": {}}}
     given = {key: value for key, value in tool["function"].items() if value is not None and value is not True}
-    return {**tool, "function": {**empty, **given}}
+    function = {**empty, **given}
+    match function["parameters"]:
+        case {"properties": {**properties}} as parameters:
+            described = {key: _described(each) for key, each in properties.items()}
+            function["parameters"] = {**parameters, "properties": described}
+        case _:
+            pass
+    return {**tool, "function": function}
+
+
+def _described(schema: Any) -> Any:
+    return {"description": "", **cast("Mapping[str, Any]", schema)} if isinstance(schema, Mapping) else schema
 
 
 def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announces: bool) -> str | None:

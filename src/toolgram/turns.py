@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import product
@@ -15,15 +15,18 @@ from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.messages import Message, ToolCall
 from toolgram.request import Request
-from toolgram.schema import Compiled, compile_schema
+from toolgram.schema import Compiled, compile_schema, compile_type, types
+from toolgram.schema.complement import subtract
 from toolgram.schema.spelling import RuleNames, Spelling, spell, spell_as, writable
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import JSON, AnyEncoding, Encoding, Tagged
-from toolgram.wire.constrain import Callee, Calls, Turn, allowed, constrain, thinking, without_reasoning
+from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagged
+from toolgram.wire.constrain import Callee, Calls, Turn, allowed, constrain, ways_to_think, without_reasoning
+from toolgram.wire.element_values import ElementArguments, written_elements
+from toolgram.wire.expected import Expected
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
-from toolgram.wire.tagged import Kinds
-from toolgram.wire.tagged_values import TaggedArguments, parameter_kinds, written
+from toolgram.wire.shapes import ARGUMENTS
+from toolgram.wire.tagged_values import TaggedArguments, written
 from toolgram.wire.writer import write
 
 Spell = Callable[[Any], str | None]
@@ -31,6 +34,7 @@ Spell = Callable[[Any], str | None]
 
 INTEGER_DIGITS, FRACTION_DIGITS = 19, 17
 _CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
+_FENCES = ("```json", "```")
 _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 4
 
 
@@ -64,7 +68,7 @@ class CompiledTurn:
     opened: str
     program: Program
     arguments: Mapping[tuple[str, AnyEncoding], Spell]
-    kinds: Mapping[str, Kinds]
+    expected: Mapping[str, Expected]
     answer: Spell | None
 
     @property
@@ -75,15 +79,24 @@ class CompiledTurn:
     def write(self, message: Message) -> str | None:
         """The message as the model would write it after the opened part, its values valid for their schemas.
 
-        None where the format or a schema forbids it, or where it does not begin with the opened part.
+        None where the format, a schema or the request forbids it, or where it does not begin with the opened part.
         """
+        if not self._permits(message):
+            return None
         answer = self._write_answer if self.answer else None
-        for thinks in (False, True):
-            format_ = thinking(self.spec.format) if thinks else self.spec.format
+        for format_ in (self.spec.format, *ways_to_think(self.spec.format)):
             text = write(format_, message, self._write_arguments, answer, self.spec.stops)
             if text is not None and text.startswith(self.opened):
                 return text[len(self.opened) :]
         return None
+
+    def _permits(self, message: Message) -> bool:
+        """Whether the request allows so many calls, and text beside them."""
+        calls, spec = len(message.tool_calls), self.spec
+        if not calls:
+            return spec.calls != "only"
+        silent = spec.calls == "only" or self.answer is not None
+        return spec.calls != "none" and (spec.parallel or calls == 1) and not (silent and message.content)
 
     def _write_arguments(self, call: ToolCall, encoding: AnyEncoding) -> str | None:
         spell_arguments = self.arguments.get((call.name, encoding))
@@ -107,6 +120,8 @@ def write_freely(format_: wire.WireFormat, message: Message) -> str | None:
     def arguments(call: ToolCall, encoding: AnyEncoding) -> str:
         try:
             value = json.loads(call.arguments)
+            if isinstance(encoding, Elements):
+                return written_elements(encoding, value, _spelling(format_, JSON))
             if isinstance(encoding, Tagged):
                 spelling = _spelling(format_, JSON)
                 return "".join(written(encoding, key, each, spell(each, spelling)) or "" for key, each in value.items())
@@ -149,13 +164,38 @@ def compile_turn(spec: TurnSpec) -> CompiledTurn:
 
 
 def reading_program(spec: TurnSpec) -> Program:
-    """What reads the turn: where no call is allowed, the marks of calls are plain text."""
+    """What reads the turn: where no call is allowed, the marks of calls are plain text; what stops it is none of it."""
     turn = spec.format.turn
     if spec.calls == "none":
         turn = allowed(turn, "none") or wire.NOTHING_WRITTEN
     if not spec.reasoning_apart:
         turn = without_reasoning(turn)
-    return compile_format(turn)
+    if spec.answer != "null" and _apart(turn, (*_FENCES, *spec.stops)) == (*_FENCES, *spec.stops):
+        turn = _fenced(turn)
+    stops = map(wire.Mark, _apart(turn, spec.stops))
+    return compile_format(wire.Seq(turn, wire.Lenient(wire.NOTHING_WRITTEN, *stops)))
+
+
+def _apart(turn: wire.Node, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the texts that can be marks beside the marks of a turn, since none stands inside another."""
+    marks = {text for node in wire.walk(turn) if isinstance(node, wire.Mark) for text in node.spellings} | set(texts)
+    return tuple(text for text in texts if not any(text in mark[1:] or mark in text[1:] for mark in marks))
+
+
+def _fenced(node: wire.Node) -> wire.Node:
+    """The turn, whose answer in a schema may stand in a fence, as models write it that nothing constrains."""
+    match node:
+        case wire.Content():
+            opener, closer = map(wire.Mark, _FENCES)
+            return wire.Lenient(node, wire.Seq(opener, wire.Lit("\n"), node, wire.Lit("\n"), closer))
+        case wire.Seq(items):
+            return wire.Seq(*map(_fenced, items))
+        case wire.Opt(item):
+            return wire.Opt(_fenced(item))
+        case wire.Alt(options):
+            return wire.Alt(*map(_fenced, options))
+        case _:
+            return node
 
 
 def _spelling(format_: wire.WireFormat, encoding: Encoding) -> Spelling:
@@ -198,6 +238,21 @@ def some_id(name: str, format_: wire.WireFormat) -> str | None:
     return next((node.form.format(name=name, id="0" * node.length) for node in ids), None)
 
 
+def _bare_calls(format_: wire.WireFormat, tools: Iterable[str]) -> Iterator[types.Type]:
+    """What reads as a call of one of these tools where a format writes calls as JSON objects."""
+    names = types.union(types.Text(name) for name in tools)
+    in_list = "[" in compile_format(format_.turn).first_characters
+    for node in wire.walk(format_.turn, written=True):
+        if isinstance(node, wire.Object):
+            own = [key for key, member in node.members if isinstance(member, wire.Arguments)]
+            for name in (key for key, member in node.members if isinstance(member, wire.Name)):
+                for key in dict.fromkeys((*own, *ARGUMENTS)):
+                    members = ((name, names), (key, types.Object((), types.ANY)))
+                    properties = [types.Property(each, kind, required=True) for each, kind in members]
+                    call = types.object_type(properties, types.ANY)
+                    yield types.array((call,), types.ANY, 1, None) if in_list else call
+
+
 @dataclass
 class _Compilation:
     spec: TurnSpec
@@ -205,11 +260,13 @@ class _Compilation:
     rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
     arguments: dict[tuple[str, AnyEncoding], Spell] = field(default_factory=dict[tuple[str, AnyEncoding], Spell])
-    kinds: dict[str, Kinds] = field(default_factory=dict[str, Kinds])
+    expected: dict[str, Expected] = field(default_factory=dict[str, Expected])
 
     def run(self) -> CompiledTurn:
         spec = self.spec
-        encodings = {node.encoding for node in wire.walk(spec.format.turn) if isinstance(node, wire.Arguments)}
+        encodings = {
+            node.encoding for node in wire.walk(spec.format.turn, written=True) if isinstance(node, wire.Arguments)
+        }
         tools = json.loads(spec.tools)
         callees = tuple(callee for tool in tools if (callee := self.callee(tool, encodings)) is not None)
         if tools and not callees and spec.calls == "only":
@@ -218,6 +275,8 @@ class _Compilation:
         if (given := json.loads(spec.answer)) is not None:
             schema, strict, pointer = given
             answer = self.schema(schema, JSON, pointer, "answer", strict=strict, parameters=False)
+            if callees and compile_format(spec.format.turn).first_characters:
+                answer = self.but_calls(answer, pointer, strict=strict)
         string = self.schema({"type": "string"}, JSON, "", "string", strict=False, parameters=False)
         turn = Turn(
             callees=callees,
@@ -233,7 +292,25 @@ class _Compilation:
         if spec.opened:
             opened, grammar = _after(grammar, spec.opened)
         spell_answer = None if answer is None else partial(spell_as, answer.type, spelling=_spelling(spec.format, JSON))
-        return CompiledTurn(spec, grammar, opened, reading_program(spec), self.arguments, self.kinds, spell_answer)
+        return CompiledTurn(spec, grammar, opened, reading_program(spec), self.arguments, self.expected, spell_answer)
+
+    def but_calls(self, answer: Compiled, pointer: str, *, strict: bool) -> Compiled:
+        """The answer without the values that read as calls, in a format whose calls are bare JSON objects."""
+        canonical, why = answer.type, "an answer that reads as a call is taken for one"
+        try:
+            calls = types.union(_bare_calls(self.spec.format, self.expected))
+            kind = subtract(canonical.root, calls, canonical.definitions.__getitem__)
+        except types.TooLarge as error:
+            if strict:
+                raise UnsupportedSchema(pointer, "type", why) from error
+            self.relaxations.append(Relaxation(pointer, "type", why))
+            return answer
+        if kind == canonical.root:
+            return answer
+        spelling = _spelling(self.spec.format, JSON)
+        made = compile_type(replace(canonical, root=kind), spelling=spelling, names=self.names, root_name="answer")
+        self.rules.update(made.rules)
+        return replace(made, type=replace(canonical, root=kind))
 
     def callee(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
@@ -245,7 +322,7 @@ class _Compilation:
             schema = {"type": "object"}
         exprs: dict[AnyEncoding, Expr] = {}
         for encoding in encodings:
-            plain = JSON if isinstance(encoding, Tagged) else encoding
+            plain = encoding if isinstance(encoding, Encoding) else JSON
             hint = f"{name}-arguments"
             compiled = self.schema(schema, plain, pointer, hint, strict=tool["strict"], parameters=True)
             if compiled.expr == NOTHING:
@@ -254,15 +331,17 @@ class _Compilation:
                 self.relaxations.append(Relaxation(pointer, "type", "the tool is never called: nothing matches"))
                 return None
             exprs[encoding] = compiled.expr
+            self.expected[name] = Expected(compiled.type, compiled.type.root)
             spelling = _spelling(self.spec.format, plain)
             self.arguments[name, encoding] = partial(spell_as, compiled.type, spelling=spelling)
-            if isinstance(encoding, Tagged):
+            if not isinstance(encoding, Encoding):
                 exprs[encoding] = self.tagged(name, encoding, compiled, pointer, strict=tool["strict"])
         return Callee(name, exprs.__getitem__)
 
-    def tagged(self, name: str, tags: Tagged, compiled: Compiled, pointer: str, *, strict: bool) -> Expr:
+    def tagged(self, name: str, tags: Tagged | Elements, compiled: Compiled, pointer: str, *, strict: bool) -> Expr:
         """Arguments between tags, from the type that their schema was compiled to."""
-        made = TaggedArguments(tags, compiled.type, _spelling(self.spec.format, JSON), self.names, f"{name}-arguments")
+        make = TaggedArguments if isinstance(tags, Tagged) else ElementArguments
+        made = make(tags, compiled.type, _spelling(self.spec.format, JSON), self.names, f"{name}-arguments")  # type: ignore[arg-type]  # made for these tags
         if strict and made.relaxations:
             first = made.relaxations[0]
             raise UnsupportedSchema(first.pointer, first.keyword, f"this style has {first.enforced}")
@@ -271,7 +350,6 @@ class _Compilation:
         if made.expr == NOTHING:
             raise InvalidRequest(pointer, "no arguments can match this schema between tags")
         self.arguments[name, tags] = made.spell
-        self.kinds[name] = parameter_kinds(compiled)
         return made.expr
 
     def schema(

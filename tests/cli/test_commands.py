@@ -169,16 +169,28 @@ def test_explain_shows_what_of_a_schema_is_relaxed(tmp_path: Path) -> None:
     unique = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
     schema = write(tmp_path / "schema.json", {"type": "object", "properties": {"tags": unique}})
     result = run("explain", "--schema", schema)
-    assert "/properties/tags: uniqueItems is not enforced exactly" in result.stdout
-    exact = write(tmp_path / "exact.json", SCHEMA)
-    assert "enforced exactly" in run("explain", "--schema", exact).stdout
+    titles = ["Grammar (gbnf)", "Relaxations", "Exact mode"]
+    assert [line[2:] for line in result.stdout.splitlines() if line.startswith("# ")] == titles
+    assert "\n/properties/tags: uniqueItems is not enforced exactly: items may be equal\n" in result.stdout
+    assert "\nrefuses it: /properties/tags: uniqueItems is not enforceable: " in result.stdout
+    exact = run("explain", "--schema", write(tmp_path / "exact.json", SCHEMA)).stdout
+    assert "\nnone: the schemas are enforced exactly\n" in exact
+    assert exact.endswith("# Exact mode\ntakes it\n")
+
+
+def test_explain_tells_what_is_no_schema(tmp_path: Path) -> None:
+    said = refused("explain", "--schema", write(tmp_path / "schema.json", {"items": {"type": "text"}}))
+    assert "/items: type: is not one of" in said
 
 
 def test_styles_lists_them_and_says_which_fits(template: Path) -> None:
     listed = run("styles").stdout
     for name in toolgram.styles():
         assert name in listed
-    assert "chosen: long, because no style reads" in run("styles", "--template", template).stdout
+    assert (
+        "chosen: long (generic), because the template writes no tool calls"
+        in run("styles", "--template", template).stdout
+    )
 
 
 def test_report_is_markdown(tmp_path: Path, template: Path) -> None:

@@ -1,3 +1,5 @@
+from itertools import product
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from toolgram.grammar.ir import (
     Choice,
     Expr,
     Literal,
+    Ref,
     Repeat,
     Rules,
     Text,
@@ -63,8 +66,46 @@ def test_every_class_is_escaped(charset: CharSet):
 def test_strings_are_right_recursive():
     string = seq('"', repeat(choice(not_chars('"\\'), seq("\\", chars('"\\')))), '"')
     assert write_ebnf({"root": string}) == (
-        'root ::= "\\"" root-more "\\""\nroot-more ::= [^"\\\\] root-more | "\\\\" ["\\\\] root-more | ""\n'
+        'root ::= "\\"" root-more\nroot-more ::= [^"\\\\] root-more | "\\\\" ["\\\\] root-more | "\\""\n'
     )
+
+
+STRING: Rules = {
+    "char": choice(not_chars('"\\', (0, 31)), Ref("escape")),
+    "escape": seq("\\", chars('"\\n')),
+    "rest": seq(repeat(Ref("char")), '"'),
+}
+
+
+def test_a_loop_begins_with_what_its_item_begins_with():
+    ebnf = write_ebnf({"root": seq('"', repeat(Ref("char"), 1), '",'), **STRING})
+    assert ebnf.startswith(
+        'root ::= "\\"" root-more ","\n'
+        'root-more ::= [^\\u0000-\\u001F"\\\\] root-more | "\\\\" escape-rest root-more'
+        ' | [^\\u0000-\\u001F"\\\\] "\\"" | "\\\\" escape-rest "\\""\n'
+    )
+    assert [text for text in ('"",', '"a",', '"ab\\n",', '"a"', '"a\n",') if ebnf_accepts(ebnf, text)] == [
+        '"a",',
+        '"ab\\n",',
+    ]
+
+
+def test_characters_before_the_same_rest_are_cut_into_classes():
+    def other(excluded: str) -> Expr:
+        return choice(not_chars('"\\', (0, 31), excluded), Ref("escape"))
+
+    key = choice(
+        seq(other("ax"), Ref("rest"), ":", other("b"), Ref("rest")),
+        seq("a", choice(seq(other("b"), Ref("rest")), seq("b", Ref("char"), Ref("rest")))),
+    )
+    rules: Rules = {"root": seq('"', key), **STRING}
+    ebnf = write_ebnf(rules)
+    assert ' ::= "b" rest-more\n' in ebnf
+    assert '[^\\u0000-\\u001F"\\\\a' not in ebnf
+    matcher = Matcher(rules)
+    characters = ['"', "\\", "a", "b", "x", "n", " ", ":", "é", "\n"]
+    texts = ['"' + "".join(text) for text in product(characters, repeat=4)]
+    assert {text for text in texts if ebnf_accepts(ebnf, text)} == {text for text in texts if matcher.accepts(text)}
 
 
 @pytest.mark.parametrize(

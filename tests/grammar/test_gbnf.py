@@ -138,6 +138,23 @@ def test_long_repetitions_are_split(low: int, high: int | None, item: Expr):
     assert high is None or not gbnf_accepts(gbnf, "a" * (most + 1) + "!")
 
 
+@pytest.mark.parametrize(
+    "expr",
+    [
+        repeat(choice(chars("ab"), seq("\\", chars("ab"))), 0, 1500),
+        repeat(seq("(", repeat(chars("ab"), 0, 80), ")"), 0, 80),
+        optional(seq(repeat(chars("ab"), 0, 1500), "!", repeat(chars("ab"), 0, 1500))),
+        repeat(optional(seq(repeat(chars("ab"), 0, 1500), "!", repeat(chars("ab"), 0, 1500), ";"))),
+    ],
+)
+def test_repetitions_of_what_is_large_itself_are_named(expr: Expr):
+    gbnf = write_gbnf(tidy({"root": seq("<", expr, ">")}))
+    assert gbnf_accepts(gbnf, "<>")
+    for text in (Matcher({"root": expr}).sample(seed) for seed in range(3)):
+        assert gbnf_accepts(gbnf, f"<{text}>")
+        assert not gbnf_accepts(gbnf, f"<{text}")
+
+
 def test_very_long_repetitions_are_split_twice():
     again = Matcher(read_gbnf(write_gbnf({"root": Repeat(Literal("a"), 2_000_100, None)})))
     assert again.viable("aaa")

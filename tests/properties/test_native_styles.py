@@ -1,5 +1,5 @@
-"""The three properties for every native style: what is admitted is read, what can be written is admitted, chunks do
-not matter; and the three dialects agree on the sentences."""
+"""The three properties for every native style and for discovered ones: what is admitted is read, what can be written is
+admitted, chunks do not matter; and the three dialects agree on the sentences."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llama_oracle import gbnf_accepted
+from made_up import discovered
 from oracles import ebnf_accepts, lark_accepts
 from situations import WEATHER, fed, joined, nasty_text, plain_text
 from toolgram import Message, ToolCall
@@ -28,10 +29,11 @@ from toolgram.wire.constrain import Calls, allowed
 from toolgram.wire.program import compile_format
 from toolgram.wire.reader import Reader
 
-STYLES = {style.name: style for style in NATIVE}
+DISCOVERED = discovered()
+STYLES = {style.name: style for style in NATIVE} | DISCOVERED
 MODES: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
 # Marks of the headers that calls and answers have alike.
-SHARED = {"<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", ">>>"}
+SHARED = {"<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", ">>>", "@@", "<|open|>", "<|close|>", "<|sep|>"}
 LIST = {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2}}}
 PARAMETERS: dict[str, Any] = {"get": None, "get_weather": WEATHER, "tag": LIST | {"additionalProperties": False}}
 VALIDATORS = {
@@ -69,13 +71,18 @@ class Case:
         return 2 if several and self.parallel else 1
 
     @property
+    def either(self) -> bool:
+        """Whether a turn is either calls or an answer."""
+        return isinstance(STYLES[self.style].wire.turn, wire.Alt)
+
+    @property
     def reasons(self) -> bool:
         """Whether the style has a place for reasoning."""
         return wire.holds(STYLES[self.style].wire.turn, wire.Reasoning)
 
     def read(self, text: str, cuts: list[int] | None = None) -> list[Event]:
         """The events of a text, fed whole or in pieces of these lengths."""
-        return fed(Reader(self.turn.program, kinds=self.turn.kinds), text, cuts)
+        return fed(Reader(self.turn.program, expected=self.turn.expected), text, cuts)
 
     def written(self, message: Message) -> str | None:
         """The message as text, where it reads back equal."""
@@ -95,7 +102,9 @@ def compiled(case: Case) -> CompiledTurn:
     return compile_turn(TurnSpec(STYLES[case.style].wire, shown, calls, case.parallel, "null", ("<|stop|>",)))
 
 
-CASES = [Case(*each) for each in itertools.product(STYLES, MODES, (True, False))]
+CASES = [Case(style.name, *each) for style in NATIVE for each in itertools.product(MODES, (True, False))]
+# There are many of them, and they are made of the same pieces.
+CASES += [Case(style, *each) for style in DISCOVERED for each in (("auto", True), ("required", False))]
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
 
 
@@ -168,7 +177,8 @@ def messages(draw: st.DrawFn, case: Case, text: st.SearchStrategy[str]) -> Messa
                 digits = draw(st.text("0123456789", min_size=size, max_size=size))
                 call_id = case.call_id.form.format(name=name, id=digits)
             calls.append(ToolCall(name, json.dumps(draw(arguments[name])), call_id))
-    content = None if case.mode == "required" else draw(st.none() | text)
+    silent = case.mode == "required" or (calls and case.either)
+    content = None if silent else draw(st.none() | text)
     thought = draw(st.none() | text) if case.reasons else None
     return Message(content or None, thought or None, tuple(calls))
 
@@ -186,8 +196,12 @@ def test_what_can_be_written_is_admitted(case: Case, data: st.DataObject) -> Non
 @given(data=st.data())
 def test_a_message_without_markers_can_be_written(case: Case, data: st.DataObject) -> None:
     # Text may not end with what the next mark begins with, where that mark repeats it: ">" before Functionary's ">>>".
-    marks = compile_format(STYLES[case.style].wire.turn).markers("content")
-    texts = plain_text.map(lambda text: text.rstrip(">")).filter(lambda text: not any(mark in text for mark in marks))
+    # Nor may it begin as a bare call does.
+    program = compile_format(STYLES[case.style].wire.turn)
+    marks, first = program.markers("content"), program.first_characters
+    texts = plain_text.map(lambda text: text.rstrip(">").lstrip(first)).filter(
+        lambda text: not any(mark in text for mark in marks)
+    )
     message = data.draw(messages(case, texts))
     plain = tuple(replace(call, arguments="{}") for call in message.tool_calls if call.name != "get_weather")
     message = replace(message, tool_calls=plain)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from toolgram.grammar.grammar import Grammar
 from toolgram.schema import RuleNames, Spelling, compile_schema, schema_grammar
+from toolgram.schema.normalize import normalize
 from toolgram.schema.spelling import spell, spell_as
 from toolgram.schema.types import ANY, Canonical
 
@@ -156,3 +157,11 @@ def test_rule_names():
     assert names.fresh("日本") == "r"
     assert names.shared("string", 1) == names.shared("string", 1) == "string"
     assert names.shared("string", 2) == "string-2"
+
+
+def test_numbers_of_any_length_are_of_a_type_or_not():
+    made = normalize({"type": "number", "multipleOf": 7, "exclusiveMaximum": 0})
+    long = 7 * 10**400
+    assert spell_as(made.type, -long, Spelling()) == str(-long)
+    assert spell_as(made.type, 1 - long, Spelling()) is None
+    assert spell_as(made.type, long, Spelling()) is None

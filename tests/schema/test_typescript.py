@@ -2,6 +2,7 @@
 
 import pytest
 
+from conftest import Golden
 from toolgram.errors import InvalidSchema
 from toolgram.schema.typescript import declarations
 
@@ -59,8 +60,8 @@ def test_a_tool_without_parameters(parameters: object):
         ({"type": "array", "items": {"type": "string"}}, "x: string[]"),
         ({"type": "array", "items": {"type": ["string", "null"]}}, "x: (string | null)[]"),
         ({"type": "array", "unevaluatedItems": {"type": "string"}}, "x: string[]"),
-        ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}]}, "x: [string, number, ...any[]]"),
-        ({"type": "array", "prefixItems": [{"type": "string"}], "items": False}, "x: [string]"),
+        ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}]}, "x: [string?, number?, ...any[]]"),
+        ({"type": "array", "prefixItems": [{"type": "string"}], "items": False}, "x: [string?]"),
         ({"type": "object", "unevaluatedProperties": {"type": "string"}}, "x: {\n[key: string]: string\n}"),
         ({"$dynamicRef": "#n", "$defs": {"n": {"$dynamicAnchor": "n", "type": "integer"}}}, "x: number"),
         ({"type": "array", "items": {"enum": ["a | b"]}}, 'x: "a | b"[]'),
@@ -90,10 +91,108 @@ def test_names_that_are_no_identifiers_are_quoted():
     assert text == 'type "get-weather" = (_: {\n"my key"?: string\n}) => any;'
 
 
-def test_recursion_ends():
+def test_types_that_refer_to_themselves_have_names():
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}
     schema = {"$defs": {"node": node}, "type": "object", "properties": {"head": {"$ref": "#/$defs/node"}}}
-    assert body(schema) == "type f = (_: {\nhead?: {\nnext?: any\n}\n}) => any;"
+    assert body(schema) == "type node = {\nnext?: node\n};\n\ntype f = (_: {\nhead?: node\n}) => any;"
+    tree = {"type": "object", "properties": {"inside": {"type": "array", "items": {"$ref": "#"}}}}
+    assert body(tree, name="parameters").startswith(
+        "type parameters2 = {\ninside?: parameters2[]\n};\n\ntype parameters = "
+    )
+    assert body({"$ref": "#"}) == "type parameters = any;\n\ntype f = (_: parameters) => any;"
+
+
+def test_references_that_fan_out_end():
+    defs = {f"d{n}": {"prefixItems": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
+    assert len(body({"$defs": {**defs, "d40": {"type": "null"}}, "$ref": "#/$defs/d0"})) < 200_000
+
+
+@pytest.mark.parametrize(
+    ("schema", "declared"),
+    [
+        ({"prefixItems": [{"type": "string"}, {"type": "integer"}]}, "x: [string?, number?, ...any[]]"),
+        (
+            {"prefixItems": [{"type": "string"}, {"type": "null"}], "minItems": 1, "items": False},
+            "// Minimum items=1\nx: [string, null?]",
+        ),
+        ({"items": [{"type": "string"}], "additionalItems": {"type": "integer"}}, "x: [string?, ...number[]]"),
+        (
+            {"prefixItems": [{"const": 1}] * 3, "maxItems": 2, "minItems": 2},
+            "// Maximum items=2 Minimum items=2\nx: [1, 1]",
+        ),
+        ({"type": ["array", "null"], "items": {"anyOf": [{"const": 1}, {"const": 2}]}}, "x: (1 | 2)[] | null"),
+        (
+            {"patternProperties": {"^n": {"type": "null"}}, "additionalProperties": False},
+            "x: {\n// Keys like /^n/: null\n[key: string]: null\n}",
+        ),
+        ({"required": ["a"], "type": "object"}, "x: {\na: any\n}"),
+        ({"type": "object", "propertyNames": {"enum": ["a", "b"]}}, 'x: {\n// Keys: "a" | "b"\n[key: string]: any\n}'),
+        ({"type": "object", "properties": {"a": {}}, "oneOf": [{"required": ["a"]}, {}]}, "x: {\na?: any\n}"),
+        ({"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}, "x: {\na?: any\n} & {\nb?: any\n}"),
+        (
+            {"type": "string", "anyOf": [{"format": "date"}, {"pattern": "^a"}]},
+            "// Format=date or Pattern=^a\nx: string",
+        ),
+        ({"anyOf": [{"type": "string"}, {}]}, "x: any"),
+        (
+            {"type": "string", "format": "date", "default": "2026-01-31"},
+            '// Default="2026-01-31". Format=date\nx: string',
+        ),
+        (
+            {"type": "integer", "minimum": 1, "maximum": 9, "multipleOf": 2},
+            "// Maximum=9 Minimum=1 Multiple of=2\nx: number",
+        ),
+        (
+            {"description": "Days.", "items": {"type": "string", "format": "date"}, "maxItems": 3},
+            "// Days.\n// Maximum items=3 Items: Format=date\nx: string[]",
+        ),
+        ({"type": "array", "uniqueItems": True, "items": {"enum": [1, 2]}}, "// Unique items\nx: (1 | 2)[]"),
+        ({"type": "string", "pattern": "a\nb"}, "// Pattern=a\n// b\nx: string"),
+    ],
+)
+def test_what_types_cannot_say_stands_in_comments(schema: object, declared: str):
+    assert parameter(schema) == declared
+
+
+TRIP = {
+    "$defs": {
+        "place": {
+            "type": "object",
+            "description": "Where it is.",
+            "properties": {"name": {"type": "string"}, "inside": {"$ref": "#/$defs/place"}},
+            "required": ["name"],
+        },
+        "money": {"type": "number", "minimum": 0, "multipleOf": 0.01},
+    },
+    "type": "object",
+    "properties": {
+        "mode": {"enum": ["train", "bus", None], "description": "How to travel.", "default": "train"},
+        "version": {"const": 2},
+        "from": {"$ref": "#/$defs/place"},
+        "to": {"$ref": "#/$defs/place", "description": "Where to go."},
+        "on": {"type": "string", "format": "date"},
+        "budget": {"anyOf": [{"$ref": "#/$defs/money"}, {"type": "null"}]},
+        "seats": {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1, "uniqueItems": True},
+        "window": {"prefixItems": [{"type": "string"}, {"type": "string"}], "minItems": 2, "items": False},
+        "pay": {
+            "oneOf": [
+                {"type": "object", "properties": {"card": {"type": "string", "pattern": "^[0-9]{16}$"}}},
+                {"type": "object", "properties": {"cash": {"$ref": "#/$defs/money"}}, "required": ["cash"]},
+            ]
+        },
+        "luggage": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "labels": {"type": "object", "patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": False},
+        "traveller": {
+            "allOf": [{"properties": {"name": {"type": "string"}}}, {"properties": {"age": {"type": "integer"}}}]
+        },
+        "note": {"type": "string", "nullable": True, "maxLength": 80},
+    },
+    "required": ["from", "to", "on"],
+}
+
+
+def test_every_construct(golden: Golden):
+    golden("typescript.txt", declarations([("book_trip", "Books a trip.\nAsk before.", TRIP)]) + "\n")
 
 
 def test_no_schema():

@@ -125,12 +125,22 @@ def explain(
 
 
 @app.command(epilog="Example: toolgram styles --template chat_template.jinja")
-def styles(template: Template = None) -> None:
-    """List the styles; with a template, which of them fit it and why."""
-    from toolgram.cli.explain import list_styles
-    from toolgram.cli.inputs import template_of
+def styles(
+    template: Template = None,
+    as_file: Annotated[
+        bool, typer.Option("--print", help="Print the style found from the template as a Python file.")
+    ] = False,
+) -> None:
+    """List the styles; with a template, which of them fit it, which is chosen and why."""
+    from toolgram.cli.explain import list_styles, print_discovered
+    from toolgram.cli.inputs import BadInput, template_of
 
-    list_styles(template_of(template, None) if template else None)
+    if not as_file:
+        list_styles(template_of(template, None) if template else None)
+    elif template is None:
+        raise BadInput("--print wants a template: give --template FILE")
+    else:
+        print_discovered(template_of(template, None), template)
 
 
 @app.command(epilog="Example: toolgram report --templates templates --request request.json > report.md")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,15 @@ from rich.console import Console
 from rich.table import Table
 
 from toolgram.cli.ask import relaxed
-from toolgram.cli.inputs import load_engine
+from toolgram.cli.inputs import BadInput, load_engine
+from toolgram.errors import UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.plan import Plan, choose_style
 from toolgram.schema import schema_grammar
 from toolgram.styles.detect import speaks
-from toolgram.styles.registry import all_styles
+from toolgram.styles.discovery import discover, proof
+from toolgram.styles.discovery.source import python_source
+from toolgram.styles.registry import all_styles, find_style
 from toolgram.template.chat_template import ChatTemplate
 
 Section = tuple[str, str]
@@ -27,8 +32,18 @@ def explain_plan(plan: Plan, dialect: str, model: Path | None) -> None:
 
 
 def explain_schema(schema: Any, dialect: str) -> None:
-    """Prints the grammar of a schema, and what of it is relaxed."""
-    _print_sections(_grammar_sections(schema_grammar(schema, mode="relaxed"), dialect))
+    """Prints the grammar of a schema in relaxed mode, what of it is relaxed, and what exact mode says of it."""
+    _print_sections(_schema_sections(schema, dialect))
+
+
+def _schema_sections(schema: Any, dialect: str) -> Iterator[Section]:
+    yield from _grammar_sections(schema_grammar(schema, mode="relaxed"), dialect)
+    try:
+        schema_grammar(schema)
+    except UnsupportedSchema as error:
+        yield "Exact mode", f"refuses it: {error}"
+    else:
+        yield "Exact mode", "takes it"
 
 
 def _plan_sections(plan: Plan, dialect: str, model: Path | None) -> Iterator[Section]:
@@ -68,7 +83,7 @@ def _print_sections(sections: Iterator[Section]) -> None:
 
 
 def list_styles(template: ChatTemplate | None) -> None:
-    """Prints the styles there are; with a template, which of them fit."""
+    """Prints the styles there are; with a template, which of them fit, what is chosen, and what it was tried on."""
     table = Table(box=None, pad_edge=False)
     for column in ("name", "kind", *(("fits",) if template else ()), "about"):
         table.add_column(column, no_wrap=column != "about")
@@ -78,5 +93,22 @@ def list_styles(template: ChatTemplate | None) -> None:
     console = Console(highlight=False)
     console.print(table)
     if template is not None:
-        chosen, why = choose_style(template)
-        console.print(f"\nchosen: {chosen.name}, because {why}", markup=False, soft_wrap=True)
+        console.print("\n" + "\n".join(_choice(template)), markup=False, soft_wrap=True)
+
+
+def _choice(template: ChatTemplate) -> Iterator[str]:
+    """What is chosen for a template and why, and how it reads what the template renders."""
+    chosen, why = choose_style(template)
+    kind = "generic" if chosen.is_generic else "native" if find_style(chosen.name) else "discovered"
+    yield f"chosen: {chosen.name} ({kind}), because {why}"
+    for reading in () if chosen.is_generic else proof(template, chosen):
+        yield f"  {reading.probe}: {reading.wrong or 'read back'}"
+
+
+def print_discovered(template: ChatTemplate, file: Path) -> None:
+    """Prints the style found from a template as a Python file; its name is that of the file. Raises BadInput."""
+    found = discover(template)
+    if found.style is None:
+        raise BadInput(f"{file}: no style was found: {found.why}")
+    name = re.sub(r"[^a-z0-9]+", "_", file.stem.lower()).strip("_")
+    print(python_source(replace(found.style, name=name or found.style.name)), end="")  # noqa: T201 - to be redirected

@@ -9,7 +9,7 @@ from functools import cached_property
 from toolgram.errors import GrammarError, Relaxation
 from toolgram.grammar import dialects, matcher
 from toolgram.grammar.ir import Expr, Rules
-from toolgram.grammar.simplify import simplify
+from toolgram.grammar.simplify import factored, shortened
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class Grammar:
         if dialect not in self._texts:
             if dialect not in dialects.WRITERS:
                 raise GrammarError(f"no dialect {dialect!r}; there are {', '.join(sorted(dialects.WRITERS))}")
-            self._texts[dialect] = dialects.WRITERS[dialect](self._simple)
+            rules = self._simple if dialect in dialects.FACTORED else self._short
+            self._texts[dialect] = dialects.WRITERS[dialect](rules)
         return self._texts[dialect]
 
     @cached_property
@@ -36,7 +37,11 @@ class Grammar:
 
     @cached_property
     def _simple(self) -> Rules:
-        return simplify(self.rules)
+        return factored(self._short)
+
+    @cached_property
+    def _short(self) -> Rules:
+        return shortened(self.rules)
 
     @cached_property
     def _matcher(self) -> matcher.Matcher:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from toolgram.grammar.hashing import HashedOnce, hash_once
+
 MAX_CODE_POINT = 0x10FFFF
 _SURROGATES = (0xD800, 0xDFFF)
 
@@ -20,8 +22,9 @@ class Literal:
     text: str
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class CharSet:
+class CharSet(HashedOnce):
     """One code point out of `ranges`: sorted, disjoint, not adjacent, both ends included, without surrogates.
 
     Make it with `chars` or `not_chars`, which keep that form.
@@ -34,22 +37,25 @@ class CharSet:
         return any(low <= code <= high for low, high in self.ranges)
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(HashedOnce):
     """These, one after the other."""
 
     items: tuple[Expr, ...]
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(HashedOnce):
     """Any one of these; with no options at all it matches nothing, not even the empty string."""
 
     options: tuple[Expr, ...]
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(HashedOnce):
     """`item`, at least `min` and at most `max` times (None: any number)."""
 
     item: Expr
@@ -93,26 +99,29 @@ NOTHING = Choice(())
 def seq(*items: Expr | str) -> Expr:
     """A sequence, flattened; strings are literals, neighbouring ones joined; a part that matches nothing wins."""
     flat: list[Expr] = []
-    for item in _flatten(items):
-        if isinstance(item, Choice) and not item.options:
-            return NOTHING
-        if isinstance(item, Literal):
-            if not item.text:
-                continue
-            if flat and isinstance(last := flat[-1], Literal):
-                flat[-1] = Literal(last.text + item.text)
-                continue
-        flat.append(item)
+    for item in items:
+        if isinstance(item, str):
+            item = Literal(item)
+        for part in item.items if isinstance(item, Sequence) else (item,):
+            if isinstance(part, Literal):
+                if flat and isinstance(last := flat[-1], Literal):
+                    flat[-1] = Literal(last.text + part.text)
+                elif part.text:
+                    flat.append(part)
+            elif isinstance(part, Sequence):  # in one that was not made here
+                return seq(*_flatten(items))
+            elif isinstance(part, Choice) and not part.options:
+                return NOTHING
+            else:
+                flat.append(part)
     if not flat:
         return EMPTY
     return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
 
 
-def _flatten(items: Iterable[Expr | str]) -> Iterable[Expr]:
+def _flatten(items: Iterable[Expr | str]) -> Iterable[Expr | str]:
     for item in items:
-        if isinstance(item, str):
-            yield Literal(item)
-        elif isinstance(item, Sequence):
+        if isinstance(item, Sequence):
             yield from _flatten(item.items)
         else:
             yield item
@@ -122,9 +131,10 @@ def choice(*options: Expr | str) -> Expr:
     """A choice, flattened, without repeats."""
     flat: dict[Expr, None] = {}
     for option in options:
-        if isinstance(option, str):
-            option = Literal(option)
-        flat.update(dict.fromkeys(option.options if isinstance(option, Choice) else (option,)))
+        if isinstance(option, Choice):
+            flat.update(dict.fromkeys(option.options))
+        else:
+            flat[Literal(option) if isinstance(option, str) else option] = None
     return next(iter(flat)) if len(flat) == 1 else Choice(tuple(flat))
 
 
@@ -135,7 +145,11 @@ def is_empty(expr: Expr) -> bool:
 
 def optional(item: Expr | str) -> Expr:
     """The item, or the empty string (last, since XGrammar refuses an empty first alternative)."""
-    return choice(item, EMPTY)
+    if isinstance(item, str):
+        item = Literal(item)
+    if isinstance(item, Choice):
+        return choice(item, EMPTY)
+    return EMPTY if is_empty(item) else Choice((item, EMPTY))
 
 
 def repeat(item: Expr | str, min: int = 0, max: int | None = None) -> Expr:  # noqa: A002 - the field's own words

@@ -32,8 +32,17 @@ def simplify(rules: Rules) -> dict[str, Expr]:
     Parts that match nothing and rules that are not used are dropped, small rules inlined, common beginnings of
     alternatives factored out. Raises GrammarError as `tidy` does.
     """
-    inlined = _inlined(tidy(rules))
-    return reachable({name: _factored(expr) for name, expr in inlined.items()})
+    return factored(shortened(rules))
+
+
+def shortened(rules: Rules) -> dict[str, Expr]:
+    """The first part of it: tidy rules, small ones inlined. Raises GrammarError as `tidy` does."""
+    return reachable(_inlined(tidy(rules)))
+
+
+def factored(rules: Rules) -> dict[str, Expr]:
+    """The second part of it: common beginnings of alternatives are written once."""
+    return reachable({name: _factored(expr) for name, expr in rules.items()})
 
 
 def _inlined(rules: Rules) -> dict[str, Expr]:

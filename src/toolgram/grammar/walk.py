@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from operator import is_
 
-from toolgram.grammar.ir import Choice, Expr, Ref, Repeat, Rules, Sequence, choice, repeat, seq
+from toolgram.grammar.ir import (
+    CharSet,
+    Choice,
+    Expr,
+    Literal,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+    Text,
+    children,
+    choice,
+    repeat,
+    seq,
+)
 
 Uses = Mapping[str, list[str]]
 """For each rule the names of the rules that it uses, in order, with repeats."""
@@ -73,3 +87,49 @@ def fresh(name: str, taken: Container[str]) -> str:
         number += 1
         candidate = f"{name}-{number}"
     return candidate
+
+
+def size(expr: Expr) -> int:
+    """How much there is to write: the number of parts, long literals counted by their length."""
+    match expr:
+        case Literal(text):
+            return 1 + len(text) // 4
+        case CharSet() | Text():
+            return 1
+        case _:
+            return 1 + sum(map(size, children(expr)))
+
+
+def components(used: Uses) -> list[list[str]]:
+    """The rules in groups of those that lead to one another, each after those that it leads to (Tarjan, 1972)."""
+    index: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    path: list[str] = []
+    heights: dict[str, int] = {}
+    on_path: set[str] = set()
+    found: list[list[str]] = []
+    for start in used:
+        calls = [(start, iter(used[start]))] if start not in index else []
+        while calls:
+            name, parts = calls[-1]
+            if name not in index:
+                index[name] = lowest[name] = len(index)
+                heights[name] = len(path)
+                path.append(name)
+                on_path.add(name)
+            for part in parts:
+                if part not in index:
+                    calls.append((part, iter(used[part])))
+                    break
+                if part in on_path:
+                    lowest[name] = min(lowest[name], index[part])
+            else:
+                calls.pop()
+                if calls:
+                    lowest[calls[-1][0]] = min(lowest[calls[-1][0]], lowest[name])
+                if lowest[name] == index[name]:
+                    begin = heights[name]
+                    found.append(path[begin:])
+                    del path[begin:]
+                    on_path.difference_update(found[-1])
+    return found

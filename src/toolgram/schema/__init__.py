@@ -6,17 +6,19 @@ expressions (`lower`) in one spelling (`spelling`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Literal
 
-from toolgram.errors import Relaxation
+from toolgram.errors import Relaxation, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import Expr, Ref
+from toolgram.schema.effort import MAX_WORK, TooLarge, limited
 from toolgram.schema.lower import Lowering
 from toolgram.schema.normalize import normalize
 from toolgram.schema.resolve import Retrieve
 from toolgram.schema.spelling import RuleNames, Spelling
-from toolgram.schema.types import Canonical
+from toolgram.schema.types import ANY, Canonical, Object
 
 Mode = Literal["exact", "relaxed"]
 
@@ -56,24 +58,33 @@ def compile_schema(
     """
     if mode not in ("exact", "relaxed"):
         raise ValueError(f"no mode {mode!r}; there are exact and relaxed")
-    normalized = normalize(
-        schema,
-        pointer=pointer,
-        mode=mode,
-        closed=closed,
-        parameters=parameters,
-        encoding=spelling.encoding,
-        retrieve=resolver,
-    )
-    made = compile_type(
-        normalized.type,
+    compiled = partial(
+        compile_type,
         spelling=spelling,
         names=names,
         root_name=root_name,
         any_order=any_order,
         exact=mode == "exact",
     )
-    return replace(made, relaxations=(*normalized.relaxations, *made.relaxations))
+    with limited(MAX_WORK):
+        normalized = normalize(
+            schema,
+            pointer=pointer,
+            mode=mode,
+            closed=closed,
+            parameters=parameters,
+            encoding=spelling.encoding,
+            retrieve=resolver,
+        )
+        try:
+            made = compiled(normalized.type)
+        except TooLarge:
+            if mode == "exact":
+                raise UnsupportedSchema(pointer, "size", "the grammar would have too many rules") from None
+        else:
+            return replace(made, relaxations=(*normalized.relaxations, *made.relaxations))
+    whole = Object((), ANY) if parameters else ANY
+    return replace(compiled(Canonical(whole, {})), relaxations=(Relaxation(pointer, "size", "any value"),))
 
 
 def compile_type(
@@ -87,7 +98,8 @@ def compile_type(
 ) -> Compiled:
     """Compiles the root of a canonical type, or, where a caller puts another root, a part of it.
 
-    Raises UnsupportedSchema for what cannot be written, and, where it has to be `exact`, for keys of too many orders.
+    Raises TooLarge, UnsupportedSchema for what cannot be written, and, where it has to be `exact`, for keys of too many
+    orders.
     """
     lowering = Lowering(canonical, spelling, names, root_name, any_order, exact)
     expr = lowering.expr(canonical.root, root_name, spelling.frame(outermost=True))
@@ -101,10 +113,43 @@ def schema_grammar(
     """The grammar of the JSON values that a schema admits, each in one spelling.
 
     `any_order` admits the keys of objects in every order, which exact mode refuses beyond six required keys; else they
-    come in the order of the schema. `resolver` gives the documents of remote references. Raises InvalidSchema, and in
-    exact mode UnsupportedSchema.
+    come in the order of the schema. `resolver` gives the documents of remote references. The grammars of the last
+    schemas without a resolver are kept: an equal schema gets the same one. Raises InvalidSchema, and in exact mode
+    UnsupportedSchema.
     """
+    text = "" if resolver else _text(schema)
+    if text:
+        return _known_grammar(_Document(text, schema), mode, any_order)
+    return _grammar(schema, mode, any_order, resolver)
 
+
+_MAX_KEPT = 100_000  # characters of a schema whose grammar is kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A schema, told from others by its text."""
+
+    text: str
+    schema: object = field(compare=False, repr=False)
+
+
+def _text(schema: object) -> str:
+    """A text that tells the schema from every other, by the order of its keys and the types of its values too (as JSON
+    text would not, where a value is no JSON); "" where it is too large to be worth it."""
+    try:
+        text = repr(schema)
+    except (RecursionError, ValueError):  # too deep; an integer of more digits than Python writes
+        return ""
+    return text if len(text) <= _MAX_KEPT else ""
+
+
+@lru_cache(maxsize=128)
+def _known_grammar(document: _Document, mode: Mode, any_order: bool) -> Grammar:
+    return _grammar(document.schema, mode, any_order, None)
+
+
+def _grammar(schema: object, mode: Mode, any_order: bool, resolver: Retrieve | None) -> Grammar:
     def compiled(names: RuleNames) -> Compiled:
         return compile_schema(
             schema,

@@ -10,20 +10,18 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
 from typing import TypeVar
 
-from toolgram.grammar.ir import CharSet, Expr, chars, not_chars
+from toolgram.grammar.hashing import HashedOnce, hash_once
+from toolgram.grammar.ir import CharSet, Expr, chars
+from toolgram.schema.alphabet import ANY_CHAR, Alphabet, members, size
+from toolgram.schema.effort import MAX_STEPS, TooLarge, remembered, spend
+
+__all__ = ["MAX_STEPS", "TooLarge"]  # with what is defined here
 
 MAX_STATES = 5_000
-MAX_STEPS = 250_000  # during construction
-ANY_CHAR = not_chars()
 _LEGIBLE = "aA0 -_.:/@"
 _Key = TypeVar("_Key", bound=Hashable)
-
-
-class TooLarge(Exception):
-    """An automaton that would have too many states, or take too long to make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +32,9 @@ class State:
     edges: tuple[tuple[CharSet, int], ...]
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Automaton:
+class Automaton(HashedOnce):
     """A regular language; the first state is the start, and from every other one a text can end.
 
     `plain` is an expression of the same language in plain characters, where one is known; with `is_plain` it is better
@@ -66,15 +65,7 @@ class Automaton:
 
     def lengths(self) -> tuple[int, int | None]:
         """The length of the shortest and of the longest text (None: there is no longest); (0, -1) of no text."""
-        if self.is_empty:
-            return 0, -1
-        order = self.acyclic_order()
-        if order is None:
-            return len(self.shortest() or ""), None
-        longest = [0] * len(self.states)
-        for number in reversed(order):
-            longest[number] = max((longest[target] + 1 for _, target in self.states[number].edges), default=0)
-        return len(self.shortest() or ""), longest[0]
+        return _lengths(self)
 
     def has_lengths_within(self, low: int, high: int | None) -> bool:
         """Whether no text has fewer than `low` characters, or more than `high`."""
@@ -156,6 +147,25 @@ class Automaton:
         return frozenset(target for number in numbers for _, target in self.states[number].edges)
 
 
+@lru_cache(maxsize=256)  # asked for several times in each document with the same pattern or format
+def _lengths(automaton: Automaton) -> tuple[int, int | None]:
+    if automaton.is_empty:
+        return 0, -1
+    number, shortest = 0, {0: 0}
+    for number, state in enumerate(automaton.states):  # breadth first: they are numbered so
+        if state.accepts:
+            break
+        for _, target in state.edges:
+            shortest.setdefault(target, shortest[number] + 1)
+    order = automaton.acyclic_order()
+    if order is None:
+        return shortest[number], None
+    longest = [0] * len(automaton.states)
+    for at in reversed(order):
+        longest[at] = max((longest[target] + 1 for _, target in automaton.states[at].edges), default=0)
+    return shortest[number], longest[0]
+
+
 EMPTY_STATE = State(accepts=False, edges=())
 NO_TEXT = Automaton((EMPTY_STATE,))
 
@@ -188,23 +198,47 @@ def of_text(text: str) -> Automaton:
     return Automaton((*states, State(accepts=True, edges=())))
 
 
+def of_texts(texts: Iterable[str]) -> Automaton:
+    """Just these texts, without those with lone surrogates. Raises TooLarge."""
+    trie: list[dict[str, int]] = [{}]
+    ends: set[int] = set()
+    for text in texts:
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            continue
+        node = 0
+        for char in text:
+            if char not in trie[node]:
+                trie[node][char] = len(trie)
+                trie.append({})
+                if len(trie) > MAX_STEPS:
+                    raise TooLarge
+            node = trie[node][char]
+        ends.add(node)
+    alphabet = Alphabet(chars(char) for char in {char for node in trie for char in node})
+
+    def step(node: int) -> Iterable[tuple[int, int]]:
+        return ((alphabet.letters(chars(char))[0], target) for char, target in trie[node].items())
+
+    return explore(0, step, ends.__contains__, alphabet)
+
+
 def intersection(left: Automaton, right: Automaton) -> Automaton:
     """The texts of both. Raises TooLarge."""
     if right == universal() or left == right:
         return left
-    return right if left == universal() else _product(left, right, lambda a, b: a and b)
+    return right if left == universal() else _product(left, right, _both)
 
 
 def union(left: Automaton, right: Automaton) -> Automaton:
     """The texts of either. Raises TooLarge."""
     if right.is_empty or left == right:
         return left
-    return right if left.is_empty else _product(left, right, lambda a, b: a or b)
+    return right if left.is_empty else _product(left, right, _either)
 
 
 def difference(left: Automaton, right: Automaton) -> Automaton:
     """The texts of the first that are not of the second. Raises TooLarge."""
-    return left if right.is_empty else _product(left, right, lambda a, b: a and not b)
+    return left if right.is_empty else _product(left, right, _but)
 
 
 def complement(automaton: Automaton) -> Automaton:
@@ -215,9 +249,22 @@ def complement(automaton: Automaton) -> Automaton:
 _DEAD = -1
 
 
+def _both(left: bool, right: bool) -> bool:
+    return left and right
+
+
+def _either(left: bool, right: bool) -> bool:
+    return left or right
+
+
+def _but(left: bool, right: bool) -> bool:
+    return left and not right
+
+
+@remembered(maxsize=64)  # the same patterns meet in all branches of a schema
 def _product(left: Automaton, right: Automaton, both: Callable[[bool, bool], bool]) -> Automaton:
     alphabet = Alphabet(charset for one in (left, right) for state in one.states for charset, _ in state.edges)
-    tables = [alphabet.table(left), alphabet.table(right)]
+    tables = [table_of(left, alphabet), table_of(right, alphabet)]
     narrow = not both(True, False), not both(False, True)  # noqa: FBT003 - truth tables
 
     def step(pair: tuple[int, int]) -> Iterable[tuple[int, tuple[int, int]]]:
@@ -234,46 +281,13 @@ def _product(left: Automaton, right: Automaton, both: Callable[[bool, bool], boo
     return explore((0, 0), step, accepts, alphabet)
 
 
-class Alphabet:
-    """The code points in classes ("letters", by number) that some character sets do not tell apart."""
-
-    def __init__(self, charsets: Iterable[CharSet]) -> None:
-        toggles: dict[int, int] = defaultdict(int)
-        distinct = list(dict.fromkeys(charsets))
-        for index, charset in enumerate((ANY_CHAR, *distinct)):
-            for low, high in charset.ranges:
-                toggles[low] ^= 1 << index
-                toggles[high + 1] ^= 1 << index
-        ranges: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        inside = 0
-        for low, end in pairwise(sorted(toggles)):
-            inside ^= toggles[low]
-            if inside:
-                ranges[inside].append((low, end - 1))
-        self._ranges = list(ranges.values())
-        self.every = tuple(range(len(ranges)))
-        self._letters: dict[CharSet, tuple[int, ...]] = {ANY_CHAR: self.every}
-        for index, charset in enumerate(distinct, 1):
-            self._letters[charset] = tuple(letter for letter, key in enumerate(ranges) if key >> index & 1)
-        self._charsets: dict[tuple[int, ...], CharSet] = {}
-
-    def letters(self, charset: CharSet) -> tuple[int, ...]:
-        """The classes that make up one of the character sets."""
-        return self._letters[charset]
-
-    def charset(self, letters: tuple[int, ...]) -> CharSet:
-        """The characters of some classes."""
-        if letters not in self._charsets:
-            self._charsets[letters] = chars(*(pair for letter in letters for pair in self._ranges[letter]))
-        return self._charsets[letters]
-
-    def table(self, automaton: Automaton) -> dict[int, dict[int, int]]:
-        """The steps of each state by class; the number of no state has none."""
-        rows = {
-            number: {letter: target for charset, target in state.edges for letter in self.letters(charset)}
-            for number, state in enumerate(automaton.states)
-        }
-        return {_DEAD: {}, **rows}
+def table_of(automaton: Automaton, alphabet: Alphabet) -> dict[int, dict[int, int]]:
+    """The steps of each state by class; the number of no state has none."""
+    rows = {
+        number: {letter: target for charset, target in state.edges for letter in alphabet.letters(charset)}
+        for number, state in enumerate(automaton.states)
+    }
+    return {_DEAD: {}, **rows}
 
 
 def explore(
@@ -301,6 +315,7 @@ def explore(
         steps += len(row) + 8
         if steps > MAX_STEPS:
             raise TooLarge
+    spend(steps)
     return _minimal(rows, [accepts(state) for state in found], alphabet)
 
 
@@ -373,16 +388,6 @@ def _blocks(useful: set[int], ends: Sequence[bool], inverse: _Inverse) -> dict[i
                 waiting.add(len(blocks))  # the smaller part is enough, and where the whole was waiting, both do
                 blocks.append(part)
     return block_of
-
-
-def size(charset: CharSet) -> int:
-    """The number of characters in a set."""
-    return sum(high - low + 1 for low, high in charset.ranges)
-
-
-def members(charset: CharSet) -> Iterable[str]:
-    """The characters of a set, in order."""
-    return (chr(code) for low, high in charset.ranges for code in range(low, high + 1))
 
 
 def _one_of(charset: CharSet) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from typing import Protocol, cast
 
-from toolgram.schema import items, keywords, types
-from toolgram.schema.algebra import complement, disjoint, subtract
+from toolgram.schema import arrays, keywords, types
+from toolgram.schema.algebra import disjoint
+from toolgram.schema.complement import complement, subtract
 from toolgram.schema.kinds import Normalizer, NotYet
 from toolgram.schema.resolve import Place
 from toolgram.schema.types import ANY, EVERY_KIND, NEVER, Property, TooLarge, Type
@@ -44,69 +45,71 @@ class Conditional(Normalizer, Protocol):
 def parts(n: Conditional, place: Place, schema: keywords.Schema) -> Iterator[tuple[str, Type]]:
     """The types that a value must be of, each with the keyword that says so."""
     if "not" in schema:
-        yield "not", n.soon(place, "not", lambda: _not(n, place, "not", "the value may be of that type"))
+        inner = n.schema(place.child("not"))
+        yield "not", n.soon(place, "not", lambda: _not(n, place, inner))
     if "if" in schema and ("then" in schema or "else" in schema):
-        yield "if", n.soon(place, "if", lambda: _if(n, place, schema))
+        condition, then, otherwise = (
+            n.schema(place.child(each)) if each in schema else ANY for each in ("if", "then", "else")
+        )
+        yield "if", n.soon(place, "if", lambda: _if(n, place, condition, then, otherwise))
     if "contains" in schema:
-        yield "contains", n.soon(place, "contains", lambda: _contains(n, place, schema))
+        inside = n.schema(place.child("contains"))
+        yield "contains", n.soon(place, "contains", lambda: _contains(n, place, schema, inside))
     for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
         for key, needed in schema.get(keyword, {}).items():
             if needed not in (True, [], {}):
                 yield keyword, _depends(n, place, keyword, key, needed)
 
 
-def _not(n: Conditional, place: Place, keyword: str, enforced: str) -> Type:
-    """What is not of the schema under the keyword."""
+def _not(n: Conditional, place: Place, inner: Type) -> Type:
     try:
-        return opposite(n, place, keyword)
+        return opposite(n, place.child("not"), inner)
     except TooLarge:
-        n.unsupported(place.pointer, keyword, _NO_COMPLEMENT, enforced)
+        n.unsupported(place.pointer, "not", _NO_COMPLEMENT, "the value may be of that type")
         return ANY
 
 
-def opposite(n: Conditional, place: Place, keyword: str) -> Type:
-    """The complement of the schema under the keyword. Raises TooLarge also where that was relaxed."""
-    inner = place.child(keyword)
+def opposite(n: Conditional, place: Place, kind: Type) -> Type:
+    """The complement of the type of the schema at `place`. Raises TooLarge also where that was relaxed."""
     followed: set[str] = set()
 
     def resolve(key: str) -> Type:
         followed.add(key)
         return n.made(key)
 
-    result = complement(n.schema(inner), resolve)
-    if not n.is_certain([inner], followed):
+    result = complement(kind, resolve)
+    if not n.is_certain([place], followed):
         raise TooLarge
     return result
 
 
-def _contains(n: Conditional, place: Place, schema: keywords.Schema) -> Type:
+def _contains(n: Conditional, place: Place, schema: keywords.Schema, inside: Type) -> Type:
     """Arrays with so many items of a type, and values of other kinds."""
     low, high = int(schema.get("minContains", 1)), schema.get("maxContains")
-    inside = n.schema(place.child("contains"))
+    if low == 0 and high is None:
+        return ANY
     try:
-        outside = opposite(n, place, "contains")
+        outside = opposite(n, place.child("contains"), inside)
     except TooLarge:
         outside = None
     try:
-        counted = items.containing(inside, outside, low, None if high is None else int(high))
+        counted = arrays.containing(inside, outside, low, None if high is None else int(high))
     except TooLarge:
         n.unsupported(place.pointer, "contains", _NO_COMPLEMENT, "nothing need be contained")
         return ANY
     return types.union([counted, *(kind for kind in EVERY_KIND.options if not isinstance(kind, types.Array))])
 
 
-def _if(n: Conditional, place: Place, schema: keywords.Schema) -> Type:
-    condition = n.schema(place.child("if"))
-    branches = [n.schema(place.child(keyword)) if keyword in schema else ANY for keyword in ("then", "else")]
+def _if(n: Conditional, place: Place, condition: Type, then: Type, otherwise: Type) -> Type:
     try:
-        otherwise = opposite(n, place, "if")
+        unmet = opposite(n, place.child("if"), condition)
     except TooLarge:
         n.unsupported(place.pointer, "if", _NO_COMPLEMENT, "neither branch is required")
         return ANY
     return types.union(
         [
-            n.meet(place, [("if", condition), ("then", branches[0])]),
-            n.meet(place, [("if", otherwise), ("else", branches[1])]),
+            n.meet(place, [("if", condition), ("then", then)]),
+            n.meet(place, [("if", unmet), ("else", otherwise)]),
         ]
     )
 

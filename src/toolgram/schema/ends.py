@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from operator import is_
 
 from toolgram.schema.types import (
     NEVER,
@@ -13,6 +13,7 @@ from toolgram.schema.types import (
     ItemState,
     Keys,
     Object,
+    Property,
     Reference,
     Type,
     Union,
@@ -28,9 +29,13 @@ def rebuild(kind: Type, change: Callable[[Type], Type]) -> Type:
     """The type with `change` applied to each part of it, innermost first, and made canonical again."""
     match kind:
         case Union(options):
-            kind = union(rebuild(option, change) for option in options)
+            parts = [rebuild(option, change) for option in options]
+            kind = kind if all(map(is_, parts, options)) else union(parts)
         case Array(prefix, rest, low, high, unique):
-            kind = array([rebuild(item, change) for item in prefix], rebuild(rest, change), low, high, unique)
+            parts = [rebuild(item, change) for item in prefix]
+            others = rebuild(rest, change)
+            same = others is rest and all(map(is_, parts, prefix))
+            kind = kind if same else array(parts, others, low, high, unique)
         case Items(states, unique):
             changed = [
                 ItemState(state.accepts, tuple((rebuild(item, change), target) for item, target in state.edges))
@@ -48,16 +53,24 @@ def _rebuilt_object(kind: Object, change: Callable[[Type], Type]) -> Type:
     def of_keys(keys: tuple[Keys, ...]) -> list[Keys]:
         return [Keys(one.automaton, rebuild(one.value, change)) for one in keys]
 
+    properties = [_with_value(item, rebuild(item.value, change)) for item in kind.properties]
+    rest, keys, some = rebuild(kind.rest, change), of_keys(kind.keys), of_keys(kind.some)
+    if rest is kind.rest and not keys and not some and all(map(is_, properties, kind.properties)):
+        return kind
     return object_type(
-        [replace(item, value=rebuild(item.value, change)) for item in kind.properties],
-        rebuild(kind.rest, change),
+        properties,
+        rest,
         silent=kind.silent,
-        keys=of_keys(kind.keys),
+        keys=keys,
         low=kind.min,
         high=kind.max,
-        some=of_keys(kind.some) if kind.some else None,
+        some=some if kind.some else None,
         counted=kind.counted,
     )
+
+
+def _with_value(item: Property, value: Type) -> Property:
+    return item if value is item.value else Property(item.name, value, item.required, item.pointer)
 
 
 def inhabited(kind: Type, alive: Collection[str]) -> bool:
@@ -68,7 +81,7 @@ def inhabited(kind: Type, alive: Collection[str]) -> bool:
         case Union(options):
             return any(inhabited(option, alive) for option in options)
         case Array():
-            needed = {item_at(kind, index) for index in range(min(kind.min, len(kind.prefix) + 1))}
+            needed = [item_at(kind, index) for index in range(min(kind.min, len(kind.prefix) + 1))]
             return all(inhabited(item, alive) for item in needed)
         case Items(states):
             steps = {
@@ -103,6 +116,8 @@ def without_dead_ends(root: Type, definitions: Mapping[str, Type]) -> Canonical:
         if len(left) == len(waiting):
             break
         waiting = left
+    if not waiting:
+        return Canonical(root, definitions)
 
     def change(kind: Type) -> Type:
         return NEVER if isinstance(kind, Reference) and kind.key not in alive else kind

@@ -12,10 +12,10 @@ up to a small automaton; `is_exact` tells which, and a complement of such a one 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from string import Template
 
 from toolgram.schema.automata import Automaton
+from toolgram.schema.effort import remembered
 from toolgram.schema.regex import Unsupported, pattern, pattern_as_written
 
 _PARTS = {
@@ -87,7 +87,7 @@ _AS_WRITTEN = frozenset({"hostname", "email", "idn-email"})  # the ladders of th
 _NOT_REGULAR = {"regex": "patterns nest their groups", "idn-hostname": "its limits hold for the encoded form"}
 
 
-@lru_cache(maxsize=64)
+@remembered(maxsize=64)
 def format_automaton(name: str) -> Automaton | None:
     """The texts of a format; None if it is not known, so that it says nothing.
 

@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Literal, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import (
+    EMPTY,
+    NOTHING,
+    CharSet,
+    Choice,
+    Expr,
+    Literal,
+    Sequence,
+    choice,
+    not_chars,
+    optional,
+    repeat,
+    seq,
+)
 from toolgram.schema import types
+from toolgram.schema.effort import TooLarge
 from toolgram.schema.spelling import KEY_CHAR, KEY_START, Spelling, quoted
 
+_MAX_COUNTED = 50_000  # members times their number
 NESTING = 8  # levels inside one expression before a rule breaks it
 
 
 class KeyLetters(NamedTuple):
-    """What keys are made of: a first character and others that are none of some, what closes the key, and a tail."""
+    """What keys are made of: what begins with a character that is none of some, at the start and later on, and what
+    closes the key."""
 
     first: Callable[[str], Expr]
-    char: Callable[[str], Expr]
+    then: Callable[[str], Expr]
     close: str
-    rest: Callable[[], Expr]
 
 
 def _but(charset: CharSet, excluded: str) -> Expr:
     left = not_chars(excluded, *not_chars(*charset.ranges).ranges)
-    return left if left.ranges else NOTHING
+    return seq(left, repeat(KEY_CHAR)) if left.ranges else NOTHING
 
 
-BARE_LETTERS = KeyLetters(partial(_but, KEY_START), partial(_but, KEY_CHAR), "", lambda: repeat(KEY_CHAR))
+BARE_LETTERS = KeyLetters(partial(_but, KEY_START), partial(_but, KEY_CHAR), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +56,37 @@ class OtherKeys:
     hint: str
     later: Callable[[str, Callable[[str], Expr]], Expr]
 
-    def after_prefix(self, names: Sequence[str], depth: int = 0) -> Expr:
+    def after_prefix(self, names: SequenceABC[str], depth: int = 0) -> Expr:
         """The rest of a key, and its closing quote, that is none of `names`, which share their first characters."""
+        if len(names) == 1 and depth:
+            return self._after_prefix_of(names[0], depth)
         letters = self.letters
         branches: dict[str, list[str]] = {}
         for name in names:
             branches.setdefault(name[depth : depth + 1], []).append(name)
-        other = letters.char if depth else letters.first
-        options = [seq(other("".join(branches)), letters.rest())]
+        options = [(letters.then if depth else letters.first)("".join(branches))]
         for first, group in branches.items():
             if first:
-                spelled = quoted(first, self.spelling)[1:-1] if letters.close else first
-                options.append(seq(spelled, self._after_more(group, depth + 1)))
+                options.append(seq(self._spelled(first), self._after_more(group, depth + 1)))
         if "" not in branches:
-            options.append(seq(letters.close))
+            options.append(Literal(letters.close))
         return choice(*options)
 
-    def _after_more(self, names: Sequence[str], depth: int) -> Expr:
+    def _after_prefix_of(self, name: str, depth: int) -> Expr:
+        """The same for a single name, from its end; its options differ, which need not be checked at each character."""
+        stop = depth - depth % NESTING + NESTING
+        rest = self.letters.then("") if len(name) < stop else self._after_more([name], stop)
+        close = Literal(self.letters.close)
+        for char in reversed(name[depth:stop]):
+            further = rest.items if isinstance(rest, Sequence) else (rest,)
+            taken = Sequence((Literal(self._spelled(char)), *further))
+            rest = Choice((self.letters.then(char), taken, close))
+        return rest
+
+    def _spelled(self, char: str) -> str:
+        return quoted(char, self.spelling)[1:-1] if self.letters.close else char
+
+    def _after_more(self, names: SequenceABC[str], depth: int) -> Expr:
         if depth % NESTING:
             return self.after_prefix(names, depth)
         return self.later(self.hint, lambda _: self.after_prefix(names, depth))
@@ -64,7 +94,7 @@ class OtherKeys:
 
 def some_members(
     kind: types.Object,
-    members: Sequence[tuple[types.Property, Expr]],
+    members: SequenceABC[tuple[types.Property, Expr]],
     extra: Expr,
     last: Expr,
     comma: str,
@@ -72,7 +102,7 @@ def some_members(
 ) -> Expr:
     """The members in order, then extra ones, as many as the object may have: a rule for each place and number.
 
-    Where it must have some member, that is the last.
+    Where it must have some member, that is the last. Raises TooLarge.
     """
 
     def end(count: int) -> Expr:
@@ -91,6 +121,8 @@ def some_members(
         return seq(extra, more) if least else optional(seq(extra, more))
 
     most = max(kind.min, 1) if kind.max is None else kind.max  # with more keys nothing changes, or there are none
+    if len(members) * min(len(members), most) > _MAX_COUNTED:
+        raise TooLarge
     after = [end(count) for count in range(min(len(members), most) + 1)]
     for index in reversed(range(len(members))):
         item, member = members[index]

@@ -13,7 +13,9 @@ KINDS = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 def is_number(value: object) -> bool:
     """A JSON number: no boolean, not infinite."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_count(value: object) -> bool:
@@ -38,7 +40,10 @@ def _is_list_of(check: Callable[[object], bool], least: int = 0) -> Callable[[ob
 
 def _is_map_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
     def checked(value: object) -> bool:
-        return isinstance(value, dict) and all(map(check, cast("dict[str, object]", value).values()))
+        if not isinstance(value, dict):
+            return False
+        members = cast("dict[object, object]", value)
+        return all(isinstance(key, str) and check(item) for key, item in members.items())
 
     return checked
 
@@ -132,6 +137,7 @@ OBJECT = (
     *("properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties"),
     *("maxProperties", "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties"),
 )
+OF_ONE_KIND = frozenset((*STRING, *NUMBER, *ARRAY, *OBJECT))
 IN_PLACE = ("$ref", "$dynamicRef", "$recursiveRef", "anyOf", "oneOf", "allOf", "if", "dependentSchemas")
 UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 

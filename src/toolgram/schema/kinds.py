@@ -18,6 +18,7 @@ from toolgram.schema.spelling import decimal_of
 from toolgram.schema.types import ANY, NEVER, Property, Type
 
 _MAX_LANGUAGES = 16  # of keys, told apart by the patterns that they match
+_MAX_DIGITS = 60  # of a bound, without idle zeros: each takes an alternative inside the one before
 BEYOND = (Malformed, Unsupported, TooLarge)
 
 
@@ -101,6 +102,10 @@ def number(n: Normalizer, place: Place, schema: keywords.Schema, *, integer: boo
             if value is None:
                 continue
             bound = decimal_of(value)
+            if bound is None or len("".join(map(str, bound.as_tuple().digits)).rstrip("0")) > _MAX_DIGITS:
+                reason = f"it has more than {_MAX_DIGITS} digits"
+                n.unsupported(place.pointer, keyword, reason, "any number on that side")
+                continue
             limits = (
                 types.Number(low=bound, low_open=is_open)
                 if keyword == "minimum"
@@ -208,11 +213,12 @@ def cells(patterns: Iterable[tuple[Automaton, Type]]) -> list[tuple[Automaton, l
 def _names(n: Normalizer, place: Place) -> Automaton:
     """The keys that `propertyNames` admits."""
     kind = intersect(types.String(), n.schema(place.child("propertyNames")), n.definition)
-    result = automata.NO_TEXT
-    for option in kind.options if isinstance(kind, types.Union) else (kind,):
+    options = kind.options if isinstance(kind, types.Union) else (kind,)
+    result = automata.of_texts(option.value for option in options if isinstance(option, types.Text))
+    for option in options:
         match option:
-            case types.Text(value):
-                result = automata.union(result, automata.of_text(value))
+            case types.Text():
+                pass
             case types.String(low, high, automaton):
                 lengths = automata.of_length(low, high)
                 both = lengths if automaton is None else automata.intersection(automaton, lengths)

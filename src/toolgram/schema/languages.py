@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
-
 from toolgram.grammar.ir import chars
 from toolgram.schema.automata import Automaton, complement
+from toolgram.schema.effort import remembered
 from toolgram.schema.regex import language
-from toolgram.schema.regex_parse import END, START, Alt, Cat, Tree
+from toolgram.schema.regex_parse import Cat, Tree
 
 
-def one_of_texts(texts: Iterable[str]) -> Automaton:
-    """Just these texts. Raises TooLarge."""
-    return language(Cat((START, Alt(tuple(map(_literally, texts))), END)))
-
-
-@lru_cache(maxsize=16)
+@remembered(maxsize=16)
 def without(text: str) -> Automaton:
     """The texts that do not contain this one. Raises TooLarge."""
     return complement(language(_literally(text)))

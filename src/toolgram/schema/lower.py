@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,8 +26,10 @@ from toolgram.grammar.ir import (
 )
 from toolgram.grammar.ir import Text as FreeText
 from toolgram.schema import strings, types
-from toolgram.schema.automata import Automaton, TooLarge, intersection
-from toolgram.schema.keys import BARE_LETTERS, NESTING, KeyLetters, OtherKeys, plain_char, single, some_members
+from toolgram.schema.automata import Automaton, intersection
+from toolgram.schema.effort import TooLarge
+from toolgram.schema.items import array_items, next_items
+from toolgram.schema.keys import BARE_LETTERS, KeyLetters, OtherKeys, plain_char, single, some_members
 from toolgram.schema.languages import without
 from toolgram.schema.multiples import multiples_among
 from toolgram.schema.orders import any_order, too_many
@@ -44,6 +47,7 @@ from toolgram.schema.spelling import (
 )
 from toolgram.schema.types import NEVER, Canonical, Type
 
+MAX_RULES = 50_000
 _INLINE_OPTIONAL = 3  # objects with more keys, all of them optional, get a rule for what may follow each
 _SHARED_SIZE = 12  # a larger language gets a rule
 _IDENTIFIERS = pattern("^[A-Za-z_][A-Za-z0-9_]*$")
@@ -54,7 +58,8 @@ class Lowering:
     """Turns the types of one document into expressions, and collects the rules that these use.
 
     `expr` asks for an expression, `finish` gives all the rules; `capped` tells whether a digit cap came to bear. What
-    has too many orders is refused, or, where it need not be `exact`, noted in `relaxations`.
+    has too many orders is refused, or, where it need not be `exact`, noted in `relaxations`. Both raise TooLarge where
+    there are more rules than MAX_RULES.
     """
 
     canonical: Canonical
@@ -69,7 +74,9 @@ class Lowering:
     _named: dict[tuple[Type, Frame], Ref] = field(default_factory=dict[tuple[Type, Frame], Ref])
     _chars: dict[CharSet, Expr] = field(default_factory=dict[CharSet, Expr])
     _texts: dict[Hashable, Expr] = field(default_factory=dict[Hashable, Expr])
-    _waiting: list[tuple[str, Callable[[], Expr]]] = field(default_factory=list[tuple[str, Callable[[], Expr]]])
+    _waiting: deque[tuple[str, Callable[[], Expr]]] = field(default_factory=deque[tuple[str, Callable[[], Expr]]])
+    _refs: dict[str, Ref] = field(default_factory=dict[str, Ref])  # of the shared rules that have no key
+    _other: dict[str, Expr] = field(default_factory=dict[str, Expr])  # ends of strings, by what they do not begin with
     _inner: Frame = field(init=False)
 
     def __post_init__(self) -> None:
@@ -114,10 +121,15 @@ class Lowering:
     def finish(self) -> dict[str, Expr]:
         """The rules of all that was asked for."""
         while self._waiting:
-            name, make = self._waiting.pop(0)
+            name, make = self._waiting.popleft()
             self._rules[name] = NOTHING  # holds its place, so that rules stand in the order of their use
             self._rules[name] = make()
+            self._check_size()
         return self._rules
+
+    def _check_size(self) -> None:
+        if len(self._rules) + len(self._waiting) > MAX_RULES:
+            raise TooLarge
 
     def _body(self, kind: Type, name: str, frame: Frame) -> Expr:
         match kind:
@@ -144,14 +156,19 @@ class Lowering:
         return Ref(name)
 
     def _rule(self, hint: str, body: Expr) -> Ref:
+        self._check_size()
         name = self.names.fresh(hint)
         self._rules[name] = body
         return Ref(name)
 
     def _shared(self, hint: str, make: Callable[[], Expr], key: Hashable = None) -> Ref:
+        if key is None and (known := self._refs.get(hint)):
+            return known
         name = self.names.shared(hint, (self.spelling, key) if key else self.spelling)
         if name not in self._rules:
             self._rules[name] = make()
+        if key is None:
+            self._refs[hint] = Ref(name)
         return Ref(name)
 
     # Leaves
@@ -166,8 +183,12 @@ class Lowering:
     def _escape(self) -> Ref:
         return self._shared("string-escape", lambda: escapes("", self.spelling))
 
-    def _rest_of_string(self) -> Ref:
-        return self._shared("string-rest", lambda: seq(repeat(self._char()), '"'))
+    def _rest_but(self, but: str) -> Expr:
+        """The rest of a string, of which the next character is none of `but`."""
+        if but not in self._other:
+            rest = self._shared("string-rest", lambda: seq(repeat(self._char()), '"'))
+            self._other[but] = seq(self._char(but), rest)
+        return self._other[but]
 
     def _text(self, value: str) -> Expr:
         encoding = self.spelling.encoding
@@ -248,10 +269,10 @@ class Lowering:
         every = replace(kind, multiple=None, broken=False)
         plain = replace(self.spelling, exponents=False)
         try:
-            found = multiples_among(number_range(every, plain), kind.multiple, broken=kind.broken)
+            found = multiples_among(number_range(every, plain), kind.multiple, kind.broken)
         except TooLarge:  # by the digit caps, without which there are states enough
             free = replace(plain, integer_digits=None, fraction_digits=None)
-            found = multiples_among(number_range(every, free), kind.multiple, broken=kind.broken)
+            found = multiples_among(number_range(every, free), kind.multiple, kind.broken)
         return self._written(found, plain_char, "multiple")
 
     def _any_value(self) -> Ref:
@@ -273,38 +294,21 @@ class Lowering:
     # Arrays
 
     def _array(self, kind: types.Array, name: str) -> Expr:
-        comma = self.spelling.item_separator
         prefix = [self.expr(item, f"{name}-{index}") for index, item in enumerate(kind.prefix, 1)]
         rest = NOTHING if kind.rest == NEVER else self.expr(kind.rest, f"{name}-item")
-        least = max(kind.min - len(prefix), 0)
-        most = None if kind.max is None else kind.max - len(prefix)
-        if not prefix:
-            if most == 0:
-                return seq("[]")
-            more = None if most is None else most - 1
-            full = seq("[", rest, repeat(seq(comma, rest), max(least - 1, 0), more), "]")
-            return full if least else choice(full, "[]")
-        tail = EMPTY if most == 0 else repeat(seq(comma, rest), least, most)
-        for index in reversed(range(len(prefix))):
-            tail = seq("" if index == 0 else comma, prefix[index], tail)
-            if index >= kind.min:
-                tail = optional(tail)
-            if index and index % NESTING == 0:
-                tail = self._rule(f"{name}-from-{index + 1}", tail)
-        return seq("[", tail, "]")
+
+        def rule(number: int, tail: Expr) -> Ref:
+            return self._rule(f"{name}-from-{number}", tail)
+
+        return array_items(kind, prefix, rest, self.spelling.item_separator, rule)
 
     def _items(self, states: Sequence[types.ItemState], name: str) -> Expr:
-        """The arrays of an automaton: a rule for what may follow in each state."""
         rules = [Ref(self.names.fresh(f"{name}-{number}")) for number in range(1, len(states) + 1)]
-
-        def steps(state: types.ItemState, before: str) -> Expr:
-            ways = (seq(before, self.expr(item, f"{name}-item"), rules[target]) for item, target in state.edges)
-            return choice(*ways, *([EMPTY] if state.accepts else []))
-
-        for rule, state in zip(rules, states, strict=True):
-            self._rules[rule.name] = NOTHING  # as in `finish`
-            self._rules[rule.name] = steps(state, self.spelling.item_separator)
-        return seq("[", steps(states[0], ""), "]")
+        self._rules.update((rule.name, NOTHING) for rule in rules)  # as in `finish`
+        steps = [[(self.expr(item, f"{name}-item"), rules[to]) for item, to in state.edges] for state in states]
+        for rule, state, ways in zip(rules, states, steps, strict=True):
+            self._rules[rule.name] = next_items(ways, self.spelling.item_separator, may_end=state.accepts)
+        return seq("[", next_items(steps[0], "", may_end=states[0].accepts), "]")
 
     # Objects
 
@@ -378,7 +382,7 @@ class Lowering:
         """Any key but these; one that is not quoted is an identifier."""
         hint = f"{name}-other-key"
         if frame.keys == "quoted":
-            letters = KeyLetters(self._char, self._char, '"', self._rest_of_string)
+            letters = KeyLetters(self._rest_but, self._rest_but, '"')
             others = OtherKeys(letters, self.spelling, hint, self._later)
             return seq('"', others.after_prefix(names)) if names else self._string(0, None)
         written = (frame.key(other, self.spelling, declared=False) for other in names)

@@ -9,11 +9,12 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from typing import NamedTuple
 
 from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Repeat, Sequence, chars
-from toolgram.schema.automata import Alphabet, Automaton, TooLarge, explore, intersection
+from toolgram.schema.alphabet import Alphabet
+from toolgram.schema.automata import Automaton, explore, intersection
+from toolgram.schema.effort import TooLarge, remembered
 from toolgram.schema.regex import language, pattern
 from toolgram.schema.regex_parse import END, START, Alt, Cat, Rep, Tree
 
@@ -73,7 +74,7 @@ def _decimal(value: Fraction) -> Decimal:
     return Decimal((int(value < 0), digits, -places))
 
 
-@lru_cache(maxsize=64)
+@remembered(maxsize=64)
 def multiples(step: Decimal) -> Automaton:
     """Digits with an optional sign and point that denote multiples of the step. Raises TooLarge."""
     each = Fraction(step)
@@ -105,7 +106,8 @@ def multiples(step: Decimal) -> Automaton:
     return explore((None, 0), step_from, is_multiple, alphabet)
 
 
-def multiples_among(numbers: Expr, step: Decimal | None, *, broken: bool) -> Automaton:
+@remembered(maxsize=64)
+def multiples_among(numbers: Expr, step: Decimal | None, broken: bool) -> Automaton:
     """Those spellings of numbers that denote multiples of the step, or that are no integers. Raises TooLarge."""
     found = language(Cat((START, _tree(numbers), END)))
     if step is not None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import cast
 
 from toolgram.errors import InvalidSchema, Relaxation, UnsupportedSchema
-from toolgram.schema import conditions, ends, items, keywords, kinds, types, unevaluated
+from toolgram.schema import arrays, conditions, ends, keywords, kinds, types, unevaluated
 from toolgram.schema.algebra import disjoint, intersect
 from toolgram.schema.encoding import JSON, Encoding
 from toolgram.schema.kinds import NotYet
@@ -17,6 +17,8 @@ from toolgram.schema.spelling import decimal_of, writable
 from toolgram.schema.types import ANY, BOOLEAN, NEVER, NULL, Canonical, Property, Reference, Type
 
 MAX_DEPTH = 50
+MAX_SIZE = 120_000
+"""Of a document: its values count one each, its schemas four."""
 _BARE = types.Object((), ANY, silent=True)
 
 
@@ -33,6 +35,8 @@ class _Normalizer:
     _pointers: dict[str, str] = field(default_factory=dict[str, str])
     one_ofs: list[tuple[Place, list[Type]]] = field(default_factory=list[tuple[Place, list[Type]]])
     _depth: int = 0
+    _size: int = 0
+    _making: int = 0
     _settling: bool = False
 
     def settle(self) -> None:
@@ -41,27 +45,35 @@ class _Normalizer:
         while self._waiting:
             self.definition(next(iter(self._waiting)))
         for place, branches in self.one_ofs:
-            if not conditions.are_disjoint(self, branches):
+            try:
+                apart = conditions.are_disjoint(self, branches)
+            except types.TooLarge:
+                apart = False
+            if not apart:
                 self.found_overlapping.add(place.pointer)
-        for key in self.definitions:
-            self._check_grounded(key)
+        self._check_grounded()
 
     def definition(self, key: str) -> Type:
-        """The definition under this key, made now if need be and if it is time."""
+        """The definition under this key, made now if need be; raises NotYet where it or what it needs is being made."""
         if key not in self.definitions:
-            if not self._settling:
+            if not self._settling or key not in self._waiting:
                 raise NotYet
-            make = self._waiting.pop(key, None)
-            if make is None:  # it is just being made
-                raise NotYet
-            self.definitions[key] = self._deeper(self._pointers[key], make)
+            make = self._waiting.pop(key)
+            self._making += 1
+            try:
+                self.definitions[key] = self._deeper(self._pointers[key], make)
+            except NotYet:
+                self._waiting[key] = make
+                raise
+            finally:
+                self._making -= 1
         return self.definitions[key]
 
     def counted(self, kind: Type) -> Type:
         """The type, where what has to be compared or counted can be."""
         if isinstance(kind, types.Array | types.Items) and kind.unique is not None:
             try:
-                return items.distinct(kind, self.definition, lambda a, b: disjoint(a, b, self.definition))
+                return arrays.distinct(kind, self.definition, lambda a, b: disjoint(a, b, self.definition))
             except types.TooLarge:
                 reason = "items of which there are many are not compared"
                 self.unsupported(kind.unique, "uniqueItems", reason, "items may be equal")
@@ -74,7 +86,18 @@ class _Normalizer:
                 return replace(kind, min=least)
         return kind
 
-    def _check_grounded(self, key: str) -> None:
+    def _check_grounded(self) -> None:
+        grounded: set[str] = set()
+        circular: list[str] = []
+        for key in reversed(self.definitions):  # what is referred to mostly comes later, and need not be walked again
+            if self._leads_to_itself(key, grounded):
+                circular.append(key)
+            else:
+                grounded.add(key)
+        if circular:
+            raise InvalidSchema(self._pointers[circular[-1]], "$ref", "refers to itself and to nothing else")
+
+    def _leads_to_itself(self, key: str, grounded: set[str]) -> bool:
         seen: set[str] = set()
         ahead = [self.definitions[key]]
         while ahead:
@@ -82,12 +105,13 @@ class _Normalizer:
                 case types.Union(options):
                     ahead.extend(options)
                 case Reference(other) if other == key:
-                    raise InvalidSchema(self._pointers[key], "$ref", "refers to itself and to nothing else")
-                case Reference(other) if other not in seen:
+                    return True
+                case Reference(other) if other not in seen and other not in grounded:
                     seen.add(other)
                     ahead.append(self.definitions[other])
                 case _:
                     pass
+        return False
 
     def _deeper(self, pointer: str, make: Callable[[], Type]) -> Type:
         """What `make` makes, one level down."""
@@ -106,10 +130,17 @@ class _Normalizer:
             raise UnsupportedSchema(pointer, keyword, reason)
         self.relaxations[Relaxation(pointer, keyword, enforced)] = None
 
+    def _grow(self, place: Place, keyword: str, size: int) -> None:
+        """Raises UnsupportedSchema, in any mode, where there is more than can be a grammar."""
+        self._size += size
+        if self._size > MAX_SIZE:
+            raise UnsupportedSchema(place.pointer, keyword, "the schema has too many parts for a grammar")
+
     # Schemas
 
     def schema(self, place: Place) -> Type:
         """The type of a schema."""
+        self._grow(place, "size", 4)
         fields = place.fields
         if isinstance(place.schema, bool):
             return ANY if place.schema else NEVER
@@ -153,7 +184,7 @@ class _Normalizer:
 
     def meet(self, place: Place, stated: list[tuple[str, Type]]) -> Type:
         """The intersection, put off until there are the definitions that it needs."""
-        parts = [(keyword, part) for keyword, part in stated if part != ANY]
+        parts = [(keyword, part) for keyword, part in stated if not isinstance(part, types.Anything)]
 
         def meet() -> Type:
             result: Type = ANY
@@ -172,21 +203,26 @@ class _Normalizer:
     def soon(self, place: Place, keyword: str, make: Callable[[], Type], otherwise: Type = ANY) -> Type:
         """What `make` makes, put off until there are the definitions that it needs."""
 
+        def refused() -> Type:
+            reason = "it depends on itself, or there are too many cases"
+            enforced = "any of them, or several" if keyword == "oneOf" else "any value of that kind"
+            self.unsupported(place.pointer, keyword, reason, enforced)
+            return otherwise
+
         def limited() -> Type:
             try:
                 return make()
-            except (types.TooLarge, NotYet):
-                reason = "it depends on itself, or there are too many cases"
-                enforced = "any of them, or several" if keyword == "oneOf" else "any value of that kind"
-                self.unsupported(place.pointer, keyword, reason, enforced)
-                return otherwise
+            except (types.TooLarge, NotYet) as error:
+                if isinstance(error, NotYet) and self._making > 1:
+                    raise  # for what needs this: perhaps it can be made when that is
+                return refused()
 
         try:
             return make()
         except NotYet:
             return self._later(f"{place.pointer}+", place.pointer, limited)
         except types.TooLarge:
-            return limited()
+            return refused()
 
     def made(self, key: str) -> Type:
         """The definition under this key; raises NotYet also where it is just being made."""
@@ -226,6 +262,7 @@ class _Normalizer:
 
     def _constant(self, place: Place, keyword: str, value: object) -> Type:
         """The type of one value."""
+        self._grow(place, keyword, 1)
         if value is None:
             return NULL
         if isinstance(value, bool):
@@ -265,8 +302,7 @@ class _Normalizer:
 
     def _by_kind(self, place: Place, schema: keywords.Schema) -> Type:
         stated = schema.get("type")
-        spoken = (keywords.STRING, keywords.NUMBER, keywords.ARRAY, keywords.OBJECT)
-        if stated is None and not any(keyword in schema for group in spoken for keyword in group):
+        if stated is None and keywords.OF_ONE_KIND.isdisjoint(schema):
             return ANY  # a format alone is an annotation
         named: list[str] = [stated] if isinstance(stated, str) else list(stated or keywords.KINDS)
         if "number" in named and "integer" in named:
@@ -321,6 +357,27 @@ def normalize(
     is a tool's parameters, an object, and `{}` alone where it declares no properties. What the
     `encoding` cannot write counts as not enforceable. Raises InvalidSchema, and in exact mode UnsupportedSchema.
     """
+    try:
+        return _normalized(schema, pointer, mode, closed, parameters, encoding, retrieve)
+    except UnsupportedSchema as error:
+        refusal = error
+    except (types.TooLarge, RecursionError):  # the latter where the caller's own stack is deep
+        refusal = UnsupportedSchema(pointer, "size", "the schema has too many cases")
+    if mode == "exact":
+        raise refusal
+    whole = types.Object((), ANY) if parameters else ANY
+    return Normalized(Canonical(whole, {}), (Relaxation(refusal.pointer, refusal.keyword, "any value"),))
+
+
+def _normalized(
+    schema: object,
+    pointer: str,
+    mode: str,
+    closed: bool,
+    parameters: bool,
+    encoding: Encoding,
+    retrieve: Retrieve | None,
+) -> Normalized:
     document = open_document(schema, pointer, retrieve)
     overlapping = frozenset[str]()
     while True:  # once more where it was found only in the end that branches have to be cut apart
@@ -340,10 +397,12 @@ def normalize(
             root = types.Object((), NEVER)
 
     used: dict[str, None] = {}
+    waiting: list[str] = []
 
     def close(kind: Type) -> Type:
-        if isinstance(kind, Reference):
+        if isinstance(kind, Reference) and kind.key not in used:
             used[kind.key] = None
+            waiting.append(kind.key)
         kind = normalizer.counted(kind)
         if not isinstance(kind, types.Object) or not kind.silent:
             return kind
@@ -352,9 +411,6 @@ def normalize(
         return replace(kind, silent=False)
 
     root = ends.rebuild(root, close)
-    definitions: dict[str, Type] = {}
-    while used.keys() > definitions.keys():
-        for key in [key for key in normalizer.definitions if key in used and key not in definitions]:
-            definitions[key] = ends.rebuild(normalizer.definitions[key], close)
+    definitions = {key: ends.rebuild(normalizer.definitions[key], close) for key in waiting}  # which grows meanwhile
     canonical = ends.without_dead_ends(root, definitions)
     return Normalized(canonical, tuple(normalizer.relaxations))

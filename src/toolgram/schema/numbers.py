@@ -16,6 +16,7 @@ from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Literal, chars, c
 DECIMAL = "0123456789"
 DIGIT = chars(DECIMAL)
 NON_ZERO = chars("123456789")
+_LONG_RUN = 30  # zeros after the point
 
 
 def same_length(low: str, high: str, alphabet: str = DECIMAL) -> Expr:
@@ -210,6 +211,9 @@ def _fraction_digits(low: _Fraction, high: _Fraction | None, room: int | None) -
         return
     prefix = ""
     from_here = low == _FROM_ZERO  # whether the prefix alone, which goes on with zeros, is high enough
+    if from_here and (zeros := _long_run(high.digits)):
+        yield from (EMPTY, repeat(chars("0"), 1, zeros - 1))
+        prefix, room, high = "0" * zeros, _less(room, zeros), _Fraction(high.digits[zeros:], high.open)
     while (first := low.digits[:1] or "0") == (last := high.digits[:1] or "0"):
         if not low.digits and not high.digits:
             if not low.open and not high.open:
@@ -234,7 +238,10 @@ def _fraction_digits(low: _Fraction, high: _Fraction | None, room: int | None) -
 
 
 def _fraction_above(prefix: str, low: _Fraction, room: int | None) -> Iterator[Expr]:
-    for index, digit in enumerate(low.digits):
+    zeros = _long_run(low.digits)
+    if zeros:  # not one alternative for each, which would nest as deeply when they are factored
+        yield seq(prefix, repeat(chars("0"), 0, zeros - 1), NON_ZERO, repeat(DIGIT, 0, _less(room, 1)))
+    for index, digit in enumerate(low.digits[zeros:], zeros):
         if more := DECIMAL[DECIMAL.index(digit) + 1 :]:
             yield seq(prefix, low.digits[:index], _one_of(more), repeat(DIGIT, 0, _less(room, index + 1)))
     prefix, room = prefix + low.digits, _less(room, len(low.digits))
@@ -248,12 +255,22 @@ def _fraction_above(prefix: str, low: _Fraction, room: int | None) -> Iterator[E
 
 
 def _fraction_below(prefix: str, high: _Fraction, room: int | None) -> Iterator[Expr]:
-    for index, digit in enumerate(high.digits):
+    zeros = _long_run(high.digits)
+    if zeros:
+        yield Literal(prefix)
+        yield seq(prefix, repeat(chars("0"), 1, zeros - 1))
+    for index, digit in enumerate(high.digits[zeros:], zeros):
         less = DECIMAL[: DECIMAL.index(digit)]
         tail = optional(seq(_one_of(less), repeat(DIGIT, 0, _less(room, index + 1)))) if less else EMPTY
         yield seq(prefix, high.digits[:index], tail)
     if not high.open:
         yield from _then(prefix + high.digits, chars("0"), _less(room, len(high.digits)))
+
+
+def _long_run(digits: str) -> int:
+    """The zeros that the digits begin with, if these are many."""
+    zeros = len(digits) - len(digits.lstrip("0"))
+    return zeros if zeros > _LONG_RUN else 0
 
 
 def _then(prefix: str, digit: CharSet, room: int | None) -> Iterator[Expr]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, choice, repeat, seq
-from toolgram.schema.automata import MAX_STEPS, Alphabet, Automaton, TooLarge, explore
+from toolgram.schema.alphabet import Alphabet
+from toolgram.schema.automata import Automaton, explore, table_of
+from toolgram.schema.effort import MAX_STEPS, TooLarge, remembered, spend
 from toolgram.schema.regex_parse import (
     ANY,
     END,
@@ -45,7 +46,7 @@ _ANYTHING = Rep(ANY, 0, None)
 _MAX_PARALLEL = 2  # threads that may read the same character where a pattern is written down as it stands
 
 
-@lru_cache(maxsize=128)  # each may have thousands of states
+@remembered(maxsize=128)  # each may have thousands of states
 def pattern(text: str) -> Automaton:
     """The texts in which the pattern is found. Raises Malformed, Unsupported and TooLarge."""
     tree = parse(text)
@@ -55,7 +56,7 @@ def pattern(text: str) -> Automaton:
     return _as_written(automaton, tree, preferred=searching.parallel <= (_MAX_PARALLEL if many_states else 1))
 
 
-@lru_cache(maxsize=64)
+@remembered(maxsize=64)
 def pattern_as_written(text: str) -> Automaton:
     """The same, to be written down in the shape of the pattern, however its loops overlap."""
     tree = parse(text)
@@ -156,11 +157,13 @@ class _Search:
         self._find_lookbehinds(self.tree)
         behind_sets = [edge[0] for one in self._lookbehinds.values() for state in one.states for edge in state.edges]
         self._alphabet = Alphabet([*charsets(self.tree), *behind_sets])
-        self._tables = [self._alphabet.table(one) for one in self._lookbehinds.values()]
+        self._tables = [table_of(one, self._alphabet) for one in self._lookbehinds.values()]
         begin = self._compile(self.tree if _is_anchored(self.tree) else Cat((_ANYTHING, self.tree)), _MATCH)
         behind = (0,) * len(self._tables)
         threads = self._closure([(begin, _NO_CLAIMS)], self._passed(behind))
-        return explore((behind, threads), self._step, lambda state: _ends(state[1]), self._alphabet)
+        found = explore((behind, threads), self._step, lambda state: _ends(state[1]), self._alphabet)
+        spend(self._work)
+        return found
 
     def _find_lookbehinds(self, tree: Tree) -> None:
         if isinstance(tree, Look) and tree.behind:

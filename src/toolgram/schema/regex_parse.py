@@ -14,6 +14,7 @@ from toolgram.grammar.ir import CharSet, chars, not_chars
 from toolgram.schema.unicode_classes import UnknownProperty, property_chars
 
 _MAX_NESTING = 60
+_MAX_LENGTH = 50_000  # longer than any automaton that may be made of it
 
 
 class Unsupported(Exception):
@@ -111,6 +112,8 @@ _BRACE = "a brace that is no count; a literal one is written \\{"
 
 def parse(pattern: str) -> Tree:
     """The tree of a pattern. Raises Malformed, and Unsupported for what is not regular."""
+    if len(pattern) > _MAX_LENGTH:
+        raise Unsupported(f"a pattern of more than {_MAX_LENGTH} characters")
     reader = _Reader(pattern)
     tree = reader.alternatives()
     if reader.at < len(pattern):

@@ -60,16 +60,17 @@ class Place:
         for key in keys:
             schema = cast("Any", schema)[key]
             pointer += "/" + str(key).replace("~", "~0").replace("/", "~1")
-        place = replace(self, schema=schema, pointer=pointer)
+        # not `replace`, which takes three times as long, for every schema of a document
+        place = Place(schema, pointer, self.origin, self.draft, self.specification, self.resolver, self.scope)
         return place.entered() if isinstance(schema, dict) else place
 
     def entered(self) -> Place:
         """The same place, with the base URI that its own `$id` sets."""
         keyword = "id" if self.draft == 4 else "$id"
-        identifier = cast("dict[str, object]", self.schema).get(keyword)
-        if identifier is None:
+        fields = cast("dict[str, object]", self.schema)
+        if keyword not in fields:
             return self
-        if not isinstance(identifier, str):
+        if not isinstance(fields[keyword], str):
             raise InvalidSchema(self.pointer, keyword, "is not a string")
         resolver = self.resolver.in_subresource(self.specification.create_resource(self.schema))
         return replace(self, resolver=resolver, origin=self.pointer).noted()

@@ -11,8 +11,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal, cast
 
+from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.grammar.ir import (
     MAX_CODE_POINT,
     NOTHING,
@@ -26,7 +28,6 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.schema import types
-from toolgram.schema.algebra import intersect
 from toolgram.schema.encoding import BARE_WORD, JSON, Encoding
 from toolgram.schema.numbers import DIGIT, NON_ZERO, decimals, integers, same_length
 from toolgram.schema.types import ANY, Canonical, Type
@@ -38,10 +39,13 @@ _HEX = "0123456789abcdef"
 KEY_START = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")))
 KEY_CHAR = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")), (ord("0"), ord("9")))
 _OTHER_KEY = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(HashedOnce):
     """The choices that a template leaves open, and the notation.
 
     `ascii` writes all beyond ASCII as `\\uxxxx`. The digit caps bound numbers that the schema does not bound; None is
@@ -89,16 +93,17 @@ class RuleNames:
 
     def __init__(self, *taken: str) -> None:
         self._taken = set(taken)
+        self._counts: dict[str, int] = {}  # how often a name was wanted, so that no number is tried twice
         self._shared: dict[Hashable, str] = {}
 
     def fresh(self, hint: str) -> str:
         """A new name like the hint."""
         words = re.sub(r"[^a-z0-9]+", "-", _split_camel(hint).lower()).strip("-")[:60].rstrip("-")
         base = words if words[:1].isalpha() else f"r-{words}".rstrip("-")
-        name, count = base, 1
-        while name in self._taken:
+        count = self._counts.get(base, 0) + 1
+        while (name := base if count == 1 else f"{base}-{count}") in self._taken:
             count += 1
-            name = f"{base}-{count}"
+        self._counts[base] = count
         self._taken.add(name)
         return name
 
@@ -115,13 +120,15 @@ def _split_camel(text: str) -> str:
 
 def writable(text: str) -> bool:
     """Whether the text is Unicode: a lone surrogate is not, and no grammar or engine can carry it."""
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    return text.isascii() or not _SURROGATE.search(text)
 
 
 def quoted(text: str, spelling: Spelling) -> str:
     """The string in the notation; a raw one must not contain the quote."""
     if not spelling.encoding.escapes:
         return f"{spelling.encoding.quote}{text}{spelling.encoding.quote}"
+    if not _ESCAPED.search(text) and (text.isascii() or not spelling.ascii):
+        return f'"{text}"'
     return f'"{"".join(_char(char, spelling) for char in text)}"'
 
 
@@ -145,7 +152,12 @@ def one_char(charset: CharSet, spelling: Spelling) -> Expr:
 
 def raw_chars(but: str | CharSet, spelling: Spelling) -> CharSet:
     """The characters that a string holds as they are, without these."""
-    return not_chars(*_pieces(but), '"\\', (0, 0x1F), *([(0x80, MAX_CODE_POINT)] if spelling.ascii else []))
+    return _raw_chars(but, spelling.ascii)
+
+
+@lru_cache(maxsize=1024)
+def _raw_chars(but: str | CharSet, ascii_only: bool) -> CharSet:
+    return not_chars(*_pieces(but), '"\\', (0, 0x1F), *([(0x80, MAX_CODE_POINT)] if ascii_only else []))
 
 
 def _pieces(charset: str | CharSet) -> tuple[str | tuple[int, int], ...]:
@@ -154,13 +166,18 @@ def _pieces(charset: str | CharSet) -> tuple[str | tuple[int, int], ...]:
 
 def escapes(but: str | CharSet, spelling: Spelling) -> Expr:
     """The characters that a string holds escaped, without these, each in its one escape."""
+    return _escapes(but, spelling.ascii)
+
+
+@lru_cache(maxsize=1024)
+def _escapes(but: str | CharSet, ascii_only: bool) -> Expr:
     codes = [code for code in (*range(0x20), *b'"\\') if chr(code) not in but]
     short = "".join(_SHORT[chr(code)][1] for code in codes if chr(code) in _SHORT)
     controls = [f"{code:02x}" for code in codes if chr(code) not in _SHORT]
     options: list[Expr] = [seq("\\", chars(short))] if short else []
     by_high = {high: "".join(code[1] for code in controls if code[0] == high) for high in "01"}
     options.extend(seq(f"\\u00{high}", chars(lows)) for high, lows in by_high.items() if lows)
-    if spelling.ascii:
+    if ascii_only:
         beyond = not_chars(*_pieces(but), (0, 0x7F)).ranges
         options.extend(_escaped_range(low, high) for low, high in beyond)
     return choice(*options)
@@ -199,6 +216,7 @@ def any_number(spelling: Spelling) -> Expr:
     return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, power)))
 
 
+@lru_cache(maxsize=512)  # of the same few bounds in all schemas
 def number_range(kind: types.Number, spelling: Spelling) -> Expr:
     """The numbers of a type; a single one has a single spelling, and bounded ones have no exponent."""
     if kind == types.Number():
@@ -250,7 +268,7 @@ def decimal_of(value: float | Decimal) -> Decimal | None:
 
 def _spell_number(kind: types.Number, value: float, spelling: Spelling) -> str | None:
     number = decimal_of(value)
-    if number is None or intersect(kind, point := types.point(number), _no_reference) != point:
+    if number is None or not kind.admits(number):
         return None
     if kind.low is not None and kind.low == kind.high:
         return _point(kind.low)
@@ -277,10 +295,6 @@ def _fits(text: str, kind: types.Number, spelling: Spelling) -> bool:
     return (spelling.integer_digits is None or len(whole) <= ahead) and (
         spelling.fraction_digits is None or len(fraction) <= behind
     )
-
-
-def _no_reference(key: str) -> Type:
-    raise KeyError(key)
 
 
 def spell(value: object, spelling: Spelling | None = None) -> str:

@@ -8,8 +8,9 @@ itself becomes `x*`. States that lead to one another in larger loops become righ
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 
 from toolgram.grammar.ir import (
     EMPTY,
@@ -56,8 +57,26 @@ def expression(
         limited = intersection(automaton, of_length(low, high))
     if limited.is_empty:
         return NOTHING
-    known = limited.plain if limited.is_plain else None
-    return _spelled(known or _Writer(limited, char, rule, hint).expression(), char)
+    if limited.is_plain and limited.plain:
+        return _spelled(limited.plain, char)
+    body, bodies = _written(limited)
+    refs: dict[str, Expr] = {}
+    for number, plain in enumerate(bodies):
+        refs[str(number)] = rule(hint, partial(_spelled, plain, char, refs))
+    return _spelled(body, char, refs)
+
+
+@lru_cache(maxsize=64)  # of the formats, above all, which are in many documents
+def _written(automaton: Automaton) -> tuple[Expr, tuple[Expr, ...]]:
+    """The language in plain characters, and the bodies of the rules that it refers to by their number."""
+    makers: list[Callable[[], Expr]] = []
+
+    def rule(make: Callable[[], Expr]) -> Ref:
+        makers.append(make)
+        return Ref(str(len(makers) - 1))
+
+    body = _Writer(automaton, rule).expression()
+    return body, tuple(make() for make in makers)
 
 
 def counts_apart(automaton: Automaton, low: int, high: int | None) -> bool:
@@ -133,33 +152,34 @@ def _fixed_length(expr: Expr) -> int | None:
             return None
 
 
-def _spelled(expr: Expr, char: Callable[[CharSet], Expr]) -> Expr:
+def _spelled(expr: Expr, char: Callable[[CharSet], Expr], refs: Mapping[str, Expr] | None = None) -> Expr:
+    """The plain expression with its characters as `char` writes them, and the rules that it refers to."""
     match expr:
         case CharSet():
             return char(expr)
         case Literal(text):
             return seq(*(char(CharSet(((ord(c), ord(c)),))) for c in text))
         case Sequence(items):
-            return seq(*(_spelled(item, char) for item in items))
+            return seq(*[_spelled(item, char, refs) for item in items])
         case Choice(options):
-            return choice(*(_spelled(option, char) for option in options))
+            return choice(*[_spelled(option, char, refs) for option in options])
         case Repeat(item, low, high):
-            spelled = _spelled(item, char)
+            spelled = _spelled(item, char, refs)
             if low == high and low <= _LONGEST_LITERAL and isinstance(spelled, Literal):
                 return Literal(spelled.text * low)
             return choice(spelled, EMPTY) if (low, high) == (0, 1) else Repeat(spelled, low, high)
+        case Ref(name) if refs:
+            return refs[name]
         case _:
             return expr
 
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes one automaton in plain characters; the rules that it makes are spelled."""
+    """Writes one automaton in plain characters; `rule` makes a rule, whose body is asked for in the end."""
 
     automaton: Automaton
-    char: Callable[[CharSet], Expr]
-    rule: Rule
-    hint: str
+    rule: Callable[[Callable[[], Expr]], Ref]
     _join_of: dict[int, int] = field(default_factory=dict[int, int])  # entry → the place that all its ways lead through
     _depth: dict[int, int] = field(default_factory=lambda: {_END: 0})
     _way: dict[int, Expr] = field(default_factory=dict[int, Expr])  # entry → the ways to its join
@@ -246,12 +266,9 @@ class _Writer:
             at = self._join_of[at]
         expr = _join(*parts)
         if self._uses.get((number, stop), 0) > 1 and size(expr) > _SHARED_SIZE:
-            self._shared[number, stop] = self._rule(lambda: expr)
+            self._shared[number, stop] = self.rule(lambda: expr)
             return self._shared[number, stop]
         return expr
-
-    def _rule(self, make: Callable[[], Expr]) -> Ref:
-        return self.rule(self.hint, lambda: _spelled(make(), self.char))
 
     def _write(self, component: list[int], entries: list[int]) -> None:
         """The ways from the entries of a component to their join."""
@@ -264,7 +281,7 @@ class _Writer:
         inside = set(component)
         bodies: dict[int, Expr] = {}
         known: dict[int, Expr] = {
-            head: self._rule(lambda head=head: bodies[head]) for head in component if head in heads
+            head: self.rule(lambda head=head: bodies[head]) for head in component if head in heads
         }
         for number in self._backwards(component, heads):
             bodies[number] = self._body(number, inside, stop, known)
@@ -307,7 +324,7 @@ class _Writer:
 
     def _broken(self, expr: Expr) -> Expr:
         """The expression, or a rule for it where it is nested deeply."""
-        return self._rule(lambda: expr) if _nesting(expr) > _NESTING else expr
+        return self.rule(lambda: expr) if _nesting(expr) > _NESTING else expr
 
 
 def _nesting(expr: Expr) -> int:

@@ -10,9 +10,12 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from fractions import Fraction
 
+from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.schema import strings
-from toolgram.schema.automata import Automaton, TooLarge, difference, intersection, of_length, of_text, universal
+from toolgram.schema.automata import Automaton, TooLarge, difference, intersection, of_length, of_texts, universal
+from toolgram.schema.effort import spend
 from toolgram.schema.multiples import to_multiples
 
 __all__ = ["TooLarge"]  # with what is defined here
@@ -37,8 +40,9 @@ class Text:
     value: str
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class String:
+class String(HashedOnce):
     """Strings of `min` to `max` code points (None: of any length), of the language of the automaton if there is one.
 
     Where it is not `exact`, the automaton leaves out some strings that should be there.
@@ -70,9 +74,17 @@ class Number:
     multiple: Decimal | None = None
     broken: bool = False
 
+    def admits(self, value: Decimal) -> bool:
+        """Whether it is one of these numbers."""
+        above = self.low is None or value > self.low or (value == self.low and not self.low_open)
+        below = self.high is None or value < self.high or (value == self.high and not self.high_open)
+        whole = not (self.integer or self.broken) or (Fraction(value).denominator == 1) is self.integer
+        return above and below and whole and (self.multiple is None or Fraction(value) % Fraction(self.multiple) == 0)
 
+
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Array:
+class Array(HashedOnce):
     """Arrays of `min` to `max` items: the first ones of the types in `prefix`, the others of the type `rest`.
 
     With `unique` no two items are equal; its text is the place that says so.
@@ -85,16 +97,18 @@ class Array:
     unique: str | None = None
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class ItemState:
+class ItemState(HashedOnce):
     """Whether an array may end here, and the steps as (type of the next item, number of the next state)."""
 
     accepts: bool
     edges: tuple[tuple[Type, int], ...]
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Items:
+class Items(HashedOnce):
     """Arrays by an automaton over the types of their items, which may overlap; the first state is the start.
 
     `unique` as in Array.
@@ -114,16 +128,18 @@ class Property:
     pointer: str = field(default="", compare=False)
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(HashedOnce):
     """Keys of a language, which have values of one type."""
 
     automaton: Automaton
     value: Type
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Object:
+class Object(HashedOnce):
     """Objects of `min` to `max` keys: these properties and any others, whose values are of the type `rest`.
 
     Where there are `keys`, they are all the other keys that may occur: of disjoint languages, none of them declared.
@@ -148,8 +164,9 @@ class Reference:
     key: str
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Union:
+class Union(HashedOnce):
     """The values of any of these types; with no options it is the empty type."""
 
     options: tuple[Type, ...]
@@ -161,7 +178,8 @@ ANY = Anything()
 NEVER = Union(())
 NULL = Word("null")
 BOOLEAN = Union((Word("true"), Word("false")))
-EVERY_KIND = Union((Object((), ANY), Array((), ANY), String(), Number(), *BOOLEAN.options, NULL))
+_EVERY_STRING, _EVERY_NUMBER = String(), Number()
+EVERY_KIND = Union((Object((), ANY), Array((), ANY), _EVERY_STRING, _EVERY_NUMBER, *BOOLEAN.options, NULL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +200,17 @@ def union(options: Iterable[Type]) -> Type:
     """The union, flattened, without repeats and without the options that a wider one makes idle."""
     flat: dict[Type, None] = {}
     for option in options:
-        flat.update(dict.fromkeys(option.options if isinstance(option, Union) else (option,)))
-    if ANY in flat:
-        return ANY
-    if Number() in flat:
-        flat = {option: None for option in flat if not isinstance(option, Number) or option == Number()}
-    if String() in flat:
-        flat = {option: None for option in flat if not isinstance(option, Text | String) or option == String()}
+        if isinstance(option, Union):
+            flat.update(dict.fromkeys(option.options))
+        else:
+            flat[option] = None
+    if len(flat) > 1:
+        if ANY in flat:
+            return ANY
+        if _EVERY_NUMBER in flat:
+            flat = {each: None for each in flat if not isinstance(each, Number) or each == _EVERY_NUMBER}
+        if _EVERY_STRING in flat:
+            flat = {each: None for each in flat if not isinstance(each, Text | String) or each == _EVERY_STRING}
     return next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))
 
 
@@ -303,6 +325,7 @@ def _alike(states: Sequence[ItemState], live: Collection[int]) -> dict[int, int]
     while True:
         first: dict[object, int] = {}
         again: dict[int, int] = {}
+        spend(len(edges))
         for number, steps in edges.items():
             ways = frozenset((kind, alike[target]) for kind, target in steps)
             again[number] = first.setdefault((alike[number], ways), number)
@@ -354,21 +377,23 @@ def object_type(
     return Object(tuple(kept), rest, silent, languages, 0 if low <= needed else low, high, one, counted)
 
 
-def _undeclared(keys: Iterable[Keys], names: Iterable[str]) -> Iterator[Keys]:
+def _undeclared(keys: Iterable[Keys], names: Collection[str]) -> Iterator[Keys]:
     for one in keys:
         automaton = one.automaton
-        for name in names:
-            if automaton.accepts(name):
-                automaton = difference(automaton, of_text(name))
+        if declared := [name for name in names if automaton.accepts(name)]:
+            automaton = difference(automaton, of_texts(declared))
         if one.value != NEVER and not automaton.is_empty:
             yield Keys(automaton, one.value)
 
 
 def value_of(kind: Object, name: str) -> Type:
     """The type of the value under this key."""
-    for item in kind.properties:
-        if item.name == name:
-            return item.value
+    declared = next((item.value for item in kind.properties if item.name == name), None)
+    return other_value_of(kind, name) if declared is None else declared
+
+
+def other_value_of(kind: Object, name: str) -> Type:
+    """The type of the value under this key, which is not declared."""
     return next((one.value for one in kind.keys if one.automaton.accepts(name)), kind.rest)
 
 

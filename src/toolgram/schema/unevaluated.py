@@ -13,6 +13,7 @@ from itertools import product
 from toolgram.schema import conditions, kinds, types
 from toolgram.schema.automata import Automaton
 from toolgram.schema.conditions import Conditional
+from toolgram.schema.effort import spend
 from toolgram.schema.keywords import Schema, known
 from toolgram.schema.regex import pattern
 from toolgram.schema.resolve import Place
@@ -101,6 +102,7 @@ class _Survey:
         """The ways in which two things hold together."""
         kinds_of: dict[Seen, list[Type]] = {}
         is_optional = _UNKNOWN in right
+        spend(len(left) * len(right))
         for (a, seen), (b, also) in product(left, right):
             joined = seen | also
             if is_optional and joined == seen and (b, also) != _UNKNOWN:
@@ -149,7 +151,8 @@ class _Survey:
             yield [_UNKNOWN, *holding("if")]
         elif "if" in schema:
             met = holding("if")
-            otherwise = [(conditions.opposite(self.n, place, "if"), _NOTHING)]
+            inner = place.child("if")
+            otherwise = [(conditions.opposite(self.n, inner, self.n.schema(inner)), _NOTHING)]
             yield [
                 *(self._both(place, met, holding("then")) if "then" in schema else met),
                 *(self._both(place, otherwise, holding("else")) if "else" in schema else otherwise),

@@ -34,7 +34,8 @@ class ToolStyle:
     `framed` styles write every turn in their format, so that history is written in it too; the others frame only calls.
     `announced_by` is text by which templates of the family show tools: it tells the family where the template does not
     write calls itself. `without_tools` is the format of a turn where no tools are announced: by default plain text for
-    a generic style, of which the model then knows nothing, and the same format for a native one.
+    a generic style, of which the model then knows nothing, and the same format for a native one. `reasons` says that
+    all models of the style reason, also those whose templates leave the reasoning out of the history.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ToolStyle:
     framed: bool = False
     announced_by: str = ""
     without_tools: WireFormat | None = None
+    reasons: bool = False
 
     @property
     def is_generic(self) -> bool:

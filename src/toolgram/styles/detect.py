@@ -14,6 +14,7 @@ from toolgram.errors import TemplateError
 from toolgram.events import ContentDelta, Event, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.messages import Message, ToolCall
 from toolgram.styles.base import ToolStyle
+from toolgram.styles.discovery import discover
 from toolgram.template.capabilities import MARKER
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire import format as wire
@@ -32,10 +33,14 @@ _NOW = datetime(2024, 1, 2)
 _QUESTION = {"role": "user", "content": "zqquestion"}
 _PARAMETERS = {
     "type": "object",
-    "properties": {"text": {"type": "string"}, "count": {"type": "integer"}},
+    "properties": {
+        "text": {"type": "string", "description": "zqfirst"},
+        "count": {"type": "integer", "description": "zqsecond"},
+    },
     "required": ["text"],
 }
 _TOOL = {"type": "function", "function": {"name": _NAME, "description": "zqdoes", "parameters": _PARAMETERS}}
+_MOST_CUTS = 3
 _MARK = re.compile(r"[<\[\]>]")
 
 
@@ -52,16 +57,23 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
         dict.fromkeys(("", opened_by(program, template.capabilities.generation_prompt), *_thoughts(style)))
     )
 
+    marks = _marks_of_calls(style)
+
     def reads(said: Message) -> bool:
-        texts = _rendered_turns(template, said)
+        texts = rendered_turns(template, said)
+        if marks and said.tool_calls:  # reading is dear, and most styles are not the template's
+            texts = tuple(text for text in texts if any(mark in text for mark in marks))
         return any(_says(program, opened, text, said) for text in texts for opened in beginnings)
 
     return sum(map(reads, _MORE)) + 1 if reads(_PROBE) else 0
 
 
 def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
-    """Whether the style is that of the template's family."""
-    return fit(template, style) > 0
+    """Whether the style is that of the template's family: it fits, or it was found from the template."""
+    if fit(template, style):
+        return True
+    found = discover(template).style
+    return found is not None and found.wire == style.wire
 
 
 @lru_cache(maxsize=512)
@@ -116,6 +128,17 @@ def _parsed(text: str) -> Any:
         return text
 
 
+@lru_cache(maxsize=512)
+def _marks_of_calls(style: ToolStyle) -> tuple[str, ...]:
+    """The marks of the smallest part that a call needs; none where it needs none."""
+    found: tuple[str, ...] = ()
+    for node in wire.walk(style.wire.turn, written=True):
+        if isinstance(node, wire.Call | wire.Seq) and wire.holds(node, wire.Call):
+            marks = (part for part in wire.walk(node, written=True) if isinstance(part, wire.Mark))
+            found = tuple(spelling for mark in marks for spelling in mark.spellings) or found
+    return found
+
+
 def _thoughts(style: ToolStyle) -> Iterator[str]:
     """What opens the reasoning: some templates leave it out of the history, and write only what closes it."""
     for node in wire.walk(style.wire.turn):
@@ -134,7 +157,7 @@ def _announcement(template: ChatTemplate) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
+def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
     """An assistant's turn as the template writes it, from every place where it may be said to begin."""
     capabilities = template.capabilities
     turn: dict[str, Any] = {"role": "assistant", "content": said.content}
@@ -148,17 +171,25 @@ def _rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
         turn["tool_calls"] = [
             {"id": _ID, "type": "function", "function": {"name": _NAME, "arguments": each}} for each in arguments
         ]
-    variables = capabilities.tool_variables([_TOOL] if capabilities.supports_tools else None, _NOW)
+    variables = _tool_variables(template)
     try:
         before = template.render([_QUESTION], add_generation_prompt=False, now=_NOW, **variables)
         prompt = template.render([_QUESTION], add_generation_prompt=True, now=_NOW, **variables)
         after = template.render([_QUESTION, turn], add_generation_prompt=False, now=_NOW, **variables)
     except TemplateError:
         return ()
-    first, last = _common(before, after), _common(prompt, after)
+    first, last = _outside_marker(after, _common(before, after)), _common(prompt, after)
     stops = (*capabilities.stop, capabilities.turn_end.strip())
     places = dict.fromkeys((last, *(at for at in range(last, first - 1, -1) if _MARK.match(after, at)), first))
-    return tuple(_before_stop(after[place:], stops) for place in places)
+    # Some templates write something behind every conversation, which is no part of the turn.
+    always = _common(before[::-1], after[::-1])
+    ends = (len(after), len(after) - always) if MARKER.search(after, len(after) - always) else (len(after),)
+    return tuple(text for end in ends for place in places for text in _before_stop(after[place:end], stops))
+
+
+def _outside_marker(text: str, at: int) -> int:
+    """The place itself, or where the marker begins that it is in."""
+    return next((match.start() for match in MARKER.finditer(text) if match.start() < at < match.end()), at)
 
 
 def _common(one: str, other: str) -> int:
@@ -167,6 +198,33 @@ def _common(one: str, other: str) -> int:
     return next(differ, min(len(one), len(other)))
 
 
-def _before_stop(text: str, stops: tuple[str, ...]) -> str:
-    cuts = [at for stop in stops if stop and (at := text.find(stop)) >= 0]
-    return text[: min(cuts)] if cuts else text
+def _before_stop(text: str, stops: tuple[str, ...]) -> tuple[str, ...]:
+    """The text up to a stop: the first, or a later one, since some families open a call with what ends their turns."""
+    cuts = sorted(match.start() for stop in stops if stop for match in re.finditer(re.escape(stop), text))
+    return tuple(text[:cut] for cut in cuts[:_MOST_CUTS]) or (text,)
+
+
+def _tool_variables(template: ChatTemplate) -> dict[str, Any]:
+    capabilities = template.capabilities
+    return capabilities.tool_variables([_TOOL] if capabilities.supports_tools else None, _NOW)
+
+
+@lru_cache(maxsize=512)
+def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
+    """The strings at which a turn ends.
+
+    One that is a mark of the style too does not tell an end from a call: what opens the next user's turn does.
+    """
+    marks = [
+        spelling for node in wire.walk(style.wire.turn) if isinstance(node, wire.Mark) for spelling in node.spellings
+    ]
+    found = template.capabilities.stop
+    if not any(stop in marks for stop in found):
+        return found
+    answer, more = {"role": "assistant", "content": "zqanswer"}, {"role": "user", "content": "zqmore"}
+    try:
+        shown = template.render([_QUESTION, answer, more], now=_NOW, **_tool_variables(template))
+    except TemplateError:
+        return found
+    between = shown.rpartition("zqanswer")[2].partition("zqmore")[0]
+    return tuple(between.rstrip() if between.startswith(stop) and stop in marks else stop for stop in found)

@@ -25,12 +25,15 @@ _REASONING_KEYS = ("reasoning_content", "thinking", "reasoning")
 class ChatTemplate:
     """A model's chat template: a Jinja text that writes a conversation as a prompt.
 
-    Immutable, hashable, safe to share between threads. Raises `TemplateError` where the source does not compile.
+    `response_template` is the JSON text of what the tokenizer's configuration says of the model's answers, if it does
+    (transformers 5.13 and later). Immutable, hashable, safe to share between threads. Raises `TemplateError` where the
+    source does not compile.
     """
 
     source: str
     bos_token: str = ""
     eos_token: str = ""
+    response_template: str = ""
 
     def __post_init__(self) -> None:
         compiled(self.source)

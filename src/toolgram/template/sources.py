@@ -21,6 +21,7 @@ class Source(NamedTuple):
     source: str
     bos_token: str
     eos_token: str
+    response_template: str = ""
 
 
 def read_text(path: Path) -> str:
@@ -160,7 +161,8 @@ def from_hf(folder: Path, name: str | None = None) -> Source:
         raise TemplateError(f"{folder}: no chat template{f' named {name!r}' if name else ''}{known}")
     specials = _read_json(folder / "special_tokens_map.json")
     bos, eos = (_hf_token(config.get(key)) or _hf_token(specials.get(key)) for key in ("bos_token", "eos_token"))
-    return Source(templates[wanted], bos, eos)
+    described = config.get("response_template")
+    return Source(templates[wanted], bos, eos, "" if described is None else json.dumps(described))
 
 
 def _hf_templates(folder: Path, config: Mapping[str, Any]) -> dict[str, str]:

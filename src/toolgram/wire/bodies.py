@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
-from toolgram.wire.arguments import Tagged
+from toolgram.wire.arguments import Elements, Tagged
+from toolgram.wire.elements import ElementsReader
 from toolgram.wire.emitter import Emitter
+from toolgram.wire.expected import Expected
 from toolgram.wire.json_text import RawValue, Status
 from toolgram.wire.program import ArgumentsAt, JsonAt
 from toolgram.wire.shapes import ShapeReader
-from toolgram.wire.tagged import Kinds, TaggedReader
+from toolgram.wire.tagged import TaggedReader
 from toolgram.wire.values import Transcoder
 
 
@@ -21,13 +24,23 @@ class Body(Protocol):
         ...
 
 
-def body_of(at: ArgumentsAt | JsonAt, emit: Emitter, kinds: Kinds, *, raw_content: bool) -> Body:
+def body_of(
+    at: ArgumentsAt | JsonAt,
+    emit: Emitter,
+    expected: Expected,
+    *,
+    raw_content: bool,
+    tools: Collection[str] | None = None,
+) -> Body:
     """What reads the body at this place into an emitter.
 
-    `kinds` are the JSON types of the tool's parameters; `raw_content` says that content is JSON, not a JSON string.
+    `expected` is what the tool takes; `raw_content` says that content is JSON, not a JSON string; `tools` are given
+    where what looks like a call may be the answer.
     """
     if isinstance(at, JsonAt):
-        return ShapeReader(at.shape, emit, raw_content=raw_content)
+        return ShapeReader(at.shape, emit, raw_content=raw_content, tools=tools)
     if isinstance(at.encoding, Tagged):
-        return TaggedReader(at.encoding, kinds, emit.arguments)
+        return TaggedReader(at.encoding, expected, emit.arguments)
+    if isinstance(at.encoding, Elements):
+        return ElementsReader(at.encoding, expected, emit.arguments)
     return RawValue(emit.arguments) if at.encoding.is_json else Transcoder(at.encoding, emit.arguments)

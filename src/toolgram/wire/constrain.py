@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from toolgram.grammar import ir
-from toolgram.grammar.ir import Expr, Ref, Rules, Text, Token, chars, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import CharSet, Expr, Ref, Rules, Text, Token, chars, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.until import automaton
 from toolgram.schema import RuleNames
 from toolgram.schema.spelling import Spelling, quoted
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import AnyEncoding
 from toolgram.wire.marks import as_tokens
-from toolgram.wire.program import compile_format
+from toolgram.wire.program import Program, compile_format
 
 Calls = Literal["none", "any", "only"]
 """Whether the turn has no calls, may have calls, or is nothing but calls (and reasoning)."""
@@ -52,6 +53,7 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         rules=dict(rules),
         content=(*program.markers("content"), *turn.stops),
         reasoning=(*program.markers("reasoning"), *turn.stops),
+        content_first=_readable(format_, turn).first_characters,
         content_last=program.last_characters("content"),
         reasoning_last=program.last_characters("reasoning"),
     )
@@ -92,6 +94,10 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
                 options = tuple(option for option in options if wire.holds(option, wire.Call))
             left = [option for option in map(inside, options) if option is not None]
             return wire.Alt(*left) if left else None
+        case wire.Lenient(item, others):
+            left = inside(item)
+            lefts = [other for other in map(inside, others) if other is not None]
+            return None if left is None else wire.Lenient(left, *lefts)
         case wire.Opt(item):
             left = inside(item)
             if left is None:
@@ -119,19 +125,27 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
             return node
 
 
-def thinking(format_: wire.WireFormat) -> wire.WireFormat:
-    """The format with its reasoning always there, if empty: a prompt may have opened it."""
+def ways_to_think(format_: wire.WireFormat) -> Iterator[wire.WireFormat]:
+    """The format with its reasoning always there, if empty, in each way it may be: a prompt may have opened it."""
+    ways = [
+        node.item.options if isinstance(node.item, wire.Alt) else (node.item,)
+        for node in wire.walk(format_.turn)
+        if _is_thought(node)
+    ]
+    for way in range(max(map(len, ways), default=0)):
+        yield replace(format_, turn=_always_thinking(format_.turn, way))
 
-    def always(node: wire.Node) -> wire.Node:
-        match node:
-            case wire.Opt(item) if wire.holds(item, wire.Reasoning) and not wire.holds(item, wire.Content):
-                return item
-            case wire.Seq(items):
-                return wire.Seq(*map(always, items))
-            case _:
-                return node
 
-    return replace(format_, turn=always(format_.turn))
+def _is_thought(node: wire.Node) -> TypeGuard[wire.Opt]:
+    return isinstance(node, wire.Opt) and wire.holds(node, wire.Reasoning) and not wire.holds(node, wire.Content)
+
+
+def _always_thinking(node: wire.Node, way: int) -> wire.Node:
+    if _is_thought(node):
+        return node.item.options[way] if isinstance(node.item, wire.Alt) else node.item
+    if isinstance(node, wire.Seq):
+        return wire.Seq(*(_always_thinking(item, way) for item in node.items))
+    return node
 
 
 def without_reasoning(node: wire.Node) -> wire.Node:
@@ -147,6 +161,8 @@ def without_reasoning(node: wire.Node) -> wire.Node:
             return wire.Seq(*map(without_reasoning, items))
         case wire.Alt(options):
             return wire.Alt(*map(without_reasoning, options))
+        case wire.Lenient(item, others):
+            return wire.Lenient(without_reasoning(item), *map(without_reasoning, others))
         case wire.Opt(item) | wire.Many(item) | wire.Array(item) | wire.Call(item):
             return replace(node, item=without_reasoning(item))
         case wire.Chain():
@@ -166,6 +182,7 @@ class _Lowering:
     rules: dict[str, Expr]
     content: tuple[str, ...]
     reasoning: tuple[str, ...]
+    content_first: str
     content_last: str
     reasoning_last: str
     callee: Callee | None = None
@@ -184,9 +201,9 @@ class _Lowering:
             case wire.Content():
                 if self.turn.answer is not None:
                     return self.turn.answer
-                return self.string() if in_json else _free(self.content, self.content_last)
+                return self.string() if in_json else _free(self.content, self.content_first, self.content_last)
             case wire.Reasoning():
-                return self.string() if in_json else _free(self.reasoning, self.reasoning_last)
+                return self.string() if in_json else _free(self.reasoning, "", self.reasoning_last)
             case wire.Name():
                 name = self.current().name
                 return seq(self.quoted(name) if in_json else name)
@@ -217,6 +234,8 @@ class _Lowering:
             case wire.Opt(item):
                 inside = self.node(item, in_json=in_json)
                 return inside if isinstance(inside, Text) else optional(inside)
+            case wire.Lenient(item):
+                return self.node(item, in_json=in_json)
             case wire.Many(item):
                 separator = self.node(node.separator, in_json=False)
                 several = _several(self.node(item, in_json=in_json), separator, max(node.min, 1), node.max)
@@ -273,10 +292,27 @@ class _Lowering:
         return quoted(text, Spelling())
 
 
-def _free(markers: tuple[str, ...], not_last: str) -> Expr:
-    """Text without these markers, that ends with none of these characters."""
+def _readable(format_: wire.WireFormat, turn: Turn) -> Program:
+    """What reads the turn: where no call is allowed none is looked for."""
+    left = format_.turn if turn.calls != "none" else allowed(format_.turn, "none")
+    return compile_format(left or wire.NOTHING_WRITTEN)
+
+
+def _free(markers: tuple[str, ...], not_first: str, not_last: str) -> Expr:
+    """Text without these markers, that begins and ends with none of these characters."""
     text = Text(markers)
-    return optional(seq(text, not_chars(not_last))) if not_last else text
+    if not_last:
+        return optional(seq(text, not_chars(not_last)))
+    if not_first:
+        states = automaton(markers)
+        starts = ((_without(charset, not_first), states[target].seen) for charset, target in states[0].edges)
+        return choice(*(seq(charset, Text(markers, seen)) for charset, seen in starts if charset.ranges), seq())
+    return text
+
+
+def _without(charset: CharSet, excluded: str) -> CharSet:
+    """The set without some characters."""
+    return not_chars(*not_chars(*charset.ranges).ranges, *excluded)
 
 
 def _joined(items: Iterable[Expr], separator: str) -> Iterable[Expr | str]:

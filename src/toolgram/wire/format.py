@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from toolgram.wire.arguments import JSON, Encoding, Tagged
+from toolgram.wire.arguments import JSON, AnyEncoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class CallId:
 class Arguments:
     """The arguments of the call, checked against the tool's parameters, written in an encoding."""
 
-    encoding: Encoding | Tagged = JSON
+    encoding: AnyEncoding = JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,18 @@ class Chain:
         object.__setattr__(self, "join", join)
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class Lenient:
+    """This; the reader takes any of `others` in its place too, which models write though they should not."""
+
+    item: Node
+    others: tuple[Node, ...]
+
+    def __init__(self, item: Node, *others: Node) -> None:
+        object.__setattr__(self, "item", item)
+        object.__setattr__(self, "others", others)
+
+
 @dataclass(frozen=True, slots=True)
 class Const:
     """A JSON string that is always the same, inside an `Object` ("type": "function")."""
@@ -168,6 +180,7 @@ Node = (
     | Opt
     | Many
     | Chain
+    | Lenient
     | Const
     | Object
     | Array
@@ -203,17 +216,19 @@ def parts(node: Node) -> tuple[Node, ...]:
             return (item, separator)
         case Chain():
             return (*node.items, node.join)
+        case Lenient(item, others):
+            return (item, *others)
         case Object(members):
             return tuple(member for _, member in members)
         case _:
             return ()
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """The node and all inside it, in the order they are written."""
+def walk(node: Node, *, written: bool = False) -> Iterator[Node]:
+    """The node and all inside it, in the order they are written; with `written` only what is ever written."""
     yield node
-    for part in parts(node):
-        yield from walk(part)
+    for part in (node.item,) if written and isinstance(node, Lenient) else parts(node):
+        yield from walk(part, written=written)
 
 
 def holds(node: Node, kind: type[Call | Content | Reasoning]) -> bool:

@@ -139,13 +139,13 @@ def _step_all(program: Program, threads: Iterable[Thread], char: str, alive: lis
     return None
 
 
-def expected(program: Program, threads: Iterable[Thread]) -> str:
+def awaited(program: Program, threads: Iterable[Thread]) -> str:
     """What these ways wait for, in words."""
     names: dict[str, None] = {}
     for thread in threads:
         instruction = program.code[thread.at]
         if isinstance(instruction, TextAt) and instruction.text.isspace():
-            names[expected(program, ways(program, instruction.next))] = None
+            names[awaited(program, ways(program, instruction.next))] = None
             continue
         match instruction:
             case MarkAt(text) | TextAt(text):

@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from toolgram.grammar.ir import Expr, Token, seq
 
-_CONTROL = re.compile(r"(<\|[^<>|\s]+\|>|<｜[^<>｜\s]+｜>)")
+# What models have as tokens: <|channel|>, <|tool_call>, <tool_call|>, <｜tool▁sep｜>, <arg_key>, [ARGS].
+_CONTROL = re.compile(r"(<\|[^<>|\s]+\|?>|<[^<>|\s]+\|>|<｜[^<>｜\s]+｜>|</?[A-Za-z_]+>|\[/?[A-Z][A-Z_]+\])")
 
 
 @dataclass(frozen=True)
@@ -49,5 +50,5 @@ class Marks:
 
 
 def as_tokens(text: str) -> Expr:
-    """The text with the control tokens in it as tokens, so that a vocabulary can bind them."""
+    """The text with what may be control tokens in it as tokens, so that a vocabulary can bind them."""
     return seq(*(Token(piece) if _CONTROL.fullmatch(piece) else piece for piece in _CONTROL.split(text)))

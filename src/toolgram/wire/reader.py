@@ -15,8 +15,9 @@ from toolgram.events import Event, Finish, Prefill
 from toolgram.messages import Message
 from toolgram.wire.bodies import Body, body_of
 from toolgram.wire.emitter import Emitter
+from toolgram.wire.expected import UNKNOWN, Expected
 from toolgram.wire.free_text import FreeText, with_exits
-from toolgram.wire.gap import Thread, behind_text, expected, following, step, text_due, ways
+from toolgram.wire.gap import Thread, awaited, behind_text, following, step, text_due, ways
 from toolgram.wire.json_text import VALUE_STARTS, RawValue, Status, skip_space
 from toolgram.wire.program import (
     Action,
@@ -28,14 +29,13 @@ from toolgram.wire.program import (
     Program,
     StopAt,
 )
-from toolgram.wire.tagged import Kinds
 
 
 class Reader:
     """Reads one turn: `feed` it text as it comes, then `finish`; both give events. One owner, one use.
 
     `opened` is the part of the turn that the prompt holds already; `value` says that the content is a JSON value;
-    `kinds` tells for each tool the JSON types of its parameters, which tagged arguments do not show. With
+    `expected` tells for each tool what it takes, since tags do not show the types of values. With
     `opens_reasoning` the opened part only opens reasoning that is left in the content: it counts if the model reasons.
     """
 
@@ -45,12 +45,12 @@ class Reader:
         *,
         value: bool = False,
         opened: str = "",
-        kinds: Mapping[str, Kinds] | None = None,
+        expected: Mapping[str, Expected] | None = None,
         opens_reasoning: bool = False,
     ) -> None:
         self._program = program
         self._value = value
-        self._kinds = kinds or {}
+        self._expected = expected or {}
         self._emit = Emitter()
         self._buffer = ""
         self._mode: Callable[[str, int], tuple[int, bool]] = self._in_gap
@@ -61,6 +61,7 @@ class Reader:
         self._free = FreeText.of(program.home_exits, "content")
         self._fresh = False
         self._body: Body | None = None
+        self._answer: Thread | None = None
         self._told = False
         self._after_body: int | FreeText = 0
         self._prefill: Prefill | None = None
@@ -130,7 +131,7 @@ class Reader:
         elif isinstance(self._body, RawValue) and self._body.may_end and isinstance(self._after_body, FreeText):
             return self._after_body.may_stop
         if not self._emit.in_named_call:
-            reason = "the text ends inside " + expected(self._program, self._threads)
+            reason = "the text ends inside " + awaited(self._program, self._threads)
             self._emit.unreadable("".join(self._raw) + rest, reason)
         return False
 
@@ -338,8 +339,16 @@ class Reader:
         if not self._act(thread.actions):
             return
         if isinstance(instruction, JsonAt | ArgumentsAt):
-            body = body_of(instruction, self._emit, self._kinds.get(self._emit.tool, {}), raw_content=self._value)
+            expected = self._expected.get(self._emit.tool, UNKNOWN)
+            self._answer = self._answer_instead(thread) if self._value else None
+            tools = None if self._answer is None else self._expected.keys()
+            body = body_of(instruction, self._emit, expected, raw_content=self._value, tools=tools)
             self._enter_body(body, instruction.next)
+
+    def _answer_instead(self, chosen: Thread) -> Thread | None:
+        """The way on which the JSON that begins is the answer, if there is one: the call only wins if it is one."""
+        code = self._program.code
+        return next((way for way in self._threads if way != chosen and isinstance(code[way.at], FreeAt)), None)
 
     # Bodies
 
@@ -363,7 +372,10 @@ class Reader:
         after = self._after_body
         if status is Status.MORE:
             return end, True
-        if status is Status.FAILED:
+        if status is Status.FAILED and self._answer is not None and not self._told:
+            self._again = "".join(self._raw)
+            self._begin_free(self._answer)
+        elif status is Status.FAILED:
             self._recover(() if isinstance(after, FreeText) else ways(self._program, after))
         elif isinstance(after, FreeText):
             self._enter_free(after)
@@ -381,7 +393,7 @@ class Reader:
         """
         raw, again = "".join(self._raw[: self._kept]), "".join(self._raw[self._kept :])
         exits = self._program.home_exits
-        reason = "expected " + expected(self._program, threads)
+        reason = "expected " + awaited(self._program, threads)
         for thread in threads:
             if may_stop and isinstance(self._program.code[thread.at], StopAt):
                 if not self._act(thread.actions):

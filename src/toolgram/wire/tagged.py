@@ -16,22 +16,15 @@ Which values are raw is a matter of the tool's schema, so that the reader has to
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
-from toolgram.wire.json_text import RawValue, Status, escape, skip_space
-from toolgram.wire.marks import Marks
+from toolgram.wire.expected import Expected
+from toolgram.wire.json_text import Status, escape, skip_space
+from toolgram.wire.raw_values import Sink, ValueReader, value_reader
 
 MAX_KEY = 512
-JsonType = Literal["string", "number", "boolean", "null", "object", "array"]
-Kinds = Mapping[str, frozenset[str]]
-"""For each parameter of a tool the JSON types that it may have."""
-
-_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
 @dataclass(frozen=True)
@@ -71,13 +64,13 @@ def _lenient(text: str) -> str:
 class TaggedReader:
     """Reads the parameters of one call and hands their JSON text on in pieces; ends where no parameter begins."""
 
-    __slots__ = ("_count", "_kinds", "_sink", "_tags", "_value")
+    __slots__ = ("_count", "_expected", "_sink", "_tags", "_value")
 
-    def __init__(self, tags: Tagged, kinds: Kinds, sink: Callable[[str], None]) -> None:
+    def __init__(self, tags: Tagged, expected: Expected, sink: Sink) -> None:
         self._tags = tags
-        self._kinds = kinds
+        self._expected = expected
         self._sink = sink
-        self._value: _Raw | _Collected | _Nested | None = None
+        self._value: ValueReader | None = None
         self._count = 0
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
@@ -112,121 +105,8 @@ class TaggedReader:
         way = next(n for n in range(len(self._tags.after_key)) if match[f"way{n}"] is not None)
         self._sink(f'{", " if self._count else "{"}"{escape(key)}": ')
         self._count += 1
-        self._value = self._reader(key, self._tags.after_key[way][0])
+        # The tags may tell the type of a value, else the schema does.
+        told = self._tags.after_key[way][0]
+        kinds = frozenset((told,)) if told else self._expected.member(key).kinds
+        self._value = value_reader(self._tags.close, kinds, self._sink)
         return match.end(), Status.MORE
-
-    def _reader(self, key: str, told: str) -> _Raw | _Collected | _Nested:
-        """What reads a value: the tags may tell its type, else the schema does."""
-        kinds = frozenset((told,)) if told else self._kinds.get(key, frozenset())
-        if kinds == frozenset(("string",)):
-            return _Raw(self._tags, self._sink)
-        if kinds and kinds <= {"object", "array"}:
-            return _Nested(self._tags, self._sink)
-        return _Collected(self._tags, kinds, self._sink)
-
-
-class _Raw:
-    """A string as it is, up to the mark that closes it; handed on as it comes."""
-
-    __slots__ = ("_before", "_closer", "_marks", "_sink")
-
-    def __init__(self, tags: Tagged, sink: Callable[[str], None]) -> None:
-        self._closer = tags.closer
-        self._before = tags.close[: tags.close.index(tags.closer)]
-        self._marks = Marks.of((self._closer,), (self._before + self._closer,))
-        self._sink = sink
-        self._begin()
-
-    def _begin(self) -> None:
-        self._sink('"')
-
-    def _more(self, text: str) -> None:
-        self._sink(escape(text))
-
-    def _end(self) -> None:
-        self._sink('"')
-
-    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
-        end = buffer.find(self._closer, start)
-        if end < 0:
-            keep = self._marks.held_back(buffer, start)
-            self._more(buffer[start:keep])
-            return keep, Status.MORE
-        self._more(buffer[start:end].removesuffix(self._before))
-        self._end()
-        return end + len(self._closer), Status.DONE
-
-
-class _Collected(_Raw):
-    """A value that only its whole tells: JSON of one of its types if it can be, else a string."""
-
-    __slots__ = ("_kinds", "_pieces")
-
-    def __init__(self, tags: Tagged, kinds: frozenset[str], sink: Callable[[str], None]) -> None:
-        self._kinds = kinds
-        self._pieces: list[str] = []
-        super().__init__(tags, sink)
-
-    def _begin(self) -> None:
-        pass
-
-    def _more(self, text: str) -> None:
-        self._pieces.append(text)
-
-    def _end(self) -> None:
-        self._sink(as_json("".join(self._pieces), self._kinds))
-
-
-class _Nested:
-    """An object or array in JSON, passed on as it comes; what stands behind it, up to the closing mark, is dropped."""
-
-    __slots__ = ("_begun", "_done", "_marks", "_value")
-
-    def __init__(self, tags: Tagged, sink: Callable[[str], None]) -> None:
-        self._marks = Marks.of((tags.closer,))
-        self._value = RawValue(sink)
-        self._begun = False
-        self._done = False
-
-    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
-        i = start if self._begun else skip_space(buffer, start)
-        if not self._done:
-            i, status = self._value.consume(buffer, i)
-            self._begun = self._begun or i > start
-            if status is not Status.DONE:
-                return i, status
-            self._done = True
-        match = self._marks.find.search(buffer, i) if self._marks.find else None
-        if match is None:
-            return self._marks.held_back(buffer, i), Status.MORE
-        return match.end(), Status.DONE
-
-
-def as_json(text: str, kinds: frozenset[str]) -> str:
-    """The JSON that a raw value stands for: itself where it is JSON of one of these types (of any, with none)."""
-    word = _WORDS.get(text.strip(), text.strip())
-    kind = json_type(word)
-    if kind is not None and (not kinds or kind in kinds):
-        return word
-    return f'"{escape(text)}"'
-
-
-def json_type(text: str) -> JsonType | None:
-    """The type of the JSON value that this text is, None where it is none."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case str():
-            return "string"
-        case int() | float():
-            return "number"
-        case list():
-            return "array"
-        case _:
-            return "object"

@@ -8,14 +8,15 @@ from typing import Any, cast
 
 from toolgram.errors import Relaxation
 from toolgram.grammar.ir import NOTHING, Expr, Text, choice, optional, seq
-from toolgram.schema import Compiled, compile_type, types
+from toolgram.schema import compile_type, types
 from toolgram.schema.spelling import RuleNames, Spelling, spell_as
 from toolgram.schema.types import Canonical, Type
+from toolgram.wire.expected import kinds_of, options_of
 from toolgram.wire.marks import as_tokens
-from toolgram.wire.tagged import Kinds, Tagged, as_json, json_type
+from toolgram.wire.raw_values import as_json, json_type
+from toolgram.wire.tagged import Tagged
 
 _STRING = frozenset(("string",))
-_EVERYTHING = frozenset(("string", "number", "boolean", "null", "object", "array"))
 
 
 @dataclass
@@ -50,14 +51,15 @@ class TaggedArguments:
         for told in dict.fromkeys(self.tags.after(kind) for kind in sorted(kinds)):
             alike = frozenset(kind for kind in kinds if self.tags.after(kind) == told)
             value = self._value(item, alike)
-            options.append(seq(as_tokens(self.tags.open + item.name + told), value, as_tokens(self.tags.close)))
+            opener = seq(as_tokens(self.tags.open), item.name, as_tokens(told))
+            options.append(seq(opener, value, as_tokens(self.tags.close)))
         return choice(*options)
 
     def _value(self, item: types.Property, kinds: frozenset[str]) -> Expr:
         kind = self.canonical.resolve(item.value)
         if kind == types.ANY:
             return Text((self.tags.closer,)) if "string" in kinds else self._json(item, kind)
-        parts = [part for part in _options(self.canonical, kind) if _kind(part) in kinds]
+        parts = [part for part in options_of(self.canonical, kind) if kinds_of(self.canonical, part) <= kinds]
         strings = [self._string(item, part) for part in parts if isinstance(part, types.String | types.Text)]
         others = [part for part in parts if not isinstance(part, types.String | types.Text)]
         return choice(*strings, *([self._json(item, types.union(others))] if others else []))
@@ -126,47 +128,5 @@ def written(tags: Tagged, key: str, value: Any, spelled: str, kinds: frozenset[s
     return tags.open + key + tags.after(kind or "") + spelled + tags.close
 
 
-def parameter_kinds(compiled: Compiled) -> Kinds:
-    """For each declared parameter the JSON types that it may have."""
-    found: dict[str, frozenset[str]] = {}
-    for kind in _objects(compiled.type):
-        for item in kind.properties:
-            found[item.name] = found.get(item.name, frozenset()) | kinds_of(compiled.type, item.value)
-    return found
-
-
-def kinds_of(canonical: Canonical, kind: Type) -> frozenset[str]:
-    """The JSON types of a type's values."""
-    kind = canonical.resolve(kind)
-    if kind == types.ANY:
-        return _EVERYTHING
-    return frozenset(_kind(part) for part in _options(canonical, kind))
-
-
-def _options(canonical: Canonical, kind: Type) -> Iterable[Type]:
-    kind = canonical.resolve(kind)
-    if isinstance(kind, types.Union):
-        for option in kind.options:
-            yield from _options(canonical, option)
-    else:
-        yield kind
-
-
 def _objects(canonical: Canonical) -> Iterable[types.Object]:
-    return [kind for kind in _options(canonical, canonical.root) if isinstance(kind, types.Object)]
-
-
-def _kind(kind: Type) -> str:
-    match kind:
-        case types.Word("null"):
-            return "null"
-        case types.Word():
-            return "boolean"
-        case types.Number():
-            return "number"
-        case types.Array() | types.Items():
-            return "array"
-        case types.Object():
-            return "object"
-        case _:
-            return "string"
+    return [kind for kind in options_of(canonical, canonical.root) if isinstance(kind, types.Object)]

@@ -5,7 +5,7 @@ It writes the one spelling that the grammar admits. A message that the format ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -32,9 +32,10 @@ def write(
     response schema; each gives None for what is not valid. Free text with a mark that
     would end it, or one of `stops`, cannot be written.
     """
-    marks, last = _spoilers(compile_format(format_.turn))
+    program = compile_format(format_.turn)
+    marks, last = _spoilers(program)
     never: dict[FreeField, tuple[str, ...]] = {field: (*marks[field], *stops) for field in FREE_FIELDS}
-    writing = _Writing(format_, write_arguments, write_answer, never, last)
+    writing = _Writing(format_, write_arguments, write_answer, never, tuple(program.first_characters), last)
     done = writing.node(format_.turn, _State(message), in_json=False)
     if done is None or done.left != _NOTHING_LEFT:
         return None
@@ -75,6 +76,7 @@ class _Writing:
     write_arguments: WriteArguments
     write_answer: WriteAnswer | None
     never: Mapping[FreeField, tuple[str, ...]]
+    never_first: tuple[str, ...]
     never_last: Mapping[FreeField, tuple[str, ...]]
 
     def node(self, node: wire.Node, state: _State, *, in_json: bool) -> _State | None:
@@ -115,13 +117,12 @@ class _Writing:
                     state = after
                 return state
             case wire.Alt(options):
-                options = [
-                    option for option in options if wire.holds(option, wire.Call) == bool(_calls(state))
-                ] or list(options)
-                written = (self.node(option, state, in_json=in_json) for option in options)
+                written = (self.node(option, state, in_json=in_json) for option in _best(options, state))
                 return next((after for after in written if after is not None), None)
             case wire.Opt(item):
                 return self.node(item, state, in_json=in_json) if _wanted(item, state) else state
+            case wire.Lenient(item):
+                return self.node(item, state, in_json=in_json)
             case wire.Many(item):
                 if not _wanted(item, state):
                     return state if not node.min else None
@@ -177,6 +178,7 @@ class _Writing:
         if in_json:
             return _string(text)
         spoilt = any(mark in text for mark in self.never[field]) or text.endswith(self.never_last[field])
+        spoilt |= field == "content" and text.startswith(self.never_first)
         return None if spoilt else text
 
     def call(self, item: wire.Node, state: _State, *, in_json: bool) -> _State | None:
@@ -198,6 +200,19 @@ class _Writing:
                 return None
             state = after
         return state.plus("}")
+
+
+def _best(options: Iterable[wire.Node], state: _State) -> list[wire.Node]:
+    """The options, first those that have a place for just the calls that are left, and for the reasoning."""
+
+    def unfit(option: wire.Node) -> tuple[bool, bool]:
+        reasoning = bool(state.message.reasoning)
+        return (
+            wire.holds(option, wire.Call) != bool(_calls(state)),
+            wire.holds(option, wire.Reasoning) != reasoning,
+        )
+
+    return sorted(options, key=unfit)
 
 
 def _inner(node: wire.Node) -> wire.Node:

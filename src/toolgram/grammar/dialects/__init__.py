@@ -16,3 +16,6 @@ from toolgram.grammar.dialects.lark import write_lark
 from toolgram.grammar.ir import Rules
 
 WRITERS: Mapping[str, Callable[[Rules], str]] = {"gbnf": write_gbnf, "lark": write_lark, "ebnf": write_ebnf}
+
+FACTORED = frozenset({"gbnf", "ebnf"})
+"""The dialects whose writers take rules with common beginnings written once."""

@@ -33,6 +33,8 @@ from toolgram.grammar.walk import fresh, reachable, with_children
 _ANY = not_chars()
 _CHUNK = 1000
 """How many copies a part of a repetition holds that is too long for the dialect."""
+_MOST_RULES = 1000
+"""A group that is repeated is named where it would become more rules, its copies included, in the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,6 @@ class Syntax:
     """How the token of an id is written."""
     most: int | None
     """The highest count of a repetition; None for any."""
-    loops: bool
-    """Whether an unbounded repetition is written as a right-recursive rule."""
 
 
 def write(rules: Rules, syntax: Syntax) -> str:
@@ -65,7 +65,7 @@ class _Lowering:
     syntax: Syntax
     rules: dict[str, Expr] = field(init=False)
     _made: dict[Expr, str] = field(default_factory=dict[Expr, str])
-    """The rules made for texts and loops, by the expression that they stand for."""
+    """The rules made for texts and long repetitions, by the expression that they stand for."""
 
     def __post_init__(self) -> None:
         self.rules = dict(self.source)
@@ -74,8 +74,11 @@ class _Lowering:
         self.rules = reachable(self.rules)
 
     def _lower(self, expr: Expr, rule: str) -> Expr:
-        if isinstance(expr, Sequence | Choice):
+        if isinstance(expr, Sequence):
             return with_children(expr, lambda part: self._lower(part, rule))
+        if isinstance(expr, Choice):
+            options = with_children(expr, lambda part: self._lower(part, rule))
+            return self._light(options, 1, rule) if EMPTY in expr.options else options
         if isinstance(expr, Repeat):
             return self._repeat(expr, self._lower(expr.item, rule), rule)
         return Ref(self._made.get(expr) or self._add_text(expr)) if isinstance(expr, Text) else expr
@@ -91,23 +94,12 @@ class _Lowering:
         return self._made[text]
 
     def _repeat(self, whole: Repeat, item: Expr, rule: str) -> Expr:
-        low, high = whole.min, whole.max
-        if high is None and self.syntax.loops:
-            return seq(self._times(item, low, low, rule), Ref(self._loop(item, rule)))
-        times = self._times(item, low, high, rule)
+        times = self._times(item, whole.min, whole.max, rule)
         return whole if times == whole else times
-
-    def _loop(self, item: Expr, rule: str) -> str:
-        """The rule of any number of items. Its options begin with the item's own, so that a mask looks no deeper."""
-        whole = Repeat(item, 0, None)
-        if whole not in self._made:
-            name = self._made[whole] = fresh(f"{rule}-more", self.rules)
-            options = item.options if isinstance(item, Choice) else (item,)
-            self.rules[name] = choice(*(seq(option, Ref(name)) for option in options), EMPTY)
-        return self._made[whole]
 
     def _times(self, item: Expr, low: int, high: int | None, rule: str) -> Expr:
         most = self.syntax.most
+        item = self._light(item, low if high is None else high, rule)
         if most is None or (low <= most and (high is None or high <= most)):
             return repeat(item, low, high)
         if not isinstance(item, Ref | CharSet):
@@ -132,11 +124,30 @@ class _Lowering:
             seq(self._times(chunk, chunks, chunks, rule), repeat(item, 0, rest)),
         )
 
+    def _light(self, item: Expr, count: int, rule: str) -> Expr:
+        """The item, or a rule for it where the engine would make too many rules of so many copies of it."""
+        if self.syntax.most is None or _weight(item) * max(count, 1) <= _MOST_RULES:
+            return item
+        return self._named(f"{rule}-item", item)
+
     def _named(self, name: str, expr: Expr) -> Ref:
         if expr not in self._made:
             self._made[expr] = fresh(name, self.rules)
             self.rules[self._made[expr]] = expr
         return Ref(self._made[expr])
+
+
+def _weight(expr: Expr) -> int:
+    """How many rules llama.cpp makes of an expression, about: one for each group and for each copy that is optional."""
+    match expr:
+        case Choice(options):
+            return 1 + sum(map(_weight, options))
+        case Sequence(items):
+            return sum(map(_weight, items))
+        case Repeat(item, low, high):
+            return 1 + _weight(item) + (1 if high is None else high - low)
+        case _:
+            return 0
 
 
 @dataclass(frozen=True, slots=True)

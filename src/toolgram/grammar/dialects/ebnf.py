@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolgram.grammar.dialects import bnf
+from toolgram.grammar.dialects.ebnf_shapes import shaped
 from toolgram.grammar.ir import Rules
 
 _SYNTAX = bnf.Syntax(
@@ -10,10 +11,9 @@ _SYNTAX = bnf.Syntax(
     escape="\\u%04X",  # XGrammar reads as many hexadecimal digits after \\x as there are
     token=lambda number: f"Token({number})",
     most=None,
-    loops=True,
 )
 
 
 def write_ebnf(rules: Rules) -> str:
     """The rules, as `simplify` leaves them, as EBNF, one rule a line."""
-    return bnf.write(rules, _SYNTAX)
+    return bnf.write(shaped(rules), _SYNTAX)

@@ -13,7 +13,6 @@ _SYNTAX = bnf.Syntax(
     escape="\\x%02X",
     token=lambda number: f"<[{number}]>",
     most=MOST_REPEATS,
-    loops=False,
 )
 
 

@@ -1,6 +1,7 @@
 """Styles that model families were trained on; their templates announce the tools."""
 
 from toolgram.styles.native.cohere import COMMAND_A_2, COMMAND_R7B
+from toolgram.styles.native.command_r import COMMAND_R
 from toolgram.styles.native.deepseek import DEEPSEEK_R1, DEEPSEEK_V3_1
 from toolgram.styles.native.deepseek_dsml import DEEPSEEK_V3_2
 from toolgram.styles.native.functionary_v3 import FUNCTIONARY_V3
@@ -10,6 +11,8 @@ from toolgram.styles.native.harmony import HARMONY
 from toolgram.styles.native.hermes import HERMES
 from toolgram.styles.native.kimi import KIMI_K2, KIMI_K3
 from toolgram.styles.native.lists import APRIEL, FIREFUNCTION, GIGACHAT, GRANITE_3_3, MINIMAX_M1
+from toolgram.styles.native.llama3 import LLAMA_3
+from toolgram.styles.native.minimax_m3 import MINIMAX_M3
 from toolgram.styles.native.mistral import MINISTRAL, MISTRAL_NEMO, MISTRAL_SMALL
 from toolgram.styles.native.pythonic import LFM2, LFM2_5
 from toolgram.styles.native.qwen_xml import QWEN_XML
@@ -33,10 +36,13 @@ NATIVE = (
     MISTRAL_SMALL,
     MINISTRAL,
     FUNCTIONARY_V3,
+    COMMAND_R,
     COMMAND_R7B,
     COMMAND_A_2,
     FIREFUNCTION,
     APRIEL,
+    LLAMA_3,
     MINIMAX_M1,
+    MINIMAX_M3,
     GIGACHAT,
 )

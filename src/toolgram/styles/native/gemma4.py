@@ -10,14 +10,33 @@ from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
 from toolgram.wire.arguments import Encoding
-from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Reasoning, Seq, WireFormat
+from toolgram.wire.format import (
+    NOTHING_WRITTEN,
+    Arguments,
+    Call,
+    Content,
+    Lenient,
+    Lit,
+    Many,
+    Mark,
+    Name,
+    Opt,
+    Reasoning,
+    Seq,
+    WireFormat,
+)
 
 NOTATION = Encoding("gemma", quote='<|"|>', escapes=False, bare_keys=True, item_separator=",", key_separator=":")
 
 _CALL = Call(Seq(Mark("<|tool_call>"), Lit("call:"), Name(), Arguments(NOTATION), Mark("<tool_call|>")))
 
-_THOUGHT = Opt(Seq(Mark("<|channel>"), Lit("thought\n"), Reasoning(), Mark("<channel|>")))
+# The models write the tokens of the channel once too often at times.
+_OPEN, _CLOSE = Mark("<|channel>"), Mark("<channel|>")
+_AGAIN, _STRAY = Lenient(NOTHING_WRITTEN, _OPEN), Lenient(NOTHING_WRITTEN, _CLOSE)
+_THOUGHT = Opt(Seq(_OPEN, _AGAIN, Lit("thought\n"), Reasoning(), _CLOSE))
 
 GEMMA_4 = ToolStyle(
-    "gemma_4", WireFormat(Seq(_THOUGHT, Opt(Content()), Many(_CALL))), "call:f{k:v}, own quotes: Gemma 4"
+    "gemma_4",
+    WireFormat(Seq(_THOUGHT, _STRAY, Opt(Content()), _STRAY, Many(_CALL))),
+    "call:f{k:v}, own quotes: Gemma 4",
 )

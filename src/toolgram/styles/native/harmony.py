@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
 from toolgram.wire.format import (
+    NOTHING_WRITTEN,
     Alt,
     Arguments,
     Call,
     Chain,
     Content,
+    Lenient,
     Lit,
     Many,
     Mark,
@@ -27,8 +29,10 @@ from toolgram.wire.format import (
     WireFormat,
 )
 
-_LEAD = Seq(Mark("<|start|>"), Lit("assistant"))
 _CHANNEL, _MESSAGE = Mark("<|channel|>"), Mark("<|message|>")
+# The models address a message to themselves at times.
+_TO_ITSELF = Lenient(NOTHING_WRITTEN, Seq(_CHANNEL, Lit("commentary to=assistant")))
+_LEAD = Seq(Mark("<|start|>"), Lit("assistant"), _TO_ITSELF)
 # The model card has calls on the commentary channel; the models put some on the analysis channel too.
 _CALL_CHANNEL = Alt(Lit("commentary"), Lit("analysis"))
 _TO = Alt(

@@ -80,6 +80,7 @@ KIMI_K2 = ToolStyle(
     WireFormat(Seq(think(after_opener="", before_closer="", after=""), Opt(Content()), Opt(_K2_SECTION))),
     "functions.name:0 and JSON between control tokens: Kimi K2",
     announced_by="tool_declare<|im_middle|>",
+    reasons=True,
 )
 KIMI_K3 = ToolStyle(
     "kimi_k3",

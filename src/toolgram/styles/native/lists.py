@@ -56,6 +56,7 @@ GRANITE_3_3 = ToolStyle(
     ),
     "a JSON list behind <|tool_call|>: Granite 3.3",
     announced_by="<|tool_call|>",
+    reasons=True,
 )
 MINIMAX_M1 = ToolStyle(
     "minimax_m1",

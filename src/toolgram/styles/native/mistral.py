@@ -51,4 +51,5 @@ MINISTRAL = ToolStyle(
     "ministral",
     WireFormat(Seq(thinking("[THINK]", "[/THINK]"), Opt(Content()), Many(Call(_PLAIN)))),
     "[TOOL_CALLS] name [ARGS] JSON: Ministral 3, Magistral, Devstral",
+    reasons=True,
 )

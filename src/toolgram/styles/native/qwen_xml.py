@@ -21,12 +21,27 @@ from __future__ import annotations
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.native.parts import think
 from toolgram.wire.arguments import Tagged
-from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
+from toolgram.wire.format import (
+    NOTHING_WRITTEN,
+    Arguments,
+    Call,
+    Content,
+    Lenient,
+    Lit,
+    Many,
+    Mark,
+    Name,
+    Opt,
+    Seq,
+    WireFormat,
+)
 
 PARAMETERS = Tagged("qwen_xml", open="<parameter=", after_key=(("", ">\n"),), close="\n</parameter>\n")
 
 _FUNCTION = Seq(Mark("<function="), Name(), Lit(">\n"), Arguments(PARAMETERS), Mark("</function>"))
-_CALL = Call(Seq(Mark("<tool_call>"), Lit("\n"), _FUNCTION, Lit("\n"), Mark("</tool_call>")))
+# Qwen3-Coder forgets the opening tag at times.
+_OPENING = Lenient(Seq(Mark("<tool_call>"), Lit("\n")), NOTHING_WRITTEN)
+_CALL = Call(Seq(_OPENING, _FUNCTION, Lit("\n"), Mark("</tool_call>")))
 
 QWEN_XML = ToolStyle(
     "qwen_xml",

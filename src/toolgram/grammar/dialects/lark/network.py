@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from toolgram.grammar.dialects.lark_lexemes import Lexicon
-from toolgram.grammar.dialects.lark_tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree
+from toolgram.grammar.dialects.lark.lexicon import Lexicon
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree
+from toolgram.grammar.dialects.lark.work import Work
 
 _ANYWHERE = -1  # at the bottom of a stack: return to any caller
 _MOST_PAIRS = 2_000  # beyond those of a thread with itself
@@ -53,8 +54,9 @@ class Conflict:
 class Network:
     """The states of all rules: `empty` steps for nothing, `takes` a numbered leaf, `enters` a rule and returns."""
 
-    def __init__(self, tree: Tree, lexicon: Lexicon) -> None:
+    def __init__(self, tree: Tree, lexicon: Lexicon, work: Work) -> None:
         self.lexicon = lexicon
+        self.work = work
         self.empty: list[list[int]] = []
         self.takes: list[list[tuple[Lexeme | Special, int, int]]] = []
         self.enters: list[list[tuple[str, int]]] = []
@@ -100,7 +102,7 @@ class Network:
                 number = self.lexicon.numbers[node.expr] if isinstance(node, Lexeme) else -1 - node.id
                 self.takes[begin].append((node, number, end))
                 self.targets.append(end)
-                if number >= 0 and self.lexicon.nullable[number]:
+                if number >= 0 and self.lexicon.letters[number].nullable:
                     self.empty[begin].append(end)
                 return end
 
@@ -153,6 +155,7 @@ class Network:
                 if step not in seen:
                     seen.add(step)
                     waiting.append(step)
+        self.work.spend(len(seen))
         return Reach(tuple(found), tuple([head.number for head in found]), leaves)
 
     def follow(self, thread: Thread, depth: int) -> int:
@@ -163,7 +166,7 @@ class Network:
             reach = self.reach((state, (_ANYWHERE, *stack)), depth)
         mask = 0
         for number in reach.numbers:
-            mask |= self.lexicon.first[number] if number >= 0 else 0
+            mask |= self.lexicon.letters[number].first if number >= 0 else 0
         return mask
 
     def home(self, thread: Thread) -> str:
@@ -177,17 +180,20 @@ def _pushed(stack: _Stack, state: int, depth: int) -> _Stack:
     return longer if len(longer) <= depth else (_ANYWHERE, *longer[len(longer) - depth + 1 :])
 
 
-def conflicts(tree: Tree, lexicon: Lexicon) -> list[Conflict]:
-    """Every pair of lexemes that might be cut in the wrong place; none means that the lexer is exact."""
-    for depth in (6, 2):
-        found = _explore(Network(tree, lexicon), depth, _MOST_PAIRS)
+def conflicts(tree: Tree, lexicon: Lexicon, work: Work) -> list[Conflict]:
+    """Every pair of lexemes that might be cut in the wrong place; none means that the lexer is exact.
+
+    Raises TooMuchWork where it takes more than is left.
+    """
+    for depth, limit in ((6, _MOST_PAIRS), (2, _MOST_PAIRS)):
+        found = _explore(Network(tree, lexicon, work), depth, limit)
         if found is not None:
             return found
-    found = _explore(Network(tree, lexicon), 1, None)
-    return found or []
+    return _explore(Network(tree, lexicon, work), 1, None) or []
 
 
 def _explore(network: Network, depth: int, limit: int | None) -> list[Conflict] | None:
+    """The conflicts; None where there are more pairs to look at than the limit."""
     found: dict[tuple[Lexeme, Lexeme], int] = {}
     places = dict.fromkeys(network.onward(state) for state in (*network.entry.values(), *network.targets))
     alone: list[Thread] = [(state, ()) for state in places if _has_a_choice(network, state)]
@@ -220,7 +226,9 @@ def _meet(
     """Record the conflicts of what two threads may take, and give the pairs of threads that come after."""
     left = network.reach(one, depth)
     right = left if one == other else network.reach(other, depth)
-    for place, rivals in network.lexicon.rivals(left.numbers, right.numbers):
+    pairs = network.lexicon.rivals(left.numbers, right.numbers)
+    network.work.spend(4 + len(pairs))
+    for place, rivals in pairs:
         head, rival = left.heads[place], right.heads[rivals]
         if one == other and (rivals < place or _same_call(head, rival)):
             continue

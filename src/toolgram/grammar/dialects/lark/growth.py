@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from toolgram.grammar.dialects.lark_tree import (
+from toolgram.grammar.dialects.lark.tree import (
     Call,
     Fork,
     Lexeme,
@@ -19,11 +19,12 @@ from toolgram.grammar.dialects.lark_tree import (
     Tree,
     calls,
     expression,
+    factored,
     fork,
     row,
-    size,
 )
 from toolgram.grammar.ir import EMPTY, Expr, Literal, Repeat, Sequence, Text, seq
+from toolgram.grammar.walk import size
 
 MOST_MERGES = 4  # of one lexeme with what follows it
 _DEEPEST = 16  # of rules put in the place of their calls, one in another
@@ -114,7 +115,7 @@ class Growth:
             case Row(items):
                 return row(*items[:-1], self._joined(items[-1], rest))
             case Fork(options):
-                return _factored([self._joined(option, rest) for option in options])
+                return factored([self._joined(option, rest) for option in options])
             case Loop(item, least, most):
                 rotated = self._rotated(item, least, most, rest)
                 if rotated is not None:
@@ -169,7 +170,7 @@ class Growth:
                 spelled = _optional_spelling(following)
                 if spelled is not None:
                     return self._longer(_merged(lexeme, spelled), tail)
-                return _factored([self._longer(lexeme, (option, *tail)) for option in options])
+                return factored([self._longer(lexeme, (option, *tail)) for option in options])
             case Loop(item, least, most):
                 spelled = _optional_spelling(following)
                 if spelled is not None:
@@ -222,34 +223,7 @@ def _loop(item: Node, least: int, most: int | None) -> tuple[Node, ...]:
 
 
 def _merged(lexeme: Lexeme, taken: Expr) -> Lexeme:
-    return Lexeme(seq(lexeme.expr, taken), lexeme.name, lexeme.merged + 1)
-
-
-def _factored(options: list[Node]) -> Node:
-    """A fork of rows; those that begin with the same lexeme are one row, which forks only where they differ."""
-    groups: dict[object, list[tuple[Node, ...]]] = {}
-    for option in options:
-        for items in map(_items, option.options if isinstance(option, Fork) else (option,)):
-            first = items[0] if items else None
-            key = (first.expr, first.merged, first.cut) if isinstance(first, Lexeme) else len(groups)
-            groups.setdefault(key, []).append(items)
-    return fork(*map(_row_of, groups.values()))
-
-
-def _items(node: Node) -> tuple[Node, ...]:
-    return node.items if isinstance(node, Row) else (node,)
-
-
-def _row_of(rows: list[tuple[Node, ...]]) -> Node:
-    """Rows that begin alike as one; what is the very same node at the end of each is written once as well."""
-    if len(rows) == 1:
-        return row(*rows[0])
-    first, *shortest = min(rows, key=len)
-    same = 0
-    while same < len(shortest) and all(items[-1 - same] is shortest[-1 - same] for items in rows):
-        same += 1
-    between = fork(*(row(*items[1 : len(items) - same]) for items in rows))
-    return row(first, between, *shortest[len(shortest) - same :])
+    return Lexeme(seq(lexeme.expr, taken), lexeme.name, merged=lexeme.merged + 1)
 
 
 def _until_marker(lexeme: Lexeme, following: Lexeme) -> tuple[Expr, tuple[Lexeme, ...]]:

@@ -5,20 +5,20 @@ A lexeme is a regular expression of the IR (no `Ref` in it) that llguidance's le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from toolgram.grammar.dialects.lark_text import text_expression
+from toolgram.grammar.dialects.lark.text import text_expression
 from toolgram.grammar.ir import (
     EMPTY,
-    CharSet,
     Choice,
     Expr,
     Literal,
+    Ref,
     Repeat,
+    Rules,
     Sequence,
     Text,
-    children,
     choice,
     repeat,
     seq,
@@ -29,12 +29,14 @@ from toolgram.grammar.ir import (
 class Lexeme:
     """One occurrence of a lexeme (two occurrences of the same expression are different ones).
 
-    `name` is what a person would call it; `merged` counts how often it grew by what follows it; one that is `cut`
-    came out of a lexeme that had to be taken apart, and is not put together again.
+    `name` is what a person would call it; `tail` is what comes behind the second quote of one that is a string in its
+    quotes; `merged` counts how often it grew by what follows it; one that is `cut` came out of a lexeme that had to be
+    taken apart, and is not put together again.
     """
 
     expr: Expr
     name: str = ""
+    tail: str | None = None
     merged: int = 0
     cut: bool = False
 
@@ -96,6 +98,33 @@ def fork(*options: Node) -> Node:
     return flat[0] if len(flat) == 1 else Fork(tuple(flat))
 
 
+def factored(options: Iterable[Node]) -> Node:
+    """A fork of rows; those that begin with the same lexeme are one row, which forks only where they differ."""
+    groups: dict[object, list[tuple[Node, ...]]] = {}
+    for option in options:
+        for items in map(_items, option.options if isinstance(option, Fork) else (option,)):
+            first = items[0] if items else None
+            key = (first.expr, first.merged, first.cut) if isinstance(first, Lexeme) else len(groups)
+            groups.setdefault(key, []).append(items)
+    return fork(*map(_row_of, groups.values()))
+
+
+def _items(node: Node) -> tuple[Node, ...]:
+    return node.items if isinstance(node, Row) else (node,)
+
+
+def _row_of(rows: list[tuple[Node, ...]]) -> Node:
+    """Rows that begin alike as one; what is the very same node at the end of each is written once as well."""
+    if len(rows) == 1:
+        return row(*rows[0])
+    first, *shortest = min(rows, key=len)
+    same = 0
+    while same < len(shortest) and all(items[-1 - same] is shortest[-1 - same] for items in rows):
+        same += 1
+    between = factored(row(*items[1 : len(items) - same]) for items in rows)
+    return row(first, between, *shortest[len(shortest) - same :])
+
+
 def is_empty(node: Node) -> bool:
     """Whether it is the empty row, the one way to write the empty string."""
     return isinstance(node, Row) and not node.items
@@ -123,14 +152,17 @@ def calls(node: Node) -> Iterator[str]:
     return (leaf.name for leaf in leaves(node) if isinstance(leaf, Call))
 
 
-def opened(lexeme: Lexeme, *, wholly: bool = False) -> Node:
-    """The lexeme taken apart, by one level or wholly, into pieces that are lexemes of their own."""
+def opened(lexeme: Lexeme, words: Rules, *, wholly: bool = False) -> Node:
+    """The lexeme taken apart, by one level or wholly, into pieces that are lexemes of their own.
+
+    Wholly, a word that it refers to becomes a call of `rule_of_word`.
+    """
 
     def piece(expr: Expr) -> Node:
         if expr == EMPTY:
             return Row(())
         part = Lexeme(expr, cut=True)
-        return opened(part, wholly=True) if wholly else part
+        return opened(part, words, wholly=True) if wholly else part
 
     match lexeme.expr:
         case Literal(text) if len(text) > 1:
@@ -142,20 +174,29 @@ def opened(lexeme: Lexeme, *, wholly: bool = False) -> Node:
         case Repeat(item, least, most):
             return Loop(piece(item), least, most)
         case Text():
-            return opened(Lexeme(text_expression(lexeme.expr), cut=True), wholly=wholly)
+            return opened(Lexeme(text_expression(lexeme.expr), cut=True), words, wholly=wholly)
+        case Ref(name):
+            return Call(rule_of_word(name)) if wholly else opened(Lexeme(words[name], cut=True), words)
         case _:
             return lexeme
 
 
-def size(expr: Expr) -> int:
-    """How much there is to write: the number of parts, long literals counted by their length."""
-    match expr:
-        case Literal(text):
-            return 1 + len(text) // 4
-        case CharSet() | Text():
-            return 1
-        case _:
-            return 1 + sum(map(size, children(expr)))
+def rule_of_word(name: str) -> str:
+    """The rule for a word that is taken apart: no rule of a grammar is called so."""
+    return f"{name} in characters"
+
+
+def with_words(tree: Tree, words: Rules) -> Tree:
+    """The tree with the rules of words taken apart that it calls."""
+    rules = dict(tree)
+    by_rule = {rule_of_word(name): name for name in words}
+    waiting = [name for node in tree.values() for name in calls(node)]
+    while waiting:
+        name = waiting.pop()
+        if name not in rules:
+            rules[name] = opened(Lexeme(words[by_rule[name]], cut=True), words, wholly=True)
+            waiting.extend(calls(rules[name]))
+    return rules
 
 
 def expression(node: Node) -> Expr | None:

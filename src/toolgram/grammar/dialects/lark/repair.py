@@ -2,18 +2,20 @@
 
 A lexeme that runs on over what follows it grows by what follows (text up to a marker, and the marker), which is exact
 as long as the whole is regular; a literal that is in another's way is cut in two; and what is left is taken apart, in
-the end into single characters, which are always safe.
+the end into single characters, which are always safe. Where that takes too much work, all that might ever be in the way
+of another is taken apart at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import count, pairwise
+from itertools import pairwise
 
-from toolgram.grammar.dialects.lark_growth import MOST_MERGES, Growth
-from toolgram.grammar.dialects.lark_lexemes import Lexicon
-from toolgram.grammar.dialects.lark_network import Conflict, conflicts
-from toolgram.grammar.dialects.lark_tree import (
+from toolgram.grammar.dialects.lark.follow import suspects
+from toolgram.grammar.dialects.lark.growth import MOST_MERGES, Growth
+from toolgram.grammar.dialects.lark.lexicon import Lexicon
+from toolgram.grammar.dialects.lark.network import Conflict, conflicts
+from toolgram.grammar.dialects.lark.tree import (
     Fork,
     Lexeme,
     Loop,
@@ -25,41 +27,74 @@ from toolgram.grammar.dialects.lark_tree import (
     leaves,
     opened,
     row,
-    size,
+    with_words,
 )
-from toolgram.grammar.ir import Expr, Literal, Text
+from toolgram.grammar.dialects.lark.work import TooMuchWork, Work
+from toolgram.grammar.ir import Expr, Literal, Rules, Text
+from toolgram.grammar.walk import size
 
+_MOST_WORK = 200_000  # steps of looking for conflicts and mending them; beyond, all that may be one is taken apart
 _MOST_ATTEMPTS = 1  # at a lexeme that did not grow
 _ROOM_TO_GROW = 200  # in leaves, over three times what there was; beyond, lexemes are taken apart instead
 _LARGEST_LEXEME = 300
 _LARGEST_WIDENED = 120
-_MOST_JOINING_PASSES = 24  # after these, lexemes are only taken apart, which comes to an end
+_MOST_JOINING_PASSES = 24  # after these, lexemes are only taken apart
+_MOST_PASSES = 80
 
 
-def repaired(tree: Tree) -> Tree:
+def repaired(tree: Tree, words: Rules) -> Tree:
     """The tree with the same sentences, none of which llguidance's lexer gets wrong."""
+    if not suspects(tree, Lexicon(_lexemes(tree), words)):
+        return tree
+    try:
+        return _mended(tree, words, Work(_MOST_WORK))
+    except TooMuchWork:
+        return _apart(tree, words)
+
+
+def _mended(tree: Tree, words: Rules, work: Work) -> Tree:
+    """The tree with each place mended where lexemes are in conflict. Raises TooMuchWork where that takes too long."""
     attempts: dict[Lexeme, int] = {}
     before: dict[tuple[Expr, str], str] = {}
     largest = 3 * _weight(tree) + _ROOM_TO_GROW
     # Nearly every text runs on over the marker that ends it, so texts grow before anything is looked at.
     texts = {leaf for leaf in _lexemes(tree) if isinstance(leaf.expr, Text)}
     tree = _kept(tree, Growth(dict(tree), texts, before).tree(), largest)
-    for number in count():
-        lexicon = Lexicon(leaf.expr for leaf in _lexemes(tree))
-        found = conflicts(tree, lexicon)
+    for number in range(_MOST_PASSES):
+        work.spend(5 * _weight(tree))
+        lexicon = Lexicon(_lexemes(tree), words, work)
+        found = conflicts(tree, lexicon, work) if suspects(tree, lexicon) else []
         if not found:
-            break
+            return tree
         joins = number < _MOST_JOINING_PASSES
         growing = _to_grow(found, attempts) if joins and _weight(tree) < largest else set[Lexeme]()
         for lexeme in growing:
             attempts[lexeme] = attempts.get(lexeme, 0) + 1
-        pieces = _to_cut(found, growing, lexicon)
+        pieces = _to_cut(found, growing, lexicon, words)
         if pieces:
             wide = {name: _widened(node, pieces) for name, node in tree.items()} if joins else tree
-            tree = {name: _replaced(node, pieces) for name, node in wide.items()}
+            tree = with_words({name: _replaced(node, pieces) for name, node in wide.items()}, words)
         if growing:
             tree = _kept(tree, Growth(dict(tree), growing, before).tree(), largest)
-    return tree
+    raise TooMuchWork
+
+
+def _apart(tree: Tree, words: Rules) -> Tree:
+    """The tree with every lexeme that may be in the way of another taken apart into single characters.
+
+    That is always right, and never long to find: characters run on over nothing, so that it ends.
+    """
+    while True:
+        lexicon = Lexicon(_lexemes(tree), words)
+        suspicious = {lexicon.exprs[number] for number in suspects(tree, lexicon)}
+        pieces: dict[Lexeme, Node] = {}
+        for lexeme in _lexemes(tree):
+            if lexeme.expr in suspicious:
+                node = opened(lexeme, words, wholly=True)
+                pieces |= {} if node is lexeme else {lexeme: node}
+        if not pieces:
+            return tree
+        tree = with_words({name: _replaced(node, pieces) for name, node in tree.items()}, words)
 
 
 def _kept(tree: Tree, grown: Tree, largest: int) -> Tree:
@@ -85,7 +120,7 @@ def _to_grow(found: list[Conflict], attempts: Mapping[Lexeme, int]) -> set[Lexem
     }
 
 
-def _to_cut(found: list[Conflict], growing: set[Lexeme], lexicon: Lexicon) -> dict[Lexeme, Node]:
+def _to_cut(found: list[Conflict], growing: set[Lexeme], lexicon: Lexicon, words: Rules) -> dict[Lexeme, Node]:
     """The lexemes to take apart, and into what: those that run on where nothing grows that could change it."""
     pieces: dict[Lexeme, Node] = {}
     places: dict[Lexeme, set[int]] = {}
@@ -99,7 +134,8 @@ def _to_cut(found: list[Conflict], growing: set[Lexeme], lexicon: Lexicon) -> di
             cuts = pairwise(sorted(places[running]))
             pieces[running] = row(*(Lexeme(Literal(running.expr.text[begin:end]), cut=True) for begin, end in cuts))
         else:
-            pieces[running] = opened(running, wholly=running.cut or isinstance(running.expr, Text | Literal))
+            wholly = running.cut or running.tail is not None or isinstance(running.expr, Text | Literal)
+            pieces[running] = opened(running, words, wholly=wholly)
     return pieces
 
 

@@ -1,0 +1,84 @@
+"""Grammars in llguidance's Lark.
+
+llguidance matches literals and terminals as greedy lexemes: `"a" "bc" | "ab" "d"` refuses "abc", since the lexer that
+has read "ab" never comes back to "a". So the writer chooses its lexemes (`lower`), finds where one could run on
+over the beginning of the next (`follow`, `network`), and rewrites those places until there are none
+(`repair`).
+Format: https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from toolgram.errors import GrammarError
+from toolgram.grammar.dialects.lark.lower import lower
+from toolgram.grammar.dialects.lark.regex import count
+from toolgram.grammar.dialects.lark.repair import repaired
+from toolgram.grammar.dialects.lark.terminals import Names, terminals_of
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls, leaves
+from toolgram.grammar.ir import Expr, Rules
+from toolgram.grammar.walk import components
+
+_DEEPEST = 4_000  # levels of rules and of what is in them: llguidance 1.9 runs out of stack beyond some 5,000
+_NAMED_ALREADY = {"root": "start", "start": "start_"}
+
+
+def write_lark(rules: Rules) -> str:
+    """The rules, tidy at least, as Lark that accepts the same strings.
+
+    Raises GrammarError for rules that call one another in chains of thousands, which llguidance dies of.
+    """
+    lowered = lower(rules)
+    tree = repaired(lowered.tree, lowered.words)
+    _check_depth(tree)
+    given = Names()
+    names = {name: given.give(_NAMED_ALREADY.get(name, name)) for name in tree}
+    lexemes = [leaf for node in tree.values() for leaf in leaves(node) if isinstance(leaf, Lexeme)]
+    terminals, lines = terminals_of(lexemes, lowered.words, lowered.excepts)
+    rows = (f"{names[name]}: {_node(node, names, terminals, 0)}" for name, node in tree.items())
+    return "\n".join([*rows, *lines]) + "\n"
+
+
+def _check_depth(tree: Tree) -> None:
+    """Raises GrammarError where a way down through the rules is too long; in a circle of rules, the longest one."""
+    depths: dict[str, int] = {}
+    for group in components({name: list(calls(node)) for name, node in tree.items()}):
+        around = sum(_depth(tree[name], {}) for name in group) if len(group) > 1 else 0
+        depth = around + max(_depth(tree[name], depths) for name in group)
+        if depth > _DEEPEST:
+            reason = f"{group[0]} leads through {depth} levels of rules, and llguidance takes {_DEEPEST} at most"
+            raise GrammarError(f"{reason}: use a repetition, or fewer optional parts")
+        depths.update(dict.fromkeys(group, depth))
+
+
+def _depth(node: Node, depths: Mapping[str, int]) -> int:
+    match node:
+        case Call(name):
+            return depths.get(name, 0)
+        case Row(parts) | Fork(parts):
+            return 1 + max((_depth(part, depths) for part in parts), default=0)
+        case Loop(item):
+            return 1 + _depth(item, depths)
+        case _:
+            return 0
+
+
+def _node(node: Node, names: Mapping[str, str], terminals: Mapping[Expr, str], tightness: int) -> str:
+    """A node as Lark; in parentheses where something binds tighter around it (1: a row, 2: a repetition)."""
+    match node:
+        case Lexeme(expr):
+            return terminals[expr]
+        case Special(number):
+            return f"<[{number}]>"
+        case Call(name):
+            return names[name]
+        case Row(items):
+            text = " ".join(_node(item, names, terminals, 1) for item in items) or '""'
+            return f"({text})" if tightness > 1 and len(items) > 1 else text
+        case Fork(options):
+            text = " | ".join(_node(option, names, terminals, 0) for option in options)
+            return f"({text})" if tightness else text
+        case Loop(item, least, most):
+            inner = _node(item, names, terminals, 2)
+            return (f"({inner})" if isinstance(item, Loop) else inner) + count(least, most)

@@ -1,0 +1,146 @@
+"""What two lexemes may do to one another when llguidance's lexer has both before it.
+
+The lexer runs all lexemes that may come next at once, and goes on as long as one of them can: it never comes back to
+one that ended earlier. So a lexeme A is only found where it ends if no other, B, can run on over the character that
+follows A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolgram.grammar.dialects.lark.alphabet import Alphabet, Letters, letters
+from toolgram.grammar.dialects.lark.automaton import Automaton, TooLarge
+from toolgram.grammar.dialects.lark.tree import Lexeme
+from toolgram.grammar.dialects.lark.work import Work
+from toolgram.grammar.ir import Expr, Literal, Rules
+
+
+class Lexicon:
+    """The lexemes of one grammar by number, and what each pair of them may do; everything is worked out once.
+
+    A lexeme that is very large is taken to do its worst, which can only report too many conflicts.
+    """
+
+    def __init__(self, lexemes: Iterable[Lexeme], words: Rules, work: Work | None = None) -> None:
+        """`work` is for `meet` and all that asks it; without, strings are not looked into."""
+        tails = {lexeme.expr: lexeme.tail for lexeme in lexemes}
+        self.exprs = tuple(tails)
+        self.tails = tuple(tails.values())
+        self._words = words
+        seen = (expr for expr, tail in tails.items() if work or tail is None)
+        self.alphabet = Alphabet(seen, words)
+        self._automata: dict[Expr, Automaton | None] = {}
+        self._work = work or Work(0)
+        self._meetings: dict[tuple[int, int], tuple[int, int, bool]] = {}
+        self._rivals: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, int], ...]] = {}
+        self._of_word: dict[str, Letters] = {}
+        self.numbers = {expr: number for number, expr in enumerate(self.exprs)}
+        self.letters = [self._letters(expr, tail) for expr, tail in tails.items()]
+
+    def _letters(self, expr: Expr, tail: str | None) -> Letters:
+        if tail is None:
+            return letters(expr, self.alphabet, self._letters_of_word)
+        everything = self.alphabet.everything
+        return Letters(nullable=False, first=self.alphabet.of_char('"'), later=everything, every=everything)
+
+    def _letters_of_word(self, name: str) -> Letters:
+        if name not in self._of_word:
+            self._of_word[name] = letters(self._words[name], self.alphabet, self._letters_of_word)
+        return self._of_word[name]
+
+    def rivals(self, ones: tuple[int, ...], others: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+        """The places in both rows of lexemes where the one does anything to the other, or both end together.
+
+        Negative numbers stand for special tokens, which only meet themselves.
+        """
+        key = (ones, others)
+        if key not in self._rivals:
+            self._work.spend(len(ones) * len(others))
+            self._rivals[key] = tuple(
+                [
+                    (place, rival)
+                    for place, one in enumerate(ones)
+                    for rival, other in enumerate(others)
+                    if self._interact(one, other)
+                ]
+            )
+        return self._rivals[key]
+
+    def _interact(self, one: int, other: int) -> bool:
+        if one < 0 or other < 0:
+            return one == other
+        if not self.letters[one].first & self.letters[other].first:
+            return False
+        return any(self.meet(one, other))
+
+    def meet(self, one: int, other: int) -> tuple[int, int, bool]:
+        """Two lexemes at the same place: where `one` has matched something, the characters over whose first byte
+        `other` can run on; the same the other way around; and whether both can end together."""
+        key = (one, other)
+        if key not in self._meetings:
+            over, together = self._pair(one, other)
+            back = over if one == other else self._pair(other, one)[0]
+            self._meetings[key] = self.alphabet.alike(over), self.alphabet.alike(back), together
+        return self._meetings[key]
+
+    def _pair(self, ended: int, running: int) -> tuple[int, bool]:
+        left, right = self.exprs[ended], self.exprs[running]
+        if isinstance(left, Literal) and isinstance(right, Literal):
+            return self._texts(left.text, right.text)
+        ended_tail, running_tail = self.tails[ended], self.tails[running]
+        if ended_tail is not None and running_tail is not None:  # no string is the beginning of another
+            return self._texts(ended_tail, running_tail)
+        return self._product(left, right)
+
+    def _texts(self, ended: str, running: str) -> tuple[int, bool]:
+        if not running.startswith(ended):
+            return 0, False
+        longer = len(running) > len(ended)
+        return (self.alphabet.of_char(running[len(ended)]) if longer else 0), not longer
+
+    def _product(self, ended: Expr, running: Expr) -> tuple[int, bool]:
+        one, other = self._automaton(ended), self._automaton(running)
+        if one is None or other is None:
+            return self.alphabet.everything, True
+        over, together = 0, False
+        seen = {(one.start, other.start)}
+        waiting = list(seen)
+        while waiting:
+            here, there = waiting.pop()
+            self._work.spend(4)
+            for mask, to in one.moves(here):
+                for step, away in other.moves(there):
+                    if not mask & step:
+                        continue
+                    if one.accepts(to):
+                        over |= other.next(away)
+                        together = together or other.accepts(away)
+                    if (to, away) not in seen:
+                        seen.add((to, away))
+                        waiting.append((to, away))
+        return over, together
+
+    def _automaton(self, expr: Expr) -> Automaton | None:
+        if expr not in self._automata:
+            try:
+                self._automata[expr] = Automaton(expr, self.alphabet, self._words)
+            except TooLarge:
+                self._automata[expr] = None
+        return self._automata[expr]
+
+    def boundaries(self, text: str, ended: Expr, follow: int) -> list[int]:
+        """The places inside a literal where `ended` may end although the literal's next character begins like one in
+        `follow`."""
+        automaton, follow = self._automaton(ended), self.alphabet.alike(follow)
+        if automaton is None:
+            return list(range(1, len(text)))
+        states, places = automaton.start, list[int]()
+        for place, char in enumerate(text):
+            mask = self.alphabet.of_char(char)
+            if place and mask & follow and automaton.accepts(states):
+                places.append(place)
+            states = next((to for step, to in automaton.moves(states) if step & mask), None)
+            if states is None:
+                break
+        return places

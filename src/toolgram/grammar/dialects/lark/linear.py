@@ -1,0 +1,90 @@
+"""Which rules are regular: those that do not recur, and those that recur at their ends alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from toolgram.grammar import ir
+from toolgram.grammar.dialects.lark.elimination import eliminated
+from toolgram.grammar.ir import EMPTY, NOTHING, Choice, Expr, Ref, Rules, Token, children, choice, seq
+from toolgram.grammar.walk import Uses, names_in, size
+
+_MOST_RULES = 40  # that recur together: what is made of them is nested about as deeply
+_LARGEST = 2_000  # parts of an expression for a rule that recurs; what is larger is not taken for regular
+_MOST_WRITTEN = 20_000  # parts of all of them
+
+_END = ""
+_Steps = dict[str, Expr]
+"""What a rule reads before it goes on as another, or ends."""
+
+
+def regular(
+    rules: Rules, used: Uses, components: Iterable[Sequence[str]], suits: Callable[[str], bool]
+) -> dict[str, Expr]:
+    """The rules that are regular, none of them recursive any more, each after those that it uses.
+
+    `components`: those that lead to one another, each after those that it leads to. Rules that recur are only made
+    regular where they suit, and not where they would become too large.
+    """
+    found: dict[str, Expr] = {}
+    written = 0
+    users: dict[str, set[str]] = {name: set() for name in rules}
+    for name, parts in used.items():
+        for part in parts:
+            users[part].add(name)
+    for component in components:
+        inside = set(component)
+        if any(has_special(rules[name]) or not inside.union(found).issuperset(used[name]) for name in component):
+            continue
+        name = component[0]
+        if name not in used[name] and len(component) == 1:
+            found[name] = rules[name]
+        elif len(component) <= _MOST_RULES and all(map(suits, component)):
+            steps = {name: _steps(rules[name], inside) for name in component}
+            for entry in (name for name in component if users[name] - inside):
+                expr = _expression(entry, steps, min(_LARGEST, _MOST_WRITTEN - written))
+                if expr is not None:
+                    found[entry] = expr
+                    written += size(expr)
+    return found
+
+
+def has_special(expr: Expr) -> bool:
+    """Whether there is a special token in the expression itself."""
+    return isinstance(expr, Token) or any(map(has_special, children(expr)))
+
+
+def _steps(expr: Expr, inside: set[str]) -> _Steps | None:
+    """The expression by which of these rules it ends with; None if one of them is anywhere else in it."""
+    if inside.isdisjoint(names_in(expr)):
+        return {_END: expr}
+    match expr:
+        case Ref(name):
+            return {name: EMPTY}
+        case ir.Sequence((*first, last)):
+            steps = _steps(last, inside)
+            if steps is None or not all(inside.isdisjoint(names_in(item)) for item in first):
+                return None
+            return {to: seq(*first, rest) for to, rest in steps.items()}
+        case Choice(options):
+            merged: _Steps = {}
+            for option in options:
+                steps = _steps(option, inside)
+                if steps is None:
+                    return None
+                for to, way in steps.items():
+                    merged[to] = choice(merged[to], way) if to in merged else way
+            return merged
+        case _:
+            return None
+
+
+def _expression(start: str, steps: dict[str, _Steps | None], most: int) -> Expr | None:
+    ways: dict[str, _Steps] = {}
+    tails: dict[str, Expr] = {}
+    for name, out in steps.items():
+        if out is None:
+            return None
+        ways[name] = {to: way for to, way in out.items() if to != _END}
+        tails[name] = out.get(_END, NOTHING)
+    return eliminated(start, ways, tails, most)

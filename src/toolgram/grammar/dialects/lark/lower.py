@@ -1,0 +1,349 @@
+"""Grammar rules to Lark's rules and lexemes: strings in their quotes, other small spellings of values, and literals."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import NamedTuple
+
+from toolgram.grammar.dialects.lark.exceptions import Except, Exceptions
+from toolgram.grammar.dialects.lark.linear import has_special, regular
+from toolgram.grammar.dialects.lark.quotes import (
+    DONE,
+    ESCAPED,
+    INSIDE,
+    START,
+    Quotes,
+    after_text,
+    string_begin,
+    string_end,
+)
+from toolgram.grammar.dialects.lark.tree import (
+    Call,
+    Lexeme,
+    Loop,
+    Node,
+    Special,
+    Tree,
+    calls,
+    factored,
+    row,
+)
+from toolgram.grammar.ir import (
+    EMPTY,
+    CharSet,
+    Choice,
+    Expr,
+    Literal,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+    Text,
+    Token,
+    children,
+    choice,
+    seq,
+)
+from toolgram.grammar.walk import components, fresh, names_in, size, uses, with_children
+
+_LARGEST_LEXEME = 120
+_LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used more than once
+_LONGEST_WORD = 2  # a longer literal is part of the format rather than of a value's spelling
+_STRUCTURE = frozenset('"{}[],:')  # what is not in a value's spelling, however short
+_DIGITS = frozenset("0123456789+-.eE")
+_COLON = re.compile(": *")
+_PUNCTUATION = re.compile(r"[{}\[\],: ]+")
+_MARK = re.compile(r"[{}\[\]]|[,:] *| +")
+
+
+class Lowered(NamedTuple):
+    """A tree of lexemes, the root first; the rules that lexemes refer to: regular, and not recursive; and those of them
+    that are all strings but some."""
+
+    tree: Tree
+    words: Rules
+    excepts: Mapping[str, Except]
+
+
+def lower(rules: Rules) -> Lowered:
+    """The rules (simplified, or tidy at least) as a tree of lexemes."""
+    return _Lowering({name: _spelled_out(expr) for name, expr in rules.items()}).lowered()
+
+
+def _spelled_out(expr: Expr) -> Expr:
+    """The expression with tokens without an id as literals."""
+    if isinstance(expr, Sequence | Choice | Repeat):
+        return with_children(expr, _spelled_out)
+    return Literal(expr.text) if isinstance(expr, Token) and expr.id is None else expr
+
+
+class _Lowering:
+    """The rules on their way, and which of them are regular."""
+
+    def __init__(self, rules: Rules) -> None:
+        used = uses(rules)
+        parts = components(used)
+        self._rules = rules
+        self._quotes = Quotes(rules, used, parts)
+        self._regular = regular(rules, used, parts, self._quotes.stays_inside)
+        self._small = _small(self._regular)
+        self._numeric = _numeric(self._regular)
+        self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
+        self._words: dict[Expr, Ref] = {}
+        self._exceptions = Exceptions(rules)
+        self._excepts: dict[str, Except] = {}
+
+    def lowered(self) -> Lowered:
+        tree: dict[str, Node] = {}
+        waiting = ["root"]
+        while waiting:
+            name = waiting.pop()
+            if name not in tree:
+                tree[name] = self._node(self._rules[name])
+                waiting.extend(reversed(list(calls(tree[name]))))
+        made = {ref.name: expr for expr, ref in self._words.items()}
+        return Lowered(tree, {**self._regular, **made}, self._excepts)
+
+    def _node(self, expr: Expr) -> Node:
+        if not isinstance(expr, Literal) and _is_number(expr, self._numeric):
+            return Lexeme(self._word(expr, "number"))
+        match expr:
+            case Literal():
+                return row(*self._row((expr,)))
+            case Token(_, int(number)):
+                return Special(number)
+            case Ref(name):
+                if self._is_string(expr):
+                    return _string(expr)
+                spelled = self._lexical(expr)
+                return Call(name) if spelled is None else Lexeme(spelled, name)
+            case Sequence(items):
+                return row(*self._row(items))
+            case Choice(options):
+                return self._fork(expr, options)
+            case Repeat(item, least, most):
+                spelled = self._lexical(expr)
+                return Loop(self._node(item), least, most) if spelled is None else Lexeme(spelled)
+            case _:
+                return Lexeme(expr)
+
+    def _fork(self, expr: Expr, options: tuple[Expr, ...]) -> Node:
+        """The strings among the options are one lexeme."""
+        strings = [option for option in options if self._is_string(option)]
+        spelled = None if strings else self._lexical(expr)
+        if spelled is not None:
+            return Lexeme(spelled)
+        others = [self._node(option) for option in options if not self._is_string(option)]
+        return factored([*([_string(self._word(choice(*strings), "quoted"))] if strings else []), *others])
+
+    def _is_string(self, expr: Expr) -> bool:
+        return self._quotes.is_string(expr) and self._is_regular(expr)
+
+    def _is_regular(self, expr: Expr) -> bool:
+        """Whether the expression is regular, with all that it refers to."""
+        return not has_special(expr) and all(name in self._regular for name in names_in(expr))
+
+    def _word(self, expr: Expr, hint: str) -> Expr:
+        """What a lexeme is made of: an expression without references, or a reference to one that may have some."""
+        if isinstance(expr, Ref) or (size(expr) <= _LARGEST_WORD and not names_in(expr)):
+            return expr
+        if expr not in self._words:
+            self._words[expr] = Ref(fresh(f"{hint}-{len(self._words) + 1}", self._rules))
+        return self._words[expr]
+
+    def _row(self, items: Iterable[Expr]) -> Iterator[Node]:
+        """The items with each string in its quotes as one lexeme, and what is between them as `_between` has it."""
+        rest = deque(items)
+        between: list[Expr] = []
+        while rest:
+            item = rest.popleft()
+            if isinstance(item, Literal):
+                begin = string_begin(item.text)
+                between += [Literal(item.text[:begin])] if begin else []
+                if begin == len(item.text):
+                    continue
+                item = Literal(item.text[begin:])
+            string = self._string_from(item, rest)
+            if string is None:
+                between.append(item)
+            else:
+                yield from self._between(between)
+                yield _with_colon(string, rest)
+                between = []
+        yield from self._between(between)
+
+    def _string_from(self, first: Expr, rest: deque[Expr]) -> Lexeme | None:
+        """The string that begins where `first` does, what it is made of taken from the rest; None if there is none."""
+        states, parts = START, list[Expr]()
+        for taken, item in enumerate(chain((first,), rest)):
+            left = ""
+            if isinstance(item, Literal):
+                end = string_end(item.text, states)
+                states = after_text(states, item.text) if end is None else DONE
+                parts.append(Literal(item.text[:end]))
+                left = "" if end is None else item.text[end:]
+            else:
+                states = self._quotes.after(states, item)
+                parts.append(item)
+            if states not in (INSIDE, ESCAPED, INSIDE | ESCAPED, DONE) or not self._is_regular(item):
+                return None
+            if states == DONE:
+                for _ in range(taken):
+                    rest.popleft()
+                if left:
+                    rest.appendleft(Literal(left))
+                return _string(self._string(parts))
+        return None
+
+    def _string(self, parts: list[Expr]) -> Expr:
+        word = self._word(seq(*parts), "quoted")
+        if isinstance(word, Ref) and (found := self._exceptions.find(parts)) is not None:
+            self._excepts[word.name] = found
+        return word
+
+    def _between(self, items: list[Expr]) -> Iterator[Node]:
+        """Runs of lexical items are one lexeme each, with short literals between them; punctuation is cut at marks."""
+        place = 0
+        while place < len(items):
+            item = items[place]
+            end = self._number_end(items, place)
+            if end > place + 1:
+                yield Lexeme(self._word(seq(*items[place:end]), "number"))
+            elif (run := self._run(items, place)) is not None:
+                end, spelled = run
+                yield Lexeme(spelled)
+            elif not isinstance(item, Literal):
+                yield self._node(item)
+            elif _PUNCTUATION.fullmatch(item.text):
+                yield from (Lexeme(Literal(mark)) for mark in _MARK.findall(item.text))
+            else:
+                yield Lexeme(item)
+            place = max(end, place + 1)
+
+    def _number_end(self, items: list[Expr], place: int) -> int:
+        """The end of the run of items from here on that are parts of a number."""
+        while place < len(items) and _is_number(items[place], self._numeric):
+            place += 1
+        return place
+
+    def _run(self, items: list[Expr], place: int) -> tuple[int, Expr] | None:
+        """The end of the longest run of two or more lexical items from here on, and what they are together."""
+        run: list[Expr] = []
+        found: tuple[int, Expr] | None = None
+        weight = 0
+        for number in range(place, len(items)):
+            item = items[number]
+            spelled = None if isinstance(item, Ref | Text) else self._lexical(item)
+            if spelled is None and run and isinstance(item, Literal) and _is_short(item.text):
+                run.append(item)
+                continue
+            if spelled is None:
+                break
+            run.append(spelled)
+            weight += size(spelled)
+            if weight > _LARGEST_LEXEME:
+                break
+            if len(run) > 1:
+                found = number + 1, seq(*run)
+        return found
+
+    def _lexical(self, expr: Expr) -> Expr | None:
+        """The expression without references, if it spells a value: regular, small, and without long words."""
+        if isinstance(expr, Literal):
+            return None
+        if id(expr) not in self._lexicals:
+            spelled = _without_references(expr, self._small)
+            small = spelled is not None and _has_set(spelled) and size(spelled) <= _LARGEST_LEXEME
+            self._lexicals[id(expr)] = spelled if small else None
+        return self._lexicals[id(expr)]
+
+
+def _string(expr: Expr) -> Lexeme:
+    return Lexeme(expr, tail="")
+
+
+def _with_colon(string: Lexeme, rest: deque[Expr]) -> Lexeme:
+    """A string that is a key takes the colon behind it."""
+    following = rest[0] if rest else EMPTY
+    colon = _COLON.match(following.text) if isinstance(following, Literal) else None
+    if colon is None or not isinstance(following, Literal):
+        return string
+    rest.popleft()
+    if left := following.text[colon.end() :]:
+        rest.appendleft(Literal(left))
+    return Lexeme(seq(string.expr, colon[0]), tail=colon[0])
+
+
+def _numeric(rules: Rules) -> set[str]:
+    """The regular rules that have no other characters than those of numbers."""
+    found: set[str] = set()
+    for name in rules:
+        if _is_number(rules[name], found):
+            found.add(name)
+    return found
+
+
+def _is_number(expr: Expr, numeric: Container[str]) -> bool:
+    match expr:
+        case Literal(text):
+            return _DIGITS.issuperset(text)
+        case CharSet(ranges):
+            return all(high <= ord("e") and _DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in ranges)
+        case Ref(name):
+            return name in numeric
+        case Sequence() | Choice() | Repeat():
+            return all(_is_number(part, numeric) for part in children(expr))
+        case _:
+            return False
+
+
+def _small(rules: Rules) -> dict[str, Expr | None]:
+    """The regular rules with their rules put in, or None if one has long words or structure in it, or is large."""
+    found: dict[str, Expr | None] = {}
+    for name, expr in rules.items():
+        spelled = _without_references(expr, found)
+        found[name] = spelled if spelled is not None and size(spelled) <= _LARGEST_LEXEME else None
+    return found
+
+
+def _without_references(expr: Expr, small: Mapping[str, Expr | None]) -> Expr | None:
+    """The expression with the small rules put in, or None if it uses others, or has long words or structure in it."""
+    match expr:
+        case Literal(text):
+            return expr if _is_short(text) else None
+        case Ref(name):
+            return small.get(name)
+        case Token():
+            return None
+        case Sequence(items):
+            parts = _all_without_references(items, small)
+            return None if parts is None else seq(*parts)
+        case Choice(options):
+            parts = _all_without_references(options, small)
+            return None if parts is None else choice(*parts)
+        case Repeat(item, least, most):
+            inner = _without_references(item, small)
+            return None if inner is None else Repeat(inner, least, most)
+        case _:
+            return expr
+
+
+def _all_without_references(exprs: Iterable[Expr], small: Mapping[str, Expr | None]) -> list[Expr] | None:
+    parts: list[Expr] = []
+    for expr in exprs:
+        part = _without_references(expr, small)
+        if part is None:
+            return None
+        parts.append(part)
+    return parts if len(parts) <= _LARGEST_LEXEME else None
+
+
+def _is_short(text: str) -> bool:
+    return (len(text) <= _LONGEST_WORD and _STRUCTURE.isdisjoint(text)) or _DIGITS.issuperset(text)
+
+
+def _has_set(expr: Expr) -> bool:
+    return isinstance(expr, CharSet | Repeat | Text) or any(map(_has_set, children(expr)))

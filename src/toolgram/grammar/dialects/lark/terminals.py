@@ -1,0 +1,110 @@
+"""The terminals of a Lark grammar: what each lexeme is called or how it is spelled, and the lines that define them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from toolgram.grammar.dialects.lark.exceptions import Except
+from toolgram.grammar.dialects.lark.regex import regex, terminal
+from toolgram.grammar.dialects.lark.tree import Lexeme
+from toolgram.grammar.ir import Expr, Literal, Ref, Rules, Sequence, Text, choice, seq
+from toolgram.grammar.walk import names_in, size, with_children
+
+_LONGEST_INLINE = 24
+_LARGEST_INLINE = 8  # parts of a word that is written where it is used
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
+
+
+class Terminals(NamedTuple):
+    """How each lexeme's expression is written in a rule, and the lines of the terminals that have names."""
+
+    texts: Mapping[Expr, str]
+    lines: list[str]
+
+
+def terminals_of(lexemes: Iterable[Lexeme], words: Rules, excepts: Mapping[str, Except]) -> Terminals:
+    """The terminals for these lexemes, in order of first use."""
+    table = _Table(words, excepts)
+    texts: dict[Expr, str] = {}
+    for lexeme in lexemes:
+        if lexeme.expr not in texts:
+            texts[lexeme.expr] = table.text(lexeme)
+    return Terminals(texts, table.lines())
+
+
+class Names:
+    """Different names that Lark can have, as near as can be to those wanted."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}
+
+    def give(self, wanted: str) -> str:
+        """A name that was not given before."""
+        base = name = _NOT_IN_NAMES.sub("_", wanted)
+        while name in self._taken:
+            self._taken[base] += 1
+            name = f"{base}_{self._taken[base]}"
+        self._taken[name] = 1
+        return name
+
+
+class _Table:
+    def __init__(self, words: Rules, excepts: Mapping[str, Except]) -> None:
+        self._words = words
+        self._excepts = excepts
+        self._given = Names()
+        self._names: dict[Expr, str] = {}
+        self._small: dict[str, Expr] = {}
+        self._by_body = {body: Ref(name) for name, body in words.items() if _is_plain_string(body)}
+
+    def text(self, lexeme: Lexeme) -> str:
+        """How the lexeme is written in a rule."""
+        expr = self._put_in(lexeme.expr)
+        if names_in(expr):
+            return self._name(lexeme.expr, "key" if lexeme.tail else "lexeme")
+        if isinstance(expr, Literal) or not (lexeme.name or len(regex(expr)) > _LONGEST_INLINE):
+            return terminal(expr, {})
+        return self._name(expr, lexeme.name or _kind(expr))
+
+    def lines(self) -> list[str]:
+        """The lines of all that has got a name, and of what they refer to."""
+        named = list(self._names)
+        lines: list[str] = []
+        for expr in named:  # which grows
+            lines.append(f"{self._names[expr]}: {self._body(expr)}")
+            named += list(self._names)[len(named) :]
+        return lines
+
+    def _name(self, expr: Expr, wanted: str) -> str:
+        if expr not in self._names:
+            self._names[expr] = self._given.give((expr.name if isinstance(expr, Ref) else wanted).upper())
+        return self._names[expr]
+
+    def _body(self, expr: Expr) -> str:
+        word, tail = (expr.items[0], expr.items[1:]) if isinstance(expr, Sequence) else (expr, ())
+        if isinstance(word, Ref) and word.name in self._excepts and (not tail or isinstance(tail[0], Literal)):
+            every, texts = self._excepts[word.name].every, self._excepts[word.name].texts
+            base = self._name(seq(self._by_body.get(every, every), *tail), "key" if tail else "string")
+            return f"{base} & ~{terminal(choice(*(seq(text, *tail) for text in texts)), {})}"
+        expr = self._put_in(self._words[expr.name] if isinstance(expr, Ref) else expr)
+        return terminal(expr, {name: self._name(Ref(name), name) for name in names_in(expr)})
+
+    def _put_in(self, expr: Expr) -> Expr:
+        """The expression with small words in the place of references to them."""
+        if not isinstance(expr, Ref):
+            return with_children(expr, self._put_in)
+        if expr.name not in self._small:
+            body = self._words[expr.name]
+            self._small[expr.name] = expr if size(body) > _LARGEST_INLINE or names_in(body) else body
+        return self._small[expr.name]
+
+
+def _is_plain_string(body: Expr) -> bool:
+    return isinstance(body, Sequence) and len(body.items) == 3 and body.items[0] == Literal('"')
+
+
+def _kind(expr: Expr) -> str:
+    first = expr.items[0] if isinstance(expr, Sequence) else expr
+    return "text" if isinstance(first, Text) else "lexeme"

@@ -1,0 +1,185 @@
+"""Structural tags of XGrammar 0.2, as vLLM and SGLang take them too (`xgrammar/structural_tag.py` describes the form).
+
+The skeleton of a turn becomes sequences, choices, tags and free text; the values between, arguments and answers, become
+grammars of their own: XGrammar's `json_schema` drops keywords that ours enforces, and allows other spellings. Only what
+cannot be taken apart (rules that refer to themselves, or that would be written out too often) is a grammar as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, TypeGuard
+
+from toolgram.grammar.dialects.ebnf import write_ebnf
+from toolgram.grammar.ir import (
+    Choice,
+    Expr,
+    Literal,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+    Text,
+    Token,
+    children,
+    is_empty,
+    seq,
+)
+from toolgram.grammar.simplify import simplify
+from toolgram.grammar.tidy import tidy
+from toolgram.grammar.walk import names_in
+
+Format = dict[str, Any]
+_MOST_NODES = 400
+"""A rule that is larger when all that it refers to is written out stays a grammar."""
+
+
+def write_structural_tag(rules: Rules) -> Format:
+    """The rules as the `format` of a structural tag. Raises GrammarError as `tidy` does."""
+    tidied = tidy(rules)
+    if any("root" in names_in(expr) for expr in tidied.values()) or _splits_markers(tidied):
+        return {"type": "grammar", "grammar": write_ebnf(simplify(tidied))}
+    return _Writer(tidied).format(tidied["root"])
+
+
+def _splits_markers(rules: Rules) -> bool:
+    """Whether a marker that ends free text is a token and then more: XGrammar's free text takes it as letters."""
+    parts = [part for expr in rules.values() for part in _parts(expr)]
+    tokens = tuple({part.text for part in parts if isinstance(part, Token) and part.id is not None})
+    markers = {marker for part in parts if isinstance(part, Text) for marker in part.without}
+    return any(marker.startswith(tokens) and marker not in tokens for marker in markers)
+
+
+def _parts(expr: Expr) -> Iterator[Expr]:
+    yield expr
+    for child in children(expr):
+        yield from _parts(child)
+
+
+@dataclass(slots=True)
+class _Writer:
+    rules: Rules
+    _sizes: dict[str, float] = field(default_factory=dict[str, float])
+    _marked: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    def format(self, expr: Expr) -> Format:
+        match expr:
+            case Literal(text) | Token(text, None):
+                return {"type": "const_string", "value": text}
+            case Token(_, int() as number):
+                return {"type": "token", "token": number}
+            case Text(without, ""):
+                return {"type": "any_text", "excludes": list(without)}
+            case Ref(name) if self._opens(expr):
+                return self.format(self.rules[name])
+            case Sequence() if self._opens(expr):
+                return self._sequence(expr)
+            case Choice(options) if self._opens(expr):
+                return self._choice(options)
+            case Repeat(item, low, high) if self._opens(expr):
+                most = -1 if high is None else high
+                return {"type": "repeat", "min": low, "max": most, "content": self.format(item)}
+            case _:
+                return {"type": "grammar", "grammar": write_ebnf(simplify({**self.rules, "root": expr}))}
+
+    def _opens(self, expr: Expr) -> bool:
+        """Whether the expression has marks, and is small enough to be written out."""
+        return self._has_marks(expr) and self._size(expr) <= _MOST_NODES
+
+    def _has_marks(self, expr: Expr) -> bool:
+        if isinstance(expr, Token):
+            return True
+        if not isinstance(expr, Ref):
+            return any(map(self._has_marks, children(expr)))
+        if expr.name not in self._marked:
+            self._marked[expr.name] = False  # in a cycle another way round tells
+            self._marked[expr.name] = self._has_marks(self.rules[expr.name])
+        return self._marked[expr.name]
+
+    def _size(self, expr: Expr) -> float:
+        """How many nodes the expression has when its references are written out; those to itself never are."""
+        if not isinstance(expr, Ref):
+            return 1 + sum(map(self._size, children(expr)))
+        if expr.name not in self._sizes:
+            self._sizes[expr.name] = inf
+            self._sizes[expr.name] = self._size(self.rules[expr.name]) if self._has_marks(expr) else 1
+        return self._sizes[expr.name]
+
+    def _choice(self, options: tuple[Expr, ...]) -> Format:
+        some = [self.format(option) for option in options if not is_empty(option)]
+        whole = some[0] if len(some) == 1 else {"type": "or", "elements": some}
+        return whole if len(some) == len(options) else {"type": "optional", "content": whole}
+
+    def _sequence(self, whole: Sequence) -> Format:
+        """A tag where there is text at both ends, else a sequence."""
+        pieces = list(self._pieces(whole))
+        match pieces:
+            case [{"type": "const_string", "value": begin}, *between, {"type": "const_string", "value": end}]:
+                return {"type": "tag", "begin": begin, "content": _in_a_row(between), "end": end}
+            case [{"type": "token"} as begin, *between, {"type": "token"} as end]:
+                return {"type": "tag", "begin": begin, "content": _in_a_row(between), "end": end}
+            case _:
+                return _in_a_row(pieces)
+
+    def _pieces(self, whole: Sequence) -> Iterator[Format]:
+        """The parts of a sequence: tags with a separator, and between structures the values with texts around them."""
+        items = list(whole.items)
+        while items:
+            if len(items) > 1 and (tags := self._tags(items[0], items[1])) is not None:
+                yield tags
+                del items[:2]
+                continue
+            if self._is_structure(items[0]):
+                yield self.format(items.pop(0))
+                continue
+            count = next((i for i, item in enumerate(items) if self._is_structure(item)), len(items))
+            run, items = items[:count], items[count:]
+            begin = next((i for i, item in enumerate(run) if not _is_text(item)), count)
+            end = count - next((i for i, item in enumerate(reversed(run[begin:])) if not _is_text(item)), 0)
+            for part in (run[:begin], run[begin:end], run[end:]):
+                if part:
+                    yield self.format(seq(*(item.text if _is_text(item) else item for item in part)))
+
+    def _is_structure(self, expr: Expr) -> bool:
+        return isinstance(expr, Text) or (self._opens(expr) and not _is_text(expr))
+
+    def _tags(self, first: Expr, more: Expr) -> Format | None:
+        """Tags with a separator between, any number of them: "x (separator x)*"."""
+        if not (isinstance(more, Repeat) and (more.min, more.max) == (0, None)):
+            return None
+        separator = _before(first, more.item)
+        if separator is None or not self._opens(first):
+            return None
+        tags = self.format(first)
+        options = [_as_tag(option) for option in (tags["elements"] if tags["type"] == "or" else [tags])]
+        if any(option["type"] != "tag" for option in options):
+            return None
+        return {"type": "tags_with_separator", "tags": options, "separator": separator, "at_least_one": True}
+
+
+def _in_a_row(formats: list[Format]) -> Format:
+    return formats[0] if len(formats) == 1 else {"type": "sequence", "elements": formats}
+
+
+def _as_tag(format_: Format) -> Format:
+    """A text as a tag: that of a tool without parameters, say."""
+    if format_["type"] != "const_string":
+        return format_
+    return {"type": "tag", "begin": format_["value"], "content": {"type": "const_string", "value": ""}, "end": ""}
+
+
+def _is_text(expr: Expr) -> TypeGuard[Literal | Token]:
+    return isinstance(expr, Literal) or (isinstance(expr, Token) and expr.id is None)
+
+
+def _before(item: Expr, joined: Expr) -> str | None:
+    """The text that `joined` has before the item; None where it is another item, or has more than text before it."""
+    if joined == item:
+        return ""
+    match joined:
+        case Sequence((Literal(text), rest)) if rest == item:
+            return text
+        case _:
+            return None

@@ -1,0 +1,63 @@
+"""Discovery: the style of a template that no registered style fits, from what the template renders.
+
+Turns with words of our own are rendered; what stands around the words, and changes where they do, is the format. It is
+accepted if it reads back the template's renderings of other turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from toolgram.errors import GrammarError
+from toolgram.styles.base import ToolStyle
+from toolgram.styles.discovery.build import build
+from toolgram.styles.discovery.layout import Layout, layout
+from toolgram.styles.discovery.verify import Reading, readings
+from toolgram.template.chat_template import ChatTemplate
+from toolgram.wire.format import WireFormat
+
+NAME = "discovered"
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What was found: a style, or why there is none, and the probes that were read back to see."""
+
+    style: ToolStyle | None
+    why: str
+    readings: tuple[Reading, ...] = ()
+
+
+@lru_cache(maxsize=256)
+def discover(template: ChatTemplate) -> Discovery:
+    """The style in which a template writes calls, proved by probes that it was not built from."""
+    if not template.capabilities.supports_tool_calls:
+        return Discovery(None, "the template writes no tool calls")
+    laid = layout(template)
+    if laid is None:
+        return Discovery(None, "the template does not show a call, or an answer, as it was said")
+    format_ = build(template, laid)
+    if format_ is None:
+        return Discovery(None, "the template writes calls in no notation that we know, or without a mark of their own")
+    try:
+        read = _readings(template, laid, format_)
+    except GrammarError as error:
+        return Discovery(None, f"what the template writes cannot be told apart: {error}")
+    wrong = next((reading for reading in read if reading.wrong), None)
+    if wrong is not None:
+        return Discovery(None, f"the format found does not read {wrong.probe} of the template: {wrong.wrong}", read)
+    why = f"it was found from the template, and reads {len(read)} other turns back as the template renders them"
+    style = ToolStyle(NAME, format_, "found from the chat template", reasons=laid.reasoning is not None)
+    return Discovery(style, why, read)
+
+
+def proof(template: ChatTemplate, style: ToolStyle) -> tuple[Reading, ...]:
+    """The probes that discovery is proved by, read by any style; none where the template shows no calls."""
+    laid = layout(template) if template.capabilities.supports_tool_calls else None
+    return () if laid is None else _readings(template, laid, style.wire)
+
+
+def _readings(template: ChatTemplate, laid: Layout, format_: WireFormat) -> tuple[Reading, ...]:
+    openers = dict.fromkeys(("", laid.reasoning.before if laid.reasoning else ""))
+    return readings(template, format_, laid.header, tuple(openers))

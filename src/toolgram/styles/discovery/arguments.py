@@ -1,0 +1,219 @@
+"""How a template writes the arguments of a call: as JSON, in another notation, or as tagged parameters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from toolgram.styles.discovery.probes import TAG, CallProbe, TurnProbe, call, common_suffix, tail
+from toolgram.template.chat_template import ChatTemplate
+from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagged
+
+# Keys in alphabetical order, in which some templates sort them; a value of each type.
+TYPED = call(
+    "zqtyped",
+    {
+        "zqkeye": "zqtext",
+        "zqkeyf": 7311,
+        "zqkeyg": True,
+        "zqkeyh": {"zqin": 7312},
+        "zqkeyi": [7313],
+        "zqkeyj": "zqlast",
+    },
+    3,
+)
+_SEPARATORS = ((", ", ": "), (",", ":"), (", ", ":"), (",", ": "))
+_TYPES = ("string", "number", "boolean", "object", "array")
+
+
+@dataclass(frozen=True)
+class Notation:
+    """An encoding of arguments, with the separators of JSON on the wire."""
+
+    encoding: AnyEncoding
+    item_separator: str = ", "
+    key_separator: str = ": "
+
+    @property
+    def separators(self) -> tuple[str, str]:
+        """Those of items, and of keys and values."""
+        return self.item_separator, self.key_separator
+
+
+def notation(template: ChatTemplate, text: str, probe: CallProbe) -> Notation | None:
+    """The notation of the arguments in a call's text; None where it is none that we know."""
+    place = json_place(text, probe, 0)
+    if place is not None:
+        return _json(text[place[0] : place[1]], probe)
+    typed = tail(template, TurnProbe((TYPED,)))
+    if typed is None or TYPED.name not in typed:
+        return None
+    typed = typed[typed.index(TYPED.name) + len(TYPED.name) :]
+    tagged = _tagged(typed)
+    if tagged is not None:
+        return Notation(tagged)
+    encoding = _elements(typed) or _encoding(typed)
+    return None if encoding is None else Notation(encoding)
+
+
+def place(text: str, probe: CallProbe, encoding: AnyEncoding, start: int) -> tuple[int, int] | None:
+    """Where the arguments of a call stand in a text, from `start` on."""
+    if isinstance(encoding, Tagged):
+        return _tagged_place(text, probe, encoding, start)
+    if isinstance(encoding, Elements):
+        return _elements_place(text, probe, encoding, start)
+    if encoding.is_json:
+        return json_place(text, probe, start)
+    opener, closer = ("(", ")") if encoding.keyword_arguments else ("{", "}")
+    keys = [text.find(key, start) for key in probe.arguments]
+    if min(keys) <= start or text[min(keys) - 1] != opener:
+        return None
+    end = text.find(closer, max(keys))
+    return None if end < 0 else (min(keys) - 1, end + 1)
+
+
+def json_place(text: str, probe: CallProbe, start: int) -> tuple[int, int] | None:
+    """Where the arguments stand as a JSON object."""
+    for at, end, value in json_objects(text, start):
+        if value == probe.arguments:
+            return at, end
+    return None
+
+
+def json_objects(text: str, start: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """The JSON objects in a text, inner ones too: where each begins and ends, and its value."""
+    decoder = json.JSONDecoder()
+    at = text.find("{", start)
+    while at >= 0:
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            yield at, end, value
+        at = text.find("{", at + 1)
+
+
+def _json(text: str, probe: CallProbe) -> Notation:
+    """JSON with the separators that it has here; those of other spacing, over several lines, are the usual ones."""
+    for pair in _SEPARATORS:
+        if text == json.dumps(probe.arguments, separators=pair):
+            return Notation(JSON, *pair)
+    return Notation(JSON)
+
+
+# Tagged parameters
+
+
+def _tagged(text: str) -> Tagged | None:
+    """The tags around keys and values; `text` begins behind the name of the typed probe."""
+    keys = list(TYPED.arguments)
+    first, second = text.find(keys[0]), text.find(keys[1])
+    value = text.find("zqtext", first)
+    if not 0 <= first < value < second:
+        return None
+    between = text[value + len("zqtext") : second]
+    open_ = common_suffix(text[:first], between)
+    close = between.removesuffix(open_)
+    space = open_[: len(open_) - len(open_.lstrip())]
+    open_, close = open_.lstrip(), close + space
+    behind = text[text.rindex("zqlast") + len("zqlast") :]
+    if not open_ or not TAG.match(close.lstrip()) or not behind.startswith(close.rstrip()):
+        return None
+    ways: dict[str, str] = {}
+    at = 0
+    for key, kind in zip(keys, (*_TYPES, "string"), strict=True):
+        at = text.find(open_ + key, at)
+        end = text.find(close.rstrip(), at)
+        if at < 0 or end < 0:
+            return None
+        after = _without_value(text[at + len(open_) + len(key) : end], TYPED.arguments[key])
+        if after is None or ways.setdefault(kind, after) != after:
+            return None
+    return Tagged("discovered", open_, _shortest(ways), close)
+
+
+def _without_value(text: str, value: Any) -> str | None:
+    """What stands before a value that ends a text; words for true may have another case."""
+    words = (str(value), json.dumps(value), json.dumps(value, separators=(",", ":")))
+    return next((text.removesuffix(word) for word in words if text.endswith(word)), None)
+
+
+def _shortest(ways: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """For each JSON type what stands between key and value, the types that are alike as one."""
+    others = {way for kind, way in ways.items() if kind != "string"}
+    if len(others) > 1:
+        told = next((way.replace(kind, "null") for kind, way in ways.items() if way.count(kind) == 1), ways["number"])
+        return (*ways.items(), ("null", told))
+    other = others.pop()
+    return (("", other),) if other == ways["string"] else (("string", ways["string"]), ("", other))
+
+
+def _tagged_place(text: str, probe: CallProbe, tags: Tagged, start: int) -> tuple[int, int] | None:
+    keys = list(probe.arguments)
+    begin = text.find(tags.open + keys[0], start)
+    last = text.find(tags.open + keys[-1], start)
+    end = text.find(tags.closer, last)
+    if min(begin, last, end) < 0:
+        return None
+    end += len(tags.closer)
+    space = tags.close[tags.close.index(tags.closer) + len(tags.closer) :]
+    return begin, end + len(space) if text.startswith(space, end) else end
+
+
+# Nested elements
+
+
+def _elements(text: str) -> Elements | None:
+    """Elements of which each tag begins with the same mark; `text` begins behind the name of the typed probe."""
+    first, item = next(iter(TYPED.arguments)), re.search(r"<([A-Za-z_]+)>7313", text)
+    shown = re.search(f"<{first}>zqtext(.+?)</{first}>", text, re.DOTALL)
+    return Elements("discovered", shown[1], item[1]) if shown and item else None
+
+
+def _elements_place(text: str, probe: CallProbe, tags: Elements, start: int) -> tuple[int, int] | None:
+    first, *_, last = (*probe.arguments, *probe.arguments)
+    begin, end = text.find(tags.open(first), start), text.find(tags.close(last), start)
+    return (begin, end + len(tags.close(last))) if 0 <= begin < end else None
+
+
+# Other notations
+
+
+def _encoding(text: str) -> Encoding | None:
+    """Keyword arguments, or an object whose keys are bare; `text` begins behind the name of the typed probe."""
+    keys = list(TYPED.arguments)
+    places = [text.find(key) for key in keys]
+    if min(places) <= 0 or places != sorted(places):
+        return None
+    opener = text[places[0] - 1]
+    behind = [at + len(key) for at, key in zip(places, keys, strict=True)]
+    string, number = text.find("zqtext", behind[0]), text.find("7311", behind[1])
+    if string < 0 or number < 0 or opener not in "({":
+        return None
+    key_separator = text[behind[1] : number]
+    quote = text[behind[0] : string].removeprefix(key_separator)
+    item_separator = text[number + len("7311") : places[2]]
+    word = text[behind[2] : places[3]].removeprefix(key_separator).removesuffix(item_separator)
+    closed = text.startswith(quote + item_separator, string + len("zqtext"))
+    keywords = opener == "(" and key_separator == "="
+    if not quote or not closed or not item_separator.startswith(",") or word not in ("true", "True"):
+        return None
+    if not keywords and (opener != "{" or key_separator.strip() != ":"):
+        return None
+    python = word == "True"
+    return Encoding(
+        "discovered",
+        true=word,
+        false="False" if python else "false",
+        null="None" if python else "null",
+        quote='"' if quote == "'" else quote,
+        escapes=quote in ("'", '"'),
+        bare_keys=not keywords,
+        keyword_arguments=keywords,
+        item_separator=item_separator,
+        key_separator=None if keywords else key_separator,
+    )

@@ -1,0 +1,57 @@
+"""The wire format that a template's renderings show."""
+
+from __future__ import annotations
+
+from toolgram.styles.discovery.calls import Calls, calls
+from toolgram.styles.discovery.layout import Around, Layout
+from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
+from toolgram.template.chat_template import ChatTemplate
+from toolgram.wire.format import Alt, Chain, Content, Node, Opt, Reasoning, Seq, WireFormat
+
+_SEPARATORS = (", ", ": ")
+
+
+def build(template: ChatTemplate, laid: Layout) -> WireFormat | None:
+    """The format in which a template writes turns of this layout; None where its calls have none that we know."""
+    called = calls(template, laid)
+    if called is None:
+        return None
+    turn = _chain(laid, called) if laid.lead else _sequence(laid, called)
+    return None if turn is None else WireFormat(turn, *called.notation.separators)
+
+
+def _sequence(laid: Layout, called: Calls) -> Node | None:
+    """Reasoning, an answer, calls: each may be missing."""
+    parts: list[Node] = []
+    if laid.reasoning is not None:
+        reasoning = _around(laid.reasoning, Reasoning())
+        if reasoning is None:
+            return None
+        skipped = as_one(nodes([laid.reasoning.behind.strip()]))
+        parts.append(Opt(Alt(skipped, reasoning) if laid.closes_no_thought else reasoning))
+    content = _around(laid.content, Content())
+    if content is None:
+        return None
+    closing = (Opt(as_one(nodes([laid.closing]))),) if laid.closing else ()
+    return Seq(*parts, Opt(content), called.node, *closing)
+
+
+def _chain(laid: Layout, called: Calls) -> Node | None:
+    """Parts that all begin alike, joined where there are several."""
+    lead = with_mark([laid.lead], _SEPARATORS)
+    if lead is None:
+        return None
+
+    def part(around: Around, field: Content | Reasoning) -> Node:
+        return Opt(Seq(*nodes([*lead, around.before.removeprefix(laid.lead), field, around.behind])))
+
+    parts = [part(laid.reasoning, Reasoning())] if laid.reasoning else []
+    return Chain(*parts, part(laid.content, Content()), called.node, join=as_one(nodes([laid.join])))
+
+
+def _around(around: Around, field: Content | Reasoning) -> Node | None:
+    """The field with what stands around it; free text takes the space at its ends."""
+    before = around.before if around.before.strip() else ""
+    pieces: list[Piece] = [before, field, around.behind if around.behind.strip() else ""]
+    found = with_mark(pieces, _SEPARATORS) if before else nodes(pieces)
+    return None if found is None else as_one(found)

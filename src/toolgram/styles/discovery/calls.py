@@ -1,0 +1,224 @@
+"""The part of a wire format that writes calls, from the text of one call and of two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from toolgram.styles.discovery.arguments import Notation, json_objects, notation, place
+from toolgram.styles.discovery.layout import Layout
+from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
+from toolgram.styles.discovery.probes import CallProbe, common_prefix, common_suffix
+from toolgram.styles.discovery.tails import ONE, TWO
+from toolgram.template.chat_template import ChatTemplate
+from toolgram.wire.format import (
+    Arguments,
+    Array,
+    Call,
+    CallId,
+    Const,
+    Lit,
+    Many,
+    Name,
+    Node,
+    Object,
+    Opt,
+    Seq,
+)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The calls of a turn: the node, which may write none, and the notation of arguments."""
+
+    node: Node
+    notation: Notation
+
+
+@dataclass(frozen=True)
+class _Found:
+    """One call in a text: where it begins and ends, and its pieces."""
+
+    start: int
+    end: int
+    pieces: tuple[Piece, ...]
+
+
+def calls(template: ChatTemplate, laid: Layout) -> Calls | None:
+    """How a template writes calls; None where its calls are not alike, or in no notation that we know."""
+    written = notation(template, laid.one_call, ONE)
+    if written is None:
+        return None
+    if laid.two_calls is None:
+        found = _find(laid.one_call, ONE, written, 0)
+        return None if found is None else _single(laid, found, written)
+    first = _find(laid.two_calls, ONE, written, 0)
+    second = _find(laid.two_calls, TWO, written, first.end) if first else None
+    if first is None or second is None:
+        return None
+    same = _same(first.pieces, second.pieces)
+    return None if same is None else _several(laid, laid.two_calls, first, second, same, written)
+
+
+# One call
+
+
+def _find(text: str, probe: CallProbe, written: Notation, start: int) -> _Found | None:
+    """A call in a text: its arguments, its name, and its id where it is shown, with the text between them."""
+    span = place(text, probe, written.encoding, start)
+    if span is None:
+        return None
+    if found := _object(text, probe, start, span):
+        return found
+    name = _outside(text, probe.name, start, span)
+    if name is None:
+        return None
+    slots: list[tuple[int, int, Node]] = [
+        (*span, Arguments(written.encoding)),
+        (name, name + len(probe.name), Name()),
+    ]
+    if (id_ := _outside(text, probe.id, start, span)) is not None:
+        slots.append((id_, id_ + len(probe.id), CallId()))
+    slots.sort(key=lambda slot: slot[0])
+    pieces: list[Piece] = []
+    at = slots[0][0]
+    for begin, end, node in slots:
+        pieces += [text[at:begin], node]
+        at = end
+    return _Found(slots[0][0], at, tuple(piece for piece in pieces if piece))
+
+
+def _outside(text: str, word: str, start: int, span: tuple[int, int]) -> int | None:
+    """Where a word stands before a span, or else behind it."""
+    at = text.find(word, start, span[0])
+    at = at if at >= 0 else text.find(word, span[1])
+    return at if at >= 0 else None
+
+
+def _object(text: str, probe: CallProbe, start: int, span: tuple[int, int]) -> _Found | None:
+    """The outermost JSON object that holds the call and nothing else that we do not know."""
+    for at, end, value in json_objects(text, start):
+        if at < span[0] and end > span[1]:
+            node = _members(value, probe)
+            known = node is not None and probe.name in _values(value)
+            return _Found(at, end, (node,)) if known and node is not None else None
+    return None
+
+
+def _members(value: dict[str, Any], probe: CallProbe) -> Object | None:
+    members: list[tuple[str, Node]] = []
+    for key, each in value.items():
+        node: Node | None = None
+        if each == probe.arguments:
+            node = Arguments()
+        elif each == probe.name:
+            node = Name()
+        elif each == probe.id:
+            node = CallId()
+        elif isinstance(each, str):
+            node = Const(each)
+        elif isinstance(each, dict):
+            node = _members(each, probe)  # pyright: ignore[reportUnknownArgumentType] - JSON
+        if node is None or key in (probe.name, *probe.arguments):
+            return None
+        members.append((key, node))
+    return Object(*members)
+
+
+def _values(value: dict[str, Any]) -> list[Any]:
+    """The values in an object, and in objects in it."""
+    inner = (_values(each) if isinstance(each, dict) else [each] for each in value.values())  # pyright: ignore[reportUnknownArgumentType] - JSON
+    return [each for values in inner for each in values]
+
+
+# What two calls have in common
+
+
+def _same(one: tuple[Piece, ...], other: tuple[Piece, ...]) -> tuple[Piece, ...] | None:
+    """The pieces of both calls, a digit that counts as an id; None where they differ otherwise."""
+    if len(one) != len(other):
+        return None
+    same: list[Piece] = []
+    for a, b in zip(one, other, strict=True):
+        merged = _merged(a, b)
+        if merged is None:
+            return None
+        same += merged
+    return tuple(same)
+
+
+def _merged(one: Piece, other: Piece) -> list[Piece] | None:
+    match one, other:
+        case str(), str():
+            return [one] if one == other else _counted(one, other)
+        case Object(members), Object(others) if [key for key, _ in members] == [key for key, _ in others]:
+            merged = [_merged(a, b) for (_, a), (_, b) in zip(members, others, strict=True)]
+            found = [each[0] for each in merged if each is not None and not isinstance(each[0], str)]
+            keys = [key for key, _ in members]
+            return [Object(*zip(keys, found, strict=True))] if len(found) == len(merged) else None
+        case Const(a), Const(b) if a != b:
+            return [CallId("0-9", 1)] if _counts(a, b) else None
+        case _:
+            return [one] if one == other else None
+
+
+def _counted(one: str, other: str) -> list[Piece] | None:
+    """The text around a digit that counts."""
+    at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+    if one[at + 1 :] != other[at + 1 :] or not _counts(one[at : at + 1], other[at : at + 1]):
+        return None
+    return [piece for piece in (one[:at], CallId("0-9", 1), one[at + 1 :]) if piece]
+
+
+def _counts(one: str, other: str) -> bool:
+    return one in ("0", "1") and other.isdecimal() and int(other) == int(one) + 1
+
+
+# Around the calls
+
+
+def _single(laid: Layout, found: _Found, written: Notation) -> Calls | None:
+    """The calls of a template that writes one a turn."""
+    before, behind = laid.one_call[: found.start], laid.one_call[found.end :].rstrip()
+    body = with_mark([before, *found.pieces, behind], written.separators)
+    return None if body is None else Calls(Opt(Call(Seq(*body))), written)
+
+
+def _several(
+    laid: Layout, text: str, first: _Found, second: _Found, same: tuple[Piece, ...], written: Notation
+) -> Calls | None:
+    """The calls of a template that writes any number: what stands around each, and around all."""
+    before, between, behind = text[: first.start], text[first.end : second.start], text[second.end :].rstrip()
+    opener = before if laid.lead else common_suffix(before, between).lstrip()
+    rest = between.removesuffix(opener)
+    closer = common_prefix(rest, behind)
+    closer = closer if closer.strip() else ""
+    begin, end = before.removesuffix(opener), behind.removeprefix(closer)
+    return _section(begin, end, [opener, *same, closer], rest.removeprefix(closer), written)
+
+
+def _section(begin: str, end: str, call: list[Piece], separator: str, written: Notation) -> Calls | None:
+    """Calls with a separator between, in a section that opens and closes."""
+    marks = begin.strip("[ \n")
+    whole = nodes(call) if marks else with_mark(call, written.separators)
+    opened = with_mark([begin], written.separators) if marks else nodes([begin])
+    if whole is None or opened is None:
+        return None
+    if not begin.strip():
+        end = ""  # nothing was opened that it may close: it is how the template goes on
+    each = Call(as_one(whole))
+    if not begin:
+        return Calls(Many(each, separator=as_one(nodes([separator]))), written)
+    listed = isinstance(each.item, Object) and begin.endswith("[") and end.startswith("]")
+    if listed and separator == written.item_separator:
+        return Calls(Opt(Seq(*_without_last(opened), Array(each), *nodes([end[1:]]))), written)
+    many = Many(each, separator=as_one(nodes([separator])), min=1)
+    return Calls(Opt(Seq(*opened, many, *nodes([end]))), written)
+
+
+def _without_last(found: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The nodes without the bracket at their end."""
+    *kept, last = found
+    if not isinstance(last, Lit):
+        return found
+    return (*kept, *nodes([last.text[:-1]]))

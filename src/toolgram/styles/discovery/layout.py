@@ -1,0 +1,233 @@
+"""How a template lays out a turn: what stands before, between and behind its reasoning, its answer and its calls."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import reduce
+from itertools import islice
+
+from toolgram.styles.discovery.probes import (
+    CONTENT,
+    REASONING,
+    TAG,
+    TurnProbe,
+    common_prefix,
+    common_suffix,
+    tail,
+)
+from toolgram.styles.discovery.tails import Tails, first_of_call, last_of_call
+from toolgram.template.chat_template import ChatTemplate
+
+_THINK = ("<think>", "</think>")
+_WORD = re.compile(r"[A-Za-z]{3,}")
+_CLOSING_WORDS = frozenset(("end", "close", "stop"))
+
+
+@dataclass(frozen=True)
+class Around:
+    """The text before and behind a part of a turn."""
+
+    before: str = ""
+    behind: str = ""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A turn behind its header: each part with the text around it, as the template renders it.
+
+    Each part begins with `lead`, and `join` stands between two of them; both are empty where the parts simply follow
+    one another. `one_call` and `two_calls` are the calls of turns that say nothing else; `closing` may close a turn.
+    With `closes_no_thought` the model begins a turn without reasoning with what closes it.
+    """
+
+    header: str
+    reasoning: Around | None
+    content: Around
+    one_call: str
+    two_calls: str | None
+    closing: str
+    lead: str = ""
+    join: str = ""
+    closes_no_thought: bool = False
+
+
+def layout(template: ChatTemplate) -> Layout | None:
+    """The layout of a template's turns; None where it does not show a call, or an answer, as it was said."""
+    said = Tails.of(template)
+    if said is None:
+        return None
+    header = _header(said)
+    hidden = None if said.thinks else _hidden_reasoning(said, template, header)
+    if hidden is not None:
+        header = header.removesuffix(hidden.before.rstrip())
+    elif said.thinks is not None:
+        header = _before_opener(header, said.thinks)
+    lead = _lead(header, said)
+    return _chained(said, header.removesuffix(lead), lead) if lead else _in_a_row(said, header, hidden)
+
+
+def _chained(said: Tails, header: str, lead: str) -> Layout:
+    """Parts that begin with the same words, told apart by what follows them."""
+    before_calls = said.call[len(header) : first_of_call(said.call)]
+    closing = _closing(said)
+    content = Around(said.content[len(header) :].partition(CONTENT)[0], _content_closer(said, closing))
+    shown = None if said.thinks is None else said.thinks[len(header) :].partition(REASONING)[0]
+    join = (said.to_call or "").removesuffix(before_calls).removeprefix(content.behind)
+    one, two = _calls(said, before_calls, closing)
+    return Layout(header, None if shown is None else Around(shown), content, one, two, closing, lead, join)
+
+
+def _in_a_row(said: Tails, header: str, hidden: Around | None) -> Layout:
+    """Reasoning, an answer and calls, one behind the other."""
+    closing = _closing(said)
+    before_content = said.content[len(header) :].partition(CONTENT)[0]
+    content = Around(before_content, _content_closer(said, closing))
+    reasoning = hidden
+    if said.thinks is not None:
+        before = said.thinks[len(header) :].partition(REASONING)[0]
+        behind, opener = _between_thought_and_answer(said, content)
+        reasoning, content = Around(before, behind), Around(opener, content.behind)
+    wraps = (reasoning.before, reasoning.behind) if reasoning else ()
+    content = Around(_without(content.before, wraps), content.behind)
+    before_calls = said.call[len(header) : first_of_call(said.call)]
+    before_calls = _without(before_calls, (*wraps, content.before, content.behind))
+    one, two = _calls(said, _with_space(before_calls, said.to_call), closing)
+    opened = said.prompt[len(header) :].strip()
+    closes = reasoning is not None and not opened and _closes_first(reasoning, before_content)
+    return Layout(header, reasoning, content, one, two, closing, closes_no_thought=closes)
+
+
+def _calls(said: Tails, before: str, closing: str) -> tuple[str, str | None]:
+    """The calls of turns with one and with two, behind `before`, which stands before the first of them."""
+    one = before + said.call[first_of_call(said.call) :].removesuffix(closing)
+    if said.calls is None:
+        return one, None
+    return one, before + said.calls[first_of_call(said.calls) :].removesuffix(closing)
+
+
+# The beginning and the end of a turn
+
+
+def _header(said: Tails) -> str:
+    """What every turn begins with, or, where the template tells more, what opens it in a prompt."""
+    header = reduce(common_prefix, [text for text in (said.call, said.thinks) if text], said.content)
+    opens = said.prompt.removeprefix(said.question_end)
+    return header if opens and header.endswith(opens) else common_prefix(header, said.prompt)
+
+
+def _before_opener(header: str, thinks: str) -> str:
+    """The header without the tag that opens the reasoning, where every turn seems to begin with it."""
+    shown, _, rest = thinks.partition(REASONING)
+    if shown[len(header) :].strip():
+        return header
+    closers = (rest[: match.end()] for match in TAG.finditer(rest))
+    places = (_opener_of(closer, shown) for closer in islice(closers, 2))
+    return next((header[:at] for at in places if at is not None), header)
+
+
+def _lead(header: str, said: Tails) -> str:
+    """What every part of a turn begins with: it ends the header, and stands before a call behind content too."""
+    before = said.call[len(header) : first_of_call(said.call)]
+    shared = common_suffix(header + before, said.to_call or "")
+    lead = shared.removesuffix(before) if shared.endswith(before) else ""
+    most = max(len(header) - len(said.question_end), 0)
+    lead = lead[max(len(lead) - most, 0) :]
+    return lead if lead.strip() else ""
+
+
+def _closing(said: Tails) -> str:
+    """What closes a turn, whether it ends with an answer or with a call; a question may be closed so too."""
+    shared = common_suffix(said.behind_content, said.call[last_of_call(said.call) :])
+    closing = common_suffix(shared, said.question_close) or shared
+    return closing if TAG.search(closing) else ""
+
+
+# Reasoning and answers
+
+
+def _hidden_reasoning(said: Tails, template: ChatTemplate, header: str) -> Around | None:
+    """The reasoning of a template that leaves it out of the history.
+
+    It opens it in the prompt, or takes it out of an answer that holds it between the usual tags.
+    """
+    opened = re.search(r"<([A-Za-z_:]+)>(\s*)", said.prompt[max(len(header) - len(_THINK[0]), 0) :])
+    if opened is not None:
+        space = opened[2]
+        return Around(opened[0], f"{space}</{opened[1]}>{space * 2}")
+    opener, closer = _THINK
+    inside = f"{opener}{REASONING}{closer}"
+    taken = tail(template, TurnProbe((), f"{inside}{CONTENT}"))
+    return Around(opener, closer) if taken and CONTENT in taken and inside not in taken else None
+
+
+def _opener_of(closer: str, text: str) -> int | None:
+    """Where in a text its last tag begins that has the words of a closing tag: `<think>` for `</think>`."""
+    words = {word.lower() for word in _WORD.findall(closer)} - _CLOSING_WORDS
+    starts = [match.start() for match in TAG.finditer(text)]
+    for at in reversed(starts):
+        if words and words <= {word.lower() for word in _WORD.findall(text[at:])}:
+            return at
+    return None
+
+
+def _content_closer(said: Tails, closing: str) -> str:
+    """The tag that closes the content, if there is one: it stands at the turn's end as before a call."""
+    behind = said.behind_content.removesuffix(closing)
+    closer = behind if said.to_call is None else common_prefix(behind, said.to_call)
+    return closer.strip() if TAG.search(closer) else ""
+
+
+def _between_thought_and_answer(said: Tails, content: Around) -> tuple[str, str]:
+    """What closes the reasoning, and what opens the content, if it is known from here, else as it was."""
+    to_answer, to_call = said.thought_to_answer, said.thought_to_call
+    if to_answer and to_call:
+        if said.to_call and to_call == to_answer + said.to_call and content.behind:
+            # An empty answer is written too: its own tags tell where it begins.
+            at = _opener_of(content.behind, to_answer)
+            if at is not None:
+                return to_answer[:at], to_answer[at:]
+        behind = common_prefix(to_answer, to_call)
+        return behind if TAG.search(behind) else _through_tag(behind), content.before
+    if to_answer:
+        own = common_suffix(to_answer, content.before)
+        return _through_tag(to_answer.removesuffix(own) if own != to_answer else to_answer), content.before
+    return _through_tag(to_call or ""), content.before
+
+
+def _through_tag(text: str) -> str:
+    """The text up to the end of its first tag, and the space behind that."""
+    tag = TAG.search(text)
+    if tag is None:
+        return text
+    rest = text[tag.end() :]
+    return text[: len(text) - len(rest.lstrip())]
+
+
+def _closes_first(reasoning: Around, before: str) -> bool:
+    """Whether what closes the reasoning, and nothing that opens it, stands before content without."""
+    opener, closer = reasoning.before.strip(), reasoning.behind.strip()
+    return bool(opener and closer) and before.strip().startswith(closer) and opener not in before
+
+
+# Text without what belongs elsewhere
+
+
+def _without(text: str, wraps: tuple[str, ...]) -> str:
+    """The text without these at its beginning, one after the other, as far as they stand there; space is lenient."""
+    for wrap in wraps:
+        words = wrap.strip()
+        rest = text.lstrip()
+        if words and rest.startswith(words):
+            text = rest.removeprefix(words).removeprefix(wrap[len(wrap.rstrip()) :])
+    return text
+
+
+def _with_space(before: str, between: str | None) -> str:
+    """What stands before the calls, with the space that it has behind content as behind nothing."""
+    words = before.lstrip()
+    space = before[: len(before) - len(words)]
+    if between is None or not between.endswith(words):
+        return before
+    other = between.removesuffix(words)
+    return common_suffix(space, other[len(other.rstrip()) :]) + words

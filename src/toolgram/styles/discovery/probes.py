@@ -1,0 +1,162 @@
+"""Probes: turns with words that no template writes of its own, rendered, and cut to what the model writes of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from toolgram.errors import TemplateError
+from toolgram.template.capabilities import MARKER
+from toolgram.template.chat_template import ChatTemplate
+
+QUESTION, CONTENT, REASONING, RESULT = "zqquestion", "zqanswer", "zqthought", "zqresult"
+TAG = re.compile(MARKER.pattern + r"|<[^<>\s][^<>\n]*>")
+"""What looks like a tag of a template: a control token, or anything between angle brackets on one line."""
+
+_NOW = datetime(2024, 1, 2)
+_THINKS: dict[str, Any] = {"enable_thinking": True, "thinking": True}
+_JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+_LONGEST_CLOSING = 60
+
+
+@dataclass(frozen=True)
+class CallProbe:
+    """A call of a probe; its arguments stand as JSON text."""
+
+    name: str
+    text: str
+    id: str
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return json.loads(self.text)
+
+
+@dataclass(frozen=True)
+class TurnProbe:
+    """An assistant's turn to be rendered; with `in_parts` the reasoning is a part of the content."""
+
+    calls: tuple[CallProbe, ...] = ()
+    content: str = ""
+    reasoning: str = ""
+    in_parts: bool = False
+
+
+def call(name: str, arguments: dict[str, Any], number: int) -> CallProbe:
+    """A call with an id of nine letters and digits, as the strictest templates want it."""
+    return CallProbe(name, json.dumps(arguments, ensure_ascii=False), f"zqcall{number:03}")
+
+
+def parameters(probe: CallProbe) -> dict[str, Any]:
+    """The JSON Schema of a tool that may be called so."""
+    return _schema(probe.arguments)
+
+
+def _schema(value: Any) -> dict[str, Any]:
+    """The JSON Schema of values like this one; some templates want each to be described."""
+    schema: dict[str, Any] = {"type": _JSON_TYPES[type(value)], "description": "zqwhat"}
+    if isinstance(value, dict):
+        properties = {key: _schema(member) for key, member in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+        return {**schema, "properties": properties, "required": list(properties)}  # pyright: ignore[reportUnknownArgumentType] - JSON
+    if isinstance(value, list) and value:
+        return {**schema, "items": _schema(value[0])}
+    return schema
+
+
+def _tool(probe: CallProbe) -> dict[str, Any]:
+    function = {"name": probe.name, "description": "zqdoes", "parameters": parameters(probe)}
+    return {"type": "function", "function": function}
+
+
+@lru_cache(maxsize=4096)
+def tail(template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = False) -> str | None:
+    """What stands behind the question: the turn, or with `prompts` what opens one; None where that is refused."""
+    capabilities = template.capabilities
+    messages: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
+    if turn is not None:
+        messages.append(_message(turn, template))
+    shown = [_tool(probe) for probe in (turn.calls if turn else ())] or [_tool(_ANY)]
+    variables = capabilities.tool_variables(shown if capabilities.supports_tools else None, _NOW)
+    if capabilities.requires_typed_content:
+        messages = [_in_parts(each) for each in messages]
+    try:
+        text = template.render(messages, add_generation_prompt=prompts, now=_NOW, **variables, **_THINKS)
+    except TemplateError:
+        return None
+    _, found, rest = text.rpartition(QUESTION)
+    return rest if found else None
+
+
+def _in_parts(message: dict[str, Any]) -> dict[str, Any]:
+    text = message["content"]
+    return {**message, "content": [{"type": "text", "text": text}]} if isinstance(text, str) else message
+
+
+def _message(turn: TurnProbe, template: ChatTemplate) -> dict[str, Any]:
+    capabilities = template.capabilities
+    blank = None if turn.calls and capabilities.supports_null_content else ""
+    message: dict[str, Any] = {"role": "assistant", "content": turn.content or blank}
+    if turn.in_parts:
+        message["content"] = [{"type": "thinking", "thinking": turn.reasoning}]
+        if turn.content:
+            message["content"].append({"type": "text", "text": turn.content})
+    elif turn.reasoning:
+        message["reasoning_content"] = turn.reasoning
+    if turn.calls:
+        text = capabilities.tool_call_arguments == "text"
+        message["tool_calls"] = [
+            {
+                "id": probe.id,
+                "type": "function",
+                "function": {"name": probe.name, "arguments": probe.text if text else probe.arguments},
+            }
+            for probe in turn.calls
+        ]
+    return message
+
+
+_ANY = call("zqany", {"zqkey": "zqvalue"}, 0)
+
+
+def without_end(template: ChatTemplate, text: str, last: int) -> str:
+    """A turn without what ends it; everything that was said stands before `last`.
+
+    It ends at the first stop behind that, or where the template goes on as it does behind the question; text that
+    closes every message stays.
+    """
+    stops = [at for stop in template.capabilities.stop if stop and (at := text.find(stop, last)) >= 0]
+    stop = min(stops, default=len(text))
+    behind = tail(template, None) or ""
+    same = len(text) - len(common_suffix(text[last:], behind))
+    if same >= stop:
+        return text[:stop]
+    between = text[same:stop]
+    closes = len(between) <= _LONGEST_CLOSING and " " not in between and stops
+    return text[:stop] if closes else text[:same]
+
+
+def common_prefix(one: str, other: str) -> str:
+    """What two texts begin with, without a tag that is cut."""
+    end = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    for text in (one, other):
+        end = min([end, *(match.start() for match in TAG.finditer(text) if match.start() < end < match.end())])
+    return one[:end]
+
+
+def common_suffix(one: str, other: str) -> str:
+    """What two texts end with, without a tag that is cut, nor one that closes what a word before it began."""
+    pairs = enumerate(zip(reversed(one), reversed(other), strict=False))
+    size = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    for text in (one, other):
+        at = len(text) - size
+        cut = (len(text) - match.end() for match in TAG.finditer(text) if match.start() < at < match.end())
+        size = min([size, *cut])
+    suffix = one[len(one) - size :]
+    # Where tags come in pairs around a word, <|close|>call<|sep|>, the second belongs to what stands before.
+    before = [text[: len(text) - size][-1:] for text in (one, other)]
+    tag = TAG.match(suffix) if all(char.isalnum() or char == '"' for char in before) else None
+    return suffix[tag.end() :] if tag else suffix

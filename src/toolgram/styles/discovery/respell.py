@@ -1,0 +1,66 @@
+"""Whether a format writes calls as the template does: a reader is lenient, so that reading alone proves too little."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from toolgram.messages import Message, ToolCall
+from toolgram.schema.spelling import Spelling, spell
+from toolgram.styles.discovery.probes import CallProbe
+from toolgram.wire import format as wire
+from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding
+from toolgram.wire.element_values import written_elements
+from toolgram.wire.tagged_values import written
+from toolgram.wire.writer import write
+
+
+def differs(format_: wire.WireFormat, calls: tuple[CallProbe, ...], rendered: str) -> str:
+    """What the format writes for these calls where the template writes otherwise, space aside; else "".
+
+    The template may write more before the calls, tags of its thoughts, and behind them, what comes next; it may also
+    leave out what closes them.
+    """
+    texts = [_without_space(text) for text in _written(format_, calls) if text is not None]
+    shown = _without_space(rendered)
+    if any(text in shown for text in texts):
+        return ""
+    first = shown.find(_without_space(calls[0].name))
+    if any(text.startswith(shown[at:]) for text in texts for at in range(first)):
+        return ""
+    return texts[0] if texts else "nothing"
+
+
+def _written(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> list[str | None]:
+    """The calls as the format writes them; ids that count may begin with 0 or with 1."""
+    counted = any(isinstance(node, wire.CallId) and node.alphabet == "0-9" for node in wire.walk(format_.turn))
+    carried = any(isinstance(node, wire.CallId) for node in wire.walk(format_.turn))
+
+    def arguments(call: ToolCall, encoding: AnyEncoding) -> str:
+        return _arguments(format_, json.loads(call.arguments), encoding)
+
+    texts: list[str | None] = []
+    for begin in (0, 1) if counted else (0,):
+        said = [ToolCall(each.name, each.text, str(at) if counted else each.id) for at, each in enumerate(calls, begin)]
+        turn = Message(tool_calls=tuple(said if carried else [replace(each, id=None) for each in said]))
+        texts.append(write(format_, turn, arguments))
+    return texts
+
+
+def _arguments(format_: wire.WireFormat, value: dict[str, Any], encoding: AnyEncoding) -> str:
+    plain = encoding if isinstance(encoding, Encoding) else JSON
+    spelling = Spelling(
+        item_separator=format_.item_separator if plain.item_separator is None else plain.item_separator,
+        key_separator=format_.key_separator if plain.key_separator is None else plain.key_separator,
+        encoding=plain,
+    )
+    if isinstance(encoding, Encoding):
+        return spell(value, spelling)
+    if isinstance(encoding, Elements):
+        return written_elements(encoding, value, spelling)
+    return "".join(written(encoding, key, each, spell(each, spelling)) or "" for key, each in value.items())
+
+
+def _without_space(text: str) -> str:
+    return "".join(text.split()).replace("'", '"')

@@ -1,0 +1,191 @@
+"""How the Lark writer chooses lexemes: strings and numbers whole, and single characters where all else fails."""
+
+from __future__ import annotations
+
+import re
+from time import process_time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracles import lark_accepts
+from toolgram.grammar.dialects.lark import repair
+from toolgram.grammar.dialects.lark.linear import regular
+from toolgram.grammar.dialects.lark.quotes import Quotes
+from toolgram.grammar.grammar import Grammar
+from toolgram.grammar.ir import (
+    EMPTY,
+    Expr,
+    Literal,
+    Ref,
+    Repeat,
+    Rules,
+    Text,
+    chars,
+    choice,
+    not_chars,
+    optional,
+    repeat,
+    seq,
+)
+from toolgram.grammar.matcher import Matcher
+from toolgram.grammar.walk import components, uses
+from toolgram.schema import schema_grammar
+
+_STRING = re.compile(r'"([^"\\]|\\.)*"', re.DOTALL)
+_NAMES = st.text('ab"\\\né', max_size=3)
+
+
+def _near(text: str) -> list[str]:
+    return [text, text + "!", text[:-1], text[1:], text + text]
+
+
+def _assert_agree(grammar: Grammar, texts: list[str]) -> None:
+    lark = grammar.to("lark")
+    for text in texts:
+        assert lark_accepts(lark, text) == grammar.accepts(text), text
+
+
+def test_strings_keys_and_numbers_are_lexemes() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"kind": {"enum": ["a", "b"]}, "size": {"type": "number"}},
+        "required": ["kind"],
+    }
+    lines = schema_grammar(schema).to("lark").splitlines()
+    assert lines[0] == 'start: "{" "\\"kind\\": " /"a"|"b"/ (", " "\\"size\\": " NUMBER | "") (", " root_other)* "}"'
+    assert 'KEY: KEY_2 & ~/"kind": |"size": /' in lines
+    assert 'KEY_2: STRING ": "' in lines
+
+
+def test_a_pattern_is_one_lexeme() -> None:
+    grammar = schema_grammar({"type": "string", "format": "uri"})
+    assert grammar.to("lark").startswith("start: QUOTED_1\n")
+    _assert_agree(grammar, ['"http://a.b/c?d#e"', '"http://[::1]:8/%20"', '"a b"', '"%"', '""', '"x:"'])
+
+
+@given(st.lists(_NAMES, min_size=1, max_size=5, unique=True), st.lists(_NAMES, max_size=5))
+def test_keys_that_are_none_of_some(names: list[str], others: list[str]) -> None:
+    grammar = schema_grammar({"type": "object", "properties": {name: {"type": "null"} for name in names}})
+    spelled = [grammar.sample(seed) for seed in range(4)]
+    escapes = str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n"})
+    spelled += [f'{{"{name.translate(escapes)}": {value}}}' for name in (*names, *others) for value in ("null", "1")]
+    _assert_agree(grammar, [near for text in spelled for near in _near(text)])
+
+
+@st.composite
+def _expressions(draw: st.DrawFn) -> Expr:
+    leaves = st.one_of(
+        st.text('"\\a', max_size=3).map(Literal),
+        st.sampled_from([chars("a"), chars('"a'), not_chars('"\\'), not_chars('"'), Text(('"',)), Text(("a",))]),
+    )
+    inner = draw(
+        st.recursive(
+            leaves,
+            lambda parts: st.one_of(
+                st.lists(parts, max_size=3).map(lambda items: seq(*items)),
+                st.lists(parts, min_size=1, max_size=3).map(lambda options: choice(*options)),
+                st.tuples(parts, st.sampled_from([(0, None), (0, 1), (1, 2), (2, 2), (3, 3)])).map(
+                    lambda drawn: Repeat(drawn[0], *drawn[1])
+                ),
+            ),
+            max_leaves=5,
+        )
+    )
+    return draw(st.sampled_from([inner, seq('"', inner, '"')]))
+
+
+@settings(max_examples=300, deadline=None)
+@given(_expressions())
+def test_what_is_taken_for_a_string_is_one(expr: Expr) -> None:
+    rules = {"root": expr}
+    matcher = Matcher(rules)
+    if Quotes(rules, uses(rules), components(uses(rules))).is_string(expr):
+        for seed in range(6):
+            assert _STRING.fullmatch(matcher.sample(seed))
+
+
+@st.composite
+def _linear_rules(draw: st.DrawFn) -> Rules:
+    names = [f"r{number}" for number in range(draw(st.integers(1, 5)))]
+    way = st.tuples(st.text("ab", min_size=1, max_size=2), st.sampled_from([*map(Ref, names), EMPTY]))
+    ways = st.lists(way, min_size=1, max_size=3)
+    return {
+        "root": Ref("r0"),
+        **{name: choice(*(seq(*drawn) for drawn in draw(ways)), draw(st.sampled_from("ab"))) for name in names},
+    }
+
+
+@settings(max_examples=200, deadline=None)
+@given(_linear_rules(), st.lists(st.text("ab", max_size=8), max_size=8))
+def test_rules_that_recur_at_their_ends(rules: Rules, texts: list[str]) -> None:
+    straight = regular(rules, uses(rules), components(uses(rules)), lambda _: True)
+    assert "root" in straight
+    one, other = Matcher(rules), Matcher(straight)
+    for text in [*texts, *map(one.sample, range(4)), *map(other.sample, range(4))]:
+        assert one.accepts(text) == other.accepts(text)
+
+
+_DIGIT = chars("0123456789")
+_LETTER = choice(not_chars('"\\', (0, 31)), seq("\\", chars('"\\n')))
+_CONTRIVED: dict[str, Rules] = {
+    "a chain that comes back": {
+        "root": Ref("r0"),
+        **{f"r{n}": choice(seq("abc", Ref(f"r{n + 1}")), seq("bcd", Ref("r0"))) for n in range(1000)},
+        "r1000": chars("xy"),
+    },
+    "numbers after numbers": {"root": seq(*(seq(Repeat(_DIGIT, 1, n + 1), chars(str(n % 10))) for n in range(60)))},
+    "words after words": {"root": seq(choice(*(f"{n}x" for n in range(900))), choice(*(f"x{n}" for n in range(900))))},
+    "many texts that begin alike": {
+        "root": choice(*(seq(Text((f"<{n}>",)), f"<{n}>", repeat(chars("ab<>"))) for n in range(60)))
+    },
+    "a string that doubles": {
+        "root": seq('"', Ref("w40"), '"'),
+        "w0": _LETTER,
+        **{f"w{n}": choice(seq(Ref(f"w{n - 1}"), Ref(f"w{n - 1}")), "x") for n in range(1, 41)},
+    },
+    "a word that doubles, before a marker": {
+        "root": seq(Ref("w30"), "<"),
+        "w0": chars("ab"),
+        **{f"w{n}": choice(seq(Ref(f"w{n - 1}"), Ref(f"w{n - 1}")), "x") for n in range(1, 31)},
+    },
+    "states that lead everywhere, in a string": {
+        "root": seq('"', Ref("q0"), '"'),
+        **{
+            f"q{n}": choice(
+                seq(chr(97 + n % 26), Ref(f"q{(n * 7 + 1) % 60}")), seq("Z", Ref(f"q{(n * 11 + 3) % 60}")), "!"
+            )
+            for n in range(60)
+        },
+    },
+    "a value or any text": {
+        "root": seq(choice(Ref("value"), Text(("</p>",))), "</p>"),
+        "value": choice(
+            seq('"', repeat(_LETTER), '"'),
+            seq("[", optional(seq(Ref("value"), repeat(seq(", ", Ref("value"))))), "]"),
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("name", _CONTRIVED)
+def test_contrived_grammars_take_no_longer(name: str) -> None:
+    grammar = Grammar(_CONTRIVED[name])
+    start = process_time()
+    grammar.to("lark")
+    assert process_time() - start < 5  # many times what it takes
+    _assert_agree(grammar, [near for seed in range(3) for near in _near(grammar.sample(seed))])
+
+
+@pytest.mark.parametrize("name", ["words after words", "a value or any text", "a word that doubles, before a marker"])
+def test_all_is_taken_apart_where_work_is_not_allowed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repair, "_MOST_WORK", 0)
+    grammar = Grammar(_CONTRIVED[name])
+    _assert_agree(grammar, [near for seed in range(3) for near in _near(grammar.sample(seed))])
+
+
+def test_a_string_beside_text_is_taken_apart() -> None:
+    string = seq('"', repeat(_LETTER), '"')
+    grammar = Grammar({"root": choice(seq(Ref("string"), "!"), seq(Text(("?",)), "?")), "string": string})
+    _assert_agree(grammar, ['"a"!', '"a"?', '"a', "a?", '"a\\""!', '"a"', "?", '"!'])

@@ -1,0 +1,141 @@
+"""Styles that are found from a template alone: those of made-up families, and none where there is none to be found."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import toolgram
+from made_up import IN_THE_MANNER_OF, IRREGULAR, MADE_UP, Family, discovered
+from situations import CHATML, WEATHER, tool
+from toolgram import Message, ToolCall
+from toolgram.plan import same_message
+from toolgram.styles import registry
+from toolgram.styles.base import ToolStyle
+from toolgram.styles.discovery import discover, proof
+from toolgram.styles.discovery.source import python_source
+from toolgram.styles.native import NATIVE
+
+FAMILIES = MADE_UP | IN_THE_MANNER_OF
+ARGUMENTS: dict[str, Any] = {"city": "Oslo <b>", "days": 3}
+NESTED = {
+    "type": "object",
+    "properties": {
+        "items": {"type": "array", "items": {"type": ["string", "null"]}},
+        "point": {"type": "object", "properties": {"x": {"type": "number"}}},
+        "on": {"type": "boolean"},
+    },
+}
+TOOLS = [tool("get_weather", WEATHER), tool("set_all", NESTED), tool("now", None)]
+
+
+def planned(family: Family, **more: Any) -> toolgram.Plan:
+    """The plan for a template in the style that is found from it, whichever of ours would fit too."""
+    request = {"messages": [{"role": "user", "content": "Will it rain?"}], "tools": TOOLS, **more}
+    return toolgram.plan(request, family.template, discover(family.template).style)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_style_of_an_unknown_family_is_found(name: str) -> None:
+    found = discover(FAMILIES[name].template)
+    assert found.style is not None, found.why
+    assert len(found.readings) >= 8
+    assert not [reading for reading in found.readings if reading.wrong]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_the_template_writes_is_read_and_admitted(name: str) -> None:
+    family = FAMILIES[name]
+    plan = planned(family, tool_choice="required")
+    given = plan.write(Message(tool_calls=(_call(plan.style, "get_weather", ARGUMENTS),)))
+    assert given is not None
+    function = {"name": "get_weather", "arguments": ARGUMENTS}
+    turn = {"role": "assistant", "content": "", "tool_calls": [{"id": "abcdefgh1", "function": function}]}
+    rendered = family.template.render([{"role": "user", "content": "?"}, turn], TOOLS, add_generation_prompt=False)
+    calls = given.rpartition("</think>")[2]
+    assert "".join(calls.split()) in "".join(rendered.split())
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.accepts(given)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_turn_of_all_parts_is_written_and_read_back(name: str) -> None:
+    plan = planned(FAMILIES[name])
+    turn = Message(
+        "Let me see.",
+        "Rain?" if "Reasoning" in repr(plan.style.wire) else None,
+        (
+            _call(plan.style, "get_weather", ARGUMENTS),
+            _call(plan.style, "set_all", {"items": ["a", None], "point": {"x": 1.5}, "on": True}),
+            _call(plan.style, "now", {}),
+        ),
+    )
+    text = plan.write(turn)
+    assert text is not None
+    assert same_message(plan.parse(text), turn)
+    reader = plan.reader()
+    pieces = [event for char in text for event in reader.feed(char)] + reader.finish()
+    assert Message.from_events(pieces) == plan.parse(text)
+
+
+def _call(style: ToolStyle, name: str, arguments: dict[str, Any]) -> ToolCall:
+    """A call, with an id if the style writes ids."""
+    return ToolCall(name, json.dumps(arguments), "abcdefgh1" if "CallId" in repr(style.wire) else None)
+
+
+@pytest.mark.parametrize("name", IRREGULAR)
+def test_a_template_that_writes_calls_irregularly_gets_a_style_of_ours(name: str) -> None:
+    template = IRREGULAR[name].template
+    found = discover(template)
+    assert found.style is None
+    plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi."}], "tools": TOOLS}, template)
+    assert plan.style.is_generic
+    assert found.why in plan.why
+    assert "get_weather" in plan.prompt
+
+
+def test_a_template_without_calls_says_so() -> None:
+    assert discover(CHATML).why == "the template writes no tool calls"
+
+
+def test_nothing_is_found_twice() -> None:
+    template = MADE_UP["other keys in a list"].template
+    assert discover(template) is discover(replace(template))
+
+
+def test_every_native_style_is_proved_on_templates_of_its_own() -> None:
+    """The proof is one of any style: a native one reads the probes of the template that it is native to."""
+    hermes = next(style for style in NATIVE if style.name == "hermes")
+    family = Family(
+        "{% for c in m.tool_calls %}<tool_call>\n"
+        "{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}\n</tool_call>"
+        "{{ '\n' if not loop.last }}{% endfor %}"
+    )
+    assert len(proof(family.template, hermes)) >= 8
+    assert not [reading for reading in proof(family.template, hermes) if reading.wrong]
+    other = proof(MADE_UP["a fence"].template, hermes)
+    assert [reading for reading in other if reading.wrong]
+    assert proof(CHATML, hermes) == ()
+
+
+@pytest.mark.parametrize("name", discovered())
+def test_a_style_is_the_same_when_it_was_printed(name: str) -> None:
+    style = discovered()[name]
+    made: dict[str, Any] = {}
+    exec(python_source(style), made)  # noqa: S102 - our own text
+    again: ToolStyle = made["STYLE"]
+    assert (again.name, again.wire, again.about, again.reasons) == (style.name, style.wire, style.about, style.reasons)
+
+
+def test_a_kept_style_takes_the_place_of_the_one_that_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", dict[str, ToolStyle]())
+    for name, family in MADE_UP.items():
+        style = discover(family.template).style
+        assert style is not None
+        toolgram.register_style(replace(style, name=f"kept {name}"))
+    for name, family in MADE_UP.items():
+        plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi."}], "tools": TOOLS}, family.template)
+        assert plan.style.name == f"kept {name}"
