@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from toolgram.constraint import Constraint
 from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, Usage
 from toolgram.errors import EngineError
 from toolgram.events import Event, ToolCallEnd, ToolCallStart
+from toolgram.ids import IdMaker
 from toolgram.messages import Message
 from toolgram.plan import Plan
 from toolgram.wire import format as wire
@@ -40,22 +40,18 @@ class HasVocabulary(Protocol):
         ...
 
 
-def fresh_id() -> str:
-    """A new id for a call, in OpenAI's form."""
-    return f"call_{secrets.token_hex(12)}"
-
-
 async def stream(
-    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory = fresh_id
+    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory | None = None
 ) -> AsyncGenerator[Chunk | Event | Reply, None]:
     """Each chunk of raw text as the engine gives it, then the events that were read from it; at last the reply.
 
-    The events are those of `plan.reader()`, but that every call has an id: the wire's own, else one from `new_id`,
-    which comes with the call's start unless the format might still carry one. Closing the generator stops the engine.
+    The events are those of `plan.reader()`, but that every call has an id: the wire's own, else one from `new_id`, or
+    one in the family's form (the same again for the same `sampling.seed` and prompt), which comes with the call's start
+    unless the format might still carry one. Closing the generator stops the engine.
     Raises EngineError where the engine fails, cannot constrain, or is stopped by another hand.
     """
     sampling = sampling or Sampling()
-    reader, ids = plan.reader(), _Ids(new_id, carried=_carries_ids(plan))
+    reader, ids = plan.reader(), _Ids(_maker(plan, sampling, new_id), carried=_carries_ids(plan))
     events: list[Event] = []
     text: list[str] = []
     finish: FinishReason | None = None
@@ -84,7 +80,7 @@ async def stream(
 
 
 async def generate(
-    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory = fresh_id
+    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory | None = None
 ) -> Reply:
     """The reply to a plan, when it is complete. Raises as `stream` does."""
     async with aclosing(stream(plan, engine, sampling, new_id=new_id)) as items:
@@ -95,7 +91,7 @@ async def generate(
 
 
 def generate_sync(
-    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory = fresh_id
+    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory | None = None
 ) -> Reply:
     """As `generate`, for scripts: it runs an event loop of its own, so that no other may run in this thread."""
     return asyncio.run(generate(plan, engine, sampling, new_id=new_id))
@@ -112,6 +108,10 @@ def _constraint(plan: Plan, engine: Engine) -> Constraint | None:
     return plan.constraint
 
 
+def _maker(plan: Plan, sampling: Sampling, new_id: IdFactory | None) -> IdMaker:
+    return plan.call_ids(sampling.seed) if new_id is None else lambda _name, _index: new_id()
+
+
 def _carries_ids(plan: Plan) -> bool:
     return any(isinstance(node, wire.CallId) for node in wire.walk(plan.style.wire.turn))
 
@@ -119,19 +119,22 @@ def _carries_ids(plan: Plan) -> bool:
 class _Ids:
     """Gives an id to every call of one turn that has none; `carried`: the format has a place for ids."""
 
-    def __init__(self, new_id: IdFactory, *, carried: bool) -> None:
-        self._new_id = new_id
+    def __init__(self, make: IdMaker, *, carried: bool) -> None:
+        self._make = make
         self._carried = carried
+        self._names: dict[int, str] = {}
         self._known = set[int]()
 
     def filled(self, events: Iterable[Event]) -> Iterator[Event]:
         """The events, with ids: a format that carries them may show one as late as the call's end."""
         for event in events:
             match event:
-                case ToolCallStart(id=None) if not self._carried:
-                    event = replace(event, id=self._new_id())
-                case ToolCallEnd(id=None) if event.index not in self._known:
-                    event = replace(event, id=self._new_id())
+                case ToolCallStart(index, name, id_):
+                    self._names[index] = name
+                    if id_ is None and not self._carried:
+                        event = replace(event, id=self._make(name, index))
+                case ToolCallEnd(index, None) if index not in self._known:
+                    event = replace(event, id=self._make(self._names[index], index))
                 case _:
                     pass
             if isinstance(event, ToolCallStart | ToolCallEnd) and event.id is not None:
@@ -140,5 +143,8 @@ class _Ids:
 
     def complete(self, message: Message) -> Message:
         """The message with an id for a call that was cut off before it had one."""
-        calls = (call if call.id is not None else replace(call, id=self._new_id()) for call in message.tool_calls)
+        calls = (
+            call if call.id is not None else replace(call, id=self._make(call.name, index))
+            for index, call in enumerate(message.tool_calls)
+        )
         return replace(message, tool_calls=tuple(calls))

@@ -11,6 +11,7 @@ from typing import Any
 
 from toolgram.constraint import Constraint
 from toolgram.errors import InvalidRequest, Relaxation, TemplateError
+from toolgram.ids import CallIds, IdMaker
 from toolgram.lazy import lazy_grammar
 from toolgram.messages import Message
 from toolgram.prompting import Prompt, build_prompt
@@ -37,6 +38,7 @@ class Plan:
     stop: tuple[str, ...]
     _prompt: Prompt
     _turn: CompiledTurn
+    _ids: CallIds
 
     @property
     def prompt(self) -> str:
@@ -57,6 +59,10 @@ class Plan:
     def relaxations(self) -> tuple[Relaxation, ...]:
         """The schema keywords that the grammar does not enforce exactly."""
         return self._turn.relaxations
+
+    def call_ids(self, seed: int | None = None) -> IdMaker:
+        """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""
+        return self._ids.maker(seed, self.prompt)
 
     def reader(self, *, lenient: bool = False) -> Reader | LenientReader:
         """A new reader for one output of the model.
@@ -120,6 +126,7 @@ def plan(
         stop=capabilities.stop,
         _prompt=prompt,
         _turn=turn,
+        _ids=CallIds.of(checked, format_, short=capabilities.requires_short_ids),
     )
 
 
