@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, runtime_checkable
 
+from toolgram.budget import ReasoningBudget
 from toolgram.constraint import Constraint
 from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, Usage
 from toolgram.errors import EngineError
@@ -16,6 +17,8 @@ from toolgram.ids import IdMaker
 from toolgram.messages import Message
 from toolgram.plan import Plan
 from toolgram.wire import format as wire
+from toolgram.wire.lenient import LenientReader
+from toolgram.wire.reader import Reader
 
 IdFactory = Callable[[], str]
 
@@ -56,11 +59,7 @@ async def stream(
     text: list[str] = []
     finish: FinishReason | None = None
     usage = Usage()
-    # Under a grammar the turn's end is a token: a string that only spells it may stand in an argument.
-    stops = sampling.stop if plan.constraint else tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
-    chunks = engine.generate(
-        plan.prompt_parts, _constraint(plan, engine), replace(sampling, stop=stops, ends=plan.stop)
-    )
+    chunks = _chunks(plan, engine, sampling, reader)
     async with aclosing(chunks):
         async for chunk in chunks:
             finish, usage = chunk.finish, chunk.usage or usage
@@ -77,6 +76,31 @@ async def stream(
     message = ids.complete(Message.from_events(events))
     reason = "length" if finish == "length" else "tool_calls" if message.tool_calls else "stop"
     yield Reply(message, "".join(text), reason, usage)
+
+
+async def _chunks(
+    plan: Plan, engine: Engine, sampling: Sampling, reader: Reader | LenientReader
+) -> AsyncGenerator[Chunk, None]:
+    """What the engine writes, and what closes thoughts that are too long; each chunk is read before the next one."""
+    # Under a grammar the turn's end is a token: a string that only spells it may stand in an argument.
+    stops = sampling.stop if plan.constraint else tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
+    sampling = replace(sampling, stop=stops, ends=plan.stop)
+    budget = ReasoningBudget(plan, reader)
+    prompt, constraint = plan.prompt_parts, plan.constraint
+    while True:
+        if (closer := budget.closer()) is not None:
+            yield Chunk(closer)
+            budget.take(Chunk(closer))
+            prompt, constraint = budget.continued()
+        chunks = engine.generate(prompt, _bound(constraint, engine), budget.left(sampling))
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                yield chunk if chunk.usage is None else replace(chunk, usage=budget.total(chunk.usage))
+                budget.take(chunk)
+                if chunk.finish is None and budget.closer() is not None:
+                    break
+            else:
+                return
 
 
 async def generate(
@@ -97,15 +121,15 @@ def generate_sync(
     return asyncio.run(generate(plan, engine, sampling, new_id=new_id))
 
 
-def _constraint(plan: Plan, engine: Engine) -> Constraint | None:
-    """The plan's constraint as the engine takes it: with token ids where it has them."""
-    if plan.constraint is None:
+def _bound(constraint: Constraint | None, engine: Engine) -> Constraint | None:
+    """The constraint as the engine takes it: with token ids where it has them."""
+    if constraint is None:
         return None
     if not engine.capabilities.dialects:
         raise EngineError("this engine cannot constrain its output, which the request needs")
     if engine.capabilities.special_tokens and isinstance(engine, HasVocabulary):
-        return plan.constraint.bind(engine.vocabulary)
-    return plan.constraint
+        return constraint.bind(engine.vocabulary)
+    return constraint
 
 
 def _maker(plan: Plan, sampling: Sampling, new_id: IdFactory | None) -> IdMaker:

@@ -65,6 +65,7 @@ class Request:
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
     reasoning_format: Literal["auto", "none"] = "auto"
+    reasoning_max_tokens: int | None = None
     continue_final_message: bool = False
     add_generation_prompt: bool = True
     chat_template_kwargs: Json = field(default_factory=dict[str, Any])
@@ -107,6 +108,7 @@ def parse_request(body: Any) -> Request:
         parallel_tool_calls=parallel,
         response_format=_response_format(body),
         reasoning_format=reasoning_format,
+        reasoning_max_tokens=_reasoning_max_tokens(body, reasoning_format),
         continue_final_message=continues,
         add_generation_prompt=_flag(body, "add_generation_prompt", default=not continues),
         chat_template_kwargs=_template_kwargs(body),
@@ -158,6 +160,17 @@ def _flag(body: Json, key: str, *, default: bool) -> bool:
         return default
     if not isinstance(value, bool):
         raise InvalidRequest(f"/{key}", "must be true or false")
+    return value
+
+
+def _reasoning_max_tokens(body: Json, reasoning_format: str) -> int | None:
+    value = body.get("reasoning_max_tokens")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidRequest("/reasoning_max_tokens", "must be a whole number of tokens, 0 or more")
+    if reasoning_format == "none":
+        raise InvalidRequest("/reasoning_max_tokens", 'with reasoning_format "none" thoughts are not told from content')
     return value
 
 
