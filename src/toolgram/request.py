@@ -48,11 +48,15 @@ class ToolChoice:
 
 @dataclass(frozen=True)
 class ResponseFormat:
-    """A schema that the answer must match; `pointer` is where the schema stands in the request."""
+    """A schema that the answer must match; `pointer` is where the schema stands in the request.
+
+    A `plain` answer is not JSON but the text itself, which the schema describes as a string.
+    """
 
     schema: Any
     strict: bool
     pointer: str
+    plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -308,9 +312,15 @@ def _response_format(body: Json) -> ResponseFormat | None:
         case {"type": "json_schema", "json_schema": {"schema": schema, **rest}}:
             strict = _flag(rest, "strict", default=False)
             return ResponseFormat(schema, strict, "/response_format/json_schema/schema")
+        case {"type": "regex", "regex": str(pattern)}:
+            whole = {"type": "string", "pattern": f"^(?:{pattern})$"}
+            return ResponseFormat(whole, strict=True, pointer="/response_format/regex", plain=True)
+        case {"type": "choice", "choice": [_, *_] as texts} if all(isinstance(text, str) and text for text in texts):
+            return ResponseFormat({"enum": list(texts)}, strict=True, pointer="/response_format/choice", plain=True)
         case _:
             raise InvalidRequest(
                 "/response_format",
-                'must be {"type": "text"}, {"type": "json_object"} '
-                'or {"type": "json_schema", "json_schema": {"schema": …}}',
+                'must be {"type": "text"}, {"type": "json_object"}, '
+                '{"type": "json_schema", "json_schema": {"schema": …}}, {"type": "regex", "regex": "…"} '
+                'or {"type": "choice", "choice": ["…", …]}, of texts that are not empty',
             )

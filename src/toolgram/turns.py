@@ -16,6 +16,8 @@ from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.messages import Message, ToolCall
 from toolgram.request import Request
 from toolgram.schema import Compiled, compile_schema
+from toolgram.schema.automata import Automaton
+from toolgram.schema.plain_text import plain_language, plain_rules
 from toolgram.schema.spelling import RuleNames, Spelling, spell, spell_as, writable
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import JSON, AnyEncoding, Encoding, Tagged
@@ -66,6 +68,7 @@ class CompiledTurn:
     arguments: Mapping[tuple[str, AnyEncoding], Spell]
     kinds: Mapping[str, Kinds]
     answer: Spell | None
+    plain: Automaton | None = None
 
     @property
     def relaxations(self) -> tuple[Relaxation, ...]:
@@ -77,6 +80,8 @@ class CompiledTurn:
 
         None where the format or a schema forbids it, or where it does not begin with the opened part.
         """
+        if self.plain is not None and not (message.tool_calls or self.plain.accepts(message.content or "")):
+            return None
         answer = self._write_answer if self.answer else None
         for thinks in (False, True):
             format_ = thinking(self.spec.format) if thinks else self.spec.format
@@ -135,7 +140,7 @@ def turn_spec(
         tools=json.dumps(tools),
         calls=calls,
         parallel=parallel,
-        answer=json.dumps([answer.schema, answer.strict, answer.pointer] if answer else None),
+        answer=json.dumps([answer.schema, answer.strict, answer.pointer, answer.plain] if answer else None),
         stops=stops,
         opened=opened,
         reasoning_apart=request.reasoning_format != "none",
@@ -214,9 +219,11 @@ class _Compilation:
         callees = tuple(callee for tool in tools if (callee := self.callee(tool, encodings)) is not None)
         if tools and not callees and spec.calls == "only":
             raise InvalidRequest("/tools", "no tool can be called: no arguments match their schemas")
-        answer = None
+        answer, language, plain = None, None, None
         if (given := json.loads(spec.answer)) is not None:
-            schema, strict, pointer = given
+            schema, strict, pointer, is_plain = given
+            if is_plain:
+                language, plain = self.plain_answer(schema, pointer)
             answer = self.schema(schema, JSON, pointer, "answer", strict=strict, parameters=False)
         string = self.schema({"type": "string"}, JSON, "", "string", strict=False, parameters=False)
         turn = Turn(
@@ -224,6 +231,7 @@ class _Compilation:
             calls=spec.calls,
             parallel=spec.parallel,
             answer=answer.expr if answer else None,
+            plain=plain,
             string=string.expr,
             stops=spec.stops,
         )
@@ -232,8 +240,27 @@ class _Compilation:
         opened = ""
         if spec.opened:
             opened, grammar = _after(grammar, spec.opened)
-        spell_answer = None if answer is None else partial(spell_as, answer.type, spelling=_spelling(spec.format, JSON))
-        return CompiledTurn(spec, grammar, opened, reading_program(spec), self.arguments, self.kinds, spell_answer)
+        spell_answer = (
+            None
+            if answer is None or language
+            else partial(spell_as, answer.type, spelling=_spelling(spec.format, JSON))
+        )
+        return CompiledTurn(
+            spec, grammar, opened, reading_program(spec), self.arguments, self.kinds, spell_answer, language
+        )
+
+    def plain_answer(self, schema: dict[str, Any], pointer: str) -> tuple[Automaton, Expr]:
+        """An answer that is a text itself; where it stands in the turn it holds none of the format's marks."""
+        marks = compile_format(self.spec.format.turn).markers("content")
+        try:
+            language = plain_language(schema, (*marks, *self.spec.stops))
+        except ValueError as error:
+            raise InvalidRequest(pointer, str(error)) from error
+        if language.is_empty:
+            raise InvalidRequest(pointer, "no text matches, or only such as holds a mark of the model's format")
+        expr, rules = plain_rules(language, self.names)
+        self.rules.update(rules)
+        return language, expr
 
     def callee(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
