@@ -17,6 +17,8 @@ from toolgram.messages import Message, ToolCall
 from toolgram.request import Request
 from toolgram.schema import Compiled, compile_schema, compile_type, types
 from toolgram.schema.algebra import subtract
+from toolgram.schema.automata import Automaton
+from toolgram.schema.plain_text import plain_language, plain_rules
 from toolgram.schema.spelling import RuleNames, Spelling, spell, spell_as, writable
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagged
@@ -70,6 +72,7 @@ class CompiledTurn:
     arguments: Mapping[tuple[str, AnyEncoding], Spell]
     expected: Mapping[str, Expected]
     answer: Spell | None
+    plain: Automaton | None = None
 
     @property
     def relaxations(self) -> tuple[Relaxation, ...]:
@@ -82,6 +85,8 @@ class CompiledTurn:
         None where the format, a schema or the request forbids it, or where it does not begin with the opened part.
         """
         if not self._permits(message):
+            return None
+        if self.plain is not None and not (message.tool_calls or self.plain.accepts(message.content or "")):
             return None
         answer = self._write_answer if self.answer else None
         for format_ in (self.spec.format, *ways_to_think(self.spec.format)):
@@ -150,7 +155,7 @@ def turn_spec(
         tools=json.dumps(tools),
         calls=calls,
         parallel=parallel,
-        answer=json.dumps([answer.schema, answer.strict, answer.pointer] if answer else None),
+        answer=json.dumps([answer.schema, answer.strict, answer.pointer, answer.plain] if answer else None),
         stops=stops,
         opened=opened,
         reasoning_apart=request.reasoning_format != "none",
@@ -271,11 +276,13 @@ class _Compilation:
         callees = tuple(callee for tool in tools if (callee := self.callee(tool, encodings)) is not None)
         if tools and not callees and spec.calls == "only":
             raise InvalidRequest("/tools", "no tool can be called: no arguments match their schemas")
-        answer = None
+        answer, language, plain = None, None, None
         if (given := json.loads(spec.answer)) is not None:
-            schema, strict, pointer = given
+            schema, strict, pointer, is_plain = given
+            if is_plain:
+                language, plain = self.plain_answer(schema, pointer)
             answer = self.schema(schema, JSON, pointer, "answer", strict=strict, parameters=False)
-            if callees and compile_format(spec.format.turn).first_characters:
+            if callees and not is_plain and compile_format(spec.format.turn).first_characters:
                 answer = self.but_calls(answer, pointer, strict=strict)
         string = self.schema({"type": "string"}, JSON, "", "string", strict=False, parameters=False)
         turn = Turn(
@@ -283,6 +290,7 @@ class _Compilation:
             calls=spec.calls,
             parallel=spec.parallel,
             answer=answer.expr if answer else None,
+            plain=plain,
             string=string.expr,
             stops=spec.stops,
         )
@@ -291,8 +299,14 @@ class _Compilation:
         opened = ""
         if spec.opened:
             opened, grammar = _after(grammar, spec.opened)
-        spell_answer = None if answer is None else partial(spell_as, answer.type, spelling=_spelling(spec.format, JSON))
-        return CompiledTurn(spec, grammar, opened, reading_program(spec), self.arguments, self.expected, spell_answer)
+        spell_answer = (
+            None
+            if answer is None or language
+            else partial(spell_as, answer.type, spelling=_spelling(spec.format, JSON))
+        )
+        return CompiledTurn(
+            spec, grammar, opened, reading_program(spec), self.arguments, self.expected, spell_answer, language
+        )
 
     def but_calls(self, answer: Compiled, pointer: str, *, strict: bool) -> Compiled:
         """The answer without the values that read as calls, in a format whose calls are bare JSON objects."""
@@ -311,6 +325,19 @@ class _Compilation:
         made = compile_type(replace(canonical, root=kind), spelling=spelling, names=self.names, root_name="answer")
         self.rules.update(made.rules)
         return replace(made, type=replace(canonical, root=kind))
+
+    def plain_answer(self, schema: dict[str, Any], pointer: str) -> tuple[Automaton, Expr]:
+        """An answer that is a text itself; where it stands in the turn it holds none of the format's marks."""
+        marks = compile_format(self.spec.format.turn).markers("content")
+        try:
+            language = plain_language(schema, (*marks, *self.spec.stops))
+        except ValueError as error:
+            raise InvalidRequest(pointer, str(error)) from error
+        if language.is_empty:
+            raise InvalidRequest(pointer, "no text matches, or only such as holds a mark of the model's format")
+        expr, rules = plain_rules(language, self.names)
+        self.rules.update(rules)
+        return language, expr
 
     def callee(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""

@@ -94,6 +94,14 @@ class Reader:
         text = self._buffer if self._mode == self._in_free else ""
         return Message(reasoning=text) if self._free.field == "reasoning" else Message(content=text)
 
+    @property
+    def reasoning_closers(self) -> tuple[str, ...]:
+        """What may end the reasoning that the reader is in, as the format writes it; nothing outside of reasoning."""
+        if self._mode != self._in_free or self._free.field != "reasoning":
+            return ()
+        free = self._free.once_begun or self._free
+        return tuple(exit_.before + exit_.text for exit_ in free.exits)
+
     def _events(self, *, final: bool = False) -> list[Event]:
         events = self._emit.take()
         if self._prefill is not None and (events or final):
