@@ -70,7 +70,7 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     if not reads(_PROBE):
         return 0
     written = write_freely(style.wire, replace(_PROBE, tool_calls=(replace(_PROBE.tool_calls[0], id=_ID),)))
-    texts = _rendered_turns(template, _PROBE)
+    texts = rendered_turns(template, _PROBE)
     exact = 0 if written is None else (written in texts) + any(written.strip() in text for text in texts)
     return 3 * sum(map(reads, _MORE)) + 1 + exact
 
