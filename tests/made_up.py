@@ -104,6 +104,10 @@ MADE_UP = {
     "the shape of the API": Family(
         "<invoke>" + each(f"{{{{ {{'type': 'function', 'function': {_CALL}}} | tojson }}}}", "\n") + "</invoke>"
     ),
+    "a turn for each call": Family(each(f"<call>{OBJECT}</call>", "<|end|>\n<|assistant|>\n")),
+    "calls that want results": Family(
+        each(f"<ask>{NAME} {JSON}</ask>") + "{% if loop.last %}{{ raise_exception('no result') }}{% endif %}"
+    ),
     "compact JSON": Family(
         each('<f>{"n":"' + NAME + '","a":{{ c.function.arguments | tojson(separators=(",", ":")) }}}</f>')
     ),

@@ -49,7 +49,7 @@ def calls(template: ChatTemplate, laid: Layout) -> Calls | None:
     written = notation(template, laid.one_call, ONE)
     if written is None:
         return None
-    if laid.two_calls is None:
+    if laid.two_calls is None or _apart(template, laid.two_calls):
         found = _find(laid.one_call, ONE, written, 0)
         return None if found is None else _single(laid, found, written)
     first = _find(laid.two_calls, ONE, written, 0)
@@ -58,6 +58,12 @@ def calls(template: ChatTemplate, laid: Layout) -> Calls | None:
         return None
     same = _same(first.pieces, second.pieces)
     return None if same is None else _several(laid, laid.two_calls, first, second, same, written)
+
+
+def _apart(template: ChatTemplate, two: str) -> bool:
+    """Whether the template ends the turn between two calls: then each is the only one of its turn."""
+    between = two[two.index(ONE.name) : two.index(TWO.name)]
+    return any(stop in between for stop in template.capabilities.stop if stop)
 
 
 # One call

@@ -86,9 +86,24 @@ def tail(template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = Fals
     try:
         text = template.render(messages, add_generation_prompt=prompts, now=_NOW, **variables, **_THINKS)
     except TemplateError:
-        return None
-    _, found, rest = text.rpartition(QUESTION)
+        text = None
+    if text is None and turn is not None and turn.calls:
+        text = _before_results(template, [*messages, *map(_result, turn.calls)], variables)
+    _, found, rest = (text or "").rpartition(QUESTION)
     return rest if found else None
+
+
+def _before_results(template: ChatTemplate, messages: list[dict[str, Any]], variables: dict[str, Any]) -> str | None:
+    """A conversation up to its first result: some templates refuse calls that nothing answers."""
+    try:
+        text = template.render(messages, add_generation_prompt=False, now=_NOW, **variables, **_THINKS)
+    except TemplateError:
+        return None
+    return text.partition(RESULT)[0]
+
+
+def _result(probe: CallProbe) -> dict[str, Any]:
+    return {"role": "tool", "name": probe.name, "tool_call_id": probe.id, "content": RESULT}
 
 
 def _in_parts(message: dict[str, Any]) -> dict[str, Any]:
