@@ -117,7 +117,9 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
         parts = render(**filled, **request.chat_template_kwargs)
     format_ = style.format(with_tools=bool(request.tools))
     if not request.continue_final_message:
-        return Prompt(parts, format_prompt, opening(compile_format(format_.turn), _trusted_end(parts)))
+        end = _trusted_end(parts)
+        opens = request.add_generation_prompt or end.endswith(capabilities.generation_prompt)
+        return Prompt(parts, format_prompt, opening(compile_format(format_.turn), end) if opens else "")
     parts = _cut(parts)
     content, reasoning = _said(request, template, style)
     tail = _end_of(parts, _LONGEST_OPENING + 2 * len(content) + 2 * len(reasoning))
@@ -142,7 +144,7 @@ def _filled(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _described(schema: Any) -> Any:
-    return {"description": "", **schema} if isinstance(schema, Mapping) else schema
+    return {"description": "", **cast("Mapping[str, Any]", schema)} if isinstance(schema, Mapping) else schema
 
 
 def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announces: bool) -> str | None:

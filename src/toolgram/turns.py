@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import product
@@ -15,7 +15,8 @@ from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.messages import Message, ToolCall
 from toolgram.request import Request
-from toolgram.schema import Compiled, compile_schema
+from toolgram.schema import Compiled, compile_schema, compile_type, types
+from toolgram.schema.algebra import subtract
 from toolgram.schema.spelling import RuleNames, Spelling, spell, spell_as, writable
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagged
@@ -24,6 +25,7 @@ from toolgram.wire.element_values import ElementArguments, written_elements
 from toolgram.wire.expected import Expected
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
+from toolgram.wire.shapes import ARGUMENTS
 from toolgram.wire.tagged_values import TaggedArguments, written
 from toolgram.wire.writer import write
 
@@ -77,14 +79,24 @@ class CompiledTurn:
     def write(self, message: Message) -> str | None:
         """The message as the model would write it after the opened part, its values valid for their schemas.
 
-        None where the format or a schema forbids it, or where it does not begin with the opened part.
+        None where the format, a schema or the request forbids it, or where it does not begin with the opened part.
         """
+        if not self._permits(message):
+            return None
         answer = self._write_answer if self.answer else None
         for format_ in (self.spec.format, *ways_to_think(self.spec.format)):
             text = write(format_, message, self._write_arguments, answer, self.spec.stops)
             if text is not None and text.startswith(self.opened):
                 return text[len(self.opened) :]
         return None
+
+    def _permits(self, message: Message) -> bool:
+        """Whether the request allows so many calls, and text beside them."""
+        calls, spec = len(message.tool_calls), self.spec
+        if not calls:
+            return spec.calls != "only"
+        silent = spec.calls == "only" or self.answer is not None
+        return spec.calls != "none" and (spec.parallel or calls == 1) and not (silent and message.content)
 
     def _write_arguments(self, call: ToolCall, encoding: AnyEncoding) -> str | None:
         spell_arguments = self.arguments.get((call.name, encoding))
@@ -226,6 +238,21 @@ def some_id(name: str, format_: wire.WireFormat) -> str | None:
     return next((node.form.format(name=name, id="0" * node.length) for node in ids), None)
 
 
+def _bare_calls(format_: wire.WireFormat, tools: Iterable[str]) -> Iterator[types.Type]:
+    """What reads as a call of one of these tools where a format writes calls as JSON objects."""
+    names = types.union(types.Text(name) for name in tools)
+    in_list = "[" in compile_format(format_.turn).first_characters
+    for node in wire.walk(format_.turn, written=True):
+        if isinstance(node, wire.Object):
+            own = [key for key, member in node.members if isinstance(member, wire.Arguments)]
+            for name in (key for key, member in node.members if isinstance(member, wire.Name)):
+                for key in dict.fromkeys((*own, *ARGUMENTS)):
+                    members = ((name, names), (key, types.Object((), types.ANY)))
+                    properties = [types.Property(each, kind, required=True) for each, kind in members]
+                    call = types.object_type(properties, types.ANY)
+                    yield types.array((call,), types.ANY, 1, None) if in_list else call
+
+
 @dataclass
 class _Compilation:
     spec: TurnSpec
@@ -237,7 +264,9 @@ class _Compilation:
 
     def run(self) -> CompiledTurn:
         spec = self.spec
-        encodings = {node.encoding for node in wire.walk(spec.format.turn) if isinstance(node, wire.Arguments)}
+        encodings = {
+            node.encoding for node in wire.walk(spec.format.turn, written=True) if isinstance(node, wire.Arguments)
+        }
         tools = json.loads(spec.tools)
         callees = tuple(callee for tool in tools if (callee := self.callee(tool, encodings)) is not None)
         if tools and not callees and spec.calls == "only":
@@ -246,6 +275,8 @@ class _Compilation:
         if (given := json.loads(spec.answer)) is not None:
             schema, strict, pointer = given
             answer = self.schema(schema, JSON, pointer, "answer", strict=strict, parameters=False)
+            if callees and compile_format(spec.format.turn).first_characters:
+                answer = self.but_calls(answer, pointer, strict=strict)
         string = self.schema({"type": "string"}, JSON, "", "string", strict=False, parameters=False)
         turn = Turn(
             callees=callees,
@@ -262,6 +293,24 @@ class _Compilation:
             opened, grammar = _after(grammar, spec.opened)
         spell_answer = None if answer is None else partial(spell_as, answer.type, spelling=_spelling(spec.format, JSON))
         return CompiledTurn(spec, grammar, opened, reading_program(spec), self.arguments, self.expected, spell_answer)
+
+    def but_calls(self, answer: Compiled, pointer: str, *, strict: bool) -> Compiled:
+        """The answer without the values that read as calls, in a format whose calls are bare JSON objects."""
+        canonical, why = answer.type, "an answer that reads as a call is taken for one"
+        try:
+            calls = types.union(_bare_calls(self.spec.format, self.expected))
+            kind = subtract(canonical.root, calls, canonical.definitions.__getitem__)
+        except types.TooLarge as error:
+            if strict:
+                raise UnsupportedSchema(pointer, "type", why) from error
+            self.relaxations.append(Relaxation(pointer, "type", why))
+            return answer
+        if kind == canonical.root:
+            return answer
+        spelling = _spelling(self.spec.format, JSON)
+        made = compile_type(replace(canonical, root=kind), spelling=spelling, names=self.names, root_name="answer")
+        self.rules.update(made.rules)
+        return replace(made, type=replace(canonical, root=kind))
 
     def callee(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
@@ -282,6 +331,7 @@ class _Compilation:
                 self.relaxations.append(Relaxation(pointer, "type", "the tool is never called: nothing matches"))
                 return None
             exprs[encoding] = compiled.expr
+            self.expected[name] = Expected(compiled.type, compiled.type.root)
             spelling = _spelling(self.spec.format, plain)
             self.arguments[name, encoding] = partial(spell_as, compiled.type, spelling=spelling)
             if not isinstance(encoding, Encoding):
@@ -300,7 +350,6 @@ class _Compilation:
         if made.expr == NOTHING:
             raise InvalidRequest(pointer, "no arguments can match this schema between tags")
         self.arguments[name, tags] = made.spell
-        self.expected[name] = Expected(compiled.type, compiled.type.root)
         return made.expr
 
     def schema(

@@ -71,6 +71,11 @@ class Case:
         return 2 if several and self.parallel else 1
 
     @property
+    def either(self) -> bool:
+        """Whether a turn is either calls or an answer."""
+        return isinstance(STYLES[self.style].wire.turn, wire.Alt)
+
+    @property
     def reasons(self) -> bool:
         """Whether the style has a place for reasoning."""
         return wire.holds(STYLES[self.style].wire.turn, wire.Reasoning)
@@ -172,7 +177,8 @@ def messages(draw: st.DrawFn, case: Case, text: st.SearchStrategy[str]) -> Messa
                 digits = draw(st.text("0123456789", min_size=size, max_size=size))
                 call_id = case.call_id.form.format(name=name, id=digits)
             calls.append(ToolCall(name, json.dumps(draw(arguments[name])), call_id))
-    content = None if case.mode == "required" else draw(st.none() | text)
+    silent = case.mode == "required" or (calls and case.either)
+    content = None if silent else draw(st.none() | text)
     thought = draw(st.none() | text) if case.reasons else None
     return Message(content or None, thought or None, tuple(calls))
 
@@ -190,8 +196,12 @@ def test_what_can_be_written_is_admitted(case: Case, data: st.DataObject) -> Non
 @given(data=st.data())
 def test_a_message_without_markers_can_be_written(case: Case, data: st.DataObject) -> None:
     # Text may not end with what the next mark begins with, where that mark repeats it: ">" before Functionary's ">>>".
-    marks = compile_format(STYLES[case.style].wire.turn).markers("content")
-    texts = plain_text.map(lambda text: text.rstrip(">")).filter(lambda text: not any(mark in text for mark in marks))
+    # Nor may it begin as a bare call does.
+    program = compile_format(STYLES[case.style].wire.turn)
+    marks, first = program.markers("content"), program.first_characters
+    texts = plain_text.map(lambda text: text.rstrip(">").lstrip(first)).filter(
+        lambda text: not any(mark in text for mark in marks)
+    )
     message = data.draw(messages(case, texts))
     plain = tuple(replace(call, arguments="{}") for call in message.tool_calls if call.name != "get_weather")
     message = replace(message, tool_calls=plain)

@@ -132,9 +132,9 @@ def _parsed(text: str) -> Any:
 def _marks_of_calls(style: ToolStyle) -> tuple[str, ...]:
     """The marks of the smallest part that a call needs; none where it needs none."""
     found: tuple[str, ...] = ()
-    for node in wire.walk(style.wire.turn):
+    for node in wire.walk(style.wire.turn, written=True):
         if isinstance(node, wire.Call | wire.Seq) and wire.holds(node, wire.Call):
-            marks = (part for part in wire.walk(node) if isinstance(part, wire.Mark))
+            marks = (part for part in wire.walk(node, written=True) if isinstance(part, wire.Mark))
             found = tuple(spelling for mark in marks for spelling in mark.spellings) or found
     return found
 

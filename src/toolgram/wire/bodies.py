@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
 from toolgram.wire.arguments import Elements, Tagged
@@ -23,13 +24,21 @@ class Body(Protocol):
         ...
 
 
-def body_of(at: ArgumentsAt | JsonAt, emit: Emitter, expected: Expected, *, raw_content: bool) -> Body:
+def body_of(
+    at: ArgumentsAt | JsonAt,
+    emit: Emitter,
+    expected: Expected,
+    *,
+    raw_content: bool,
+    tools: Collection[str] | None = None,
+) -> Body:
     """What reads the body at this place into an emitter.
 
-    `expected` is what the tool takes; `raw_content` says that content is JSON, not a JSON string.
+    `expected` is what the tool takes; `raw_content` says that content is JSON, not a JSON string; `tools` are given
+    where what looks like a call may be the answer.
     """
     if isinstance(at, JsonAt):
-        return ShapeReader(at.shape, emit, raw_content=raw_content)
+        return ShapeReader(at.shape, emit, raw_content=raw_content, tools=tools)
     if isinstance(at.encoding, Tagged):
         return TaggedReader(at.encoding, expected, emit.arguments)
     if isinstance(at.encoding, Elements):

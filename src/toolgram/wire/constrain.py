@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeGuard
 
 from toolgram.grammar import ir
-from toolgram.grammar.ir import Expr, Ref, Rules, Text, Token, chars, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import CharSet, Expr, Ref, Rules, Text, Token, chars, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.until import automaton
 from toolgram.schema import RuleNames
 from toolgram.schema.spelling import Spelling, quoted
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import AnyEncoding
 from toolgram.wire.marks import as_tokens
-from toolgram.wire.program import compile_format
+from toolgram.wire.program import Program, compile_format
 
 Calls = Literal["none", "any", "only"]
 """Whether the turn has no calls, may have calls, or is nothing but calls (and reasoning)."""
@@ -52,6 +53,7 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         rules=dict(rules),
         content=(*program.markers("content"), *turn.stops),
         reasoning=(*program.markers("reasoning"), *turn.stops),
+        content_first=_readable(format_, turn).first_characters,
         content_last=program.last_characters("content"),
         reasoning_last=program.last_characters("reasoning"),
     )
@@ -180,6 +182,7 @@ class _Lowering:
     rules: dict[str, Expr]
     content: tuple[str, ...]
     reasoning: tuple[str, ...]
+    content_first: str
     content_last: str
     reasoning_last: str
     callee: Callee | None = None
@@ -198,9 +201,9 @@ class _Lowering:
             case wire.Content():
                 if self.turn.answer is not None:
                     return self.turn.answer
-                return self.string() if in_json else _free(self.content, self.content_last)
+                return self.string() if in_json else _free(self.content, self.content_first, self.content_last)
             case wire.Reasoning():
-                return self.string() if in_json else _free(self.reasoning, self.reasoning_last)
+                return self.string() if in_json else _free(self.reasoning, "", self.reasoning_last)
             case wire.Name():
                 name = self.current().name
                 return seq(self.quoted(name) if in_json else name)
@@ -289,10 +292,27 @@ class _Lowering:
         return quoted(text, Spelling())
 
 
-def _free(markers: tuple[str, ...], not_last: str) -> Expr:
-    """Text without these markers, that ends with none of these characters."""
+def _readable(format_: wire.WireFormat, turn: Turn) -> Program:
+    """What reads the turn: where no call is allowed none is looked for."""
+    left = format_.turn if turn.calls != "none" else allowed(format_.turn, "none")
+    return compile_format(left or wire.NOTHING_WRITTEN)
+
+
+def _free(markers: tuple[str, ...], not_first: str, not_last: str) -> Expr:
+    """Text without these markers, that begins and ends with none of these characters."""
     text = Text(markers)
-    return optional(seq(text, not_chars(not_last))) if not_last else text
+    if not_last:
+        return optional(seq(text, not_chars(not_last)))
+    if not_first:
+        states = automaton(markers)
+        starts = ((_without(charset, not_first), states[target].seen) for charset, target in states[0].edges)
+        return choice(*(seq(charset, Text(markers, seen)) for charset, seen in starts if charset.ranges), seq())
+    return text
+
+
+def _without(charset: CharSet, excluded: str) -> CharSet:
+    """The set without some characters."""
+    return not_chars(*not_chars(*charset.ranges).ranges, *excluded)
 
 
 def _joined(items: Iterable[Expr], separator: str) -> Iterable[Expr | str]:

@@ -224,11 +224,11 @@ def parts(node: Node) -> tuple[Node, ...]:
             return ()
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """The node and all inside it, in the order they are written."""
+def walk(node: Node, *, written: bool = False) -> Iterator[Node]:
+    """The node and all inside it, in the order they are written; with `written` only what is ever written."""
     yield node
-    for part in parts(node):
-        yield from walk(part)
+    for part in (node.item,) if written and isinstance(node, Lenient) else parts(node):
+        yield from walk(part, written=written)
 
 
 def holds(node: Node, kind: type[Call | Content | Reasoning]) -> bool:

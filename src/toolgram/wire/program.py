@@ -14,7 +14,7 @@ from typing import Literal
 from toolgram.errors import GrammarError
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import AnyEncoding, Elements, Tagged
-from toolgram.wire.shapes import Shape, shape_of
+from toolgram.wire.shapes import ArrayShape, Shape, shape_of
 
 FreeField = Literal["content", "reasoning"]
 FREE_FIELDS: tuple[FreeField, ...] = ("content", "reasoning")
@@ -76,7 +76,11 @@ class JsonAt:
 
     shape: Shape
     next: int
-    first = "{["
+
+    @property
+    def first(self) -> str:
+        """The character that it begins with."""
+        return "[" if isinstance(self.shape, ArrayShape) else "{"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +184,9 @@ class Program:
             raise TypeError(f"no free text at {at}")
         found = {(exit_.text, exit_.before, exit_.at): exit_ for exit_ in self.exits(free.next)}
         if free.field == "content":
+            own = {text for text, _, _ in found}
             for exit_ in self.home_exits:
-                if all(exit_.text != text for text, _, _ in found):
+                if exit_.text not in own:
                     found[exit_.text, exit_.before, exit_.at] = exit_
         return tuple(found.values())
 
@@ -197,6 +202,17 @@ class Program:
                 }
             )
         )
+
+    @cached_property
+    def first_characters(self) -> str:
+        """What free text must not begin with: where a body may stand as well, it is begun by it."""
+        found: set[str] = set()
+        for at, instruction in enumerate(self.code):
+            if isinstance(instruction, ForkAt):
+                places = [self.code[place] for place, _ in self.closure(at)]
+                if any(isinstance(place, FreeAt) for place in places):
+                    found.update("".join(place.first for place in places if isinstance(place, JsonAt | ArgumentsAt)))
+        return "".join(sorted(found))
 
     def markers(self, field_: FreeField) -> tuple[str, ...]:
         """The marks that free text of a field never contains."""

@@ -61,6 +61,7 @@ class Reader:
         self._free = FreeText.of(program.home_exits, "content")
         self._fresh = False
         self._body: Body | None = None
+        self._answer: Thread | None = None
         self._told = False
         self._after_body: int | FreeText = 0
         self._prefill: Prefill | None = None
@@ -339,8 +340,15 @@ class Reader:
             return
         if isinstance(instruction, JsonAt | ArgumentsAt):
             expected = self._expected.get(self._emit.tool, UNKNOWN)
-            body = body_of(instruction, self._emit, expected, raw_content=self._value)
+            self._answer = self._answer_instead(thread) if self._value else None
+            tools = None if self._answer is None else self._expected.keys()
+            body = body_of(instruction, self._emit, expected, raw_content=self._value, tools=tools)
             self._enter_body(body, instruction.next)
+
+    def _answer_instead(self, chosen: Thread) -> Thread | None:
+        """The way on which the JSON that begins is the answer, if there is one: the call only wins if it is one."""
+        code = self._program.code
+        return next((way for way in self._threads if way != chosen and isinstance(code[way.at], FreeAt)), None)
 
     # Bodies
 
@@ -364,7 +372,10 @@ class Reader:
         after = self._after_body
         if status is Status.MORE:
             return end, True
-        if status is Status.FAILED:
+        if status is Status.FAILED and self._answer is not None and not self._told:
+            self._again = "".join(self._raw)
+            self._begin_free(self._answer)
+        elif status is Status.FAILED:
             self._recover(() if isinstance(after, FreeText) else ways(self._program, after))
         elif isinstance(after, FreeText):
             self._enter_free(after)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,6 +10,9 @@ from toolgram.errors import GrammarError
 from toolgram.wire import format as wire
 from toolgram.wire.emitter import Emitter
 from toolgram.wire.json_text import RawValue, Status, StringValue, skip_space
+
+ARGUMENTS = ("arguments", "parameters")  # what the arguments of a call are read under, besides the format's own key
+_BESIDE_CALLS = ("type", "id")  # what may stand in a call besides name and arguments
 
 Role = Literal["name", "id", "arguments", "content", "reasoning", "skip"]
 
@@ -82,7 +86,7 @@ def _with_other_words(members: tuple[tuple[str, Shape], ...]) -> tuple[tuple[str
     if Leaf("name") not in (shape for _, shape in members):
         return members
     if any(shape == Leaf("arguments") for _, shape in members):
-        members += tuple((key, Leaf("arguments")) for key in ("arguments", "parameters") if key not in dict(members))
+        members += tuple((key, Leaf("arguments")) for key in ARGUMENTS if key not in dict(members))
     return (*members, ("function", ObjectShape(members)))  # the nesting of the OpenAI API
 
 
@@ -120,13 +124,19 @@ class _Value:
 
 
 class ShapeReader:
-    """Reads one JSON value of a shape, as it arrives, into an emitter. `raw_content`: content is JSON, not a string."""
+    """Reads one JSON value of a shape, as it arrives, into an emitter. `raw_content`: content is JSON, not a string.
 
-    __slots__ = ("_emit", "_raw_content", "_stack")
+    Where the value may be an answer as well, `tools` are given: then it is a call only if it names one of them before
+    its arguments, and they are an object; it FAILED as soon as it is none.
+    """
 
-    def __init__(self, shape: Shape, emit: Emitter, *, raw_content: bool) -> None:
+    __slots__ = ("_emit", "_name", "_raw_content", "_stack", "_tools")
+
+    def __init__(self, shape: Shape, emit: Emitter, *, raw_content: bool, tools: Collection[str] | None = None) -> None:
         self._emit = emit
         self._raw_content = raw_content
+        self._tools = tools
+        self._name = ""
         self._stack: list[_Object | _Array | _Value] = []
         self._push(shape)
 
@@ -159,7 +169,7 @@ class ShapeReader:
             if end < 0:
                 return i, Status.FAILED
             i += end
-        return i, Status.DONE
+        return i, Status.DONE if self._tools is None else Status.FAILED
 
     def _object(self, top: _Object, char: str) -> int:
         """One step inside an object: how many characters it takes, or -1 where it cannot go on."""
@@ -177,7 +187,8 @@ class ShapeReader:
                 top.expect = "value"
             case "value", _:
                 top.expect = "comma"
-                return self._enter(top.shape.member(top.key), char)
+                member = top.shape.member(top.key)
+                return self._enter(member, char) if self._is_call(top, member, char) else -1
             case "comma", ",":
                 top.expect = "key"
             case _:
@@ -198,6 +209,22 @@ class ShapeReader:
             case _:
                 return -1
         return 1
+
+    def _is_call(self, top: _Object, member: Shape, char: str) -> bool:
+        """Whether the object may still be a call when the value of a member begins so; if it is for sure, tell it."""
+        if self._tools is None or not (top.shape.call or len(self._stack) == 1):
+            return True
+        match member:
+            case Leaf("arguments"):
+                if self._name not in self._tools or char != "{":
+                    return False
+                self._tools = None
+                self._emit.name(self._name)
+                return True
+            case Leaf("name"):
+                return True
+            case _:
+                return top.key in _BESIDE_CALLS
 
     def _close(self, top: _Object) -> int:
         self._stack.pop()
@@ -257,7 +284,9 @@ class ShapeReader:
                 if isinstance(parent, _Object):
                     parent.key = text
             case "name" if text:
-                self._emit.name(text)
+                if self._tools is None:
+                    self._emit.name(text)
+                self._name = text
             case "id":
                 self._emit.id(text)
             case _:

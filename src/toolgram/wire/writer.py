@@ -32,9 +32,10 @@ def write(
     response schema; each gives None for what is not valid. Free text with a mark that
     would end it, or one of `stops`, cannot be written.
     """
-    marks, last = _spoilers(compile_format(format_.turn))
+    program = compile_format(format_.turn)
+    marks, last = _spoilers(program)
     never: dict[FreeField, tuple[str, ...]] = {field: (*marks[field], *stops) for field in FREE_FIELDS}
-    writing = _Writing(format_, write_arguments, write_answer, never, last)
+    writing = _Writing(format_, write_arguments, write_answer, never, tuple(program.first_characters), last)
     done = writing.node(format_.turn, _State(message), in_json=False)
     if done is None or done.left != _NOTHING_LEFT:
         return None
@@ -75,6 +76,7 @@ class _Writing:
     write_arguments: WriteArguments
     write_answer: WriteAnswer | None
     never: Mapping[FreeField, tuple[str, ...]]
+    never_first: tuple[str, ...]
     never_last: Mapping[FreeField, tuple[str, ...]]
 
     def node(self, node: wire.Node, state: _State, *, in_json: bool) -> _State | None:
@@ -176,6 +178,7 @@ class _Writing:
         if in_json:
             return _string(text)
         spoilt = any(mark in text for mark in self.never[field]) or text.endswith(self.never_last[field])
+        spoilt |= field == "content" and text.startswith(self.never_first)
         return None if spoilt else text
 
     def call(self, item: wire.Node, state: _State, *, in_json: bool) -> _State | None:

@@ -11,6 +11,7 @@ from toolgram.styles.native.harmony import HARMONY
 from toolgram.styles.native.hermes import HERMES
 from toolgram.styles.native.kimi import KIMI_K2, KIMI_K3
 from toolgram.styles.native.lists import APRIEL, FIREFUNCTION, GIGACHAT, GRANITE_3_3, MINIMAX_M1
+from toolgram.styles.native.llama3 import LLAMA_3
 from toolgram.styles.native.minimax_m3 import MINIMAX_M3
 from toolgram.styles.native.mistral import MINISTRAL, MISTRAL_NEMO, MISTRAL_SMALL
 from toolgram.styles.native.pythonic import LFM2, LFM2_5
@@ -40,6 +41,7 @@ NATIVE = (
     COMMAND_A_2,
     FIREFUNCTION,
     APRIEL,
+    LLAMA_3,
     MINIMAX_M1,
     MINIMAX_M3,
     GIGACHAT,

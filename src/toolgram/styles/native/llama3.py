@@ -1,0 +1,40 @@
+"""Llama 3.1 to 3.3: a bare JSON object.
+
+A turn (chat template of meta-llama/Llama-3.1-8B-Instruct)::
+
+    {"name": "get_weather", "parameters": {"city": "Paris"}}
+
+Tools that the template is told are built in are called behind <|python_tag|> ("Llama 3.1 model card and prompt
+formats"), and the models put it before others too::
+
+    <|python_tag|>brave_search.call(query="weather in Paris")
+"""
+
+from __future__ import annotations
+
+from toolgram.styles.base import ToolStyle
+from toolgram.wire.arguments import PYTHON
+from toolgram.wire.format import (
+    Alt,
+    Arguments,
+    Call,
+    Content,
+    Lenient,
+    Lit,
+    Mark,
+    Name,
+    Object,
+    Opt,
+    Seq,
+    WireFormat,
+)
+
+_TAG = Mark("<|python_tag|>")
+_CALL = Call(Object(("name", Name()), ("parameters", Arguments())))
+_BUILT_IN = Call(Seq(_TAG, Name(), Lit(".call"), Arguments(PYTHON)))
+
+LLAMA_3 = ToolStyle(
+    "llama_3",
+    WireFormat(Alt(Lenient(_CALL, Seq(_TAG, _CALL), _BUILT_IN), Opt(Content()))),
+    "a bare JSON object: Llama 3.1, 3.2, 3.3",
+)
