@@ -124,6 +124,18 @@ IN_THE_MANNER_OF = {
         end="<|eom|>",
     ),
     "xLAM": Family("[" + each(OBJECT, ", ") + "]", header="<|im_start|>assistant\n", end="<|im_end|>\n"),
+    "xLAM 2": Family(
+        "[" + each(OBJECT, ", ") + "]",
+        content="{{ m.content if m.content and not m.tool_calls }}",
+        header="<|im_start|>assistant\n",
+        end="<|im_end|>\n",
+    ),
+    "Llama 3": Family(
+        each(PARAMETERS),
+        content="{{ m.content if m.content and not m.tool_calls }}",
+        header="<|start_header_id|>assistant<|end_header_id|>\n\n",
+        end="<|eot_id|>",
+    ),
     "EXAONE": Family(
         each("<tool_call>" + OBJECT + "</tool_call>", "\n"),
         thought="<think>\n{{ m.reasoning_content or '' }}\n</think>\n\n",

@@ -29,10 +29,14 @@ from toolgram.wire.format import (
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of a turn: the node, which may write none, and the notation of arguments."""
+    """The calls of a turn: the node, which may write none, and the notation of arguments.
+
+    With `bare` there is no mark before them: they stand in the place of an answer, and are always written.
+    """
 
     node: Node
     notation: Notation
+    bare: bool = False
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,8 @@ def _counts(one: str, other: str) -> bool:
 def _single(laid: Layout, found: _Found, written: Notation) -> Calls | None:
     """The calls of a template that writes one a turn."""
     before, behind = laid.one_call[: found.start], laid.one_call[found.end :].rstrip()
+    if not (laid.calls_follow_answers or before.strip() or behind) and isinstance(found.pieces[0], Object):
+        return Calls(Call(found.pieces[0]), written, bare=True)
     body = with_mark([before, *found.pieces, behind], written.separators)
     return None if body is None else Calls(Opt(Call(Seq(*body))), written)
 
@@ -200,6 +206,11 @@ def _several(
     closer = common_prefix(rest, behind)
     closer = closer if closer.strip() else ""
     begin, end = before.removesuffix(opener), behind.removeprefix(closer)
+    if not laid.calls_follow_answers and isinstance(same[0], Object) and not (opener or closer):
+        if not begin.strip() and not end:
+            return Calls(Many(Call(same[0]), separator=as_one(nodes([rest])), min=1), written, bare=True)
+        if (begin.strip(), end, rest) == ("[", "]", written.item_separator):
+            return Calls(Array(Call(same[0])), written, bare=True)
     return _section(begin, end, [opener, *same, closer], rest.removeprefix(closer), written)
 
 
