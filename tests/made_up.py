@@ -108,6 +108,12 @@ MADE_UP = {
     "calls that want results": Family(
         each(f"<ask>{NAME} {JSON}</ask>") + "{% if loop.last %}{{ raise_exception('no result') }}{% endif %}"
     ),
+    "an index before the name": Family(
+        "<todo>" + each(f'<item no="{{{{ loop.index }}}}" do="{NAME}">{JSON}</item>') + "</todo>"
+    ),
+    "JSON over several lines": Family(
+        each(f"<run>\n{{{{ {_CALL} | tojson(indent=2) }}}}\n</run>", "\n"), header="### Assistant:\n", end="\n\n"
+    ),
     "compact JSON": Family(
         each('<f>{"n":"' + NAME + '","a":{{ c.function.arguments | tojson(separators=(",", ":")) }}}</f>')
     ),

@@ -18,7 +18,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery import discover, proof
 from toolgram.styles.discovery.source import python_source
 from toolgram.styles.native import NATIVE
-from toolgram.wire.format import Alt, Call, holds, walk
+from toolgram.wire.format import Alt, Call, CallId, holds, walk
 
 FAMILIES = MADE_UP | IN_THE_MANNER_OF
 ARGUMENTS: dict[str, Any] = {"city": "Oslo <b>", "days": 3}
@@ -86,7 +86,8 @@ def test_a_turn_of_all_parts_is_written_and_read_back(name: str) -> None:
 
 def _call(style: ToolStyle, name: str, arguments: dict[str, Any]) -> ToolCall:
     """A call, with an id if the style writes ids."""
-    return ToolCall(name, json.dumps(arguments), "abcdefgh1" if "CallId" in repr(style.wire) else None)
+    ids = [node for node in walk(style.wire.turn) if isinstance(node, CallId)]
+    return ToolCall(name, json.dumps(arguments), "abcdefgh1"[-ids[0].length :] if ids else None)
 
 
 @pytest.mark.parametrize("name", IRREGULAR)

@@ -60,6 +60,7 @@ def calls(template: ChatTemplate, laid: Layout) -> Calls | None:
     second = _find(laid.two_calls, TWO, written, first.end) if first else None
     if first is None or second is None:
         return None
+    first, second = _with_count(laid.two_calls, first, second)
     same = _same(first.pieces, second.pieces)
     return None if same is None else _several(laid, laid.two_calls, first, second, same, written)
 
@@ -178,6 +179,20 @@ def _counted(one: str, other: str) -> list[Piece] | None:
     if one[at + 1 :] != other[at + 1 :] or not _counts(one[at : at + 1], other[at : at + 1]):
         return None
     return [piece for piece in (one[:at], CallId("0-9", 1), one[at + 1 :]) if piece]
+
+
+def _with_count(text: str, first: _Found, second: _Found) -> tuple[_Found, _Found]:
+    """The calls from a digit on that stands before each and counts, if there is one."""
+    before, between = text[: first.start], text[first.end : second.start]
+    shared = common_suffix(before, between)
+    if not _counts(before.removesuffix(shared)[-1:], between.removesuffix(shared)[-1:]):
+        return first, second
+
+    def longer(found: _Found) -> _Found:
+        start = found.start - len(shared) - 1
+        return _Found(start, found.end, (text[start : found.start], *found.pieces))
+
+    return longer(first), longer(second)
 
 
 def _counts(one: str, other: str) -> bool:
