@@ -142,8 +142,8 @@ def _lead(header: str, said: Tails) -> str:
 def _closing(said: Tails) -> str:
     """What closes a turn, whether it ends with an answer or with a call; a question may be closed so too."""
     shared = common_suffix(said.behind_content, said.call[last_of_call(said.call) :])
-    closing = common_suffix(shared, said.question_close) or shared
-    return closing if TAG.search(closing) else ""
+    alike = common_suffix(shared, said.question_close)
+    return next((closing for closing in (alike, shared) if TAG.search(closing)), "")
 
 
 # Reasoning and answers
