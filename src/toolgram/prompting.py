@@ -19,8 +19,8 @@ from toolgram.styles.generic.tagged import list_tools
 from toolgram.template.adapt import adapt
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.provenance import render_parts
-from toolgram.turns import write_freely
 from toolgram.wire import format as wire
+from toolgram.wire.freely import write_freely
 from toolgram.wire.program import compile_format
 
 Parts = tuple[tuple[str, bool], ...]
