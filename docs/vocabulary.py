@@ -6,8 +6,8 @@ import inspect
 from typing import get_args
 
 from toolgram import Message, ToolCall
-from toolgram.turns import write_freely
 from toolgram.wire import format as wire
+from toolgram.wire.freely import write_freely
 from toolgram.wire.program import compile_format
 from toolgram.wire.reader import Reader
 
@@ -35,6 +35,7 @@ EXAMPLES: dict[type[wire.Node], tuple[str, Message]] = {
         'Chain(Opt(Seq(Mark("<think>"), Reasoning())), Opt(Seq(Mark("<say>"), Content())), join=Mark("<next>"))',
         THOUGHT,
     ),
+    wire.Lenient: ('Call(Seq(Lenient(Mark("<call>"), Mark("<tool>")), Name(), Arguments()))', CALLS),
     wire.Const: (
         'Call(Object(("type", Const("function")), ("name", Name()), ("arguments", Arguments())))',
         CALLS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import toolgram
 from situations import CHATML, WEATHER, tool
-from toolgram.chat import Reply, fresh_id, generate, generate_sync, stream
+from toolgram.chat import Reply, generate, generate_sync, stream
 from toolgram.constraint import Constraint
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.replay import Replay
@@ -66,7 +67,7 @@ def test_a_call_is_read_as_it_comes() -> None:
 
 
 def test_the_reply_holds_message_text_reason_and_cost() -> None:
-    reply = generate_sync(planned(), Replay(["Yes", "."]), new_id=fresh_id)
+    reply = generate_sync(planned(), Replay(["Yes", "."]))
     assert reply.message == toolgram.Message("Yes.")
     assert (reply.text, reply.finish_reason, reply.usage.completion_tokens) == ("Yes.", "stop", 2)
 
@@ -84,10 +85,47 @@ def test_the_message_does_not_depend_on_the_cuts(cuts: set[int]) -> None:
     assert reply.finish_reason == "tool_calls"
 
 
+def ids_of(plan: toolgram.Plan, text: str, seed: int | None = None) -> list[str | None]:
+    return [call.id for call in generate_sync(plan, Replay(text), Sampling(seed=seed)).message.tool_calls]
+
+
 def test_ids_are_openais_and_new() -> None:
-    one, other = fresh_id(), fresh_id()
+    one, other = ids_of(planned(), f"{CALL}\n{CALL}")
     assert one != other
-    assert len(one) == len("call_") + 24
+    for id_ in (one, other):
+        assert re.fullmatch("call_[0-9a-f]{24}", id_ or "")
+
+
+def test_a_seed_gives_the_same_ids_for_the_same_prompt() -> None:
+    assert ids_of(planned(), CALL, seed=7) == ids_of(planned(), CALL, seed=7) != ids_of(planned(), CALL, seed=8)
+    other = planned(messages=[{"role": "user", "content": "And tomorrow?"}])
+    assert ids_of(other, CALL, seed=7) != ids_of(planned(), CALL, seed=7)
+
+
+def test_ids_have_the_form_of_the_family() -> None:
+    """Mistral's templates refuse others; Kimi's count over the conversation; here the model left them out."""
+    earlier = [
+        *QUESTION["messages"],
+        {"role": "assistant", "tool_calls": [{"id": "x", "function": {"name": "get_weather", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "x", "content": "Rain."},
+    ]
+    nemo = toolgram.plan(QUESTION, CHATML, "mistral_nemo")
+    (id_,) = ids_of(nemo, '[TOOL_CALLS][{"name": "get_weather", "arguments": {}}]')
+    assert re.fullmatch("[a-zA-Z0-9]{9}", id_ or "")
+    kimi = toolgram.plan({**QUESTION, "messages": earlier}, CHATML, "kimi_k2").call_ids()
+    assert [kimi("get_weather", 0), kimi("get", 1)] == ["functions.get_weather:1", "functions.get:2"]
+
+
+def test_ids_are_short_where_the_template_takes_no_others() -> None:
+    strict = toolgram.ChatTemplate(
+        "{% for m in messages %}[{{ m.role }}]{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
+        "{% if (c.id or '')|length != 9 %}{{ raise_exception('ids have 9 characters') }}{% endif %}"
+        "[TOOL_CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}"
+        "{% if tools %}{{ tools | tojson }}{% endif %}"
+    )
+    assert strict.capabilities.requires_short_ids
+    (id_,) = ids_of(toolgram.plan(QUESTION, strict, "ministral"), '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}')
+    assert re.fullmatch("[a-zA-Z0-9]{9}", id_ or "")
 
 
 def test_an_id_of_the_wire_stays() -> None:

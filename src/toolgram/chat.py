@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, runtime_checkable
 
+from toolgram.budget import ReasoningBudget
 from toolgram.constraint import Constraint
 from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, Usage
 from toolgram.errors import EngineError
 from toolgram.events import Event, ToolCallEnd, ToolCallStart
+from toolgram.ids import IdMaker
 from toolgram.messages import Message
 from toolgram.plan import Plan
 from toolgram.wire import format as wire
+from toolgram.wire.lenient import LenientReader
+from toolgram.wire.reader import Reader
 
 IdFactory = Callable[[], str]
 
@@ -40,31 +43,23 @@ class HasVocabulary(Protocol):
         ...
 
 
-def fresh_id() -> str:
-    """A new id for a call, in OpenAI's form."""
-    return f"call_{secrets.token_hex(12)}"
-
-
 async def stream(
-    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory = fresh_id
+    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory | None = None
 ) -> AsyncGenerator[Chunk | Event | Reply, None]:
     """Each chunk of raw text as the engine gives it, then the events that were read from it; at last the reply.
 
-    The events are those of `plan.reader()`, but that every call has an id: the wire's own, else one from `new_id`,
-    which comes with the call's start unless the format might still carry one. Closing the generator stops the engine.
+    The events are those of `plan.reader()`, but that every call has an id: the wire's own, else one from `new_id`, or
+    one in the family's form (the same again for the same `sampling.seed` and prompt), which comes with the call's start
+    unless the format might still carry one. Closing the generator stops the engine.
     Raises EngineError where the engine fails, cannot constrain, or is stopped by another hand.
     """
     sampling = sampling or Sampling()
-    reader, ids = plan.reader(), _Ids(new_id, carried=_carries_ids(plan))
+    reader, ids = plan.reader(), _Ids(_maker(plan, sampling, new_id), carried=_carries_ids(plan))
     events: list[Event] = []
     text: list[str] = []
     finish: FinishReason | None = None
     usage = Usage()
-    # Under a grammar the turn's end is a token: a string that only spells it may stand in an argument.
-    stops = sampling.stop if plan.constraint else tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
-    chunks = engine.generate(
-        plan.prompt_parts, _constraint(plan, engine), replace(sampling, stop=stops, ends=plan.stop)
-    )
+    chunks = _chunks(plan, engine, sampling, reader)
     async with aclosing(chunks):
         async for chunk in chunks:
             finish, usage = chunk.finish, chunk.usage or usage
@@ -83,8 +78,33 @@ async def stream(
     yield Reply(message, "".join(text), reason, usage)
 
 
+async def _chunks(
+    plan: Plan, engine: Engine, sampling: Sampling, reader: Reader | LenientReader
+) -> AsyncGenerator[Chunk, None]:
+    """What the engine writes, and what closes thoughts that are too long; each chunk is read before the next one."""
+    # Under a grammar the turn's end is a token: a string that only spells it may stand in an argument.
+    stops = sampling.stop if plan.constraint else tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
+    sampling = replace(sampling, stop=stops, ends=plan.stop)
+    budget = ReasoningBudget(plan, reader)
+    prompt, constraint = plan.prompt_parts, plan.constraint
+    while True:
+        if (closer := budget.closer()) is not None:
+            yield Chunk(closer)
+            budget.take(Chunk(closer))
+            prompt, constraint = budget.continued()
+        chunks = engine.generate(prompt, _bound(constraint, engine), budget.left(sampling))
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                yield chunk if chunk.usage is None else replace(chunk, usage=budget.total(chunk.usage))
+                budget.take(chunk)
+                if chunk.finish is None and budget.closer() is not None:
+                    break
+            else:
+                return
+
+
 async def generate(
-    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory = fresh_id
+    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory | None = None
 ) -> Reply:
     """The reply to a plan, when it is complete. Raises as `stream` does."""
     async with aclosing(stream(plan, engine, sampling, new_id=new_id)) as items:
@@ -95,21 +115,25 @@ async def generate(
 
 
 def generate_sync(
-    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory = fresh_id
+    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory | None = None
 ) -> Reply:
     """As `generate`, for scripts: it runs an event loop of its own, so that no other may run in this thread."""
     return asyncio.run(generate(plan, engine, sampling, new_id=new_id))
 
 
-def _constraint(plan: Plan, engine: Engine) -> Constraint | None:
-    """The plan's constraint as the engine takes it: with token ids where it has them."""
-    if plan.constraint is None:
+def _bound(constraint: Constraint | None, engine: Engine) -> Constraint | None:
+    """The constraint as the engine takes it: with token ids where it has them."""
+    if constraint is None:
         return None
     if not engine.capabilities.dialects:
         raise EngineError("this engine cannot constrain its output, which the request needs")
     if engine.capabilities.special_tokens and isinstance(engine, HasVocabulary):
-        return plan.constraint.bind(engine.vocabulary)
-    return plan.constraint
+        return constraint.bind(engine.vocabulary)
+    return constraint
+
+
+def _maker(plan: Plan, sampling: Sampling, new_id: IdFactory | None) -> IdMaker:
+    return plan.call_ids(sampling.seed) if new_id is None else lambda _name, _index: new_id()
 
 
 def _carries_ids(plan: Plan) -> bool:
@@ -119,19 +143,22 @@ def _carries_ids(plan: Plan) -> bool:
 class _Ids:
     """Gives an id to every call of one turn that has none; `carried`: the format has a place for ids."""
 
-    def __init__(self, new_id: IdFactory, *, carried: bool) -> None:
-        self._new_id = new_id
+    def __init__(self, make: IdMaker, *, carried: bool) -> None:
+        self._make = make
         self._carried = carried
+        self._names: dict[int, str] = {}
         self._known = set[int]()
 
     def filled(self, events: Iterable[Event]) -> Iterator[Event]:
         """The events, with ids: a format that carries them may show one as late as the call's end."""
         for event in events:
             match event:
-                case ToolCallStart(id=None) if not self._carried:
-                    event = replace(event, id=self._new_id())
-                case ToolCallEnd(id=None) if event.index not in self._known:
-                    event = replace(event, id=self._new_id())
+                case ToolCallStart(index, name, id_):
+                    self._names[index] = name
+                    if id_ is None and not self._carried:
+                        event = replace(event, id=self._make(name, index))
+                case ToolCallEnd(index, None) if index not in self._known:
+                    event = replace(event, id=self._make(self._names[index], index))
                 case _:
                     pass
             if isinstance(event, ToolCallStart | ToolCallEnd) and event.id is not None:
@@ -140,5 +167,8 @@ class _Ids:
 
     def complete(self, message: Message) -> Message:
         """The message with an id for a call that was cut off before it had one."""
-        calls = (call if call.id is not None else replace(call, id=self._new_id()) for call in message.tool_calls)
+        calls = (
+            call if call.id is not None else replace(call, id=self._make(call.name, index))
+            for index, call in enumerate(message.tool_calls)
+        )
         return replace(message, tool_calls=tuple(calls))

@@ -11,6 +11,7 @@ from typing import Any
 
 from toolgram.constraint import Constraint
 from toolgram.errors import InvalidRequest, Relaxation, TemplateError
+from toolgram.ids import CallIds, IdMaker
 from toolgram.lazy import lazy_grammar
 from toolgram.messages import Message
 from toolgram.prompting import Prompt, build_prompt
@@ -22,7 +23,9 @@ from toolgram.styles.generic import LONG
 from toolgram.styles.registry import all_styles, find_style, styles
 from toolgram.styles.response_template import described_style
 from toolgram.template.chat_template import ChatTemplate
+from toolgram.thoughts import grammar_after_thoughts
 from toolgram.turns import CompiledTurn, TurnSpec, compile_turn, turn_spec
+from toolgram.wire import format as wire
 from toolgram.wire.lenient import LenientReader
 from toolgram.wire.reader import Reader
 
@@ -38,6 +41,7 @@ class Plan:
     stop: tuple[str, ...]
     _prompt: Prompt
     _turn: CompiledTurn
+    _ids: CallIds
 
     @property
     def prompt(self) -> str:
@@ -58,6 +62,19 @@ class Plan:
     def relaxations(self) -> tuple[Relaxation, ...]:
         """The schema keywords that the grammar does not enforce exactly."""
         return self._turn.relaxations
+
+    def call_ids(self, seed: int | None = None) -> IdMaker:
+        """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""
+        return self._ids.maker(seed, self.prompt)
+
+    def after_thoughts(self, text: str) -> Constraint | None:
+        """What constrains the output behind this beginning of it, in which the thoughts were closed: no more of them.
+
+        Raises GrammarError where nothing may follow.
+        """
+        if self.constraint is None:
+            return None
+        return Constraint(grammar_after_thoughts(self._turn.spec, text))
 
     def reader(self, *, lenient: bool = False) -> Reader | LenientReader:
         """A new reader for one output of the model.
@@ -110,6 +127,8 @@ def plan(
     if parallel is None:
         parallel = capabilities.supports_parallel_tool_calls or not speaks(template, chosen)
     format_ = chosen.format(with_tools=bool(checked.tools))
+    if checked.reasoning_max_tokens is not None:
+        _check_thoughts_can_be_cut(format_, chosen.name)
     spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened)
     turn = compile_turn(spec)
     constrained = bool(checked.tools) or checked.response_format is not None
@@ -121,7 +140,16 @@ def plan(
         stop=capabilities.stop if spec.calls == "none" else stops(template, chosen),
         _prompt=prompt,
         _turn=turn,
+        _ids=CallIds.of(checked, format_, short=capabilities.requires_short_ids),
     )
+
+
+def _check_thoughts_can_be_cut(format_: wire.WireFormat, style: str) -> None:
+    inside = (part for node in wire.walk(format_.turn) if isinstance(node, wire.Object) for part in wire.walk(node))
+    if any(isinstance(part, wire.Reasoning) for part in inside):
+        raise InvalidRequest(
+            "/reasoning_max_tokens", f"the style {style} has its thoughts in JSON: nothing closes them"
+        )
 
 
 @lru_cache(maxsize=256)

@@ -13,14 +13,14 @@ from typing import Any, cast
 from toolgram.errors import InvalidRequest, TemplateError
 from toolgram.messages import Message, ToolCall
 from toolgram.request import Request
-from toolgram.styles.base import Announcement, ToolStyle, answer_prompt
+from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, plain_prompt
 from toolgram.styles.detect import opened_by, opening, speaks
 from toolgram.styles.generic.tagged import list_tools
 from toolgram.template.adapt import adapt
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.provenance import render_parts
-from toolgram.turns import write_freely
 from toolgram.wire import format as wire
+from toolgram.wire.freely import write_freely
 from toolgram.wire.program import compile_format
 
 Parts = tuple[tuple[str, bool], ...]
@@ -155,11 +155,14 @@ def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announc
             parallel=request.parallel_tool_calls is not False,
             now=now,
             answer=answer.schema if answer else None,
-            has_answer=answer is not None,
+            has_answer=answer is not None and not answer.plain,
         )
         # A model that was trained to call tools knows its format, and needs but the list.
-        return (style.announce or list_tools)(about)
-    return answer_prompt(answer.schema) if answer else None
+        announced = (style.announce or list_tools)(about)
+        return f"{announced}\n\n{plain_prompt(answer.schema)}" if answer and answer.plain else announced
+    if answer is None:
+        return None
+    return plain_prompt(answer.schema) if answer.plain else answer_prompt(answer.schema)
 
 
 # History

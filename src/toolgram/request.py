@@ -48,11 +48,15 @@ class ToolChoice:
 
 @dataclass(frozen=True)
 class ResponseFormat:
-    """A schema that the answer must match; `pointer` is where the schema stands in the request."""
+    """A schema that the answer must match; `pointer` is where the schema stands in the request.
+
+    A `plain` answer is not JSON but the text itself, which the schema describes as a string.
+    """
 
     schema: Any
     strict: bool
     pointer: str
+    plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Request:
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
     reasoning_format: Literal["auto", "none"] = "auto"
+    reasoning_max_tokens: int | None = None
     continue_final_message: bool = False
     add_generation_prompt: bool = True
     chat_template_kwargs: Json = field(default_factory=dict[str, Any])
@@ -107,6 +112,7 @@ def parse_request(body: Any) -> Request:
         parallel_tool_calls=parallel,
         response_format=_response_format(body),
         reasoning_format=reasoning_format,
+        reasoning_max_tokens=_reasoning_max_tokens(body, reasoning_format),
         continue_final_message=continues,
         add_generation_prompt=_flag(body, "add_generation_prompt", default=not continues),
         chat_template_kwargs=_template_kwargs(body),
@@ -158,6 +164,17 @@ def _flag(body: Json, key: str, *, default: bool) -> bool:
         return default
     if not isinstance(value, bool):
         raise InvalidRequest(f"/{key}", "must be true or false")
+    return value
+
+
+def _reasoning_max_tokens(body: Json, reasoning_format: str) -> int | None:
+    value = body.get("reasoning_max_tokens")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidRequest("/reasoning_max_tokens", "must be a whole number of tokens, 0 or more")
+    if reasoning_format == "none":
+        raise InvalidRequest("/reasoning_max_tokens", 'with reasoning_format "none" thoughts are not told from content')
     return value
 
 
@@ -295,9 +312,15 @@ def _response_format(body: Json) -> ResponseFormat | None:
         case {"type": "json_schema", "json_schema": {"schema": schema, **rest}}:
             strict = _flag(rest, "strict", default=False)
             return ResponseFormat(schema, strict, "/response_format/json_schema/schema")
+        case {"type": "regex", "regex": str(pattern)}:
+            whole = {"type": "string", "pattern": f"^(?:{pattern})$"}
+            return ResponseFormat(whole, strict=True, pointer="/response_format/regex", plain=True)
+        case {"type": "choice", "choice": [_, *_] as texts} if all(isinstance(text, str) and text for text in texts):
+            return ResponseFormat({"enum": list(texts)}, strict=True, pointer="/response_format/choice", plain=True)
         case _:
             raise InvalidRequest(
                 "/response_format",
-                'must be {"type": "text"}, {"type": "json_object"} '
-                'or {"type": "json_schema", "json_schema": {"schema": …}}',
+                'must be {"type": "text"}, {"type": "json_object"}, '
+                '{"type": "json_schema", "json_schema": {"schema": …}}, {"type": "regex", "regex": "…"} '
+                'or {"type": "choice", "choice": ["…", …]}, of texts that are not empty',
             )

@@ -16,23 +16,25 @@ from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.messages import Message, ToolCall
 from toolgram.request import Request
 from toolgram.schema import Compiled, compile_schema, compile_type, types
+from toolgram.schema.automata import Automaton
 from toolgram.schema.complement import subtract
-from toolgram.schema.spelling import RuleNames, Spelling, spell, spell_as, writable
+from toolgram.schema.plain_text import plain_language, plain_rules
+from toolgram.schema.spelling import RuleNames, spell_as, writable
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagged
 from toolgram.wire.constrain import Callee, Calls, Turn, allowed, constrain, ways_to_think, without_reasoning
-from toolgram.wire.element_values import ElementArguments, written_elements
+from toolgram.wire.element_values import ElementArguments
 from toolgram.wire.expected import Expected
+from toolgram.wire.freely import FRACTION_DIGITS, INTEGER_DIGITS, spelling_of, write_freely
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
 from toolgram.wire.shapes import ARGUMENTS
-from toolgram.wire.tagged_values import TaggedArguments, written
+from toolgram.wire.tagged_values import TaggedArguments
 from toolgram.wire.writer import write
 
 Spell = Callable[[Any], str | None]
 """A value as the turn's grammar spells it; None where it is not valid."""
 
-INTEGER_DIGITS, FRACTION_DIGITS = 19, 17
 _CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
 _FENCES = ("```json", "```")
 _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 4
@@ -70,6 +72,7 @@ class CompiledTurn:
     arguments: Mapping[tuple[str, AnyEncoding], Spell]
     expected: Mapping[str, Expected]
     answer: Spell | None
+    plain: Automaton | None = None
 
     @property
     def relaxations(self) -> tuple[Relaxation, ...]:
@@ -82,6 +85,8 @@ class CompiledTurn:
         None where the format, a schema or the request forbids it, or where it does not begin with the opened part.
         """
         if not self._permits(message):
+            return None
+        if self.plain is not None and not (message.tool_calls or self.plain.accepts(message.content or "")):
             return None
         answer = self._write_answer if self.answer else None
         for format_ in (self.spec.format, *ways_to_think(self.spec.format)):
@@ -114,27 +119,6 @@ def _spelled(text: str, spell_value: Spell) -> str | None:
     return spell_value(value)
 
 
-def write_freely(format_: wire.WireFormat, message: Message) -> str | None:
-    """A turn of the history in a format, whether or not its tools are still there: values are spelled as they are."""
-
-    def arguments(call: ToolCall, encoding: AnyEncoding) -> str:
-        try:
-            value = json.loads(call.arguments)
-            if isinstance(encoding, Elements):
-                return written_elements(encoding, value, _spelling(format_, JSON))
-            if isinstance(encoding, Tagged):
-                spelling = _spelling(format_, JSON)
-                return "".join(written(encoding, key, each, spell(each, spelling)) or "" for key, each in value.items())
-            return spell(value, _spelling(format_, encoding))
-        except (ValueError, RecursionError):
-            return call.arguments
-
-    ids = any(isinstance(node, wire.CallId) for node in wire.walk(format_.turn))
-    if not ids:
-        message = replace(message, tool_calls=tuple(replace(call, id=None) for call in message.tool_calls))
-    return write(format_, message, arguments)
-
-
 def turn_spec(
     request: Request, format_: wire.WireFormat, stops: tuple[str, ...], *, parallel: bool, opened: str
 ) -> TurnSpec:
@@ -150,7 +134,7 @@ def turn_spec(
         tools=json.dumps(tools),
         calls=calls,
         parallel=parallel,
-        answer=json.dumps([answer.schema, answer.strict, answer.pointer] if answer else None),
+        answer=json.dumps([answer.schema, answer.strict, answer.pointer, answer.plain] if answer else None),
         stops=stops,
         opened=opened,
         reasoning_apart=request.reasoning_format != "none",
@@ -196,16 +180,6 @@ def _fenced(node: wire.Node) -> wire.Node:
             return wire.Alt(*map(_fenced, options))
         case _:
             return node
-
-
-def _spelling(format_: wire.WireFormat, encoding: Encoding) -> Spelling:
-    return Spelling(
-        item_separator=format_.item_separator if encoding.item_separator is None else encoding.item_separator,
-        key_separator=format_.key_separator if encoding.key_separator is None else encoding.key_separator,
-        integer_digits=INTEGER_DIGITS,
-        fraction_digits=FRACTION_DIGITS,
-        encoding=encoding,
-    )
 
 
 def _after(grammar: Grammar, opened: str) -> tuple[str, Grammar]:
@@ -271,11 +245,13 @@ class _Compilation:
         callees = tuple(callee for tool in tools if (callee := self.callee(tool, encodings)) is not None)
         if tools and not callees and spec.calls == "only":
             raise InvalidRequest("/tools", "no tool can be called: no arguments match their schemas")
-        answer = None
+        answer, language, plain = None, None, None
         if (given := json.loads(spec.answer)) is not None:
-            schema, strict, pointer = given
+            schema, strict, pointer, is_plain = given
+            if is_plain:
+                language, plain = self.plain_answer(schema, pointer)
             answer = self.schema(schema, JSON, pointer, "answer", strict=strict, parameters=False)
-            if callees and compile_format(spec.format.turn).first_characters:
+            if callees and not is_plain and compile_format(spec.format.turn).first_characters:
                 answer = self.but_calls(answer, pointer, strict=strict)
         string = self.schema({"type": "string"}, JSON, "", "string", strict=False, parameters=False)
         turn = Turn(
@@ -283,6 +259,7 @@ class _Compilation:
             calls=spec.calls,
             parallel=spec.parallel,
             answer=answer.expr if answer else None,
+            plain=plain,
             string=string.expr,
             stops=spec.stops,
         )
@@ -291,8 +268,14 @@ class _Compilation:
         opened = ""
         if spec.opened:
             opened, grammar = _after(grammar, spec.opened)
-        spell_answer = None if answer is None else partial(spell_as, answer.type, spelling=_spelling(spec.format, JSON))
-        return CompiledTurn(spec, grammar, opened, reading_program(spec), self.arguments, self.expected, spell_answer)
+        spell_answer = (
+            None
+            if answer is None or language
+            else partial(spell_as, answer.type, spelling=spelling_of(spec.format, JSON))
+        )
+        return CompiledTurn(
+            spec, grammar, opened, reading_program(spec), self.arguments, self.expected, spell_answer, language
+        )
 
     def but_calls(self, answer: Compiled, pointer: str, *, strict: bool) -> Compiled:
         """The answer without the values that read as calls, in a format whose calls are bare JSON objects."""
@@ -307,10 +290,23 @@ class _Compilation:
             return answer
         if kind == canonical.root:
             return answer
-        spelling = _spelling(self.spec.format, JSON)
+        spelling = spelling_of(self.spec.format, JSON)
         made = compile_type(replace(canonical, root=kind), spelling=spelling, names=self.names, root_name="answer")
         self.rules.update(made.rules)
         return replace(made, type=replace(canonical, root=kind))
+
+    def plain_answer(self, schema: dict[str, Any], pointer: str) -> tuple[Automaton, Expr]:
+        """An answer that is a text itself; where it stands in the turn it holds none of the format's marks."""
+        marks = compile_format(self.spec.format.turn).markers("content")
+        try:
+            language = plain_language(schema, (*marks, *self.spec.stops))
+        except ValueError as error:
+            raise InvalidRequest(pointer, str(error)) from error
+        if language.is_empty:
+            raise InvalidRequest(pointer, "no text matches, or only such as holds a mark of the model's format")
+        expr, rules = plain_rules(language, self.names)
+        self.rules.update(rules)
+        return language, expr
 
     def callee(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
@@ -332,7 +328,7 @@ class _Compilation:
                 return None
             exprs[encoding] = compiled.expr
             self.expected[name] = Expected(compiled.type, compiled.type.root)
-            spelling = _spelling(self.spec.format, plain)
+            spelling = spelling_of(self.spec.format, plain)
             self.arguments[name, encoding] = partial(spell_as, compiled.type, spelling=spelling)
             if not isinstance(encoding, Encoding):
                 exprs[encoding] = self.tagged(name, encoding, compiled, pointer, strict=tool["strict"])
@@ -341,7 +337,7 @@ class _Compilation:
     def tagged(self, name: str, tags: Tagged | Elements, compiled: Compiled, pointer: str, *, strict: bool) -> Expr:
         """Arguments between tags, from the type that their schema was compiled to."""
         make = TaggedArguments if isinstance(tags, Tagged) else ElementArguments
-        made = make(tags, compiled.type, _spelling(self.spec.format, JSON), self.names, f"{name}-arguments")  # type: ignore[arg-type]  # made for these tags
+        made = make(tags, compiled.type, spelling_of(self.spec.format, JSON), self.names, f"{name}-arguments")  # type: ignore[arg-type]  # made for these tags
         if strict and made.relaxations:
             first = made.relaxations[0]
             raise UnsupportedSchema(first.pointer, first.keyword, f"this style has {first.enforced}")
@@ -355,7 +351,7 @@ class _Compilation:
     def schema(
         self, schema: Any, encoding: Encoding, pointer: str, hint: str, *, strict: bool, parameters: bool
     ) -> Compiled:
-        spelling = _spelling(self.spec.format, encoding)
+        spelling = spelling_of(self.spec.format, encoding)
         compiled = compile_schema(
             schema,
             pointer=pointer,

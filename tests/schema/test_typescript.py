@@ -62,6 +62,10 @@ def test_a_tool_without_parameters(parameters: object):
         ({"type": "array", "unevaluatedItems": {"type": "string"}}, "x: string[]"),
         ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}]}, "x: [string?, number?, ...any[]]"),
         ({"type": "array", "prefixItems": [{"type": "string"}], "items": False}, "x: [string?]"),
+        (
+            {"allOf": [{"prefixItems": [True]}], "type": "array", "unevaluatedItems": False},
+            "x: any[] & [any?, ...any[]]",
+        ),
         ({"type": "object", "unevaluatedProperties": {"type": "string"}}, "x: {\n[key: string]: string\n}"),
         ({"$dynamicRef": "#n", "$defs": {"n": {"$dynamicAnchor": "n", "type": "integer"}}}, "x: number"),
         ({"type": "array", "items": {"enum": ["a | b"]}}, 'x: "a | b"[]'),

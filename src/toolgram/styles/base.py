@@ -64,6 +64,14 @@ def answer_prompt(schema: Any) -> str:
     return f"Please respond in JSON format with the following schema: {pretty(schema)}"
 
 
+def plain_prompt(schema: Any) -> str:
+    """Asks for an answer that is one of some texts, or matches a regular expression."""
+    if "enum" in schema:
+        return f"Please respond with one of these texts and nothing else: {', '.join(map(compact, schema['enum']))}"
+    pattern = schema["pattern"].removeprefix("^(?:").removesuffix(")$")
+    return f"Please respond with nothing but a text that matches the regular expression {pattern}"
+
+
 def pretty(value: Any) -> str:
     """JSON over several lines, two spaces deep."""
     return _pretty(json.dumps(value, ensure_ascii=False))

@@ -18,6 +18,7 @@ from toolgram.styles.discovery import discover
 from toolgram.template.capabilities import MARKER
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire import format as wire
+from toolgram.wire.freely import write_freely
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
 
@@ -46,8 +47,9 @@ _MARK = re.compile(r"[<\[\]>]")
 
 @lru_cache(maxsize=4096)
 def fit(template: ChatTemplate, style: ToolStyle) -> int:
-    """How many of the template's own renderings the style reads back to what was said; 0 where a call is not one.
+    """How well the style fits: how many of the template's own renderings it reads back to what was said.
 
+    0 where a call is not one of them; of two that read the same, the one that also writes a call so fits better.
     Where the template writes no calls, the way in which it shows the tools must do.
     """
     if not template.capabilities.supports_tool_calls:
@@ -65,7 +67,12 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
             texts = tuple(text for text in texts if any(mark in text for mark in marks))
         return any(_says(program, opened, text, said) for text in texts for opened in beginnings)
 
-    return sum(map(reads, _MORE)) + 1 if reads(_PROBE) else 0
+    if not reads(_PROBE):
+        return 0
+    written = write_freely(style.wire, replace(_PROBE, tool_calls=(replace(_PROBE.tool_calls[0], id=_ID),)))
+    texts = rendered_turns(template, _PROBE)
+    exact = 0 if written is None else (written in texts) + any(written.strip() in text for text in texts)
+    return 3 * sum(map(reads, _MORE)) + 1 + exact
 
 
 def speaks(template: ChatTemplate, style: ToolStyle) -> bool:

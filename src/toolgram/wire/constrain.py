@@ -30,12 +30,16 @@ class Callee:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a request allows in a turn. `answer`: the values of the response schema; `stops` are never in free text."""
+    """What a request allows in a turn. `answer`: the values of the response schema; `stops` are never in free text.
+
+    `plain` is the answer where it stands as text, outside of JSON, if that is not as in JSON.
+    """
 
     callees: tuple[Callee, ...] = ()
     calls: Calls = "none"
     parallel: bool = True
     answer: Expr | None = None
+    plain: Expr | None = None
     string: Expr | None = None
     stops: tuple[str, ...] = ()
 
@@ -199,6 +203,8 @@ class _Lowering:
             case wire.Const(text):
                 return seq(self.quoted(text))
             case wire.Content():
+                if self.turn.plain is not None and not in_json:
+                    return self.turn.plain
                 if self.turn.answer is not None:
                     return self.turn.answer
                 return self.string() if in_json else _free(self.content, self.content_first, self.content_last)

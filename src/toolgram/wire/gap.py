@@ -6,12 +6,14 @@ Each way is a `Thread`; one character at a time they go on, end, or are chosen, 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from toolgram.wire.program import (
     Action,
     ActionAt,
     ArgumentsAt,
+    Exit,
     ForkAt,
     FreeAt,
     JsonAt,
@@ -64,6 +66,16 @@ def behind_text(program: Program, thread: Thread, taken: int) -> list[Thread]:
             return ways(program, next_, thread.actions)
         case _:
             return [thread._replace(offset=thread.offset + taken)]
+
+
+def first_exits(program: Program, threads: Iterable[Thread]) -> tuple[Exit, ...]:
+    """The marks that these ways come to first."""
+    return tuple(
+        replace(exit_, actions=thread.actions + exit_.actions)
+        for thread in threads
+        if not thread.offset
+        for exit_ in program.exits(thread.at)
+    )
 
 
 def step(program: Program, thread: Thread, char: str, alive: list[Thread]) -> Thread | None:

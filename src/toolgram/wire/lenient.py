@@ -29,6 +29,7 @@ from toolgram.events import (
     ToolCallStart,
     Unreadable,
 )
+from toolgram.messages import Message
 from toolgram.wire import format as wire
 from toolgram.wire.emitter import Emitter
 from toolgram.wire.json_text import RawValue, Status
@@ -69,6 +70,16 @@ class LenientReader:
     def finish(self) -> list[Event]:
         """The text is over: give what was held back, and how the turn ended."""
         return self._read(self._reader.finish())
+
+    @property
+    def held(self) -> Message:
+        """What the strict reader holds back."""
+        return self._reader.held
+
+    @property
+    def reasoning_closers(self) -> tuple[str, ...]:
+        """What may end the reasoning that the reader is in; nothing outside of reasoning."""
+        return self._reader.reasoning_closers
 
     def _read(self, events: list[Event]) -> list[Event]:
         for event in events:

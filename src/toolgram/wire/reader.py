@@ -17,12 +17,11 @@ from toolgram.wire.bodies import Body, body_of
 from toolgram.wire.emitter import Emitter
 from toolgram.wire.expected import UNKNOWN, Expected
 from toolgram.wire.free_text import FreeText, with_exits
-from toolgram.wire.gap import Thread, awaited, behind_text, following, step, text_due, ways
+from toolgram.wire.gap import Thread, awaited, behind_text, first_exits, following, step, text_due, ways
 from toolgram.wire.json_text import VALUE_STARTS, RawValue, Status, skip_space
 from toolgram.wire.program import (
     Action,
     ArgumentsAt,
-    Exit,
     FreeAt,
     JsonAt,
     MarkAt,
@@ -93,6 +92,14 @@ class Reader:
         """What is held back, since more text may make it a mark, as what it is if it does not."""
         text = self._buffer if self._mode == self._in_free else ""
         return Message(reasoning=text) if self._free.field == "reasoning" else Message(content=text)
+
+    @property
+    def reasoning_closers(self) -> tuple[str, ...]:
+        """What may end the reasoning that the reader is in, as the format writes it; nothing outside of reasoning."""
+        if self._mode != self._in_free or self._free.field != "reasoning":
+            return ()
+        free = self._free.once_begun or self._free
+        return tuple(exit_.before + exit_.text for exit_ in free.exits)
 
     def _events(self, *, final: bool = False) -> list[Event]:
         events = self._emit.take()
@@ -250,7 +257,7 @@ class Reader:
         free = self._program.code[thread.at]
         if not isinstance(free, FreeAt):
             raise TypeError("not at free text")
-        exits = with_exits(self._program.free_exits(thread.at), self._exits_of(self._threads))
+        exits = with_exits(self._program.free_exits(thread.at), first_exits(self._program, self._threads))
         may_stop = any(isinstance(self._program.code[at], StopAt) for at, _ in self._program.closure(free.next))
         text = FreeText.of(exits, free.field, may_stop=may_stop)
         if free.field == "reasoning":
@@ -259,15 +266,6 @@ class Reader:
                 with_exits(exits, self._program.home_exits), free.field, may_stop=may_stop, once_begun=text
             )
         self._enter_free(text, fresh=True)
-
-    def _exits_of(self, threads: Iterable[Thread]) -> tuple[Exit, ...]:
-        """The marks that the ways come to first."""
-        fresh = [thread for thread in threads if not thread.offset]
-        return tuple(
-            replace(exit_, actions=thread.actions + exit_.actions)
-            for thread in fresh
-            for exit_ in self._program.exits(thread.at)
-        )
 
     def _in_gap(self, buffer: str, i: int) -> tuple[int, bool]:
         while i < len(buffer):
@@ -400,7 +398,7 @@ class Reader:
                     return
                 reason = ""
         if self._emit.in_named_call:
-            exits = with_exits(exits, self._exits_of(threads))
+            exits = with_exits(exits, first_exits(self._program, threads))
         self._enter_free(FreeText.of(exits, "content", reason))
         self._text(raw)
         self._again = again

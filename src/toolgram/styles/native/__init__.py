@@ -8,9 +8,18 @@ from toolgram.styles.native.functionary_v3 import FUNCTIONARY_V3
 from toolgram.styles.native.gemma4 import GEMMA_4
 from toolgram.styles.native.glm import GLM_4_5, GLM_4_7
 from toolgram.styles.native.harmony import HARMONY
-from toolgram.styles.native.hermes import HERMES
+from toolgram.styles.native.hermes import HERMES, HERMES_LINE
 from toolgram.styles.native.kimi import KIMI_K2, KIMI_K3
-from toolgram.styles.native.lists import APRIEL, FIREFUNCTION, GIGACHAT, GRANITE_3_3, MINIMAX_M1
+from toolgram.styles.native.lists import (
+    APRIEL,
+    FIREFUNCTION,
+    GIGACHAT,
+    GRANITE_3_3,
+    JAMBA,
+    MINIMAX_M1,
+    PHI_4_MINI,
+    XLAM,
+)
 from toolgram.styles.native.llama3 import LLAMA_3
 from toolgram.styles.native.minimax_m3 import MINIMAX_M3
 from toolgram.styles.native.mistral import MINISTRAL, MISTRAL_NEMO, MISTRAL_SMALL
@@ -19,6 +28,7 @@ from toolgram.styles.native.qwen_xml import QWEN_XML
 
 NATIVE = (
     HERMES,
+    HERMES_LINE,
     QWEN_XML,
     GLM_4_7,
     GLM_4_5,
@@ -41,6 +51,9 @@ NATIVE = (
     COMMAND_A_2,
     FIREFUNCTION,
     APRIEL,
+    JAMBA,
+    PHI_4_MINI,
+    XLAM,
     LLAMA_3,
     MINIMAX_M1,
     MINIMAX_M3,

@@ -8,7 +8,17 @@ Apriel 1.5 (ServiceNow-AI/Apriel-1.5-15b-Thinker)::
 
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</tool_calls>
 
-Granite 3.3 (ibm-granite/granite-3.3-2b-instruct)::
+Jamba 1.5 (ai21labs/AI21-Jamba-1.5-Mini) writes the same without a line break before it.
+
+Phi-4-mini (model card of microsoft/Phi-4-mini-instruct; some of its templates have Firefunction's "functools")::
+
+    <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]<|/tool_call|>
+
+xLAM 2 (model card of Salesforce/Llama-xLAM-2-8b-fc-r), where a turn is either calls or an answer::
+
+    [{"name": "get_weather", "arguments": {"city": "Paris"}}]
+
+Granite 3.3 (ibm-granite/granite-3.3-2b-instruct; 3.0 is the same, 3.1 has <tool_call> as its mark)::
 
     <think>The weather is needed.</think><|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 
@@ -30,9 +40,26 @@ from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.native.parts import think
-from toolgram.wire.format import Arguments, Array, Call, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
+from toolgram.wire.format import (
+    NOTHING_WRITTEN,
+    Alt,
+    Arguments,
+    Array,
+    Call,
+    Content,
+    Lenient,
+    Lit,
+    Many,
+    Mark,
+    Name,
+    Object,
+    Opt,
+    Seq,
+    WireFormat,
+)
 
 _CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
+_PHI_END = Lenient(Mark("<|/tool_call|>"), NOTHING_WRITTEN)
 _LINES = Many(_CALL, separator=Lit("\n"), min=1)
 
 FIREFUNCTION = ToolStyle(
@@ -45,13 +72,25 @@ APRIEL = ToolStyle(
     WireFormat(Seq(Opt(Content()), Opt(Seq(Lit("\n"), Mark("<tool_calls>"), Array(_CALL), Mark("</tool_calls>"))))),
     "a JSON list between <tool_calls> tags: Apriel 1.5",
 )
+JAMBA = ToolStyle(
+    "jamba",
+    WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("<tool_calls>"), Array(_CALL), Mark("</tool_calls>"))))),
+    "a JSON list between <tool_calls> tags: Jamba 1.5",
+)
+PHI_4_MINI = ToolStyle(
+    "phi_4_mini",
+    WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("<|tool_call|>", ("functools",)), Array(_CALL), _PHI_END)))),
+    "a JSON list between <|tool_call|> tokens: Phi-4-mini",
+    announced_by="<|/tool|>",
+)
+XLAM = ToolStyle("xlam", WireFormat(Alt(Array(_CALL), Opt(Content()))), "a bare JSON list: xLAM 2")
 GRANITE_3_3 = ToolStyle(
     "granite_3_3",
     WireFormat(
         Seq(
             think(after_opener="", before_closer="", after=""),
             Opt(Content()),
-            Opt(Seq(Mark("<|tool_call|>"), Array(_CALL))),
+            Opt(Seq(Mark("<|tool_call|>", ("<tool_call>",)), Array(_CALL))),
         )
     ),
     "a JSON list behind <|tool_call|>: Granite 3.3",

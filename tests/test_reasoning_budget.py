@@ -1,0 +1,135 @@
+"""`reasoning_max_tokens`: the thoughts are closed where they are too long, and the required call still comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import toolgram
+from situations import CHATML, WEATHER, tool
+from toolgram import ChatTemplate, InvalidRequest, Message, ToolCall
+from toolgram.chat import Reply, generate_sync
+from toolgram.engines.base import Capabilities, Sampling
+from toolgram.engines.llama_cpp import LlamaCpp
+from toolgram.engines.models import default_model
+from toolgram.engines.replay import Replay
+from toolgram.styles.native import NATIVE
+from toolgram.turns import some_id
+from toolgram.wire import format as wire
+
+OPENED = ChatTemplate(CHATML.source + "{% if add_generation_prompt %}<think>\n{% endif %}")
+CALL = '<tool_call>\n{"name": "look", "arguments": {"city": "Oslo"}}\n</tool_call>'
+THOUGHT = ["Well", ", ", "let ", "me ", "see", " ..."]
+REASONING = [style for style in NATIVE if wire.holds(style.wire.turn, wire.Reasoning)]
+
+
+def planned(template: ChatTemplate = OPENED, style: str = "hermes", **more: Any) -> toolgram.Plan:
+    request = {
+        "messages": [{"role": "user", "content": "Rain?"}],
+        "tools": [tool("look", WEATHER)],
+        "tool_choice": "required",
+        "reasoning_max_tokens": 3,
+    }
+    return toolgram.plan(request | more, template, style)
+
+
+def test_thoughts_are_closed_and_the_call_follows() -> None:
+    engine = Replay(THOUGHT, CALL)
+    reply = generate_sync(planned(), engine)
+    assert reply.message.reasoning == "Well, let "
+    assert [call.arguments for call in reply.message.tool_calls] == ['{"city": "Oslo"}']
+    assert reply.text == "Well, let \n</think>" + CALL
+    assert reply.usage.completion_tokens == 4
+    first, second = engine.calls
+    assert second.prompt == (*first.prompt, ("Well, let \n", False), ("</think>", True))
+    assert second.constraint is not None
+    assert not second.constraint.grammar.accepts("So on.\n</think>\n\n" + CALL)  # type: ignore[attr-defined]
+    assert second.constraint.grammar.accepts("\n\n" + CALL)  # type: ignore[attr-defined]
+
+
+def test_thoughts_that_end_in_time_are_left_alone() -> None:
+    engine = Replay(["Oslo.", "\n</think>\n\n", CALL])
+    assert generate_sync(planned(), engine).message.reasoning == "Oslo."
+    assert len(engine.calls) == 1
+
+
+def test_a_closer_that_has_begun_is_completed() -> None:
+    reply = generate_sync(planned(), Replay(["a", "b", "c\n</th", "ink"], "\n\n" + CALL))
+    assert reply.text == "abc\n</think>\n\n" + CALL
+    assert reply.message.reasoning == "abc"
+
+
+def test_no_thoughts_at_all() -> None:
+    engine = Replay("\n\n" + CALL)
+    reply = generate_sync(planned(reasoning_max_tokens=0), engine)
+    assert (reply.message.reasoning, len(reply.message.tool_calls), len(engine.calls)) == (None, 1, 1)
+    assert engine.calls[0].text.endswith("<think>\n\n</think>")
+
+
+def test_thoughts_that_the_model_opens_count_too() -> None:
+    reply = generate_sync(planned(CHATML), Replay(["<think>", "\n", *THOUGHT], "\n\n" + CALL))
+    assert reply.message.reasoning == "Well, "
+    assert reply.message.tool_calls
+
+
+def test_without_a_grammar_thoughts_are_closed_too() -> None:
+    engine = Replay(THOUGHT, "\n\nNo.", capabilities=Capabilities())
+    reply = generate_sync(planned(tools=[], tool_choice="none"), engine)
+    assert reply.message == Message("No.", "Well, let ")
+
+
+def test_max_tokens_count_what_was_written_before() -> None:
+    engine = Replay(THOUGHT, CALL)
+    generate_sync(planned(), engine, Sampling(max_tokens=50))
+    assert [call.sampling.max_tokens for call in engine.calls] == [50, 47]
+
+
+@pytest.mark.parametrize("style", REASONING, ids=lambda style: style.name)
+def test_every_style_that_reasons_can_be_cut(style: toolgram.ToolStyle) -> None:
+    plan = planned(CHATML, style.name)
+    call = ToolCall("look", '{"city": "Oslo"}', some_id("look", style.wire))
+    written = plan.write(Message(None, "zqthought", (call,)))
+    assert written is not None
+    begin = written[: written.index("zqthought")]
+    engine = Replay([begin, *THOUGHT], "")
+    chunks = [begin, *THOUGHT]
+    try:
+        generate_sync(plan, engine)
+    except toolgram.EngineError as error:
+        pytest.fail(str(error))
+    closed = "".join(text for text, _ in engine.calls[1].prompt[len(plan.prompt_parts) :])
+    assert closed.startswith(begin + chunks[1])
+    constraint = engine.calls[1].constraint
+    assert constraint is not None
+    for seed in range(5):
+        message = plan.parse(closed + constraint.grammar.sample(seed))  # type: ignore[attr-defined]
+        assert (message.reasoning or "").strip() in "Well, let me"
+        assert {call.name for call in message.tool_calls} == {"look"}
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, True, "3"])
+def test_what_is_no_number_of_tokens_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidRequest, match="/reasoning_max_tokens: must be a whole number of tokens"):
+        planned(reasoning_max_tokens=value)
+
+
+def test_thoughts_that_cannot_be_told_or_closed_are_refused() -> None:
+    with pytest.raises(InvalidRequest, match="/reasoning_max_tokens: with reasoning_format"):
+        planned(reasoning_format="none")
+    with pytest.raises(InvalidRequest, match="/reasoning_max_tokens: the style thoughtful_steps "):
+        planned(CHATML, "thoughtful_steps")
+
+
+def test_a_small_model_that_goes_on_and_on_calls_the_tool() -> None:
+    template = ChatTemplate.from_gguf(default_model())
+    template = ChatTemplate(template.source + "{% if add_generation_prompt %}<think>\n{% endif %}", "", "<|im_end|>")
+    engine = LlamaCpp(default_model())
+    try:
+        plan = planned(template, reasoning_max_tokens=12, parallel_tool_calls=False)
+        reply: Reply = generate_sync(plan, engine, Sampling(max_tokens=120))
+    finally:
+        engine.close()
+    assert reply.message.reasoning
+    assert len(reply.message.reasoning.split()) <= 12
+    assert [call.name for call in reply.message.tool_calls] == ["look"]

@@ -1,0 +1,130 @@
+"""Arguments as nested elements: what the grammar admits is valid when it is read, what is written reads back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from oracles import ebnf_accepts, lark_accepts
+from situations import fed
+from toolgram import Message, ToolCall
+from toolgram.events import Unreadable
+from toolgram.plan import same_message
+from toolgram.styles.native.minimax_m3 import MINIMAX_M3
+from toolgram.turns import CompiledTurn, TurnSpec, compile_turn
+from toolgram.wire.reader import Reader
+
+TREE = {
+    "type": "object",
+    "properties": {"value": {"type": "integer"}, "children": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
+    "required": ["value"],
+}
+EITHER = [
+    {"enum": ["a", "b"]},
+    {"type": "array", "items": {"type": "integer"}},
+    {"type": "object", "properties": {"x": {"type": "null"}}},
+]
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+        "either": {"anyOf": EITHER},
+        "pair": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False},
+        "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "any": {},
+        "tree": {"$ref": "#/$defs/tree"},
+        "number": {"type": ["integer", "null"], "minimum": 3},
+        "object": {"type": "object", "properties": {"flag": {"type": "boolean"}}},
+        "a>b": {"type": "string"},
+    },
+    "$defs": {"tree": TREE},
+    "required": ["tags"],
+}
+VALIDATOR = jsonschema_rs.validator_for(SCHEMA)
+LEAD = "]<]minimax[>["
+
+
+@pytest.fixture(scope="module")
+def turn() -> CompiledTurn:
+    tools = [{"name": "f", "parameters": SCHEMA, "strict": False, "pointer": "/tools/0"}]
+    return compile_turn(TurnSpec(MINIMAX_M3.wire, json.dumps(tools), "only", parallel=True, answer="null", stops=()))
+
+
+def read(turn: CompiledTurn, text: str, cuts: list[int] | None = None) -> Message:
+    events = fed(Reader(turn.program, expected=turn.expected), text, cuts)
+    assert not [event for event in events if isinstance(event, Unreadable)], text
+    return Message.from_events(events)
+
+
+def called(arguments: Any) -> Message:
+    return Message(tool_calls=(ToolCall("f", json.dumps(arguments)),))
+
+
+def test_what_is_admitted_is_valid_and_the_dialects_agree(turn: CompiledTurn) -> None:
+    lark, ebnf = turn.grammar.to("lark"), turn.grammar.to("ebnf")
+    for seed in range(60):
+        text = turn.grammar.sample(seed)
+        message = read(turn, text)
+        assert message == read(turn, text, [1] * len(text))
+        for call in message.tool_calls:
+            VALIDATOR.validate(json.loads(call.arguments))
+        assert len(text) > 3000 or (lark_accepts(lark, text) and ebnf_accepts(ebnf, text))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"tags": []},
+        {"tags": ["x", "<b>\n</tags>"], "either": "a", "pair": [1, "k"], "map": {"k": 1}, "any": {"k": [1]}},
+        {"tags": [], "tree": {"value": 1, "children": [{"value": 2}, {"value": 3, "children": []}]}},
+        {"tags": [], "number": None, "object": {}},
+        {"tags": [], "either": {"x": None}},
+        {"tags": [], "either": [1, 2]},
+    ],
+    ids=str,
+)
+def test_what_is_written_is_admitted_and_reads_back(turn: CompiledTurn, arguments: Any) -> None:
+    text = turn.write(called(arguments))
+    assert text is not None
+    assert turn.grammar.accepts(text)
+    assert same_message(read(turn, text), called(arguments))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"tags": [LEAD]},  # a string cannot say the mark of the tags
+        {"tags": [], "a>b": "text"},  # nor a tag this key
+        {"tags": [], "any": "5"},  # this would read as a number
+        {"tags": [], "either": []},  # and this as an empty string
+    ],
+    ids=str,
+)
+def test_what_would_read_otherwise_is_not_written(turn: CompiledTurn, arguments: Any) -> None:
+    assert turn.write(called(arguments)) is None
+
+
+def test_elements_of_the_template_are_read_where_no_schema_tells(turn: CompiledTurn) -> None:
+    inside = f"{LEAD}<k>1{LEAD}</k>{LEAD}<l>{LEAD}<item>a{LEAD}</item>{LEAD}</l>"
+    text = (
+        f'{LEAD}<tool_call>\n{LEAD}<invoke name="f">{LEAD}<any>{inside}{LEAD}</any>{LEAD}</invoke>\n{LEAD}</tool_call>'
+    )
+    assert same_message(read(turn, text), called({"any": {"k": 1, "l": ["a"]}}))
+
+
+def test_items_are_not_counted_between_tags() -> None:
+    tags = {"type": "array", "items": {"enum": ["a", "b"]}, "contains": {"const": "a"}}
+    schema = {"type": "object", "properties": {"tags": tags}, "required": ["tags"]}
+    tools = [{"name": "f", "parameters": schema, "strict": False, "pointer": "/tools/0"}]
+    spec = TurnSpec(MINIMAX_M3.wire, json.dumps(tools), "only", parallel=True, answer="null", stops=())
+    counted = compile_turn(spec)
+    found = [(each.pointer, each.keyword) for each in counted.grammar.relaxations]
+    assert found == [("/tools/0/function/parameters/properties/tags", "items")]
+    text = counted.write(called({"tags": ["b", "a"]}))
+    assert text is not None
+    assert counted.grammar.accepts(text)
+    assert json.loads(read(counted, text).tool_calls[0].arguments) == {"tags": ["b", "a"]}
+    assert counted.write(called({"tags": ["b"]})) is None
