@@ -63,7 +63,7 @@ def test_a_tool_without_parameters(parameters: object):
         ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}]}, "x: [string?, number?, ...any[]]"),
         ({"type": "array", "prefixItems": [{"type": "string"}], "items": False}, "x: [string?]"),
         (
-            {"allOf": [{"prefixItems": [True]}], "type": "array", "unevaluatedItems": False},
+            {"allOf": [{"prefixItems": [{}]}], "type": "array", "unevaluatedItems": False},
             "x: any[] & [any?, ...any[]]",
         ),
         ({"type": "object", "unevaluatedProperties": {"type": "string"}}, "x: {\n[key: string]: string\n}"),
