@@ -186,6 +186,7 @@ def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
     except TemplateError:
         return ()
     first, last = _outside_marker(after, _common(before, after)), _common(prompt, after)
+    last = max(last, _through(after, prompt))
     stops = (*capabilities.stop, capabilities.turn_end.strip())
     places = dict.fromkeys((last, *(at for at in range(last, first - 1, -1) if _MARK.match(after, at)), first))
     # Some templates write something behind every conversation, which is no part of the turn.
@@ -203,6 +204,24 @@ def _common(one: str, other: str) -> int:
     """How many characters two texts have in common at their beginning."""
     differ = (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     return next(differ, min(len(one), len(other)))
+
+
+def _through(text: str, prompt: str) -> int:
+    """Where a text has gone through all of a prompt but for white space, which some templates strew; else 0."""
+    words = prompt.split()
+    at = 0
+    for word in words:
+        at = _behind_space(text, at)
+        if not text.startswith(word, at):
+            return 0
+        at += len(word)
+    return at
+
+
+def _behind_space(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
 
 
 def _before_stop(text: str, stops: tuple[str, ...]) -> tuple[str, ...]:
