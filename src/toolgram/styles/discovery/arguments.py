@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolgram.styles.discovery.probes import TAG, CallProbe, TurnProbe, call, common_suffix, tail
@@ -25,6 +25,7 @@ TYPED = call(
     },
     3,
 )
+_FENCED = call("zqfenced", {"zqkeye": "zqa <zqb> & zqc\nzqd"}, 4)
 _SEPARATORS = ((", ", ": "), (",", ":"), (", ", ":"), (",", ": "))
 _TYPES = ("string", "number", "boolean", "object", "array")
 
@@ -54,7 +55,7 @@ def notation(template: ChatTemplate, text: str, probe: CallProbe) -> Notation | 
     typed = typed[typed.index(TYPED.name) + len(TYPED.name) :]
     tagged = _tagged(typed)
     if tagged is not None:
-        return Notation(tagged)
+        return Notation(replace(tagged, fence=_fence(template, tagged)))
     encoding = _elements(typed) or _encoding(typed)
     return None if encoding is None else Notation(encoding)
 
@@ -134,6 +135,17 @@ def _tagged(text: str) -> Tagged | None:
         if after is None or ways.setdefault(kind, after) != after:
             return None
     return Tagged("discovered", open_, _shortest(ways), close)
+
+
+def _fence(template: ChatTemplate, tags: Tagged) -> tuple[str, str]:
+    """What the template puts around a string with tags and lines in it, as XML's CDATA; mostly nothing."""
+    (key, value), *_ = _FENCED.arguments.items()
+    text = tail(template, TurnProbe((_FENCED,))) or ""
+    written = text.partition(tags.open + key + tags.after("string"))[2].partition(tags.closer)[0]
+    before, found, behind = written.partition(value)
+    space = tags.close[: tags.close.index(tags.closer)]
+    behind = behind.removesuffix(space)
+    return (before, behind) if found and before.strip() and behind.strip() else ("", "")
 
 
 def _without_value(text: str, value: Any) -> str | None:
