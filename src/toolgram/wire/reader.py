@@ -257,7 +257,9 @@ class Reader:
         free = self._program.code[thread.at]
         if not isinstance(free, FreeAt):
             raise TypeError("not at free text")
-        exits = with_exits(self._program.free_exits(thread.at), first_exits(self._program, self._threads))
+        # A way that took for a tool's name what this one knows by heart ("to=user") has lost against it.
+        others = [way for way in self._threads if not any(action == "name" for action, _ in way.actions)]
+        exits = with_exits(self._program.free_exits(thread.at), first_exits(self._program, others))
         may_stop = any(isinstance(self._program.code[at], StopAt) for at, _ in self._program.closure(free.next))
         text = FreeText.of(exits, free.field, may_stop=may_stop)
         if free.field == "reasoning":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,13 +82,11 @@ def _find(text: str, probe: CallProbe, written: Notation, start: int) -> _Found 
         return None
     if found := _object(text, probe, start, span):
         return found
-    name = _outside(text, probe.name, start, span)
-    if name is None:
+    names = _all_before(text, probe.name, start, span)
+    if not names:
         return None
-    slots: list[tuple[int, int, Node]] = [
-        (*span, Arguments(written.encoding)),
-        (name, name + len(probe.name), Name()),
-    ]
+    slots: list[tuple[int, int, Node]] = [(*span, Arguments(written.encoding))]
+    slots += [(name, name + len(probe.name), Name()) for name in names]
     if (id_ := _outside(text, probe.id, start, span)) is not None:
         slots.append((id_, id_ + len(probe.id), CallId()))
     slots.sort(key=lambda slot: slot[0])
@@ -97,6 +96,15 @@ def _find(text: str, probe: CallProbe, written: Notation, start: int) -> _Found 
         pieces += [text[at:begin], node]
         at = end
     return _Found(slots[0][0], at, tuple(piece for piece in pieces if piece))
+
+
+def _all_before(text: str, name: str, start: int, span: tuple[int, int]) -> list[int]:
+    """Where a name stands before a span, maybe more than once, or else once behind it."""
+    found = [start + match.start() for match in re.finditer(re.escape(name), text[start : span[0]])]
+    if found:
+        return found
+    behind = _outside(text, name, start, span)
+    return [] if behind is None else [behind]
 
 
 def _outside(text: str, word: str, start: int, span: tuple[int, int]) -> int | None:

@@ -75,7 +75,8 @@ def _chained(said: Tails, header: str, lead: str) -> Layout:
     closing = _closing(said)
     content = Around(said.content[len(header) :].partition(CONTENT)[0], _content_closer(said, closing))
     shown = None if said.thinks is None else said.thinks[len(header) :].partition(REASONING)[0]
-    join = (said.to_call or "").removesuffix(before_calls).removeprefix(content.behind)
+    between = said.to_call or said.thought_to_call or ""
+    join = between.removesuffix(before_calls).removeprefix(content.behind)
     one, two = _calls(said, before_calls, closing)
     return Layout(header, None if shown is None else Around(shown), content, one, two, closing, lead, join)
 
@@ -132,7 +133,7 @@ def _before_opener(header: str, thinks: str) -> str:
 def _lead(header: str, said: Tails) -> str:
     """What every part of a turn begins with: it ends the header, and stands before a call behind content too."""
     before = said.call[len(header) : first_of_call(said.call)]
-    shared = common_suffix(header + before, said.to_call or "")
+    shared = common_suffix(header + before, said.to_call or said.thought_to_call or "")
     lead = shared.removesuffix(before) if shared.endswith(before) else ""
     most = max(len(header) - len(said.question_end), 0)
     lead = lead[max(len(lead) - most, 0) :]

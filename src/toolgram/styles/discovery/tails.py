@@ -96,13 +96,15 @@ class Tails:
 
 
 def _drawn(template: ChatTemplate, turn: TurnProbe) -> str | None:
-    """The turn as the template shows it, without what ends it; None where not all is shown, and once."""
+    """The turn as the template shows it, without what ends it; None where not all is shown, and all but names once."""
     text = tail(template, turn)
-    words = [word for probe in turn.calls for word in (probe.name, *_values(probe))]
+    names = [probe.name for probe in turn.calls]
+    words = [word for probe in turn.calls for word in _values(probe)]
     words += [word for word in (turn.content, turn.reasoning) if word]
-    if text is None or any(text.count(word) != 1 for word in words):
+    if text is None or any(text.count(word) != 1 for word in words) or any(name not in text for name in names):
         return None
-    return without_end(template, text, max(text.index(word) + len(word) for word in words))
+    words += names
+    return without_end(template, text, max(text.rindex(word) + len(word) for word in words))
 
 
 def _between(text: str, word: str, until: Callable[[str], int]) -> str | None:
