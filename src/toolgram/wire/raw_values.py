@@ -22,9 +22,7 @@ class ValueReader(Protocol):
         ...
 
 
-def value_reader(
-    close: str, kinds: frozenset[str], sink: Sink, fence: tuple[str, str] = ("", "")
-) -> ValueReader:
+def value_reader(close: str, kinds: frozenset[str], sink: Sink, fence: tuple[str, str] = ("", "")) -> ValueReader:
     """What reads a value of these JSON types. `close` ends it: its mark, and white space that belongs to neither.
 
     A string may stand inside a `fence`, which is no part of it.

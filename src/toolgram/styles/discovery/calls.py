@@ -9,9 +9,8 @@ from typing import Any
 from toolgram.styles.discovery.arguments import Notation, json_objects, notation, place
 from toolgram.styles.discovery.layout import Layout
 from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
-from toolgram.styles.discovery.probes import CallProbe, common_prefix, common_suffix
+from toolgram.styles.discovery.probes import CallProbe, Scene, common_prefix, common_suffix
 from toolgram.styles.discovery.tails import ONE, TWO
-from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.format import (
     Arguments,
     Array,
@@ -49,12 +48,12 @@ class _Found:
     pieces: tuple[Piece, ...]
 
 
-def calls(template: ChatTemplate, laid: Layout) -> Calls | None:
+def calls(scene: Scene, laid: Layout) -> Calls | None:
     """How a template writes calls; None where its calls are not alike, or in no notation that we know."""
-    written = notation(template, laid.one_call, ONE)
+    written = notation(scene, laid.one_call, ONE)
     if written is None:
         return None
-    if laid.two_calls is None or _apart(template, laid.two_calls):
+    if laid.two_calls is None or _apart(scene, laid.two_calls):
         found = _find(laid.one_call, ONE, written, 0)
         return None if found is None else _single(laid, found, written)
     first = _find(laid.two_calls, ONE, written, 0)
@@ -66,10 +65,10 @@ def calls(template: ChatTemplate, laid: Layout) -> Calls | None:
     return None if same is None else _several(laid, laid.two_calls, first, second, same, written)
 
 
-def _apart(template: ChatTemplate, two: str) -> bool:
+def _apart(scene: Scene, two: str) -> bool:
     """Whether the template ends the turn between two calls: then each is the only one of its turn."""
     between = two[two.index(ONE.name) : two.index(TWO.name)]
-    return any(stop in between for stop in template.capabilities.stop if stop)
+    return any(stop in between for stop in scene.capabilities.stop if stop)
 
 
 # One call

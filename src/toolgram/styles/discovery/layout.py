@@ -11,13 +11,13 @@ from toolgram.styles.discovery.probes import (
     CONTENT,
     REASONING,
     TAG,
+    Scene,
     TurnProbe,
     common_prefix,
     common_suffix,
     tail,
 )
 from toolgram.styles.discovery.tails import Tails, first_of_call, last_of_call
-from toolgram.template.chat_template import ChatTemplate
 
 _THINK = ("<think>", "</think>")
 _WORD = re.compile(r"[A-Za-z]{3,}")
@@ -54,13 +54,13 @@ class Layout:
     calls_follow_answers: bool = True
 
 
-def layout(template: ChatTemplate) -> Layout | None:
+def layout(scene: Scene) -> Layout | None:
     """The layout of a template's turns; None where it does not show a call, or an answer, as it was said."""
-    said = Tails.of(template)
+    said = Tails.of(scene)
     if said is None:
         return None
     header = _header(said)
-    hidden = None if said.thinks else _hidden_reasoning(said, template, header)
+    hidden = None if said.thinks else _hidden_reasoning(said, scene, header)
     if hidden is not None:
         header = header.removesuffix(hidden.before.rstrip())
     elif said.thinks is not None:
@@ -150,7 +150,7 @@ def _closing(said: Tails) -> str:
 # Reasoning and answers
 
 
-def _hidden_reasoning(said: Tails, template: ChatTemplate, header: str) -> Around | None:
+def _hidden_reasoning(said: Tails, scene: Scene, header: str) -> Around | None:
     """The reasoning of a template that leaves it out of the history.
 
     It opens it in the prompt, or takes it out of an answer that holds it between the usual tags.
@@ -161,7 +161,7 @@ def _hidden_reasoning(said: Tails, template: ChatTemplate, header: str) -> Aroun
         return Around(opened[0], f"{space}</{opened[1]}>{space * 2}")
     opener, closer = _THINK
     inside = f"{opener}{REASONING}{closer}"
-    taken = tail(template, TurnProbe((), f"{inside}{CONTENT}"))
+    taken = tail(scene, TurnProbe((), f"{inside}{CONTENT}"))
     return Around(opener, closer) if taken and CONTENT in taken and inside not in taken else None
 
 
