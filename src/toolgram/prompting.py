@@ -45,6 +45,17 @@ class Prompt:
 
 def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
     """The prompt of a request. Raises InvalidRequest for what the template cannot express, and TemplateError."""
+    prompt = _best_prompt(request, template, style, now)
+    said = [text for message in request.messages if (text := _text(message.get("content")).strip())]
+    if said and all(trusted for _, trusted in prompt.parts) and not any(text in prompt.text for text in said):
+        raise TemplateError(
+            "the chat template shows nothing of the conversation: it may want it by another name than `messages`"
+        )
+    return prompt
+
+
+def _best_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
+    """As the template writes it, or, where it does not take the conversation, with calls and results as text."""
     if not (template.capabilities.supports_tool_calls and speaks(template, style)):
         return _prompt(request, template, style, now, native=False)
     try:

@@ -13,6 +13,7 @@ from typing import Any
 from toolgram.errors import TemplateError
 from toolgram.events import ContentDelta, Event, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.messages import Message, ToolCall
+from toolgram.styles.asked import asked_for
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery import discover
 from toolgram.template.capabilities import MARKER
@@ -50,10 +51,12 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     """How well the style fits: how many of the template's own renderings it reads back to what was said.
 
     0 where a call is not one of them; of two that read the same, the one that also writes a call so fits better.
-    Where the template writes no calls, the way in which it shows the tools must do.
+    Where the template writes no calls, what it tells the model must do: how it shows the tools, or the style itself.
+    So it is where calls in the history have no mark: the style that the template asks for, if there is one, is better.
     """
     if not template.capabilities.supports_tool_calls:
-        return int(bool(style.announced_by) and style.announced_by in _announcement(template))
+        announcement = _announcement(template)
+        return int(bool(style.announced_by) and style.announced_by in announcement) or asked_for(announcement, style)
     program = compile_format(style.wire.turn)
     beginnings = tuple(
         dict.fromkeys(("", opened_by(program, template.capabilities.generation_prompt), *_thoughts(style)))
@@ -68,11 +71,18 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
         return any(_says(program, opened, text, said) for text in texts for opened in beginnings)
 
     if not reads(_PROBE):
-        return 0
+        asked = asked_for(_announcement(template), style)
+        return 3 * len(_MORE) + 3 + asked if asked and _writes_bare_calls(template) else 0
     written = write_freely(style.wire, replace(_PROBE, tool_calls=(replace(_PROBE.tool_calls[0], id=_ID),)))
     texts = rendered_turns(template, _PROBE)
     exact = 0 if written is None else (written in texts) + any(written.strip() in text for text in texts)
     return 3 * sum(map(reads, _MORE)) + 1 + exact
+
+
+def _writes_bare_calls(template: ChatTemplate) -> bool:
+    """Whether the template writes calls into the history as JSON, without a mark."""
+    turns = rendered_turns(template, _PROBE)
+    return bool(turns) and turns[0].lstrip().startswith(("{", "[")) and not MARKER.search(turns[0])
 
 
 def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
@@ -120,8 +130,15 @@ def _says(program: Program, opened: str, text: str, said: Message) -> bool:
 
 
 def _parts(message: Message) -> tuple[Any, ...]:
-    calls = [(call.name, _parsed(call.arguments)) for call in message.tool_calls]
+    calls = [(call.name, _as_texts(_parsed(call.arguments))) for call in message.tool_calls]
     return (*_stripped((message.content or "", message.reasoning or "")), calls)
+
+
+def _as_texts(arguments: Any) -> Any:
+    """The arguments with each value as text: some templates quote all of them."""
+    if not isinstance(arguments, dict):
+        return arguments
+    return {key: str(value) for key, value in arguments.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
 
 
 def _behind_last_call(events: list[Event]) -> int:
@@ -186,6 +203,7 @@ def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
     except TemplateError:
         return ()
     first, last = _outside_marker(after, _common(before, after)), _common(prompt, after)
+    last = max(last, _through(after, prompt))
     stops = (*capabilities.stop, capabilities.turn_end.strip())
     places = dict.fromkeys((last, *(at for at in range(last, first - 1, -1) if _MARK.match(after, at)), first))
     # Some templates write something behind every conversation, which is no part of the turn.
@@ -203,6 +221,24 @@ def _common(one: str, other: str) -> int:
     """How many characters two texts have in common at their beginning."""
     differ = (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     return next(differ, min(len(one), len(other)))
+
+
+def _through(text: str, prompt: str) -> int:
+    """Where a text has gone through all of a prompt but for white space, which some templates strew; else 0."""
+    words = prompt.split()
+    at = 0
+    for word in words:
+        at = _behind_space(text, at)
+        if not text.startswith(word, at):
+            return 0
+        at += len(word)
+    return at
+
+
+def _behind_space(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
 
 
 def _before_stop(text: str, stops: tuple[str, ...]) -> tuple[str, ...]:

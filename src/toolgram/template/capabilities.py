@@ -307,6 +307,10 @@ def _generation_prompt(draw: _Draw, eos_token: str) -> str:
     for text in (without, ended):
         if with_.startswith(text):
             return with_[len(text) :]
+    # Where it changes what stands before the question as well, it is what it adds behind it.
+    behind, more = without.rpartition(_USER)[2], with_.rpartition(_USER)[2]
+    if _USER in without and len(behind) < len(more) and more.startswith(behind):
+        return more[len(behind) :]
     shared = len(_shared(with_, without))
     # Where both go on with a marker, its opening is shared as well: go back to where it begins.
     begins = [match.start() for match in MARKER.finditer(with_) if match.start() <= shared < match.end()]

@@ -334,7 +334,11 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         first, *rest = (arg for arg in args if not isinstance(arg, (jinja2.Environment, nodes.EvalContext, Context)))
-        if any(isinstance(value, int) and value > MAX_WIDTH for value in (*rest, *kwargs.values())):
+        if name == "format":  # its numbers are what it writes, not how much
+            if _WIDE_PERCENT.search(str(first)):
+                raise TooMuch("formats a field without bound")
+            _weighed([*rest, *kwargs.values()])
+        elif any(isinstance(value, int) and value > MAX_WIDTH for value in (*rest, *kwargs.values())):
             raise TooMuch(f"asks {name} for more than {MAX_WIDTH}")
         if name == "join" and isinstance(first, (list, tuple)):
             separator = str(rest[0]) if rest else str(kwargs.get("d", ""))
@@ -345,8 +349,6 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         elif name == "indent" and isinstance(first, str):
             width = rest[0] if rest else kwargs.get("width", 4)
             _check_text(len(first) + (first.count("\n") + 1) * (width if isinstance(width, int) else len(str(width))))
-        elif name == "format" and _WIDE_PERCENT.search(str(first)):
-            raise TooMuch("formats a field without bound")
         elif name in ("string", "soft_str"):
             _weighed(first)
         elif name == "sum" and not isinstance(rest[1] if len(rest) > 1 else kwargs.get("start", 0), (int, float)):

@@ -51,7 +51,7 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """The name of the tool, as it is. Inside an `Object` a JSON string."""
+    """The name of the tool, as it is; it may stand in a call again. Inside an `Object` a JSON string."""
 
 
 @dataclass(frozen=True, slots=True)

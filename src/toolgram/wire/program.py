@@ -211,8 +211,20 @@ class Program:
             if isinstance(instruction, ForkAt):
                 places = [self.code[place] for place, _ in self.closure(at)]
                 if any(isinstance(place, FreeAt) for place in places):
-                    found.update("".join(place.first for place in places if isinstance(place, JsonAt | ArgumentsAt)))
+                    found.update(*map(self._first_of_call, places))
         return "".join(sorted(found))
+
+    def _first_of_call(self, place: Instruction) -> str:
+        """The characters with which a call begins that no mark opens; "" where it is none."""
+        match place:
+            case JsonAt() | ArgumentsAt():
+                return place.first
+            case TextAt(text, next_) if text.strip():
+                behind = [self.code[at] for at, _ in self.closure(next_)]
+                opens = any(isinstance(each, NameAt | JsonAt | ArgumentsAt) for each in behind)
+                return text.lstrip()[0] if opens else ""
+            case _:
+                return ""
 
     def markers(self, field_: FreeField) -> tuple[str, ...]:
         """The marks that free text of a field never contains."""

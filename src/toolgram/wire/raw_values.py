@@ -8,11 +8,10 @@ from typing import Literal, Protocol
 
 from toolgram.wire.json_text import RawValue, Status, escape, skip_space
 from toolgram.wire.marks import Marks
+from toolgram.wire.printed import WORDS, PrintedValue, as_json_text
 
 JsonType = Literal["string", "number", "boolean", "null", "object", "array"]
 Sink = Callable[[str], None]
-
-_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
 class ValueReader(Protocol):
@@ -23,26 +22,55 @@ class ValueReader(Protocol):
         ...
 
 
-def value_reader(close: str, kinds: frozenset[str], sink: Sink) -> ValueReader:
-    """What reads a value of these JSON types. `close` ends it: its mark, and white space that belongs to neither."""
-    if kinds == frozenset(("string",)):
-        return RawString(close, sink)
+def value_reader(close: str, kinds: frozenset[str], sink: Sink, fence: tuple[str, str] = ("", "")) -> ValueReader:
+    """What reads a value of these JSON types. `close` ends it: its mark, and white space that belongs to neither.
+
+    A string may stand inside a `fence`, which is no part of it.
+    """
     if kinds <= {"object", "array"}:
         return NestedJson(close, sink)
-    return Collected(close, kinds, sink)
+    if kinds == frozenset(("string",)):
+        reader = RawString(close, sink)
+        fenced = RawString(fence[1] + close, sink)
+    else:
+        reader = Collected(close, kinds, sink)
+        fenced = Collected(fence[1] + close, kinds & {"string"}, sink)
+    return Fenced(fence[0], reader, fenced) if fence[0] else reader
+
+
+class Fenced:
+    """A value that what it begins with tells: behind `opener` it is read by another reader."""
+
+    __slots__ = ("_fenced", "_opener", "_plain", "_reader")
+
+    def __init__(self, opener: str, plain: ValueReader, fenced: ValueReader) -> None:
+        self._opener = opener
+        self._plain = plain
+        self._fenced = fenced
+        self._reader: ValueReader | None = None
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        i = start
+        if self._reader is None:
+            fenced = buffer.startswith(self._opener, start)
+            if not fenced and self._opener.startswith(buffer[start:]):
+                return start, Status.MORE
+            self._reader = self._fenced if fenced else self._plain
+            i += len(self._opener) if fenced else 0
+        return self._reader.consume(buffer, i)
 
 
 class RawString:
     """A string as it is, up to the mark that closes it; handed on as it comes."""
 
-    __slots__ = ("_before", "_closer", "_marks", "_sink")
+    __slots__ = ("_before", "_begun", "_closer", "_marks", "_sink")
 
     def __init__(self, close: str, sink: Sink) -> None:
         self._closer = close.strip()
         self._before = close[: close.index(self._closer)]
         self._marks = Marks.of((self._closer,), (self._before + self._closer,))
         self._sink = sink
-        self._begin()
+        self._begun = False
 
     def _begin(self) -> None:
         self._sink('"')
@@ -54,6 +82,9 @@ class RawString:
         self._sink('"')
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        if not self._begun:
+            self._begun = True
+            self._begin()
         end = buffer.find(self._closer, start)
         if end < 0:
             keep = self._marks.held_back(buffer, start)
@@ -85,21 +116,25 @@ class Collected(RawString):
 
 
 class NestedJson:
-    """An object or array in JSON, passed on as it comes; what stands behind it, up to the closing mark, is dropped."""
+    """An object or array, passed on as JSON as it comes; what stands behind it, up to the closing mark, is dropped."""
 
-    __slots__ = ("_begun", "_done", "_marks", "_value")
+    __slots__ = ("_done", "_marks", "_sink", "_value")
 
     def __init__(self, close: str, sink: Sink) -> None:
         self._marks = Marks.of((close.strip(),))
-        self._value = RawValue(sink)
-        self._begun = False
+        self._sink = sink
+        self._value: RawValue | PrintedValue | None = None
         self._done = False
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
-        i = start if self._begun else skip_space(buffer, start)
+        i = start
+        if self._value is None:
+            i = skip_space(buffer, start)
+            if i == len(buffer):
+                return i, Status.MORE
+            self._value = (PrintedValue if buffer[i] in "[{" else RawValue)(self._sink)
         if not self._done:
             i, status = self._value.consume(buffer, i)
-            self._begun = self._begun or i > start
             if status is not Status.DONE:
                 return i, status
             self._done = True
@@ -111,7 +146,8 @@ class NestedJson:
 
 def as_json(text: str, kinds: frozenset[str]) -> str:
     """The JSON that a raw value stands for: itself where it is JSON of one of these types, else a string."""
-    word = _WORDS.get(text.strip(), text.strip())
+    word = text.strip()
+    word = WORDS.get(word, word) if "string" in kinds else as_json_text(word)
     return word if json_type(word) in kinds else f'"{escape(text)}"'
 
 

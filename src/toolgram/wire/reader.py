@@ -8,6 +8,7 @@ done depends on the text alone, never on how it was cut.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -28,6 +29,8 @@ from toolgram.wire.program import (
     Program,
     StopAt,
 )
+
+_NAME = re.compile(r"[\w.:/-]+")
 
 
 class Reader:
@@ -61,6 +64,7 @@ class Reader:
         self._fresh = False
         self._body: Body | None = None
         self._answer: Thread | None = None
+        self._text_instead: Thread | None = None
         self._told = False
         self._after_body: int | FreeText = 0
         self._prefill: Prefill | None = None
@@ -130,6 +134,9 @@ class Reader:
             self._text(rest)
             return self._free.may_stop and not self._emit.in_named_call
         if self._mode == self._in_gap:
+            if self._text_instead is not None:
+                self._text(self._as_text(self._text_instead) + rest)
+                return self._free.may_stop
             for thread in self._threads:
                 if isinstance(self._program.code[thread.at], StopAt):
                     self._act(thread.actions)
@@ -257,7 +264,9 @@ class Reader:
         free = self._program.code[thread.at]
         if not isinstance(free, FreeAt):
             raise TypeError("not at free text")
-        exits = with_exits(self._program.free_exits(thread.at), first_exits(self._program, self._threads))
+        # A way that took for a tool's name what this one knows by heart ("to=user") has lost against it.
+        others = [way for way in self._threads if not any(action == "name" for action, _ in way.actions)]
+        exits = with_exits(self._program.free_exits(thread.at), first_exits(self._program, others))
         may_stop = any(isinstance(self._program.code[at], StopAt) for at, _ in self._program.closure(free.next))
         text = FreeText.of(exits, free.field, may_stop=may_stop)
         if free.field == "reasoning":
@@ -285,8 +294,16 @@ class Reader:
                 chosen = step(self._program, thread, char, alive)
                 if chosen is not None:
                     break
+            if chosen is not None and self._may_be_call(chosen, char, alive):
+                self._text_instead, chosen = chosen, None
+            if chosen is not None and self._text_instead is not None and not self._knows(chosen):
+                chosen, alive = None, []
             if chosen is not None:
+                self._text_instead = None
                 self._commit(chosen)
+                return i, False
+            if not alive and self._text_instead is not None:
+                self._again = self._as_text(self._text_instead)
                 return i, False
             if not alive:
                 self._recover(self._threads, may_stop=True)
@@ -342,6 +359,24 @@ class Reader:
             tools = None if self._answer is None else self._expected.keys()
             body = body_of(instruction, self._emit, expected, raw_content=self._value, tools=tools)
             self._enter_body(body, instruction.next)
+
+    def _may_be_call(self, chosen: Thread, char: str, alive: list[Thread]) -> bool:
+        """Whether text that may be free is also what calls without a mark begin with: they come first."""
+        is_free = isinstance(self._program.code[chosen.at], FreeAt)
+        return is_free and bool(alive) and char in self._program.first_characters
+
+    def _as_text(self, way: Thread) -> str:
+        """What looked like a call is text after all: enter it; what was taken of it, to be read again."""
+        taken = "".join(self._raw[self._kept :])
+        self._text_instead = None
+        self._begin_free(way)
+        return taken
+
+    def _knows(self, way: Thread) -> bool:
+        """Whether a way is free text, or calls a tool: what only looks like a call is the answer."""
+        names = [text for action, text in way.actions if action == "name"]
+        known = self._expected.keys()
+        return all(name in known if known else _NAME.fullmatch(name) for name in names)
 
     def _answer_instead(self, chosen: Thread) -> Thread | None:
         """The way on which the JSON that begins is the answer, if there is one: the call only wins if it is one."""

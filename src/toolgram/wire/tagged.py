@@ -32,13 +32,15 @@ class Tagged:
     """The tags: `open` key `after_key` value `close`, for each parameter.
 
     `after_key` may differ by the JSON type of the value: {"string": …, "number": …}; the entry "" is for the others.
-    `close` ends raw text: its part without white space must not stand in a string.
+    `close` ends raw text: its part without white space must not stand in a string. `fence` is what a model may put
+    around a string that has tags in it: ("<![CDATA[", "]]>").
     """
 
     name: str
     open: str
     after_key: tuple[tuple[str, str], ...]
     close: str
+    fence: tuple[str, str] = ("", "")
 
     def after(self, kind: str) -> str:
         """What stands between a key and a value of this JSON type."""
@@ -108,5 +110,5 @@ class TaggedReader:
         # The tags may tell the type of a value, else the schema does.
         told = self._tags.after_key[way][0]
         kinds = frozenset((told,)) if told else self._expected.member(key).kinds
-        self._value = value_reader(self._tags.close, kinds, self._sink)
+        self._value = value_reader(self._tags.close, kinds, self._sink, self._tags.fence)
         return match.end(), Status.MORE

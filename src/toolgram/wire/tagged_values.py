@@ -121,7 +121,8 @@ def written(tags: Tagged, key: str, value: Any, spelled: str, kinds: frozenset[s
     if isinstance(value, str):
         told = tags.after("string")
         alike = frozenset(kind for kind in kinds if tags.after(kind) == told)
-        if tags.closer in value or (alike != _STRING and as_json(value, alike) != spelled):
+        fenced = bool(tags.fence[0]) and value.startswith(tags.fence[0])
+        if tags.closer in value or fenced or (alike != _STRING and as_json(value, alike) != spelled):
             return None
         return tags.open + key + told + value + tags.close
     kind = json_type(spelled)

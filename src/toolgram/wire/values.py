@@ -12,6 +12,7 @@ from toolgram.wire.json_text import Status, StringValue, escape, skip_space
 from toolgram.wire.marks import Marks
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_BARE_TEXT = re.compile(r"""[^\s,(){}\[\]="'][^,(){}\[\]="']*""")  # a string whose quotes were forgotten
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
 
@@ -102,10 +103,11 @@ class Transcoder:
                 top.expect = "comma"
                 return self._value(buffer, i, "", top, "value")
             case "comma":
-                if char != ",":
-                    return None
                 top.expect = "item"
-                return 1
+                if char == ",":
+                    return 1
+                # Some templates forget it behind a string.
+                return self._step(top, buffer, i) if top.between == "=" else None
 
     def _key(self, top: _Container, buffer: str, i: int, before: str) -> int | None:
         quote = self._quote_at(buffer, i)
@@ -135,11 +137,12 @@ class Transcoder:
         quote = self._quote_at(buffer, i)
         if quote:
             return self._begin_string(quote, before)
-        match = BARE_WORD.match(buffer, i) if quote is not None else None
+        bare = _BARE_TEXT if top.between == "=" else BARE_WORD
+        match = bare.match(buffer, i) if quote is not None else None
         if match is None or match.end() == len(buffer):
             top.expect = undo
             return 0 if quote is None or match else None
-        word = match[0]
+        word = match[0].rstrip()
         if word in self._words:
             self._sink(before + self._words[word])
         elif _NUMBER.fullmatch(word):

@@ -13,6 +13,7 @@ from toolgram.errors import GrammarError
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery.build import build
 from toolgram.styles.discovery.layout import Layout, layout
+from toolgram.styles.discovery.probes import Scene
 from toolgram.styles.discovery.verify import Reading, readings
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.format import WireFormat
@@ -34,14 +35,22 @@ def discover(template: ChatTemplate) -> Discovery:
     """The style in which a template writes calls, proved by probes that it was not built from."""
     if not template.capabilities.supports_tool_calls:
         return Discovery(None, "the template writes no tool calls")
-    laid = layout(template)
+    last = _discovered(Scene(template))
+    if last.style is not None:
+        return last
+    before = _discovered(Scene(template, followed=True))
+    return last if before.style is None else before
+
+
+def _discovered(scene: Scene) -> Discovery:
+    laid = layout(scene)
     if laid is None:
         return Discovery(None, "the template does not show a call, or an answer, as it was said")
-    format_ = build(template, laid)
+    format_ = build(scene, laid)
     if format_ is None:
         return Discovery(None, "the template writes calls in no notation that we know, or without a mark of their own")
     try:
-        read = _readings(template, laid, format_)
+        read = _readings(scene, laid, format_)
     except GrammarError as error:
         return Discovery(None, f"what the template writes cannot be told apart: {error}")
     wrong = next((reading for reading in read if reading.wrong), None)
@@ -54,10 +63,11 @@ def discover(template: ChatTemplate) -> Discovery:
 
 def proof(template: ChatTemplate, style: ToolStyle) -> tuple[Reading, ...]:
     """The probes that discovery is proved by, read by any style; none where the template shows no calls."""
-    laid = layout(template) if template.capabilities.supports_tool_calls else None
-    return () if laid is None else _readings(template, laid, style.wire)
+    scene = Scene(template)
+    laid = layout(scene) if scene.capabilities.supports_tool_calls else None
+    return () if laid is None else _readings(scene, laid, style.wire)
 
 
-def _readings(template: ChatTemplate, laid: Layout, format_: WireFormat) -> tuple[Reading, ...]:
+def _readings(scene: Scene, laid: Layout, format_: WireFormat) -> tuple[Reading, ...]:
     openers = dict.fromkeys(("", laid.reasoning.before if laid.reasoning else ""))
-    return readings(template, format_, laid.header, tuple(openers))
+    return readings(scene, format_, laid.header, tuple(openers))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from toolgram.styles.discovery.probes import TAG, CallProbe, TurnProbe, call, common_suffix, tail
-from toolgram.template.chat_template import ChatTemplate
+from toolgram.styles.discovery.probes import TAG, CallProbe, Scene, TurnProbe, call, common_suffix, tail
 from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagged
 
 # Keys in alphabetical order, in which some templates sort them; a value of each type.
@@ -25,6 +24,7 @@ TYPED = call(
     },
     3,
 )
+_FENCED = call("zqfenced", {"zqkeye": "zqa <zqb> & zqc\nzqd"}, 4)
 _SEPARATORS = ((", ", ": "), (",", ":"), (", ", ":"), (",", ": "))
 _TYPES = ("string", "number", "boolean", "object", "array")
 
@@ -43,18 +43,18 @@ class Notation:
         return self.item_separator, self.key_separator
 
 
-def notation(template: ChatTemplate, text: str, probe: CallProbe) -> Notation | None:
+def notation(scene: Scene, text: str, probe: CallProbe) -> Notation | None:
     """The notation of the arguments in a call's text; None where it is none that we know."""
     place = json_place(text, probe, 0)
     if place is not None:
         return _json(text[place[0] : place[1]], probe)
-    typed = tail(template, TurnProbe((TYPED,)))
+    typed = tail(scene, TurnProbe((TYPED,)))
     if typed is None or TYPED.name not in typed:
         return None
     typed = typed[typed.index(TYPED.name) + len(TYPED.name) :]
     tagged = _tagged(typed)
     if tagged is not None:
-        return Notation(tagged)
+        return Notation(replace(tagged, fence=_fence(scene, tagged)))
     encoding = _elements(typed) or _encoding(typed)
     return None if encoding is None else Notation(encoding)
 
@@ -134,6 +134,17 @@ def _tagged(text: str) -> Tagged | None:
         if after is None or ways.setdefault(kind, after) != after:
             return None
     return Tagged("discovered", open_, _shortest(ways), close)
+
+
+def _fence(scene: Scene, tags: Tagged) -> tuple[str, str]:
+    """What the template puts around a string with tags and lines in it, as XML's CDATA; mostly nothing."""
+    (key, value), *_ = _FENCED.arguments.items()
+    text = tail(scene, TurnProbe((_FENCED,))) or ""
+    written = text.partition(tags.open + key + tags.after("string"))[2].partition(tags.closer)[0]
+    before, found, behind = written.partition(value)
+    space = tags.close[: tags.close.index(tags.closer)]
+    behind = behind.removesuffix(space)
+    return (before, behind) if found and before.strip() and behind.strip() else ("", "")
 
 
 def _without_value(text: str, value: Any) -> str | None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from toolgram.styles.discovery.calls import Calls, calls
 from toolgram.styles.discovery.layout import Around, Layout
 from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
-from toolgram.template.chat_template import ChatTemplate
+from toolgram.styles.discovery.probes import Scene
 from toolgram.wire.format import Alt, Chain, Content, Node, Opt, Reasoning, Seq, WireFormat
 
 _SEPARATORS = (", ", ": ")
 
 
-def build(template: ChatTemplate, laid: Layout) -> WireFormat | None:
+def build(scene: Scene, laid: Layout) -> WireFormat | None:
     """The format in which a template writes turns of this layout; None where its calls have none that we know."""
-    called = calls(template, laid)
+    called = calls(scene, laid)
     if called is None:
         return None
     turn = _chain(laid, called) if laid.lead else _sequence(laid, called)

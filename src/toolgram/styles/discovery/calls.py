@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from toolgram.styles.discovery.arguments import Notation, json_objects, notation, place
 from toolgram.styles.discovery.layout import Layout
 from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
-from toolgram.styles.discovery.probes import CallProbe, common_prefix, common_suffix
+from toolgram.styles.discovery.probes import CallProbe, Scene, common_prefix, common_suffix
 from toolgram.styles.discovery.tails import ONE, TWO
-from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.format import (
     Arguments,
     Array,
@@ -48,12 +48,12 @@ class _Found:
     pieces: tuple[Piece, ...]
 
 
-def calls(template: ChatTemplate, laid: Layout) -> Calls | None:
+def calls(scene: Scene, laid: Layout) -> Calls | None:
     """How a template writes calls; None where its calls are not alike, or in no notation that we know."""
-    written = notation(template, laid.one_call, ONE)
+    written = notation(scene, laid.one_call, ONE)
     if written is None:
         return None
-    if laid.two_calls is None or _apart(template, laid.two_calls):
+    if laid.two_calls is None or _apart(scene, laid.two_calls):
         found = _find(laid.one_call, ONE, written, 0)
         return None if found is None else _single(laid, found, written)
     first = _find(laid.two_calls, ONE, written, 0)
@@ -65,10 +65,10 @@ def calls(template: ChatTemplate, laid: Layout) -> Calls | None:
     return None if same is None else _several(laid, laid.two_calls, first, second, same, written)
 
 
-def _apart(template: ChatTemplate, two: str) -> bool:
+def _apart(scene: Scene, two: str) -> bool:
     """Whether the template ends the turn between two calls: then each is the only one of its turn."""
     between = two[two.index(ONE.name) : two.index(TWO.name)]
-    return any(stop in between for stop in template.capabilities.stop if stop)
+    return any(stop in between for stop in scene.capabilities.stop if stop)
 
 
 # One call
@@ -81,13 +81,11 @@ def _find(text: str, probe: CallProbe, written: Notation, start: int) -> _Found 
         return None
     if found := _object(text, probe, start, span):
         return found
-    name = _outside(text, probe.name, start, span)
-    if name is None:
+    names = _all_before(text, probe.name, start, span)
+    if not names:
         return None
-    slots: list[tuple[int, int, Node]] = [
-        (*span, Arguments(written.encoding)),
-        (name, name + len(probe.name), Name()),
-    ]
+    slots: list[tuple[int, int, Node]] = [(*span, Arguments(written.encoding))]
+    slots += [(name, name + len(probe.name), Name()) for name in names]
     if (id_ := _outside(text, probe.id, start, span)) is not None:
         slots.append((id_, id_ + len(probe.id), CallId()))
     slots.sort(key=lambda slot: slot[0])
@@ -97,6 +95,15 @@ def _find(text: str, probe: CallProbe, written: Notation, start: int) -> _Found 
         pieces += [text[at:begin], node]
         at = end
     return _Found(slots[0][0], at, tuple(piece for piece in pieces if piece))
+
+
+def _all_before(text: str, name: str, start: int, span: tuple[int, int]) -> list[int]:
+    """Where a name stands before a span, maybe more than once, or else once behind it."""
+    found = [start + match.start() for match in re.finditer(re.escape(name), text[start : span[0]])]
+    if found:
+        return found
+    behind = _outside(text, name, start, span)
+    return [] if behind is None else [behind]
 
 
 def _outside(text: str, word: str, start: int, span: tuple[int, int]) -> int | None:

@@ -11,13 +11,13 @@ from toolgram.styles.discovery.probes import (
     CONTENT,
     REASONING,
     TAG,
+    Scene,
     TurnProbe,
     common_prefix,
     common_suffix,
     tail,
 )
 from toolgram.styles.discovery.tails import Tails, first_of_call, last_of_call
-from toolgram.template.chat_template import ChatTemplate
 
 _THINK = ("<think>", "</think>")
 _WORD = re.compile(r"[A-Za-z]{3,}")
@@ -54,13 +54,13 @@ class Layout:
     calls_follow_answers: bool = True
 
 
-def layout(template: ChatTemplate) -> Layout | None:
+def layout(scene: Scene) -> Layout | None:
     """The layout of a template's turns; None where it does not show a call, or an answer, as it was said."""
-    said = Tails.of(template)
+    said = Tails.of(scene)
     if said is None:
         return None
     header = _header(said)
-    hidden = None if said.thinks else _hidden_reasoning(said, template, header)
+    hidden = None if said.thinks else _hidden_reasoning(said, scene, header)
     if hidden is not None:
         header = header.removesuffix(hidden.before.rstrip())
     elif said.thinks is not None:
@@ -75,7 +75,8 @@ def _chained(said: Tails, header: str, lead: str) -> Layout:
     closing = _closing(said)
     content = Around(said.content[len(header) :].partition(CONTENT)[0], _content_closer(said, closing))
     shown = None if said.thinks is None else said.thinks[len(header) :].partition(REASONING)[0]
-    join = (said.to_call or "").removesuffix(before_calls).removeprefix(content.behind)
+    between = said.to_call or said.thought_to_call or ""
+    join = between.removesuffix(before_calls).removeprefix(content.behind)
     one, two = _calls(said, before_calls, closing)
     return Layout(header, None if shown is None else Around(shown), content, one, two, closing, lead, join)
 
@@ -132,7 +133,7 @@ def _before_opener(header: str, thinks: str) -> str:
 def _lead(header: str, said: Tails) -> str:
     """What every part of a turn begins with: it ends the header, and stands before a call behind content too."""
     before = said.call[len(header) : first_of_call(said.call)]
-    shared = common_suffix(header + before, said.to_call or "")
+    shared = common_suffix(header + before, said.to_call or said.thought_to_call or "")
     lead = shared.removesuffix(before) if shared.endswith(before) else ""
     most = max(len(header) - len(said.question_end), 0)
     lead = lead[max(len(lead) - most, 0) :]
@@ -149,7 +150,7 @@ def _closing(said: Tails) -> str:
 # Reasoning and answers
 
 
-def _hidden_reasoning(said: Tails, template: ChatTemplate, header: str) -> Around | None:
+def _hidden_reasoning(said: Tails, scene: Scene, header: str) -> Around | None:
     """The reasoning of a template that leaves it out of the history.
 
     It opens it in the prompt, or takes it out of an answer that holds it between the usual tags.
@@ -160,7 +161,7 @@ def _hidden_reasoning(said: Tails, template: ChatTemplate, header: str) -> Aroun
         return Around(opened[0], f"{space}</{opened[1]}>{space * 2}")
     opener, closer = _THINK
     inside = f"{opener}{REASONING}{closer}"
-    taken = tail(template, TurnProbe((), f"{inside}{CONTENT}"))
+    taken = tail(scene, TurnProbe((), f"{inside}{CONTENT}"))
     return Around(opener, closer) if taken and CONTENT in taken and inside not in taken else None
 
 

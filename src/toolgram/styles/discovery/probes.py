@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 from toolgram.errors import TemplateError
-from toolgram.template.capabilities import MARKER
+from toolgram.template.capabilities import MARKER, Capabilities
 from toolgram.template.chat_template import ChatTemplate
 
-QUESTION, CONTENT, REASONING, RESULT = "zqquestion", "zqanswer", "zqthought", "zqresult"
+QUESTION, CONTENT, REASONING, RESULT, NEXT = "zqquestion", "zqanswer", "zqthought", "zqresult", "zqnext"
 TAG = re.compile(MARKER.pattern + r"|<[^<>\s][^<>\n]*>")
 """What looks like a tag of a template: a control token, or anything between angle brackets on one line."""
 
@@ -21,6 +21,22 @@ _NOW = datetime(2024, 1, 2)
 _THINKS: dict[str, Any] = {"enable_thinking": True, "thinking": True}
 _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 _LONGEST_CLOSING = 60
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A template, and where in a conversation its turns are looked at: at its end, or `followed` by others.
+
+    Some templates write the last turn in another way than those before it, which is not that of the model.
+    """
+
+    template: ChatTemplate
+    followed: bool = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the template."""
+        return self.template.capabilities
 
 
 @dataclass(frozen=True)
@@ -73,33 +89,33 @@ def _tool(probe: CallProbe) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4096)
-def tail(template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = False) -> str | None:
+def tail(scene: Scene, turn: TurnProbe | None, *, prompts: bool = False) -> str | None:
     """What stands behind the question: the turn, or with `prompts` what opens one; None where that is refused."""
-    capabilities = template.capabilities
+    capabilities = scene.capabilities
     messages: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
     if turn is not None:
-        messages.append(_message(turn, template))
+        messages.append(_message(turn, scene))
     shown = [_tool(probe) for probe in (turn.calls if turn else ())] or [_tool(_ANY)]
     variables = capabilities.tool_variables(shown if capabilities.supports_tools else None, _NOW)
     if capabilities.requires_typed_content:
         messages = [_in_parts(each) for each in messages]
-    try:
-        text = template.render(messages, add_generation_prompt=prompts, now=_NOW, **variables, **_THINKS)
-    except TemplateError:
-        text = None
-    if text is None and turn is not None and turn.calls:
-        text = _before_results(template, [*messages, *map(_result, turn.calls)], variables)
+    text = None if scene.followed and turn else _rendered(scene, messages, variables, prompts=prompts)
+    if text is None and turn is not None and (turn.calls or scene.followed):
+        ending = [_in_parts(_NEXT) if capabilities.requires_typed_content else _NEXT] if scene.followed else []
+        text = _rendered(scene, [*messages, *map(_result, turn.calls), *ending], variables)
+        text = None if text is None else re.split(f"{RESULT}|{NEXT}", text)[0]
     _, found, rest = (text or "").rpartition(QUESTION)
     return rest if found else None
 
 
-def _before_results(template: ChatTemplate, messages: list[dict[str, Any]], variables: dict[str, Any]) -> str | None:
-    """A conversation up to its first result: some templates refuse calls that nothing answers."""
+def _rendered(
+    scene: Scene, messages: list[dict[str, Any]], variables: dict[str, Any], *, prompts: bool = False
+) -> str | None:
+    """A conversation as the template writes it; None where it refuses it, as some do calls that nothing answers."""
     try:
-        text = template.render(messages, add_generation_prompt=False, now=_NOW, **variables, **_THINKS)
+        return scene.template.render(messages, add_generation_prompt=prompts, now=_NOW, **variables, **_THINKS)
     except TemplateError:
         return None
-    return text.partition(RESULT)[0]
 
 
 def _result(probe: CallProbe) -> dict[str, Any]:
@@ -111,8 +127,8 @@ def _in_parts(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "content": [{"type": "text", "text": text}]} if isinstance(text, str) else message
 
 
-def _message(turn: TurnProbe, template: ChatTemplate) -> dict[str, Any]:
-    capabilities = template.capabilities
+def _message(turn: TurnProbe, scene: Scene) -> dict[str, Any]:
+    capabilities = scene.capabilities
     blank = None if turn.calls and capabilities.supports_null_content else ""
     message: dict[str, Any] = {"role": "assistant", "content": turn.content or blank}
     if turn.in_parts:
@@ -134,18 +150,19 @@ def _message(turn: TurnProbe, template: ChatTemplate) -> dict[str, Any]:
     return message
 
 
+_NEXT = {"role": "user", "content": NEXT}
 _ANY = call("zqany", {"zqkey": "zqvalue"}, 0)
 
 
-def without_end(template: ChatTemplate, text: str, last: int) -> str:
+def without_end(scene: Scene, text: str, last: int) -> str:
     """A turn without what ends it; everything that was said stands before `last`.
 
     It ends at the first stop behind that, else at the tag that ends a question, or where the template goes on as it
     does behind the question; text that closes every message stays.
     """
-    behind = tail(template, None) or ""
+    behind = tail(scene, None) or ""
     ends = TAG.match(behind.lstrip())
-    stops = _places(text, template.capabilities.stop, last) or _places(text, (ends[0],) if ends else (), last)
+    stops = _places(text, scene.capabilities.stop, last) or _places(text, (ends[0],) if ends else (), last)
     stop = min(stops, default=len(text))
     same = len(text) - len(common_suffix(text[last:], behind))
     if same >= stop:

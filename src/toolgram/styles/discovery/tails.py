@@ -10,13 +10,13 @@ from toolgram.styles.discovery.probes import (
     CONTENT,
     REASONING,
     CallProbe,
+    Scene,
     TurnProbe,
     call,
     common_prefix,
     tail,
     without_end,
 )
-from toolgram.template.chat_template import ChatTemplate
 
 # The keys stand in alphabetical order, in which some templates sort them.
 ONE = call("zqfirst", {"zqkeya": "zqvalue", "zqkeyb": 7301}, 1)
@@ -48,24 +48,24 @@ class Tails:
     reasoning_content_call: str | None
 
     @staticmethod
-    def of(template: ChatTemplate) -> Tails | None:
+    def of(scene: Scene) -> Tails | None:
         """All that a template renders; None where it does not show a call, or an answer."""
-        prompt, question = tail(template, None, prompts=True), tail(template, None) or ""
-        content, call_ = _drawn(template, TurnProbe((), CONTENT)), _drawn(template, TurnProbe((ONE,)))
+        prompt, question = tail(scene, None, prompts=True), tail(scene, None) or ""
+        content, call_ = _drawn(scene, TurnProbe((), CONTENT)), _drawn(scene, TurnProbe((ONE,)))
         if prompt is None or content is None or call_ is None:
             return None
-        thoughts = [_drawn(template, turn) for turn in _THOUGHTS]
+        thoughts = [_drawn(scene, turn) for turn in _THOUGHTS]
         if not any(thoughts):
-            parts = [_drawn(template, replace(turn, in_parts=True)) for turn in _THOUGHTS]
+            parts = [_drawn(scene, replace(turn, in_parts=True)) for turn in _THOUGHTS]
             thoughts = [text if text and not _PRINTED.search(text) else None for text in parts]
         return Tails(
             prompt,
             common_prefix(prompt, question),
-            without_end(template, question, 0),
+            without_end(scene, question, 0),
             content,
             call_,
-            _drawn(template, TurnProbe((ONE,), CONTENT)),
-            _drawn(template, TurnProbe((ONE, TWO))),
+            _drawn(scene, TurnProbe((ONE,), CONTENT)),
+            _drawn(scene, TurnProbe((ONE, TWO))),
             *thoughts,
         )
 
@@ -95,14 +95,16 @@ class Tails:
         return None if self.reasoning_call is None else _between(self.reasoning_call, REASONING, first_of_call)
 
 
-def _drawn(template: ChatTemplate, turn: TurnProbe) -> str | None:
-    """The turn as the template shows it, without what ends it; None where not all is shown, and once."""
-    text = tail(template, turn)
-    words = [word for probe in turn.calls for word in (probe.name, *_values(probe))]
+def _drawn(scene: Scene, turn: TurnProbe) -> str | None:
+    """The turn as the template shows it, without what ends it; None where not all is shown, and all but names once."""
+    text = tail(scene, turn)
+    names = [probe.name for probe in turn.calls]
+    words = [word for probe in turn.calls for word in _values(probe)]
     words += [word for word in (turn.content, turn.reasoning) if word]
-    if text is None or any(text.count(word) != 1 for word in words):
+    if text is None or any(text.count(word) != 1 for word in words) or any(name not in text for name in names):
         return None
-    return without_end(template, text, max(text.index(word) + len(word) for word in words))
+    words += names
+    return without_end(scene, text, max(text.rindex(word) + len(word) for word in words))
 
 
 def _between(text: str, word: str, until: Callable[[str], int]) -> str | None:

@@ -15,6 +15,7 @@ from toolgram.styles.discovery.probes import (
     REASONING,
     TAG,
     CallProbe,
+    Scene,
     TurnProbe,
     call,
     parameters,
@@ -22,7 +23,6 @@ from toolgram.styles.discovery.probes import (
     without_end,
 )
 from toolgram.styles.discovery.respell import differs
-from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.expected import Expected
 from toolgram.wire.format import WireFormat
 from toolgram.wire.program import Program, compile_format
@@ -62,7 +62,7 @@ class Reading:
     wrong: str = ""
 
 
-def readings(template: ChatTemplate, format_: WireFormat, header: str, openers: tuple[str, ...]) -> tuple[Reading, ...]:
+def readings(scene: Scene, format_: WireFormat, header: str, openers: tuple[str, ...]) -> tuple[Reading, ...]:
     """All probes that the template shows, read by a format that begins behind `header`, and written by it.
 
     Raises GrammarError where the marks of the format cannot be told apart.
@@ -70,10 +70,10 @@ def readings(template: ChatTemplate, format_: WireFormat, header: str, openers: 
     `openers` are ways to begin that a prompt may hold already and that the template then leaves out.
     """
     program = compile_format(format_.turn)
-    several = template.capabilities.supports_parallel_tool_calls
+    several = scene.capabilities.supports_parallel_tool_calls
     found: list[Reading] = []
     for name, turn in _TURNS.items():
-        text = tail(template, turn) if several or len(turn.calls) < 2 else None
+        text = tail(scene, turn) if several or len(turn.calls) < 2 else None
         said = None if text is None else _shown(turn, text)
         if text is None or said is None:
             continue
@@ -81,14 +81,14 @@ def readings(template: ChatTemplate, format_: WireFormat, header: str, openers: 
             found.append(Reading(name, "the turn begins in another way"))
             continue
         last = max(text.rfind(word) + len(word) for word in _words(said))
-        turn_text = without_end(template, text, last)[len(header) :]
+        turn_text = without_end(scene, text, last)[len(header) :]
         wrongs = [_wrong(program, opened, turn_text, said) for opened in openers]
         plain = said.calls and not said.content and all(probe in _SPELT_ALIKE for probe in said.calls)
         if "" in wrongs and plain and (other := differs(format_, said.calls, turn_text)):
             wrongs = [f"it would be written {other!r}"]
         if "" in wrongs:
             found.append(Reading(name))
-        elif not any(stop in text[len(header) : last] for stop in template.capabilities.stop if stop):
+        elif not any(stop in text[len(header) : last] for stop in scene.capabilities.stop if stop):
             found.append(Reading(name, wrongs[0]))  # else the template makes two turns of it
     return tuple(found)
 

@@ -8,11 +8,15 @@ Apriel 1.5 (ServiceNow-AI/Apriel-1.5-15b-Thinker)::
 
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</tool_calls>
 
-Jamba 1.5 (ai21labs/AI21-Jamba-1.5-Mini) writes the same without a line break before it.
+Jamba 1.5 (ai21labs/AI21-Jamba-1.5-Mini) and Hunyuan A13B (tencent/Hunyuan-A13B-Instruct) write the same without a line break before it.
 
-Phi-4-mini (model card of microsoft/Phi-4-mini-instruct; some of its templates have Firefunction's "functools")::
+Phi-4-mini (model card of microsoft/Phi-4-mini-instruct)::
 
     <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]<|/tool_call|>
+
+and where its template asks for it (those of vLLM and SGLang)::
+
+    functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 
 xLAM 2 (model card of Salesforce/Llama-xLAM-2-8b-fc-r), where a turn is either calls or an answer::
 
@@ -62,6 +66,11 @@ _CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
 _PHI_END = Lenient(Mark("<|/tool_call|>"), NOTHING_WRITTEN)
 _LINES = Many(_CALL, separator=Lit("\n"), min=1)
 
+FUNCTOOLS = ToolStyle(
+    "functools",
+    WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("functools"), Array(_CALL))))),
+    "functools and a JSON list, no space between: Phi-4-mini, where it is asked for it",
+)
 FIREFUNCTION = ToolStyle(
     "firefunction",
     WireFormat(Seq(Opt(Content()), Opt(Seq(Lit(" "), Mark("functools"), Array(_CALL))))),
@@ -75,7 +84,7 @@ APRIEL = ToolStyle(
 JAMBA = ToolStyle(
     "jamba",
     WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("<tool_calls>"), Array(_CALL), Mark("</tool_calls>"))))),
-    "a JSON list between <tool_calls> tags: Jamba 1.5",
+    "a JSON list between <tool_calls> tags: Jamba 1.5, Hunyuan A13B",
 )
 PHI_4_MINI = ToolStyle(
     "phi_4_mini",
