@@ -8,7 +8,8 @@ Apriel 1.5 (ServiceNow-AI/Apriel-1.5-15b-Thinker)::
 
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</tool_calls>
 
-Jamba 1.5 (ai21labs/AI21-Jamba-1.5-Mini) and Hunyuan A13B (tencent/Hunyuan-A13B-Instruct) write the same without a line break before it.
+Jamba 1.5 (ai21labs/AI21-Jamba-1.5-Mini) and Hunyuan A13B (tencent/Hunyuan-A13B-Instruct) write the same without a line
+break before it.
 
 Phi-4-mini (model card of microsoft/Phi-4-mini-instruct)::
 
