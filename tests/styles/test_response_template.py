@@ -293,11 +293,11 @@ def test_a_template_of_no_known_family_is_read_as_its_tokenizer_says(tmp_path: P
 def test_a_description_that_does_not_fit_is_told_and_not_used() -> None:
     wrong = {**DESCRIBED, "fields": {**DESCRIBED["fields"], "citations": {"open": "<c>", "close": "</c>"}}}
     style, why = choose_style(ChatTemplate(UNKNOWN, response_template=json.dumps(wrong)))
-    assert style.is_generic
+    assert style.name == "discovered"
     assert "response_template/fields/citations: there is no such part of a message here" in why
     other = {**DESCRIBED, "fields": {"tool_calls": {**DESCRIBED["fields"]["tool_calls"], "open": "<other>"}}}
     style, why = choose_style(ChatTemplate(UNKNOWN, response_template=json.dumps(other)))
-    assert style.is_generic
+    assert style.name == "discovered"
     assert "its response_template does not read it" in why
 
 
