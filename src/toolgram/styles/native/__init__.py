@@ -3,7 +3,7 @@
 from toolgram.styles.native.cohere import COMMAND_A_2, COMMAND_R7B
 from toolgram.styles.native.command_r import COMMAND_R
 from toolgram.styles.native.deepseek import DEEPSEEK_R1, DEEPSEEK_V3_1
-from toolgram.styles.native.deepseek_dsml import DEEPSEEK_V3_2
+from toolgram.styles.native.deepseek_dsml import DEEPSEEK_V3_2, DEEPSEEK_V4
 from toolgram.styles.native.function_gemma import FUNCTION_GEMMA
 from toolgram.styles.native.functionary_v3 import FUNCTIONARY_V3
 from toolgram.styles.native.gemma4 import GEMMA_4
@@ -42,6 +42,7 @@ NATIVE = (
     DEEPSEEK_R1,
     DEEPSEEK_V3_1,
     DEEPSEEK_V3_2,
+    DEEPSEEK_V4,
     KIMI_K2,
     KIMI_K3,
     GRANITE_3_3,

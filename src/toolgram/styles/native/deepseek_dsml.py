@@ -9,6 +9,8 @@ A turn (encoding published with deepseek-ai/DeepSeek-V3.2)::
     <｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>
     </｜DSML｜invoke>
     </｜DSML｜function_calls>
+
+DeepSeek V4 (deepseek-ai/DeepSeek-V4) has <｜DSML｜tool_calls> in its place.
 """
 
 from __future__ import annotations
@@ -28,16 +30,20 @@ PARAMETERS = Tagged(
 _INVOKE = Seq(
     Mark('<｜DSML｜invoke name="'), Name(), Lit('">\n'), Arguments(PARAMETERS), Mark("</｜DSML｜invoke>"), Lit("\n")
 )
-_SECTION = Seq(
-    Lit("\n\n"),
-    Mark("<｜DSML｜function_calls>", ("<｜DSML｜tool_calls>",)),
-    Lit("\n"),
-    Many(Call(_INVOKE), min=1),
-    Mark("</｜DSML｜function_calls>", ("</｜DSML｜tool_calls>",)),
-)
 
-DEEPSEEK_V3_2 = ToolStyle(
-    "deepseek_v3_2",
-    WireFormat(Seq(think(after_opener="", before_closer="", after=""), Opt(Content()), Opt(_SECTION))),
-    "DSML: DeepSeek V3.2",
-)
+
+def _style(name: str, section: str, other: str, about: str) -> ToolStyle:
+    """The style with its calls in a section of this name; the reader takes the other's too."""
+    calls = Seq(
+        Lit("\n\n"),
+        Mark(f"<｜DSML｜{section}>", (f"<｜DSML｜{other}>",)),
+        Lit("\n"),
+        Many(Call(_INVOKE), min=1),
+        Mark(f"</｜DSML｜{section}>", (f"</｜DSML｜{other}>",)),
+    )
+    thought = think(after_opener="", before_closer="", after="")
+    return ToolStyle(name, WireFormat(Seq(thought, Opt(Content()), Opt(calls))), about)
+
+
+DEEPSEEK_V3_2 = _style("deepseek_v3_2", "function_calls", "tool_calls", "DSML: DeepSeek V3.2")
+DEEPSEEK_V4 = _style("deepseek_v4", "tool_calls", "function_calls", "as deepseek_v3_2, but tool_calls: DeepSeek V4")
