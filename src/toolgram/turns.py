@@ -96,10 +96,14 @@ class CompiledTurn:
         return None
 
     def _permits(self, message: Message) -> bool:
-        """Whether the request allows so many calls, and text beside them."""
+        """Whether the request allows so many calls, and text beside them, and the format their ids."""
         calls, spec = len(message.tool_calls), self.spec
         if not calls:
             return spec.calls != "only"
+        forms = [node for node in wire.walk(spec.format.turn) if isinstance(node, wire.CallId)]
+        for call in message.tool_calls:
+            if call.id is not None and not any(form.admits(call.name, call.id) for form in forms):
+                return False
         silent = spec.calls == "only" or self.answer is not None
         return spec.calls != "none" and (spec.parallel or calls == 1) and not (silent and message.content)
 

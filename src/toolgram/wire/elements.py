@@ -77,6 +77,15 @@ class ElementsReader:
             if stands is not None:
                 return i, stands
 
+    def cut(self, rest: str) -> None:
+        """The text is over: hand on the part that is there of a key or value."""
+        top, lead = self._stack[-1], self._tags.lead + "<"
+        held = rest.lstrip()
+        if self._value is not None:
+            self._value.cut()
+        elif not self._at_value and not top.is_list and held.startswith(lead) and held != lead:
+            self._sink(f'{self._before(top)}"{escape(held[len(lead) :])}')
+
     def _tag(self, buffer: str, i: int) -> tuple[int, Status | None]:
         """Take the tag that opens the next element or closes this one; behind the outermost object there is none.
 
@@ -103,11 +112,15 @@ class ElementsReader:
         return end, None
 
     def _open(self, top: _Container, key: str) -> None:
-        before = ", " if top.count else "{" if len(self._stack) == 1 else ""
+        before = self._before(top)
         self._sink(before if top.is_list else f'{before}"{escape(key)}": ')
         top.key = key
         top.count += 1
         self._at_value = True
+
+    def _before(self, top: _Container) -> str:
+        """What stands in JSON before the next element."""
+        return ", " if top.count else "{" if len(self._stack) == 1 else ""
 
     def _begin_value(self, buffer: str, i: int) -> tuple[int, Status | None]:
         """Tell by its first characters, and by what is expected, whether a value is made of elements or text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Literal, Protocol
 
@@ -12,7 +13,9 @@ from toolgram.wire.marks import Marks
 JsonType = Literal["string", "number", "boolean", "null", "object", "array"]
 Sink = Callable[[str], None]
 
-_WORDS = {"True": "true", "False": "false", "None": "null"}
+_TOO_MANY = re.compile(r"[\s}\]]*")
+_NUMBER_BEGINS = re.compile(r"-?[0-9]*\.?[0-9]*(?:[eE][-+]?[0-9]*)?")
+_WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 
 
 class ValueReader(Protocol):
@@ -20,6 +23,10 @@ class ValueReader(Protocol):
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         """Take as much as can be read."""
+        ...
+
+    def cut(self) -> None:
+        """The text is over: hand on what was taken of the value."""
         ...
 
 
@@ -53,6 +60,9 @@ class RawString:
     def _end(self) -> None:
         self._sink('"')
 
+    def cut(self) -> None:
+        """All was handed on as it came."""
+
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         end = buffer.find(self._closer, start)
         if end < 0:
@@ -83,17 +93,28 @@ class Collected(RawString):
     def _end(self) -> None:
         self._sink(as_json("".join(self._pieces), self._kinds))
 
+    def cut(self) -> None:
+        """Hand on the beginning of a value, unless what it is would only have shown later: a number or a string."""
+        text = "".join(self._pieces).strip()
+        if begins_container(text) or (begins_number(text) and "string" not in self._kinds):
+            self._sink(text)
+        elif text and not begins_number(text) and not any(word.startswith(text) for word in _WORDS):
+            self._sink(f'"{escape(text)}')
+
 
 class NestedJson:
-    """An object or array in JSON, passed on as it comes; what stands behind it, up to the closing mark, is dropped."""
+    """An object or array in JSON, passed on as it comes; brackets too many behind it are dropped."""
 
-    __slots__ = ("_begun", "_done", "_marks", "_value")
+    __slots__ = ("_begun", "_closer", "_done", "_value")
 
     def __init__(self, close: str, sink: Sink) -> None:
-        self._marks = Marks.of((close.strip(),))
+        self._closer = close.strip()
         self._value = RawValue(sink)
         self._begun = False
         self._done = False
+
+    def cut(self) -> None:
+        """All was handed on as it came."""
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         i = start if self._begun else skip_space(buffer, start)
@@ -103,10 +124,21 @@ class NestedJson:
             if status is not Status.DONE:
                 return i, status
             self._done = True
-        match = self._marks.find.search(buffer, i) if self._marks.find else None
-        if match is None:
-            return self._marks.held_back(buffer, i), Status.MORE
-        return match.end(), Status.DONE
+        if match := _TOO_MANY.match(buffer, i):
+            i = match.end()
+        if buffer.startswith(self._closer, i):
+            return i + len(self._closer), Status.DONE
+        return i, Status.MORE if self._closer.startswith(buffer[i:]) else Status.FAILED
+
+
+def begins_container(text: str) -> bool:
+    """Whether an object or array may begin so."""
+    return text.startswith(("{", "["))
+
+
+def begins_number(text: str) -> bool:
+    """Whether this is a number, or the beginning of one."""
+    return bool(text) and _NUMBER_BEGINS.fullmatch(text) is not None
 
 
 def as_json(text: str, kinds: frozenset[str]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from toolgram.events import Event, Finish, Prefill
 from toolgram.messages import Message
-from toolgram.wire.bodies import Body, body_of
+from toolgram.wire.bodies import Body, HoldsText, body_of
 from toolgram.wire.emitter import Emitter
 from toolgram.wire.expected import UNKNOWN, Expected
 from toolgram.wire.free_text import FreeText, with_exits
@@ -137,7 +137,10 @@ class Reader:
                     return True
         elif isinstance(self._body, RawValue) and self._body.may_end and isinstance(self._after_body, FreeText):
             return self._after_body.may_stop
-        if not self._emit.in_named_call:
+        if self._emit.in_named_call:
+            if self._mode == self._in_body and isinstance(self._body, HoldsText):
+                self._body.cut(rest)
+        else:
             reason = "the text ends inside " + awaited(self._program, self._threads)
             self._emit.unreadable("".join(self._raw) + rest, reason)
         return False

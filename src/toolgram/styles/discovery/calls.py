@@ -15,6 +15,7 @@ from toolgram.wire.format import (
     Arguments,
     Array,
     Call,
+    COUNT,
     CallId,
     Const,
     Lit,
@@ -157,7 +158,7 @@ def _merged(one: Piece, other: Piece) -> list[Piece] | None:
             keys = [key for key, _ in members]
             return [Object(*zip(keys, found, strict=True))] if len(found) == len(merged) else None
         case Const(a), Const(b) if a != b:
-            return [CallId("0-9", 1)] if _counts(a, b) else None
+            return [COUNT] if _counts(a, b) else None
         case _:
             return [one] if one == other else None
 
@@ -167,7 +168,7 @@ def _counted(one: str, other: str) -> list[Piece] | None:
     at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
     if one[at + 1 :] != other[at + 1 :] or not _counts(one[at : at + 1], other[at : at + 1]):
         return None
-    return [piece for piece in (one[:at], CallId("0-9", 1), one[at + 1 :]) if piece]
+    return [piece for piece in (one[:at], COUNT, one[at + 1 :]) if piece]
 
 
 def _counts(one: str, other: str) -> bool:
