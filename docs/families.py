@@ -7,7 +7,7 @@ from pathlib import Path
 
 import toolgram
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.registry import all_styles
+from toolgram.styles.registry import all_styles, kind_of
 from toolgram.turns import some_id
 from toolgram.wire.format import Reasoning, holds
 
@@ -41,9 +41,8 @@ def styles() -> None:
     """Prints the styles, with whether they have a place for thoughts, and a call."""
     print("\n| Style | Kind | Thoughts | About | A call |\n|---|---|---|---|---|")
     for style in all_styles():
-        kind = "generic" if style.is_generic else "native"
         thoughts = "yes" if holds(style.wire.turn, Reasoning) else ""
-        print("|", " | ".join((code(style.name), kind, thoughts, prose(style.about), call_of(style))), "|")
+        print("|", " | ".join((code(style.name), kind_of(style), thoughts, prose(style.about), call_of(style))), "|")
     print()
 
 
@@ -52,7 +51,7 @@ def templates(folder: Path) -> None:
     print("\n| Chat template | Style | Kind |\n|---|---|---|")
     for file in sorted(folder.glob("*.jinja")):
         style = toolgram.plan(REQUEST, toolgram.ChatTemplate.from_file(file)).style
-        print(f"| {file.stem} | {code(style.name)} | {'generic' if style.is_generic else 'native'} |")
+        print(f"| {file.stem} | {code(style.name)} | {kind_of(style)} |")
     print()
 
 

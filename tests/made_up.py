@@ -104,6 +104,16 @@ MADE_UP = {
     "the shape of the API": Family(
         "<invoke>" + each(f"{{{{ {{'type': 'function', 'function': {_CALL}}} | tojson }}}}", "\n") + "</invoke>"
     ),
+    "a turn for each call": Family(each(f"<call>{OBJECT}</call>", "<|end|>\n<|assistant|>\n")),
+    "calls that want results": Family(
+        each(f"<ask>{NAME} {JSON}</ask>") + "{% if loop.last %}{{ raise_exception('no result') }}{% endif %}"
+    ),
+    "an index before the name": Family(
+        "<todo>" + each(f'<item no="{{{{ loop.index }}}}" do="{NAME}">{JSON}</item>') + "</todo>"
+    ),
+    "JSON over several lines": Family(
+        each(f"<run>\n{{{{ {_CALL} | tojson(indent=2) }}}}\n</run>", "\n"), header="### Assistant:\n", end="\n\n"
+    ),
     "compact JSON": Family(
         each('<f>{"n":"' + NAME + '","a":{{ c.function.arguments | tojson(separators=(",", ":")) }}}</f>')
     ),
@@ -120,6 +130,18 @@ IN_THE_MANNER_OF = {
         end="<|eom|>",
     ),
     "xLAM": Family("[" + each(OBJECT, ", ") + "]", header="<|im_start|>assistant\n", end="<|im_end|>\n"),
+    "xLAM 2": Family(
+        "[" + each(OBJECT, ", ") + "]",
+        content="{{ m.content if m.content and not m.tool_calls }}",
+        header="<|im_start|>assistant\n",
+        end="<|im_end|>\n",
+    ),
+    "Llama 3": Family(
+        each(PARAMETERS),
+        content="{{ m.content if m.content and not m.tool_calls }}",
+        header="<|start_header_id|>assistant<|end_header_id|>\n\n",
+        end="<|eot_id|>",
+    ),
     "EXAONE": Family(
         each("<tool_call>" + OBJECT + "</tool_call>", "\n"),
         thought="<think>\n{{ m.reasoning_content or '' }}\n</think>\n\n",

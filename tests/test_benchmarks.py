@@ -12,6 +12,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from made_up import MADE_UP
+
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 common: Any = import_module("_common")
 peers: Any = import_module("_peers")
@@ -19,6 +21,7 @@ outputs: Any = import_module("_outputs")
 grammars: Any = import_module("grammars")
 plans: Any = import_module("plan")
 readers: Any = import_module("reader")
+styles: Any = import_module("styles")
 
 CALL = '<tool_call>\n{"name": "create_order", "arguments": {"order_id": "7", "state": "open"}}\n</tool_call>'
 
@@ -143,3 +146,11 @@ def test_sizes_count_rules_of_every_dialect() -> None:
 def test_a_table_is_markdown_with_numbers_on_the_right(capsys: pytest.CaptureFixture[str]) -> None:
     common.show("Title", ["who", "µs"], [["a", 1.234], ["bc", None]])
     assert capsys.readouterr().out == "\nTitle\n\n| who |   µs |\n| --- | ---: |\n| a   | 1.23 |\n| bc  |    – |\n"
+
+
+def test_finding_a_style_is_timed(tmp_path: Path) -> None:
+    file = tmp_path / "fence.jinja"
+    file.write_text(MADE_UP["a fence"].template.source)
+    row = styles.row(file)
+    assert (row.template, row.style, row.discovered) == ("fence", "discovered", "yes")
+    assert min(row.capabilities, row.detection, row.discovery) > 0

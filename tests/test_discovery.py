@@ -18,6 +18,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery import discover, proof
 from toolgram.styles.discovery.source import python_source
 from toolgram.styles.native import NATIVE
+from toolgram.wire.format import Alt, Call, CallId, holds, walk
 
 FAMILIES = MADE_UP | IN_THE_MANNER_OF
 ARGUMENTS: dict[str, Any] = {"city": "Oslo <b>", "days": 3}
@@ -42,7 +43,7 @@ def planned(family: Family, **more: Any) -> toolgram.Plan:
 def test_the_style_of_an_unknown_family_is_found(name: str) -> None:
     found = discover(FAMILIES[name].template)
     assert found.style is not None, found.why
-    assert len(found.readings) >= 8
+    assert len(found.readings) >= 7
     assert not [reading for reading in found.readings if reading.wrong]
 
 
@@ -54,7 +55,9 @@ def test_what_the_template_writes_is_read_and_admitted(name: str) -> None:
     assert given is not None
     function = {"name": "get_weather", "arguments": ARGUMENTS}
     turn = {"role": "assistant", "content": "", "tool_calls": [{"id": "abcdefgh1", "function": function}]}
-    rendered = family.template.render([{"role": "user", "content": "?"}, turn], TOOLS, add_generation_prompt=False)
+    result = {"role": "tool", "tool_call_id": "abcdefgh1", "content": "Rain."}
+    messages = [{"role": "user", "content": "?"}, turn, result]
+    rendered = family.template.render(messages, TOOLS, add_generation_prompt=False)
     calls = given.rpartition("</think>")[2]
     assert "".join(calls.split()) in "".join(rendered.split())
     assert plan.constraint is not None
@@ -64,15 +67,15 @@ def test_what_the_template_writes_is_read_and_admitted(name: str) -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_turn_of_all_parts_is_written_and_read_back(name: str) -> None:
     plan = planned(FAMILIES[name])
-    turn = Message(
-        "Let me see.",
-        "Rain?" if "Reasoning" in repr(plan.style.wire) else None,
-        (
-            _call(plan.style, "get_weather", ARGUMENTS),
-            _call(plan.style, "set_all", {"items": ["a", None], "point": {"x": 1.5}, "on": True}),
-            _call(plan.style, "now", {}),
-        ),
+    calls = (
+        _call(plan.style, "get_weather", ARGUMENTS),
+        _call(plan.style, "set_all", {"items": ["a", None], "point": {"x": 1.5}, "on": True}),
+        _call(plan.style, "now", {}),
     )
+    several = "Many(" in repr(plan.style.wire) or "Array(" in repr(plan.style.wire)
+    thought = "Rain?" if "Reasoning" in repr(plan.style.wire) else None
+    bare = any(isinstance(node, Alt) and holds(node, Call) for node in walk(plan.style.wire.turn))
+    turn = Message(None if bare else "Let me see.", thought, calls if several else calls[1:2])
     text = plan.write(turn)
     assert text is not None
     assert same_message(plan.parse(text), turn)
@@ -83,7 +86,8 @@ def test_a_turn_of_all_parts_is_written_and_read_back(name: str) -> None:
 
 def _call(style: ToolStyle, name: str, arguments: dict[str, Any]) -> ToolCall:
     """A call, with an id if the style writes ids."""
-    return ToolCall(name, json.dumps(arguments), "abcdefgh1" if "CallId" in repr(style.wire) else None)
+    ids = [node for node in walk(style.wire.turn) if isinstance(node, CallId)]
+    return ToolCall(name, json.dumps(arguments), "abcdefgh1"[-ids[0].length :] if ids else None)
 
 
 @pytest.mark.parametrize("name", IRREGULAR)

@@ -13,10 +13,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import toolgram
+from made_up import IRREGULAR, MADE_UP
 from situations import CHATML
 from toolgram.cli.app import app
 from toolgram.constraint import Constraint
 from toolgram.engines.replay import Replay
+from toolgram.styles.discovery import discover
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
 TOOLS = """
@@ -191,6 +193,34 @@ def test_styles_lists_them_and_says_which_fits(template: Path) -> None:
         "chosen: long (generic), because the template writes no tool calls"
         in run("styles", "--template", template).stdout
     )
+
+
+def test_styles_tells_what_was_found_and_what_it_read(tmp_path: Path) -> None:
+    found = run("styles", "--template", write(tmp_path / "t.jinja", MADE_UP["a fence"].template.source)).stdout
+    assert "chosen: discovered (discovered), because it was found from the template" in found
+    assert "two calls: read back" in found
+    odd = IRREGULAR["a different tag for every other call"].template.source
+    assert "(generic), because the format found does not read a call of the template" in (
+        run("styles", "--template", write(tmp_path / "odd.jinja", odd)).stdout
+    )
+
+
+def test_a_style_is_printed_as_a_file_that_makes_it(tmp_path: Path) -> None:
+    template = MADE_UP["typed parameters"].template
+    printed = run("styles", "--print", "--template", write(tmp_path / "My model-7B.jinja", template.source))
+    made: dict[str, Any] = {}
+    exec(printed.stdout, made)  # noqa: S102 - our own text
+    style = discover(template).style
+    assert style is not None
+    assert made["STYLE"].wire == style.wire
+    assert made["STYLE"].name == "my_model_7b"
+
+
+def test_there_may_be_no_style_to_print(tmp_path: Path, template: Path) -> None:
+    refused = run("styles", "--print", "--template", template)
+    assert refused.exit_code == 2
+    assert "no style was found: the template writes no tool calls" in refused.stderr
+    assert "--print wants a template" in run("styles", "--print").stderr
 
 
 def test_report_is_markdown(tmp_path: Path, template: Path) -> None:

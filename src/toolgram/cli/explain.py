@@ -20,7 +20,7 @@ from toolgram.schema import schema_grammar
 from toolgram.styles.detect import speaks
 from toolgram.styles.discovery import discover, proof
 from toolgram.styles.discovery.source import python_source
-from toolgram.styles.registry import all_styles, find_style
+from toolgram.styles.registry import all_styles, kind_of
 from toolgram.template.chat_template import ChatTemplate
 
 Section = tuple[str, str]
@@ -89,7 +89,7 @@ def list_styles(template: ChatTemplate | None) -> None:
         table.add_column(column, no_wrap=column != "about")
     for style in all_styles():
         fits = (("yes" if speaks(template, style) else "",)) if template else ()
-        table.add_row(style.name, "generic" if style.is_generic else "native", *fits, style.about)
+        table.add_row(style.name, kind_of(style), *fits, style.about)
     console = Console(highlight=False)
     console.print(table)
     if template is not None:
@@ -99,8 +99,7 @@ def list_styles(template: ChatTemplate | None) -> None:
 def _choice(template: ChatTemplate) -> Iterator[str]:
     """What is chosen for a template and why, and how it reads what the template renders."""
     chosen, why = choose_style(template)
-    kind = "generic" if chosen.is_generic else "native" if find_style(chosen.name) else "discovered"
-    yield f"chosen: {chosen.name} ({kind}), because {why}"
+    yield f"chosen: {chosen.name} ({kind_of(chosen)}), because {why}"
     for reading in () if chosen.is_generic else proof(template, chosen):
         yield f"  {reading.probe}: {reading.wrong or 'read back'}"
 

@@ -2,7 +2,7 @@
 
 The format is that of `response_template.py`. White space is lenient, and around texts it is dropped. What that parser
 cannot do stays so: a closing tag inside of a JSON string ends the call, and tagged values are strings unless
-`parse_response` is given the tools.
+`parse_response` is given the tools. What models write though they should not is not told.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _regions(node: wire.Node, before: str, after: str) -> Iterator[_Region]:
         case wire.Alt(options):
             for option in options:
                 yield from _regions(option, before, after)
-        case wire.Opt(item):
+        case wire.Opt(item) | wire.Lenient(item):
             yield from _regions(item, before, after)
         case wire.Many(wire.Call(wire.Object() as item), wire.Lit(text)) if text.strip() == ",":
             opener, closer = _trimmed(before), _trimmed(after)
@@ -140,8 +140,15 @@ _TEXT = (("content", "text"),)
 _JOINED = (("repeats", True), ("join", ""))  # text may come in pieces, between calls, of which none is to be lost
 
 
+def _bears(node: wire.Node) -> bool:
+    """Whether a field is in here."""
+    return any(isinstance(part, _FIELDS) for part in wire.walk(node, written=True))
+
+
 def _in_a_row(items: tuple[wire.Node, ...], before: str, after: str) -> Iterator[_Region]:
-    bearing = [i for i, item in enumerate(items) if any(isinstance(part, _FIELDS) for part in wire.walk(item))]
+    bearing = [
+        i for i, item in enumerate(items) if any(isinstance(part, _FIELDS) for part in wire.walk(item, written=True))
+    ]
     lead, start = before, 0
     for i, following in zip(bearing, [*bearing[1:], len(items)], strict=True):
         lead += _fixed(wire.Seq(*items[start:i]))
@@ -179,6 +186,8 @@ def _call(item: wire.Node, before: str, after: str, *, each: bool = False) -> _R
 
 def _flat(node: wire.Node) -> Iterator[wire.Node]:
     """The items of a sequence, and of the sequences in it."""
+    if isinstance(node, wire.Lenient):
+        node = node.item
     if not isinstance(node, wire.Seq):
         yield node
         return
@@ -251,6 +260,8 @@ def _fixed(node: wire.Node) -> str:
             return f"(?:{'|'.join(map(_fixed, options))})"
         case wire.Opt(item):
             return _maybe(_fixed(item))
+        case wire.Lenient(item):
+            return _fixed(item)
         case _:
             raise _Inexpressible(f"{type(node).__name__} stands where text is expected")
 

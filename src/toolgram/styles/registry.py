@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import entry_points
+from typing import Literal
 
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.generic import GENERIC
@@ -44,3 +45,10 @@ def styles() -> tuple[str, ...]:
 def find_style(name: str) -> ToolStyle | None:
     """The style of a name, if there is one."""
     return _registered.get(name) or _known().get(name)
+
+
+def kind_of(style: ToolStyle) -> Literal["generic", "native", "discovered"]:
+    """What a style is: one that announces tools itself, one that is known by its name, or neither."""
+    if style.is_generic:
+        return "generic"
+    return "native" if find_style(style.name) else "discovered"

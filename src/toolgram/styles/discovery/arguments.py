@@ -204,6 +204,8 @@ def _encoding(text: str) -> Encoding | None:
         return None
     if not keywords and (opener != "{" or key_separator.strip() != ":"):
         return None
+    if (keywords and quote not in ("'", '"')) or any(quote.endswith(quote[:n]) for n in range(1, len(quote))):
+        return None  # the end of a string would not be clear
     python = word == "True"
     return Encoding(
         "discovered",

@@ -32,6 +32,8 @@ def _sequence(laid: Layout, called: Calls) -> Node | None:
     content = _around(laid.content, Content())
     if content is None:
         return None
+    if called.bare:
+        return as_one((*parts, Alt(called.node, Opt(content))))
     closing = (Opt(as_one(nodes([laid.closing]))),) if laid.closing else ()
     return Seq(*parts, Opt(content), called.node, *closing)
 

@@ -30,10 +30,14 @@ from toolgram.wire.format import (
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of a turn: the node, which may write none, and the notation of arguments."""
+    """The calls of a turn: the node, which may write none, and the notation of arguments.
+
+    With `bare` there is no mark before them: they stand in the place of an answer, and are always written.
+    """
 
     node: Node
     notation: Notation
+    bare: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,15 +54,22 @@ def calls(template: ChatTemplate, laid: Layout) -> Calls | None:
     written = notation(template, laid.one_call, ONE)
     if written is None:
         return None
-    if laid.two_calls is None:
+    if laid.two_calls is None or _apart(template, laid.two_calls):
         found = _find(laid.one_call, ONE, written, 0)
         return None if found is None else _single(laid, found, written)
     first = _find(laid.two_calls, ONE, written, 0)
     second = _find(laid.two_calls, TWO, written, first.end) if first else None
     if first is None or second is None:
         return None
+    first, second = _with_count(laid.two_calls, first, second)
     same = _same(first.pieces, second.pieces)
     return None if same is None else _several(laid, laid.two_calls, first, second, same, written)
+
+
+def _apart(template: ChatTemplate, two: str) -> bool:
+    """Whether the template ends the turn between two calls: then each is the only one of its turn."""
+    between = two[two.index(ONE.name) : two.index(TWO.name)]
+    return any(stop in between for stop in template.capabilities.stop if stop)
 
 
 # One call
@@ -171,6 +182,20 @@ def _counted(one: str, other: str) -> list[Piece] | None:
     return [piece for piece in (one[:at], COUNT, one[at + 1 :]) if piece]
 
 
+def _with_count(text: str, first: _Found, second: _Found) -> tuple[_Found, _Found]:
+    """The calls from a digit on that stands before each and counts, if there is one."""
+    before, between = text[: first.start], text[first.end : second.start]
+    shared = common_suffix(before, between)
+    if not _counts(before.removesuffix(shared)[-1:], between.removesuffix(shared)[-1:]):
+        return first, second
+
+    def longer(found: _Found) -> _Found:
+        start = found.start - len(shared) - 1
+        return _Found(start, found.end, (text[start : found.start], *found.pieces))
+
+    return longer(first), longer(second)
+
+
 def _counts(one: str, other: str) -> bool:
     return one in ("0", "1") and other.isdecimal() and int(other) == int(one) + 1
 
@@ -181,6 +206,8 @@ def _counts(one: str, other: str) -> bool:
 def _single(laid: Layout, found: _Found, written: Notation) -> Calls | None:
     """The calls of a template that writes one a turn."""
     before, behind = laid.one_call[: found.start], laid.one_call[found.end :].rstrip()
+    if not (laid.calls_follow_answers or before.strip() or behind) and isinstance(found.pieces[0], Object):
+        return Calls(Call(found.pieces[0]), written, bare=True)
     body = with_mark([before, *found.pieces, behind], written.separators)
     return None if body is None else Calls(Opt(Call(Seq(*body))), written)
 
@@ -195,6 +222,11 @@ def _several(
     closer = common_prefix(rest, behind)
     closer = closer if closer.strip() else ""
     begin, end = before.removesuffix(opener), behind.removeprefix(closer)
+    if not laid.calls_follow_answers and isinstance(same[0], Object) and not (opener or closer):
+        if not begin.strip() and not end:
+            return Calls(Many(Call(same[0]), separator=as_one(nodes([rest])), min=1), written, bare=True)
+        if (begin.strip(), end, rest) == ("[", "]", written.item_separator):
+            return Calls(Array(Call(same[0])), written, bare=True)
     return _section(begin, end, [opener, *same, closer], rest.removeprefix(closer), written)
 
 

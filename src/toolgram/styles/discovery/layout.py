@@ -38,7 +38,8 @@ class Layout:
 
     Each part begins with `lead`, and `join` stands between two of them; both are empty where the parts simply follow
     one another. `one_call` and `two_calls` are the calls of turns that say nothing else; `closing` may close a turn.
-    With `closes_no_thought` the model begins a turn without reasoning with what closes it.
+    With `closes_no_thought` the model begins a turn without reasoning with what closes it. `calls_follow_answers` where
+    both may stand in a turn.
     """
 
     header: str
@@ -50,6 +51,7 @@ class Layout:
     lead: str = ""
     join: str = ""
     closes_no_thought: bool = False
+    calls_follow_answers: bool = True
 
 
 def layout(template: ChatTemplate) -> Layout | None:
@@ -95,7 +97,8 @@ def _in_a_row(said: Tails, header: str, hidden: Around | None) -> Layout:
     one, two = _calls(said, _with_space(before_calls, said.to_call), closing)
     opened = said.prompt[len(header) :].strip()
     closes = reasoning is not None and not opened and _closes_first(reasoning, before_content)
-    return Layout(header, reasoning, content, one, two, closing, closes_no_thought=closes)
+    follow = said.to_call is not None
+    return Layout(header, reasoning, content, one, two, closing, closes_no_thought=closes, calls_follow_answers=follow)
 
 
 def _calls(said: Tails, before: str, closing: str) -> tuple[str, str | None]:
@@ -139,8 +142,8 @@ def _lead(header: str, said: Tails) -> str:
 def _closing(said: Tails) -> str:
     """What closes a turn, whether it ends with an answer or with a call; a question may be closed so too."""
     shared = common_suffix(said.behind_content, said.call[last_of_call(said.call) :])
-    closing = common_suffix(shared, said.question_close) or shared
-    return closing if TAG.search(closing) else ""
+    alike = common_suffix(shared, said.question_close)
+    return next((closing for closing in (alike, shared) if TAG.search(closing)), "")
 
 
 # Reasoning and answers

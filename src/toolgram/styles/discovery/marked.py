@@ -11,30 +11,27 @@ from toolgram.wire.format import Arguments, Const, Lit, Mark, Node, Object, Seq
 
 Piece = str | Node
 
-_SLOT = "\ue000"  # private use: stands for a node between texts
+_PRIVATE = range(0xE000, 0xF8FF)  # characters of no meaning: one stands for the nodes between texts
 _BRACKETS = re.compile(r"[\s\[{(\"']*\Z")
 _SHORTEST = 2
 
 
 def nodes(pieces: Iterable[Piece]) -> tuple[Node, ...]:
     """The pieces with each tag as a mark, and other text as text; a tag with a slot in it is a mark up to the slot."""
-    slots: list[Node] = []
-    text = ""
-    for piece in pieces:
-        if isinstance(piece, str):
-            text += piece
-        else:
-            text += _SLOT
-            slots.append(piece)
+    pieces = list(pieces)
+    slots = [piece for piece in pieces if not isinstance(piece, str)]
+    texts = "".join(piece for piece in pieces if isinstance(piece, str))
+    slot = next(char for char in map(chr, _PRIVATE) if char not in texts)
+    text = "".join(piece if isinstance(piece, str) else slot for piece in pieces)
     waiting = iter(slots)
     found: list[Node] = []
     at = 0
     for tag in TAG.finditer(text):
-        found += _filled(text[at : tag.start()], waiting)
-        head, slot, rest = tag[0].partition(_SLOT)
-        found += [Mark(head), *_filled(slot + rest, waiting)]
+        found += _filled(text[at : tag.start()], slot, waiting)
+        head, inside, rest = tag[0].partition(slot)
+        found += [Mark(head), *_filled(inside + rest, slot, waiting)]
         at = tag.end()
-    return tuple(_joined([*found, *_filled(text[at:], waiting)]))
+    return tuple(_joined([*found, *_filled(text[at:], slot, waiting)]))
 
 
 def as_one(found: tuple[Node, ...]) -> Node:
@@ -42,8 +39,8 @@ def as_one(found: tuple[Node, ...]) -> Node:
     return found[0] if len(found) == 1 else Seq(*found) if found else Lit("")
 
 
-def _filled(text: str, slots: Iterator[Node]) -> Iterator[Node]:
-    for at, piece in enumerate(text.split(_SLOT)):
+def _filled(text: str, slot: str, slots: Iterator[Node]) -> Iterator[Node]:
+    for at, piece in enumerate(text.split(slot)):
         if at:
             yield next(slots)
         if piece:

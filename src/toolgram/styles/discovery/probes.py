@@ -86,9 +86,24 @@ def tail(template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = Fals
     try:
         text = template.render(messages, add_generation_prompt=prompts, now=_NOW, **variables, **_THINKS)
     except TemplateError:
-        return None
-    _, found, rest = text.rpartition(QUESTION)
+        text = None
+    if text is None and turn is not None and turn.calls:
+        text = _before_results(template, [*messages, *map(_result, turn.calls)], variables)
+    _, found, rest = (text or "").rpartition(QUESTION)
     return rest if found else None
+
+
+def _before_results(template: ChatTemplate, messages: list[dict[str, Any]], variables: dict[str, Any]) -> str | None:
+    """A conversation up to its first result: some templates refuse calls that nothing answers."""
+    try:
+        text = template.render(messages, add_generation_prompt=False, now=_NOW, **variables, **_THINKS)
+    except TemplateError:
+        return None
+    return text.partition(RESULT)[0]
+
+
+def _result(probe: CallProbe) -> dict[str, Any]:
+    return {"role": "tool", "name": probe.name, "tool_call_id": probe.id, "content": RESULT}
 
 
 def _in_parts(message: dict[str, Any]) -> dict[str, Any]:
@@ -125,18 +140,24 @@ _ANY = call("zqany", {"zqkey": "zqvalue"}, 0)
 def without_end(template: ChatTemplate, text: str, last: int) -> str:
     """A turn without what ends it; everything that was said stands before `last`.
 
-    It ends at the first stop behind that, or where the template goes on as it does behind the question; text that
-    closes every message stays.
+    It ends at the first stop behind that, else at the tag that ends a question, or where the template goes on as it
+    does behind the question; text that closes every message stays.
     """
-    stops = [at for stop in template.capabilities.stop if stop and (at := text.find(stop, last)) >= 0]
-    stop = min(stops, default=len(text))
     behind = tail(template, None) or ""
+    ends = TAG.match(behind.lstrip())
+    stops = _places(text, template.capabilities.stop, last) or _places(text, (ends[0],) if ends else (), last)
+    stop = min(stops, default=len(text))
     same = len(text) - len(common_suffix(text[last:], behind))
     if same >= stop:
         return text[:stop]
     between = text[same:stop]
     closes = len(between) <= _LONGEST_CLOSING and " " not in between and stops
     return text[:stop] if closes else text[:same]
+
+
+def _places(text: str, words: tuple[str, ...], start: int) -> list[int]:
+    """Where these words stand first, from `start` on."""
+    return [at for word in words if word and (at := text.find(word, start)) >= 0]
 
 
 def common_prefix(one: str, other: str) -> str:

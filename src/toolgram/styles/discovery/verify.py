@@ -83,12 +83,13 @@ def readings(template: ChatTemplate, format_: WireFormat, header: str, openers: 
         last = max(text.rfind(word) + len(word) for word in _words(said))
         turn_text = without_end(template, text, last)[len(header) :]
         wrongs = [_wrong(program, opened, turn_text, said) for opened in openers]
-        if "" not in wrongs and any(stop in text[len(header) : last] for stop in template.capabilities.stop if stop):
-            continue  # the template makes two turns of it
         plain = said.calls and not said.content and all(probe in _SPELT_ALIKE for probe in said.calls)
         if "" in wrongs and plain and (other := differs(format_, said.calls, turn_text)):
             wrongs = [f"it would be written {other!r}"]
-        found.append(Reading(name, "" if "" in wrongs else wrongs[0]))
+        if "" in wrongs:
+            found.append(Reading(name))
+        elif not any(stop in text[len(header) : last] for stop in template.capabilities.stop if stop):
+            found.append(Reading(name, wrongs[0]))  # else the template makes two turns of it
     return tuple(found)
 
 

@@ -1,0 +1,63 @@
+"""What it costs, once for each template, to see what it can express, which style it speaks, and to discover one."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import toolgram
+from _common import clear_caches, show
+from toolgram.plan import choose_style
+from toolgram.styles.discovery import discover
+
+TEMPLATES = Path(__file__).resolve().parents[2] / "shared" / "templates"
+
+
+class Row(NamedTuple):
+    """Milliseconds of processor time for one template, and what was chosen and found."""
+
+    template: str
+    capabilities: float
+    detection: float
+    discovery: float
+    style: str
+    discovered: str
+
+
+def row(file: Path) -> Row:
+    """One template, as if it were the first."""
+    template = toolgram.ChatTemplate.from_file(file)
+    clear_caches()
+    capabilities = _milliseconds(lambda: template.capabilities)
+    detection = _milliseconds(lambda: choose_style(template))
+    clear_caches()
+    _ = template.capabilities
+    discovery = _milliseconds(lambda: discover(template))
+    found = discover(template)
+    return Row(
+        file.stem, capabilities, detection, discovery, choose_style(template)[0].name, "yes" if found.style else "no"
+    )
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return (time.process_time() - start) * 1000
+
+
+def main() -> None:
+    """Prints a row for each template, and the medians."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=TEMPLATES, help="a folder of .jinja files")
+    rows = [row(file) for file in sorted(parser.parse_args().folder.glob("*.jinja"))]
+    show("Milliseconds of processor time, once for each template", Row._fields, rows)
+    both = [each.detection + each.discovery for each in rows]
+    print(f"\nDetection and discovery together: median {median(both):.1f}, most {max(both):.1f}.")
+
+
+if __name__ == "__main__":
+    main()
