@@ -35,7 +35,7 @@ ANSWERS: list[Any] = [
 def compiled(style: str, schema: Any) -> CompiledTurn:
     wire = {"llama_3": LLAMA_3, "xlam": XLAM}[style].wire
     return compile_turn(
-        TurnSpec(wire, json.dumps(TOOLS), "any", parallel=True, answer=json.dumps([schema, False, ""]), stops=())
+        TurnSpec(wire, json.dumps(TOOLS), "any", parallel=True, answer=json.dumps([schema, False, "", False]), stops=())
     )
 
 

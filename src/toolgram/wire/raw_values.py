@@ -105,10 +105,11 @@ class Collected(RawString):
 class NestedJson:
     """An object or array in JSON, passed on as it comes; brackets too many behind it are dropped."""
 
-    __slots__ = ("_begun", "_closer", "_done", "_value")
+    __slots__ = ("_begun", "_closer", "_done", "_marks", "_value")
 
     def __init__(self, close: str, sink: Sink) -> None:
         self._closer = close.strip()
+        self._marks = Marks.of((self._closer,))
         self._value = RawValue(sink)
         self._begun = False
         self._done = False
@@ -124,11 +125,12 @@ class NestedJson:
             if status is not Status.DONE:
                 return i, status
             self._done = True
-        if match := _TOO_MANY.match(buffer, i):
-            i = match.end()
-        if buffer.startswith(self._closer, i):
-            return i + len(self._closer), Status.DONE
-        return i, Status.MORE if self._closer.startswith(buffer[i:]) else Status.FAILED
+        end = buffer.find(self._closer, i)
+        until = end if end >= 0 else self._marks.held_back(buffer, i)
+        too_many = _TOO_MANY.match(buffer, i, until)
+        if too_many is None or too_many.end() < until:
+            return too_many.end() if too_many else i, Status.FAILED
+        return (end + len(self._closer), Status.DONE) if end >= 0 else (until, Status.MORE)
 
 
 def begins_container(text: str) -> bool:
