@@ -12,10 +12,10 @@ from toolgram.styles.discovery.probes import CallProbe, common_prefix, common_su
 from toolgram.styles.discovery.tails import ONE, TWO
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.format import (
+    COUNT,
     Arguments,
     Array,
     Call,
-    COUNT,
     CallId,
     Const,
     Lit,
