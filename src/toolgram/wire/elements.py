@@ -104,6 +104,8 @@ class ElementsReader:
         name, end = self._name_of_tag(buffer, at, kind)
         if end < 0:
             return i, Status.FAILED if len(buffer) - at > 2 * MAX_KEY else Status.MORE
+        if kind == "close" and name != self._stack[-2].key:
+            return i, Status.FAILED
         if kind == "close":
             self._stack.pop()
             self._sink("]" if top.is_list else "}")
@@ -135,14 +137,16 @@ class ElementsReader:
             name, end = self._name_of_tag(buffer, at, kind)
             if end < 0:
                 return i, Status.MORE
-            self._at_value = False
-            if kind == "close":
+            if kind == "close" and name == top.key:
+                self._at_value = False
                 self._sink(expected.empty)
                 return end, None
-            is_list = "array" in kinds and name == self._tags.item and not expected.declares(name)
-            self._sink("[" if is_list else "{")
-            self._stack.append(_Container(expected, is_list))
-            return at, None
+            if kind == "open":
+                self._at_value = False
+                is_list = "array" in kinds and name == self._tags.item and not expected.declares(name)
+                self._sink("[" if is_list else "{")
+                self._stack.append(_Container(expected, is_list))
+                return at, None
         if kinds <= _CONTAINERS and buffer[at] not in "{[":
             kinds |= _STRING
         self._value = value_reader(self._tags.close(top.key), kinds, self._sink)
