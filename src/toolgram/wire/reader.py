@@ -36,6 +36,7 @@ class Reader:
     `opened` is the part of the turn that the prompt holds already; `value` says that the content is a JSON value;
     `expected` tells for each tool what it takes, since tags do not show the types of values. With
     `opens_reasoning` the opened part only opens reasoning that is left in the content: it counts if the model reasons.
+    `custom` are the names of the custom tools.
     """
 
     def __init__(
@@ -46,11 +47,12 @@ class Reader:
         opened: str = "",
         expected: Mapping[str, Expected] | None = None,
         opens_reasoning: bool = False,
+        custom: frozenset[str] = frozenset(),
     ) -> None:
         self._program = program
         self._value = value
         self._expected = expected or {}
-        self._emit = Emitter()
+        self._emit = Emitter(custom)
         self._buffer = ""
         self._mode: Callable[[str, int], tuple[int, bool]] = self._in_gap
         self._threads: list[Thread] = []
