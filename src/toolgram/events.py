@@ -38,6 +38,11 @@ class ToolCallStart:
 
 
 @dataclass(frozen=True, slots=True)
+class CustomCallStart(ToolCallStart):
+    """A call of a custom tool begins; its arguments are those of a function of one string, `input`."""
+
+
+@dataclass(frozen=True, slots=True)
 class ArgumentsDelta:
     """More JSON text of the arguments of call `index`."""
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from toolgram.custom_tools import input_of
 from toolgram.events import (
     ArgumentsDelta,
     ContentDelta,
+    CustomCallStart,
     Event,
     Prefill,
     ReasoningDelta,
@@ -26,6 +28,26 @@ class ToolCall:
     arguments: str
     id: str | None = None
 
+    def to_openai(self) -> dict[str, Any]:
+        """The call in the shape of the chat-completions API; `id` is left out if it has none."""
+        call = {} if self.id is None else {"id": self.id}
+        return call | {"type": "function", "function": {"name": self.name, "arguments": self.arguments}}
+
+
+@dataclass(frozen=True, slots=True)
+class CustomToolCall(ToolCall):
+    """One call of a custom tool."""
+
+    @property
+    def input(self) -> str:
+        """The text that the tool is given."""
+        return input_of(self.arguments)
+
+    def to_openai(self) -> dict[str, Any]:
+        """The call in the shape of the chat-completions API; `id` is left out if it has none."""
+        call = {} if self.id is None else {"id": self.id}
+        return call | {"type": "custom", "custom": {"name": self.name, "input": self.input}}
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -41,6 +63,7 @@ class Message:
         content: list[str] = []
         reasoning: list[str] = []
         names: list[str] = []
+        kinds: list[type[ToolCall]] = []
         ids: list[str | None] = []
         arguments: list[list[str]] = []
         for event in events:
@@ -53,6 +76,7 @@ class Message:
                     reasoning.append(text)
                 case ToolCallStart(_, name, id_):
                     names.append(name)
+                    kinds.append(CustomToolCall if isinstance(event, CustomCallStart) else ToolCall)
                     ids.append(id_)
                     arguments.append([])
                 case ToolCallEnd(index, id_) if id_ is not None:
@@ -62,8 +86,9 @@ class Message:
                     reasoning.append(thought)
                 case _:
                     pass
-        calls = zip(names, ("".join(pieces) for pieces in arguments), ids, strict=True)
-        return Message("".join(content) or None, "".join(reasoning) or None, tuple(ToolCall(*call) for call in calls))
+        parts = zip(kinds, names, ("".join(pieces) for pieces in arguments), ids, strict=True)
+        calls = tuple(kind(name, text, id_) for kind, name, text, id_ in parts)
+        return Message("".join(content) or None, "".join(reasoning) or None, calls)
 
     def to_openai(self) -> dict[str, Any]:
         """The message in the shape of the chat-completions API; `id` is left out of a call that has none."""
@@ -71,9 +96,5 @@ class Message:
         if self.reasoning is not None:
             message["reasoning_content"] = self.reasoning
         if self.tool_calls:
-            message["tool_calls"] = [
-                ({} if call.id is None else {"id": call.id})
-                | {"type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-                for call in self.tool_calls
-            ]
+            message["tool_calls"] = [call.to_openai() for call in self.tool_calls]
         return message

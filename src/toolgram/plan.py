@@ -82,15 +82,17 @@ class Plan:
         With `lenient`, for output that no grammar constrained, it takes for calls also those that are plain JSON.
         """
         turn = self._turn
+        custom = frozenset(tool.name for tool in self.request.tools if tool.custom)
         reader = Reader(
             turn.program,
             value=turn.answer is not None,
             opened=self._prompt.opened,
             expected=turn.expected,
             opens_reasoning=not (turn.spec.reasoning_apart or self.request.continue_final_message),
+            custom=custom,
         )
         tools = [tool.name for tool in self.request.callable_tools]
-        return LenientReader(reader, tools) if lenient and tools else reader
+        return LenientReader(reader, tools, custom) if lenient and tools else reader
 
     def parse(self, text: str, *, lenient: bool = False) -> Message:
         """The message that a whole output says, read as `reader` does; never raises, whatever the text."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from toolgram.custom_tools import as_function, call_as_function
 from toolgram.errors import InvalidRequest
 
 Json = Mapping[str, Any]
@@ -22,7 +23,7 @@ ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 class Tool:
     """A function that the model may call. `parameters` is a JSON Schema, None where the tool declares none.
 
-    `pointer` is where the tool stands in the request.
+    `pointer` is where the tool stands in the request. A `custom` tool is told to the model as a function.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Tool:
     strict: bool
     source: Json
     pointer: str
+    custom: bool = False
 
     @property
     def function(self) -> Json:
@@ -200,14 +202,20 @@ def _message(value: Any, pointer: str) -> Json:
     _content(message.get("content"), f"{pointer}/content")
     for key in ("name", "tool_call_id", "reasoning_content", "reasoning"):
         _text(message.get(key), f"{pointer}/{key}")
+    calls: list[Json] = []
     for i, call in enumerate(_list(message.get("tool_calls") or (), f"{pointer}/tool_calls")):
         at = f"{pointer}/tool_calls/{i}"
         call = _object(call, at)
+        if call.get("type") == "custom":
+            call = call_as_function(call, at)
+        calls.append(call)
         function = _object(call.get("function"), f"{at}/function")
         _name(function, f"{at}/function")
         _text(call.get("id"), f"{at}/id")
         if not isinstance(function.get("arguments", {}), str | Mapping):
             raise InvalidRequest(f"{at}/function/arguments", "must be JSON text or an object")
+    if any(isinstance(call, Mapping) and "custom" in call for call in message.get("tool_calls") or ()):
+        message = {**message, "tool_calls": calls}
     if message.get("reasoning") and not message.get("reasoning_content"):
         return {**message, "reasoning_content": message["reasoning"]}
     return message
@@ -237,18 +245,23 @@ def _tools(body: Json) -> tuple[Tool, ...]:
     for i, value in enumerate(_list(body.get("tools") or (), "/tools")):
         pointer = f"/tools/{i}"
         source = _object(value, pointer)
-        if source.get("type", "function") != "function":
-            raise InvalidRequest(f"{pointer}/type", f'unknown type {source["type"]!r}: must be "function"')
-        function = _object(source.get("function"), f"{pointer}/function")
-        name = _name(function, f"{pointer}/function")
+        kind = source.get("type", "function")
+        if kind not in ("function", "custom"):
+            raise InvalidRequest(f"{pointer}/type", f'unknown type {kind!r}: must be "function" or "custom"')
+        at = f"{pointer}/{kind}"
+        function = _object(source.get(kind), at)
+        name = _name(function, at)
         if name in seen:
-            raise InvalidRequest(f"{pointer}/function/name", f"two tools are named {name!r}")
+            raise InvalidRequest(f"{at}/name", f"two tools are named {name!r}")
         seen.add(name)
         description = function.get("description") or ""
         if not isinstance(description, str):
-            raise InvalidRequest(f"{pointer}/function/description", "must be a string")
-        strict = _flag(function, "strict", default=False)
-        tools.append(Tool(name, description, function.get("parameters"), strict, source, pointer))
+            raise InvalidRequest(f"{at}/description", "must be a string")
+        if custom := kind == "custom":
+            function = as_function(function, at)
+            source = {"type": "function", "function": function}
+        strict = custom or _flag(function, "strict", default=False)
+        tools.append(Tool(name, description, function.get("parameters"), strict, source, pointer, custom))
     return tuple(tools)
 
 
@@ -262,9 +275,9 @@ def _tool_choice(body: Json, tools: tuple[Tool, ...]) -> ToolChoice:
         case "required":
             _need_tools(tools, "/tool_choice")
             return ToolChoice("required")
-        case {"type": "function", "function": {"name": str(name)}}:
+        case {"type": "function", "function": {"name": str(name)}} | {"type": "custom", "custom": {"name": str(name)}}:
             _need_tools(tools, "/tool_choice")
-            return ToolChoice("required", _known((name,), tools, "/tool_choice/function/name"))
+            return ToolChoice("required", _known((name,), tools, f"/tool_choice/{value['type']}/name"))
         case {"type": "allowed_tools", "allowed_tools": {"mode": "auto" | "required" as mode, "tools": [*allowed]}}:
             return ToolChoice(mode, _allowed(allowed, tools))
         case _:
@@ -280,8 +293,12 @@ def _allowed(allowed: Sequence[Any], tools: tuple[Tool, ...]) -> tuple[str, ...]
     names: list[str] = []
     for i, entry in enumerate(allowed):
         match entry:
-            case {"type": "function", "function": {"name": str(name)}}:
-                names.extend(_known((name,), tools, f"{pointer}/{i}/function/name"))
+            case {"type": "function" | "custom" as kind, **rest}:
+                match rest.get(kind):
+                    case {"name": str(name)}:
+                        names.extend(_known((name,), tools, f"{pointer}/{i}/{kind}/name"))
+                    case _:
+                        raise InvalidRequest(f"{pointer}/{i}/{kind}", "must be an object with a name")
             case _:
                 raise InvalidRequest(f"{pointer}/{i}", 'must be {"type": "function", "function": {"name": …}}')
     if not names:

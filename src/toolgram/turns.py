@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
-from toolgram.errors import GrammarError, InvalidRequest, Relaxation, UnsupportedSchema
+from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, Relaxation, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.messages import Message, ToolCall
@@ -96,10 +96,14 @@ class CompiledTurn:
         return None
 
     def _permits(self, message: Message) -> bool:
-        """Whether the request allows so many calls, and text beside them."""
+        """Whether the request allows so many calls, and text beside them, and the format their ids."""
         calls, spec = len(message.tool_calls), self.spec
         if not calls:
             return spec.calls != "only"
+        forms = [node for node in wire.walk(spec.format.turn) if isinstance(node, wire.CallId)]
+        for call in message.tool_calls:
+            if call.id is not None and not any(form.admits(call.name, call.id) for form in forms):
+                return False
         silent = spec.calls == "only" or self.answer is not None
         return spec.calls != "none" and (spec.parallel or calls == 1) and not (silent and message.content)
 
@@ -125,6 +129,7 @@ def turn_spec(
     """What of a request decides its turn's grammar."""
     tools = [
         {"name": tool.name, "parameters": tool.parameters, "strict": tool.strict, "pointer": tool.pointer}
+        | ({"custom": True} if tool.custom else {})
         for tool in request.callable_tools
     ]
     answer = request.response_format
@@ -242,7 +247,7 @@ class _Compilation:
             node.encoding for node in wire.walk(spec.format.turn, written=True) if isinstance(node, wire.Arguments)
         }
         tools = json.loads(spec.tools)
-        callees = tuple(callee for tool in tools if (callee := self.callee(tool, encodings)) is not None)
+        callees = tuple(callee for tool in tools if (callee := self.callee_of(tool, encodings)) is not None)
         if tools and not callees and spec.calls == "only":
             raise InvalidRequest("/tools", "no tool can be called: no arguments match their schemas")
         answer, language, plain = None, None, None
@@ -308,11 +313,21 @@ class _Compilation:
         self.rules.update(rules)
         return language, expr
 
+    def callee_of(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee | None:
+        """As `callee`; what is wrong with the schema of a custom tool is wrong with the format that it has."""
+        try:
+            return self.callee(tool, encodings)
+        except (InvalidSchema, UnsupportedSchema) as error:
+            if not tool.get("custom"):
+                raise
+            raise InvalidRequest(f"{tool['pointer']}/custom/format/grammar/definition", error.reason) from error
+
     def callee(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
-        name, pointer = tool["name"], f"{tool['pointer']}/function/parameters"
+        name, kind = tool["name"], "custom" if tool.get("custom") else "function"
+        pointer = f"{tool['pointer']}/{kind}/{'format' if tool.get('custom') else 'parameters'}"
         if not _is_readable(name, self.spec.format):
-            raise InvalidRequest(f"{tool['pointer']}/function/name", f"this style cannot write a tool named {name!r}")
+            raise InvalidRequest(f"{tool['pointer']}/{kind}/name", f"this style cannot write a tool named {name!r}")
         schema: Any = tool["parameters"]
         if schema is None:
             schema = {"type": "object"}

@@ -173,8 +173,8 @@ def messages(draw: st.DrawFn, case: Case, text: st.SearchStrategy[str]) -> Messa
             name = draw(st.sampled_from(list(PARAMETERS)))
             call_id = None
             if case.call_id is not None:
-                size = case.call_id.length
-                digits = draw(st.text("0123456789", min_size=size, max_size=size))
+                least, most = case.call_id.length, case.call_id.longest
+                digits = draw(st.text("0123456789", min_size=least, max_size=most))
                 call_id = case.call_id.form.format(name=name, id=digits)
             calls.append(ToolCall(name, json.dumps(draw(arguments[name])), call_id))
     silent = case.mode == "required" or (calls and case.either)

@@ -198,8 +198,7 @@ def _with_id(header: str, item: wire.Node) -> str:
     id_ = next((node for node in wire.walk(item) if isinstance(node, wire.CallId)), None)
     if id_ is None or "(?P<id>" not in header:
         return header
-    digits = f"[{id_.alphabet}]{{{id_.length}}}"
-    group, name = f"(?P<id>{digits})", f"(?P<name>{_NAME})"
+    group, name = f"(?P<id>{id_.pattern})", f"(?P<name>{_NAME})"
     whole = _escaped(id_.form).replace(r"\{name\}", name).replace(r"\{id\}", group)
     return header.replace(whole, f"(?P<id>{whole.replace(group, _any_id(id_))})") if id_.form != "{id}" else header
 
@@ -251,8 +250,8 @@ def _fixed(node: wire.Node) -> str:
             return spellings[0] if len(spellings) == 1 else f"(?:{'|'.join(spellings)})"
         case wire.Name():
             return f"(?P<name>{_NAME})"
-        case wire.CallId(alphabet, length):
-            return f"(?P<id>[{alphabet}]{{{length}}})"
+        case wire.CallId():
+            return f"(?P<id>{node.pattern})"
         case wire.Seq(items):
             return "".join(map(_fixed, items))
         case wire.Alt(options):

@@ -214,7 +214,7 @@ class _Lowering:
                 name = self.current().name
                 return seq(self.quoted(name) if in_json else name)
             case wire.CallId(alphabet, length):
-                body = repeat(_class(alphabet), length, length)
+                body = repeat(_class(alphabet), length, node.longest)
                 return seq('"', body, '"') if in_json else body
             case wire.Arguments(encoding):
                 return self.current().arguments(encoding)

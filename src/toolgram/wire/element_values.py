@@ -14,6 +14,7 @@ from toolgram.schema.types import Canonical, Type
 from toolgram.wire.elements import Elements
 from toolgram.wire.expected import kinds_of, options_of
 from toolgram.wire.marks import as_tokens
+from toolgram.wire.raw_language import raw_string
 from toolgram.wire.raw_values import as_json
 
 _STRING = frozenset(("string",))
@@ -56,7 +57,7 @@ class ElementArguments:
         for part in parts:
             match part:
                 case types.String() | types.Text():
-                    written.append(self._string(part, pointer))
+                    written.append(self._string(part, hint, pointer))
                 case types.Array() | types.Items():
                     if not _is_item(parts, self.tags):
                         written.append(self._items(part, hint, pointer, may_be_empty="string" not in kinds))
@@ -67,13 +68,14 @@ class ElementArguments:
                     plain.append(part)
         return choice(*written, *([self._json(types.union(plain), hint)] if plain else []))
 
-    def _string(self, kind: types.String | types.Text, pointer: str) -> Expr:
+    def _string(self, kind: types.String | types.Text, hint: str, pointer: str) -> Expr:
         if isinstance(kind, types.Text):
             return NOTHING if self.tags.lead in kind.value else seq(kind.value)
-        if kind != types.String():
+        raw = raw_string(kind, self.tags.lead, self.names, self.rules, hint)
+        if raw is None:
             keyword = "maxLength" if kind.automaton is None else "pattern"
             self.relaxations.append(Relaxation(pointer, keyword, "any string between raw tags"))
-        return Text((self.tags.lead,))
+        return Text((self.tags.lead,)) if raw is None else raw
 
     def _json(self, kind: Type, hint: str) -> Expr:
         compiled = compile_type(

@@ -77,6 +77,15 @@ class ElementsReader:
             if stands is not None:
                 return i, stands
 
+    def cut(self, rest: str) -> None:
+        """The text is over: hand on the part that is there of a key or value."""
+        top, lead = self._stack[-1], self._tags.lead + "<"
+        held = rest.lstrip()
+        if self._value is not None:
+            self._value.cut()
+        elif not self._at_value and not top.is_list and held.startswith(lead) and held != lead:
+            self._sink(f'{self._before(top)}"{escape(held[len(lead) :])}')
+
     def _tag(self, buffer: str, i: int) -> tuple[int, Status | None]:
         """Take the tag that opens the next element or closes this one; behind the outermost object there is none.
 
@@ -95,6 +104,8 @@ class ElementsReader:
         name, end = self._name_of_tag(buffer, at, kind)
         if end < 0:
             return i, Status.FAILED if len(buffer) - at > 2 * MAX_KEY else Status.MORE
+        if kind == "close" and name != self._stack[-2].key:
+            return i, Status.FAILED
         if kind == "close":
             self._stack.pop()
             self._sink("]" if top.is_list else "}")
@@ -103,11 +114,15 @@ class ElementsReader:
         return end, None
 
     def _open(self, top: _Container, key: str) -> None:
-        before = ", " if top.count else "{" if len(self._stack) == 1 else ""
+        before = self._before(top)
         self._sink(before if top.is_list else f'{before}"{escape(key)}": ')
         top.key = key
         top.count += 1
         self._at_value = True
+
+    def _before(self, top: _Container) -> str:
+        """What stands in JSON before the next element."""
+        return ", " if top.count else "{" if len(self._stack) == 1 else ""
 
     def _begin_value(self, buffer: str, i: int) -> tuple[int, Status | None]:
         """Tell by its first characters, and by what is expected, whether a value is made of elements or text."""
@@ -122,14 +137,16 @@ class ElementsReader:
             name, end = self._name_of_tag(buffer, at, kind)
             if end < 0:
                 return i, Status.MORE
-            self._at_value = False
-            if kind == "close":
+            if kind == "close" and name == top.key:
+                self._at_value = False
                 self._sink(expected.empty)
                 return end, None
-            is_list = "array" in kinds and name == self._tags.item and not expected.declares(name)
-            self._sink("[" if is_list else "{")
-            self._stack.append(_Container(expected, is_list))
-            return at, None
+            if kind == "open":
+                self._at_value = False
+                is_list = "array" in kinds and name == self._tags.item and not expected.declares(name)
+                self._sink("[" if is_list else "{")
+                self._stack.append(_Container(expected, is_list))
+                return at, None
         if kinds <= _CONTAINERS and buffer[at] not in "{[":
             kinds |= _STRING
         self._value = value_reader(self._tags.close(top.key), kinds, self._sink)

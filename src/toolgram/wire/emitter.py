@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolgram.events import (
     ArgumentsDelta,
     ContentDelta,
+    CustomCallStart,
     Event,
     ReasoningDelta,
     ToolCallEnd,
@@ -14,11 +15,15 @@ from toolgram.events import (
 
 
 class Emitter:
-    """Collects events. A call whose arguments come before its name is held until the name is known."""
+    """Collects events. A call whose arguments come before its name is held until the name is known.
 
-    __slots__ = ("_arguments", "_id", "_name", "_open", "calls", "events")
+    `custom` are the names of the custom tools.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_arguments", "_custom", "_id", "_name", "_open", "calls", "events")
+
+    def __init__(self, custom: frozenset[str] = frozenset()) -> None:
+        self._custom = custom
         self.events: list[Event] = []
         self.calls = 0
         self._open = False
@@ -86,7 +91,8 @@ class Emitter:
         if not self._open or self._name is not None:
             return
         self._name = text
-        self.events.append(ToolCallStart(self.calls, text, self._id))
+        start = CustomCallStart if text in self._custom else ToolCallStart
+        self.events.append(start(self.calls, text, self._id))
         self.events.extend(ArgumentsDelta(self.calls, piece) for piece in self._arguments)
         self.calls += 1
 

@@ -5,6 +5,7 @@ Each way is a `Thread`; one character at a time they go on, end, or are chosen, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
@@ -25,6 +26,7 @@ from toolgram.wire.program import (
 )
 
 MAX_NAME = 256
+_IN_ID = re.compile(r"[\w.:#+/=-]", re.ASCII)
 
 
 class Thread(NamedTuple):
@@ -128,7 +130,7 @@ def _step_text(
 
 
 def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive: list[Thread]) -> Thread | None:
-    """A name or id: it may end here, if what follows it begins so, or go on."""
+    """A name or id: it may end here, if what follows it begins so, or go on; an id is one word."""
     if thread.captured:
         said = thread.captured if name.action == "name" else name.form.replace("{id}", thread.captured)
         done = (*thread.actions, (name.action, said))
@@ -136,6 +138,8 @@ def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive:
         if chosen is not None:
             return chosen
     if (char == "\n" and thread.captured) or len(thread.captured) == MAX_NAME:
+        return None
+    if name.action == "id" and not (char.isspace() or _IN_ID.match(char)):
         return None
     if thread.captured or not char.isspace():
         thread = thread._replace(captured=thread.captured + char)

@@ -48,9 +48,10 @@ _FIRST_KEYS = tuple(f'"{key}"' for key in _KEYS)
 class LenientReader:
     """Reads one turn as `reader` does, and takes for calls also those of these tools that are written as plain JSON."""
 
-    def __init__(self, reader: Reader, tools: Collection[str]) -> None:
+    def __init__(self, reader: Reader, tools: Collection[str], custom: frozenset[str] = frozenset()) -> None:
         self._reader = reader
         self._tools = frozenset(tools)
+        self._custom = custom
         self._buffer = ""
         self._reasons: list[tuple[int, str]] = []
         self._out: list[Event] = []
@@ -225,7 +226,7 @@ class LenientReader:
         items = cast("list[Any]", value if isinstance(value, list) else [value])
         if not items or not all(_is_call(item, self._tools) for item in items):
             return False
-        emit = Emitter()
+        emit = Emitter(self._custom)
         emit.calls = self._calls
         ShapeReader(_SEVERAL if isinstance(value, list) else _ONE, emit, raw_content=False).consume(text, 0)
         self._calls = emit.calls

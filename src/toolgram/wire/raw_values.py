@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Literal, Protocol
 
@@ -13,12 +14,19 @@ from toolgram.wire.printed import WORDS, PrintedValue, as_json_text
 JsonType = Literal["string", "number", "boolean", "null", "object", "array"]
 Sink = Callable[[str], None]
 
+_TOO_MANY = re.compile(r"[\s}\]]*")
+_NUMBER_BEGINS = re.compile(r"-?[0-9]*\.?[0-9]*(?:[eE][-+]?[0-9]*)?")
+
 
 class ValueReader(Protocol):
     """Reads one value and the mark that closes it."""
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         """Take as much as can be read."""
+        ...
+
+    def cut(self) -> None:
+        """The text is over: hand on what was taken of the value."""
         ...
 
 
@@ -59,6 +67,11 @@ class Fenced:
             i += len(self._opener) if fenced else 0
         return self._reader.consume(buffer, i)
 
+    def cut(self) -> None:
+        """Hand on what was taken; where not even the opener was whole, nothing was."""
+        if self._reader is not None:
+            self._reader.cut()
+
 
 class RawString:
     """A string as it is, up to the mark that closes it; handed on as it comes."""
@@ -80,6 +93,9 @@ class RawString:
 
     def _end(self) -> None:
         self._sink('"')
+
+    def cut(self) -> None:
+        """All was handed on as it came."""
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         if not self._begun:
@@ -114,17 +130,29 @@ class Collected(RawString):
     def _end(self) -> None:
         self._sink(as_json("".join(self._pieces), self._kinds))
 
+    def cut(self) -> None:
+        """Hand on the beginning of a value, unless what it is would only have shown later: a number or a string."""
+        text = "".join(self._pieces).strip()
+        if begins_container(text) or (begins_number(text) and "string" not in self._kinds):
+            self._sink(text)
+        elif text and not begins_number(text) and not any(word.startswith(text) for word in WORDS):
+            self._sink(f'"{escape(text)}')
+
 
 class NestedJson:
-    """An object or array, passed on as JSON as it comes; what stands behind it, up to the closing mark, is dropped."""
+    """An object or array, passed on as JSON as it comes; brackets too many behind it are dropped."""
 
-    __slots__ = ("_done", "_marks", "_sink", "_value")
+    __slots__ = ("_closer", "_done", "_marks", "_sink", "_value")
 
     def __init__(self, close: str, sink: Sink) -> None:
-        self._marks = Marks.of((close.strip(),))
+        self._closer = close.strip()
+        self._marks = Marks.of((self._closer,))
         self._sink = sink
         self._value: RawValue | PrintedValue | None = None
         self._done = False
+
+    def cut(self) -> None:
+        """All was handed on as it came."""
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         i = start
@@ -138,10 +166,22 @@ class NestedJson:
             if status is not Status.DONE:
                 return i, status
             self._done = True
-        match = self._marks.find.search(buffer, i) if self._marks.find else None
-        if match is None:
-            return self._marks.held_back(buffer, i), Status.MORE
-        return match.end(), Status.DONE
+        end = buffer.find(self._closer, i)
+        until = end if end >= 0 else self._marks.held_back(buffer, i)
+        too_many = _TOO_MANY.match(buffer, i, until)
+        if too_many is None or too_many.end() < until:
+            return too_many.end() if too_many else i, Status.FAILED
+        return (end + len(self._closer), Status.DONE) if end >= 0 else (until, Status.MORE)
+
+
+def begins_container(text: str) -> bool:
+    """Whether an object or array may begin so."""
+    return text.startswith(("{", "["))
+
+
+def begins_number(text: str) -> bool:
+    """Whether this is a number, or the beginning of one."""
+    return bool(text) and _NUMBER_BEGINS.fullmatch(text) is not None
 
 
 def as_json(text: str, kinds: frozenset[str]) -> str:

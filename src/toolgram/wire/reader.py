@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from toolgram.events import Event, Finish, Prefill
 from toolgram.messages import Message
-from toolgram.wire.bodies import Body, body_of
+from toolgram.wire.bodies import Body, HoldsText, body_of
 from toolgram.wire.emitter import Emitter
 from toolgram.wire.expected import UNKNOWN, Expected
 from toolgram.wire.free_text import FreeText, with_exits
@@ -39,6 +39,7 @@ class Reader:
     `opened` is the part of the turn that the prompt holds already; `value` says that the content is a JSON value;
     `expected` tells for each tool what it takes, since tags do not show the types of values. With
     `opens_reasoning` the opened part only opens reasoning that is left in the content: it counts if the model reasons.
+    `custom` are the names of the custom tools.
     """
 
     def __init__(
@@ -49,11 +50,12 @@ class Reader:
         opened: str = "",
         expected: Mapping[str, Expected] | None = None,
         opens_reasoning: bool = False,
+        custom: frozenset[str] = frozenset(),
     ) -> None:
         self._program = program
         self._value = value
         self._expected = expected or {}
-        self._emit = Emitter()
+        self._emit = Emitter(custom)
         self._buffer = ""
         self._mode: Callable[[str, int], tuple[int, bool]] = self._in_gap
         self._threads: list[Thread] = []
@@ -144,7 +146,10 @@ class Reader:
                     return True
         elif isinstance(self._body, RawValue) and self._body.may_end and isinstance(self._after_body, FreeText):
             return self._after_body.may_stop
-        if not self._emit.in_named_call:
+        if self._emit.in_named_call:
+            if self._mode == self._in_body and isinstance(self._body, HoldsText):
+                self._body.cut(rest)
+        else:
             reason = "the text ends inside " + awaited(self._program, self._threads)
             self._emit.unreadable("".join(self._raw) + rest, reason)
         return False

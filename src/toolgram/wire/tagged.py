@@ -22,6 +22,7 @@ from functools import cached_property
 
 from toolgram.wire.expected import Expected
 from toolgram.wire.json_text import Status, escape, skip_space
+from toolgram.wire.marks import Marks
 from toolgram.wire.raw_values import Sink, ValueReader, value_reader
 
 MAX_KEY = 512
@@ -58,6 +59,11 @@ class Tagged:
         ways = "|".join(f"(?P<way{n}>{_lenient(text)})" for n, (_, text) in enumerate(self.after_key))
         return re.compile(rf"(?P<key>[\s\S]{{0,{MAX_KEY}}}?)(?:{ways})")
 
+    @cached_property
+    def key_marks(self) -> Marks:
+        """What ends a key, to find the half of it."""
+        return Marks.of(tuple(text for _, text in self.after_key))
+
 
 def _lenient(text: str) -> str:
     return r"\s*".join(map(re.escape, text.split())) + (r"\n?" if text.endswith("\n") else "")
@@ -88,6 +94,18 @@ class TaggedReader:
             i, status = self._begin(buffer, i)
             if self._value is None:
                 return i, status
+
+    def cut(self, rest: str) -> None:
+        """The text is over: hand on the part that is there of a key or value."""
+        if self._value is not None:
+            self._value.cut()
+            return
+        held = rest.lstrip()
+        if held.startswith(self._tags.open):
+            key = held[len(self._tags.open) :]
+            key = key[: self._tags.key_marks.held_back(key, 0)].rstrip()
+            if key:
+                self._sink(f'{", " if self._count else "{"}"{escape(key)}')
 
     def _begin(self, buffer: str, i: int) -> tuple[int, Status]:
         """Enter the next parameter, or end."""

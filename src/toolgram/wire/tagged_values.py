@@ -13,6 +13,7 @@ from toolgram.schema.spelling import RuleNames, Spelling, spell_as
 from toolgram.schema.types import Canonical, Type
 from toolgram.wire.expected import kinds_of, options_of
 from toolgram.wire.marks import as_tokens
+from toolgram.wire.raw_language import raw_string
 from toolgram.wire.raw_values import as_json, json_type
 from toolgram.wire.tagged import Tagged
 
@@ -67,10 +68,11 @@ class TaggedArguments:
     def _string(self, item: types.Property, kind: types.String | types.Text) -> Expr:
         if isinstance(kind, types.Text):
             return NOTHING if self.tags.closer in kind.value else seq(kind.value)
-        if kind != types.String():
+        raw = raw_string(kind, self.tags.closer, self.names, self.rules, f"{self.hint}-{item.name}")
+        if raw is None:
             keyword = "maxLength" if kind.automaton is None else "pattern"
             self.relaxations.append(Relaxation(item.pointer, keyword, "any string between raw tags"))
-        return Text((self.tags.closer,))
+        return Text((self.tags.closer,)) if raw is None else raw
 
     def _json(self, item: types.Property, kind: Type) -> Expr:
         compiled = compile_type(

@@ -10,6 +10,7 @@ from typing import Literal
 from toolgram.schema.encoding import BARE_WORD, Encoding
 from toolgram.wire.json_text import Status, StringValue, escape, skip_space
 from toolgram.wire.marks import Marks
+from toolgram.wire.raw_values import begins_number
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _BARE_TEXT = re.compile(r"""[^\s,(){}\[\]="'][^,(){}\[\]="']*""")  # a string whose quotes were forgotten
@@ -72,6 +73,18 @@ class Transcoder:
             i += taken
             if not self._stack:
                 return i, Status.DONE
+
+    def cut(self, rest: str) -> None:
+        """The text is over: hand on the part that is there of a key, or of a value that is no string."""
+        if self._string is not None or not self._stack or not (word := rest.strip()):
+            return
+        top = self._stack[-1]
+        before = ", " if top.expect == "item" else ""
+        is_key = bool(top.between) and top.expect in ("first", "item")
+        if begins_number(word) and not is_key:
+            self._sink(before + word)
+        elif not any(known.startswith(word) for known in (self._encoding.quote, *(() if is_key else self._words))):
+            self._sink(f'{before}"{escape(word)}')
 
     def _open(self, char: str, *, outermost: bool = False) -> None:
         is_map = outermost or char == "{"

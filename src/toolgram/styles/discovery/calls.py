@@ -12,6 +12,7 @@ from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
 from toolgram.styles.discovery.probes import CallProbe, Scene, common_prefix, common_suffix
 from toolgram.styles.discovery.tails import ONE, TWO
 from toolgram.wire.format import (
+    COUNT,
     Arguments,
     Array,
     Call,
@@ -175,7 +176,7 @@ def _merged(one: Piece, other: Piece) -> list[Piece] | None:
             keys = [key for key, _ in members]
             return [Object(*zip(keys, found, strict=True))] if len(found) == len(merged) else None
         case Const(a), Const(b) if a != b:
-            return [CallId("0-9", 1)] if _counts(a, b) else None
+            return [COUNT] if _counts(a, b) else None
         case _:
             return [one] if one == other else None
 
@@ -185,7 +186,7 @@ def _counted(one: str, other: str) -> list[Piece] | None:
     at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
     if one[at + 1 :] != other[at + 1 :] or not _counts(one[at : at + 1], other[at : at + 1]):
         return None
-    return [piece for piece in (one[:at], CallId("0-9", 1), one[at + 1 :]) if piece]
+    return [piece for piece in (one[:at], COUNT, one[at + 1 :]) if piece]
 
 
 def _with_count(text: str, first: _Found, second: _Found) -> tuple[_Found, _Found]:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.native.parts import thinking
-from toolgram.wire.format import Arguments, Call, CallId, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
+from toolgram.wire.format import COUNT, Arguments, Call, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
 
-_JSON = Object(("tool_call_id", CallId("0-9", 1)), ("tool_name", Name()), ("parameters", Arguments()))
+_JSON = Object(("tool_call_id", COUNT), ("tool_name", Name()), ("parameters", Arguments()))
 _ACTION = Seq(
     Mark("<|START_ACTION|>"),
     Lit("[\n    "),

@@ -21,6 +21,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.native.parts import think
 from toolgram.wire.arguments import Tagged
 from toolgram.wire.format import (
+    COUNT,
     Arguments,
     Call,
     CallId,
@@ -56,7 +57,7 @@ _CALL = Seq(
     Mark('<|open|>call tool="'),
     Name(),
     Lit('" index="'),
-    CallId("0-9", 1),
+    COUNT,
     Lit('"<|sep|>'),
     Arguments(ARGUMENTS),
     _close("call"),
@@ -68,7 +69,7 @@ _K2_CALL = Seq(
     Lit("functions."),
     Name(),
     Lit(":"),
-    CallId("0-9", 1, "functions.{name}:{id}"),
+    CallId("0-9", 1, "functions.{name}:{id}", most=3),
     Mark("<|tool_call_argument_begin|>"),
     Arguments(),
     Mark("<|tool_call_end|>"),

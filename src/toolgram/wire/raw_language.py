@@ -1,0 +1,34 @@
+"""Strings of a schema as they stand between tags: characters as they are, without the mark that ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from toolgram.grammar.ir import Expr, Ref, Text
+from toolgram.schema import types
+from toolgram.schema.automata import TooLarge, intersection
+from toolgram.schema.languages import without
+from toolgram.schema.spelling import RuleNames
+from toolgram.schema.strings import expression
+
+
+def raw_string(kind: types.String, mark: str, names: RuleNames, rules: dict[str, Expr], hint: str) -> Expr | None:
+    """The strings without this mark, as an expression over `rules`; None where they are too many for a grammar."""
+    if kind == types.String():
+        return Text((mark,))
+
+    def rule(hint: str, make: Callable[[], Expr]) -> Ref:
+        name = names.fresh(hint)
+        made[name] = make()
+        return Ref(name)
+
+    made: dict[str, Expr] = {}
+    try:
+        language = without(mark)
+        if kind.automaton is not None:
+            language = intersection(kind.automaton, language)
+        expr = expression(language, lambda chars: chars, rule, hint, kind.min, kind.max)
+    except TooLarge:
+        return None
+    rules.update(made)
+    return expr
