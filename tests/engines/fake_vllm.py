@@ -251,7 +251,9 @@ _BYTES = _byte_of_each_char()
 @contextmanager
 def serving(app: Callable[..., Any]) -> Generator[str]:
     """The address at which an ASGI application is served meanwhile, from a thread."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=0, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

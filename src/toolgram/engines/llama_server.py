@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -37,24 +38,34 @@ class LlamaServer:
     ) -> AsyncGenerator[Chunk, None]:
         """Chunks of the answer, a token each; closing the generator disconnects, which stops the server's work.
 
+        Of a character that is spread over tokens the server tells only the last one.
+
         Raises EngineError where the server fails or refuses, and for a grammar that it would not understand.
         """
         ids = await self._tokens.ids(prompt)
         ends = frozenset((await self._tokens.known(sampling.ends)).values())
         body = {"prompt": ids, **_options(sampling), **await self._constrained(constraint)}
-        said, ended = 0, False
+        said = 0
+        held: Chunk | None = None
         async with aclosing(self._http.events("/completion", body)) as events:
             async for event in events:
                 if event.get("stop"):
+                    if held is not None:
+                        yield replace(held, text="") if event.get("stop_type") == "eos" else held
                     yield _last(event)
                     return
-                if ended:  # by a token that the server does not take for an end
-                    yield Chunk("", finish="stop", usage=Usage(len(ids), completion_tokens=said, forward_passes=said))
-                    return
-                tokens = tuple[int, ...](event.get("tokens", ()))
-                said += len(tokens)
-                ended = bool(ends.intersection(tokens))
-                yield Chunk("" if ended else event.get("content", ""), tokens)
+                if held is not None:
+                    ended = bool(ends.intersection(held.tokens))  # the server does not take it for an end
+                    yield replace(held, text="") if ended else held
+                    if ended:
+                        yield Chunk("", finish="stop", usage=Usage(len(ids), completion_tokens=said))
+                        return
+                said = event.get("tokens_predicted", said)
+                chunk = Chunk(event.get("content", ""), tuple[int, ...](event.get("tokens", ())))
+                # A special token may be the end of the turn, which is no text: what comes next tells.
+                held = chunk if self._tokens.any_special(chunk.tokens) else None
+                if held is None:
+                    yield chunk
         raise Unavailable(f"{self._http.url} broke off after {said} tokens")
 
     async def aclose(self) -> None:
@@ -78,6 +89,7 @@ class LlamaServer:
             preserved = list(self._tokens.seen)  # the text of others is not shown
             if constraint.trigger is not None:
                 triggers = [{"type": _WORD_TRIGGER, "value": constraint.trigger}]
+                preserved.append(constraint.trigger)  # the server refuses a trigger of one token that is not shown
                 lazy = {"grammar_lazy": True, "grammar_triggers": triggers}
         return {"grammar": _checked(constraint.grammar.to("gbnf")), "preserved_tokens": preserved, **lazy}
 

@@ -26,6 +26,7 @@ class ServerTokens:
     def __init__(self, encode: Encode) -> None:
         self._encode = encode
         self._tokens: dict[str, int] = {}
+        self._ids = set[int]()
         self._plain = set[str]()
 
     @property
@@ -33,12 +34,17 @@ class ServerTokens:
         """The special tokens that were met so far, and their ids."""
         return self._tokens
 
+    def any_special(self, tokens: Iterable[int]) -> bool:
+        """Whether one of these tokens is a special one that was met."""
+        return not self._ids.isdisjoint(tokens)
+
     async def known(self, texts: Iterable[str]) -> dict[str, int]:
         """Those of these texts that are one token, with its id."""
         texts = dict.fromkeys(texts)
         if new := [text for text in texts if text not in self._tokens and text not in self._plain]:
             found = {text: token for token, text in await self._encode(" ".join(new))}
             self._tokens.update((text, found[text]) for text in new if text in found)
+            self._ids.update(found[text] for text in new if text in found)
             if len(self._plain) > _MOST_PLAIN:
                 self._plain.clear()
             self._plain.update(text for text in new if text not in found)

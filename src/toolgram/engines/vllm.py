@@ -78,7 +78,9 @@ class Vllm:
         if isinstance(constraint, Constraint):
             constraint = constraint.bind(await self._tokens.known(constraint.markers))
             if constraint.trigger is not None and self._dialect == "lark":
-                raise EngineError('guidance takes no trigger: send the whole constraint, or use dialect="structural_tag"')
+                raise EngineError(
+                    'guidance takes no trigger: send the whole constraint, or use dialect="structural_tag"'
+                )
             if constraint.trigger is not None or self._dialect == "structural_tag":
                 return {"structural_tag": json.dumps(constraint.structural_tag())}
         if self._dialect == "structural_tag":
