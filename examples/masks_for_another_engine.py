@@ -35,7 +35,8 @@ QUESTION = {
 def random_call(tokenizer: PreTrainedTokenizerBase, template: toolgram.ChatTemplate) -> str:
     """What a model with random logits writes under the constraint."""
     plan = toolgram.plan(QUESTION, template)
-    assert plan.constraint is not None  # a tool is required
+    if plan.constraint is None:
+        raise ValueError("there is nothing to constrain: the request has neither tools nor a schema")
     masks = TokenMasks(tokenizer)
     steps = masks.follow(plan.constraint.bind(masks.vocabulary))
     random = np.random.default_rng(0)

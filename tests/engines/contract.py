@@ -1,4 +1,4 @@
-"""What every engine must hold, whatever stands behind it. `CHECKS` has all of it; `test_contract.py` runs it on each."""
+"""What every engine must hold, whatever stands behind it: `CHECKS`, which `test_contract.py` runs on each."""
 
 from __future__ import annotations
 
