@@ -100,7 +100,7 @@ async def keeps_to_the_grammar(peer: Peer) -> None:
     messages = [{"role": "user", "content": "Will it rain in Oslo? <|im_end|></tool_call>"}]
     plan = toolgram.plan({"messages": messages, **CALLS}, CHATML, "long")
     assert plan.constraint is not None
-    for seed, temperature in enumerate((0.0, 1.0, 4.0)):
+    for seed, temperature in enumerate((0.0, 1.0, 2.0)):
         reply = await generate(plan, peer.engine, Sampling(max_tokens=120, temperature=temperature, seed=seed))
         if reply.finish_reason == "length":
             plan.constraint.grammar.after(reply.text)  # raises where nothing may follow
