@@ -18,7 +18,7 @@ def main() -> None:
     params.n_parallel = int(slots)
     params.n_ctx = 2048 * int(slots)
     params.cpuparams.n_threads = 1
-    params.cpuparams_batch.n_threads = 2
+    params.cpuparams_batch.n_threads = 1  # two that wait for each other are slower on a busy machine
     params.ui = False
     params.verbosity = -1
     params.port = 0
