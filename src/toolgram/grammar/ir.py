@@ -90,7 +90,27 @@ class Text:
     seen: str = ""
 
 
-Expr = Literal | CharSet | Sequence | Choice | Repeat | Ref | Token | Text
+@hash_once
+@dataclass(frozen=True, slots=True)
+class Except(HashedOnce):
+    """Any JSON string, in its quotes, but these texts; `excepts` says what it is in other expressions.
+
+    `char` is one character inside the quotes as the other strings of the grammar have it: one of `raw`, or `escaped`,
+    which begins with a backslash. The texts, of which there is one at least, are all of characters of `raw`.
+    """
+
+    char: Expr
+    raw: CharSet
+    escaped: Expr
+    texts: tuple[str, ...]
+
+    @property
+    def every(self) -> Expr:
+        """All the strings, these texts too."""
+        return seq('"', repeat(self.char), '"')
+
+
+Expr = Literal | CharSet | Sequence | Choice | Repeat | Ref | Token | Text | Except
 
 EMPTY = Literal("")
 NOTHING = Choice(())
@@ -209,6 +229,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return options
         case Repeat(item):
             return (item,)
+        case Except(char, _, escaped):
+            return (char, escaped)
         case _:
             return ()
 

@@ -9,6 +9,7 @@ from toolgram.errors import GrammarError
 from toolgram.grammar.ir import (
     CharSet,
     Choice,
+    Except,
     Expr,
     Literal,
     Ref,
@@ -99,6 +100,8 @@ def cost_of(expr: Expr, by_rule: Mapping[str, int | None]) -> int | None:
         return 1 if expr.ranges else None
     if isinstance(expr, Text):
         return 0
+    if isinstance(expr, Except):
+        return 2 if "" not in expr.texts else 3
     if expr.max is not None and expr.max < expr.min:
         return None
     cost = cost_of(expr.item, by_rule) if expr.min else 0
@@ -142,6 +145,8 @@ def _leftmost(expr: Expr, by_rule: Mapping[str, int | None]) -> Iterable[str]:
                 yield from _leftmost(item, by_rule)
                 if cost_of(item, by_rule) != 0:
                     return
+        case Except():
+            return
         case _:
             for child in children(expr):
                 yield from _leftmost(child, by_rule)

@@ -8,6 +8,7 @@ from operator import is_
 from toolgram.grammar.ir import (
     CharSet,
     Choice,
+    Except,
     Expr,
     Literal,
     Ref,
@@ -26,7 +27,7 @@ Uses = Mapping[str, list[str]]
 
 
 def with_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with each direct child changed; itself where nothing changes."""
+    """The expression with each direct child changed; itself where nothing changes, and what has no parts to change."""
     if isinstance(expr, Sequence):
         changed = [change(item) for item in expr.items]
         return expr if all(map(is_, changed, expr.items)) else seq(*changed)
@@ -43,6 +44,8 @@ def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
     """The expression with its references renamed."""
     if isinstance(expr, Ref):
         return Ref(names.get(expr.name, expr.name))
+    if isinstance(expr, Except):
+        return Except(renamed(expr.char, names), expr.raw, renamed(expr.escaped, names), expr.texts)
     return with_children(expr, lambda part: renamed(part, names))
 
 
@@ -60,6 +63,8 @@ def names_in(expr: Expr) -> list[str]:
             waiting.extend(part.items[::-1])
         elif isinstance(part, Choice):
             waiting.extend(part.options[::-1])
+        elif isinstance(part, Except):
+            waiting += (part.escaped, part.char)
     return found
 
 
@@ -96,6 +101,8 @@ def size(expr: Expr) -> int:
             return 1 + len(text) // 4
         case CharSet() | Text():
             return 1
+        case Except():
+            return 1 + sum(map(len, expr.texts))
         case _:
             return 1 + sum(map(size, children(expr)))
 

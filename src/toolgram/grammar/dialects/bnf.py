@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from toolgram.errors import GrammarError
+from toolgram.grammar.excepts import Trees
 from toolgram.grammar.ir import (
     EMPTY,
     MAX_CODE_POINT,
     CharSet,
     Choice,
+    Except,
     Expr,
     Literal,
     Ref,
@@ -67,8 +69,11 @@ class _Lowering:
     _made: dict[Expr, str] = field(default_factory=dict[Expr, str])
     """The rules made for texts and long repetitions, by the expression that they stand for."""
 
+    _trees: Trees = field(init=False)
+
     def __post_init__(self) -> None:
         self.rules = dict(self.source)
+        self._trees = Trees(self.rules)
         for name, expr in self.source.items():
             self.rules[name] = self._lower(expr, name)
         self.rules = reachable(self.rules)
@@ -81,6 +86,8 @@ class _Lowering:
             return self._light(options, 1, rule) if EMPTY in expr.options else options
         if isinstance(expr, Repeat):
             return self._repeat(expr, self._lower(expr.item, rule), rule)
+        if isinstance(expr, Except):
+            return self._trees.rule(expr, rule)
         return Ref(self._made.get(expr) or self._add_text(expr)) if isinstance(expr, Text) else expr
 
     def _add_text(self, text: Text) -> str:

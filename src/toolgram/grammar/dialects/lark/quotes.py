@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, reduce
 
 from toolgram.grammar import ir
-from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Ref, Repeat, Rules, Text
+from toolgram.grammar.ir import CharSet, Choice, Except, Expr, Literal, Ref, Repeat, Rules, Text
 from toolgram.grammar.walk import Uses
 
 START, INSIDE, ESCAPED, DONE, OTHER = (1 << number for number in range(5))
@@ -96,6 +96,8 @@ class Quotes:
             case Text(without):
                 raw = (_PLAIN, *(relation for relation, char in _MARKS if char not in without))
                 return _times(reduce(_either, raw), 0, None)
+            case Except():
+                return self._made_anew(expr.every)
             case _:
                 return _OUTSIDE
 
