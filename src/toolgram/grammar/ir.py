@@ -222,17 +222,13 @@ def _normal(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The expressions directly inside this one."""
-    match expr:
-        case Sequence(items):
-            return items
-        case Choice(options):
-            return options
-        case Repeat(item):
-            return (item,)
-        case Except(char, _, escaped):
-            return (char, escaped)
-        case _:
-            return ()
+    if isinstance(expr, Sequence):
+        return expr.items
+    if isinstance(expr, Choice):
+        return expr.options
+    if isinstance(expr, Repeat):
+        return (expr.item,)
+    return (expr.char, expr.escaped) if isinstance(expr, Except) else ()
 
 
 def references(expr: Expr) -> Iterable[str]:

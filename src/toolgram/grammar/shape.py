@@ -81,7 +81,7 @@ def shortest(rules: Rules, used: Uses) -> dict[str, int | None]:
 
 def cost_of(expr: Expr, by_rule: Mapping[str, int | None]) -> int | None:
     """The length of the shortest sentence of an expression, from those of the rules."""
-    if isinstance(expr, Literal | Token):
+    if isinstance(expr, Literal):
         return len(expr.text)
     if isinstance(expr, Ref):
         return by_rule[expr.name]
@@ -94,10 +94,16 @@ def cost_of(expr: Expr, by_rule: Mapping[str, int | None]) -> int | None:
             total += cost
         return total
     if isinstance(expr, Choice):
-        costs = [cost for option in expr.options if (cost := cost_of(option, by_rule)) is not None]
-        return min(costs, default=None)
+        least: int | None = None
+        for option in expr.options:
+            cost = cost_of(option, by_rule)
+            if cost is not None and (least is None or cost < least):
+                least = cost
+        return least
     if isinstance(expr, CharSet):
         return 1 if expr.ranges else None
+    if isinstance(expr, Token):
+        return len(expr.text)
     if isinstance(expr, Text):
         return 0
     if isinstance(expr, Except):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from operator import is_
 
+from toolgram.grammar.hashing import HashedOnce
 from toolgram.grammar.ir import (
     CharSet,
     Choice,
@@ -22,7 +23,7 @@ from toolgram.grammar.ir import (
     seq,
 )
 
-Uses = Mapping[str, list[str]]
+Uses = Mapping[str, tuple[str, ...]]
 """For each rule the names of the rules that it uses, in order, with repeats."""
 
 
@@ -49,8 +50,22 @@ def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
     return with_children(expr, lambda part: renamed(part, names))
 
 
-def names_in(expr: Expr) -> list[str]:
-    """The names of the rules that the expression uses, in order, with repeats."""
+def names_in(expr: Expr) -> tuple[str, ...]:
+    """The names of the rules that the expression uses, in order, with repeats; found once for each expression."""
+    if isinstance(expr, Literal):
+        return ()
+    if isinstance(expr, Ref):
+        return (expr.name,)
+    if not isinstance(expr, HashedOnce):
+        return ()
+    known: tuple[str, ...] | None = getattr(expr, "_names", None)
+    if known is None:
+        known = _names_in(expr)
+        object.__setattr__(expr, "_names", known)
+    return known
+
+
+def _names_in(expr: Expr) -> tuple[str, ...]:
     found: list[str] = []
     waiting = [expr]
     while waiting:
@@ -65,7 +80,7 @@ def names_in(expr: Expr) -> list[str]:
             waiting.extend(part.options[::-1])
         elif isinstance(part, Except):
             waiting += (part.escaped, part.char)
-    return found
+    return tuple(found)
 
 
 def uses(rules: Rules) -> Uses:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -283,17 +284,23 @@ def _numeric(rules: Rules) -> set[str]:
 
 
 def _is_number(expr: Expr, numeric: Container[str]) -> bool:
-    match expr:
-        case Literal(text):
-            return _DIGITS.issuperset(text)
-        case CharSet(ranges):
-            return all(high <= ord("e") and _DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in ranges)
-        case Ref(name):
-            return name in numeric
-        case Sequence() | Choice() | Repeat():
-            return all(_is_number(part, numeric) for part in children(expr))
-        case _:
+    if isinstance(expr, Literal):
+        return _DIGITS.issuperset(expr.text)
+    if isinstance(expr, Ref):
+        return expr.name in numeric
+    if isinstance(expr, CharSet):
+        return _is_of_digits(expr)
+    parts = () if isinstance(expr, Except) else children(expr)
+    for part in parts:
+        if not _is_number(part, numeric):
             return False
+    return bool(parts)
+
+
+@lru_cache(maxsize=1024)
+def _is_of_digits(charset: CharSet) -> bool:
+    ranges = charset.ranges
+    return all(high <= ord("e") and _DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in ranges)
 
 
 def _small(rules: Rules) -> dict[str, Expr | None]:
