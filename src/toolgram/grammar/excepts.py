@@ -11,7 +11,20 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from toolgram.grammar import ir
-from toolgram.grammar.ir import EMPTY, CharSet, Choice, Except, Expr, Literal, Ref, Rules, choice, not_chars, repeat, seq
+from toolgram.grammar.ir import (
+    EMPTY,
+    CharSet,
+    Choice,
+    Except,
+    Expr,
+    Literal,
+    Ref,
+    Rules,
+    choice,
+    not_chars,
+    repeat,
+    seq,
+)
 from toolgram.grammar.walk import fresh, with_children
 
 NESTING = 8

@@ -6,15 +6,15 @@ classes of characters that are rules of their own: each token is tried for one o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from toolgram.grammar.excepts import write_tree
-from toolgram.grammar.ir import CharSet, Except, Expr, Literal, Ref, chars, choice, not_chars, seq
+from toolgram.grammar.ir import EMPTY, CharSet, Choice, Except, Expr, Literal, Ref, chars, choice, not_chars, seq
 from toolgram.grammar.walk import fresh
 
 _ALWAYS_APART = (chars(" "), chars((0x30, 0x39), (0x41, 0x5A), "_", (0x61, 0x7A)))
 """Cut apart in all grammars, so that XGrammar, which keeps the masks of rules, tries these tokens once for all."""
+_OTHERS = not_chars(*(pair for each in _ALWAYS_APART for pair in each.ranges))
 
 
 @dataclass(slots=True)
@@ -42,27 +42,26 @@ class Others:
 
     def finish(self) -> None:
         """Write the rules that these strings share: by now it is known which characters must be told apart."""
-        escaped = seq(self.escaped, self.rest)
-        classes = [(first, self._added("from", seq(each, self.rest))) for first, each in self._classes()]
+        unnamed, named = self._classes()
+        always = self._added("always", Choice((*map(self._from, unnamed), seq(self.escaped, self.rest))))
+        classes = [(alike[0], self._from(chars(*alike))) for alike in named]
         for some, ref in self._but.items():
-            self.rules[ref.name] = choice(*(rule for first, rule in classes if first not in some), escaped)
+            self.rules[ref.name] = choice(always, *[rule for first, rule in classes if first not in some])
 
-    def _classes(self) -> Iterable[tuple[str, Expr]]:
-        """The raw characters in classes that none of the rules tells apart, each with one of its characters."""
+    def _from(self, charset: CharSet) -> Ref:
+        return self._added("from", seq(_plain(charset), self.rest))
+
+    def _classes(self) -> tuple[list[CharSet], list[list[str]]]:
+        """The raw characters in classes that none of the rules tells apart: those that all rules have, and others."""
         together: dict[tuple[object, ...], list[str]] = {}
         for char in sorted(set().union(*self._but)):
             apart = tuple([char in charset for charset in _ALWAYS_APART])
             together.setdefault((apart, *[some for some in self._but if char in some]), []).append(char)
-        named = [char for alike in together.values() for char in alike]
-        left = not_chars(*named, *not_chars(*self.raw.ranges).ranges)
-        for charset in (*_ALWAYS_APART, not_chars(*(pair for each in _ALWAYS_APART for pair in each.ranges))):
-            outside = not_chars(*charset.ranges).ranges
-            if ranges := not_chars(*outside, *not_chars(*left.ranges).ranges).ranges:
-                yield chr(ranges[0][0]), _plain(CharSet(ranges))
-        for alike in together.values():
-            yield alike[0], _plain(chars(*alike))
+        taken = (*self._but, *not_chars(*self.raw.ranges).ranges)
+        classes = [not_chars(*taken, *not_chars(*each.ranges).ranges) for each in (*_ALWAYS_APART, _OTHERS)]
+        return [each for each in classes if each.ranges], list(together.values())
 
-    def _added(self, kind: str, body: Expr = Literal("")) -> Ref:
+    def _added(self, kind: str, body: Expr = EMPTY) -> Ref:
         name = fresh(f"{self.rest.name}-{kind}", self.rules)
         self.rules[name] = body
         return Ref(name)

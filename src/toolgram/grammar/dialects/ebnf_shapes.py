@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
+from toolgram.grammar.dialects.bnf import text_rule
 from toolgram.grammar.dialects.ebnf_keys import Others
 from toolgram.grammar.ir import (
     EMPTY,
@@ -27,14 +28,16 @@ from toolgram.grammar.ir import (
     Repeat,
     Rules,
     Sequence,
+    Text,
     choice,
     repeat,
     seq,
 )
-from toolgram.grammar.walk import fresh, reachable, renamed, with_children
+from toolgram.grammar.walk import fresh, names_in, renamed, with_children
 
 _BROAD = 1000
 """Characters in a row; a set of more takes a good part of any vocabulary."""
+
 
 def shaped(rules: Rules) -> dict[str, Expr]:
     """The rules (simplified, or tidy at least) without unbounded repetitions, in the shapes that are said above."""
@@ -54,14 +57,14 @@ def _has_broad(expr: Expr) -> bool:
 
 
 def _without_aliases(rules: Rules) -> dict[str, Expr]:
-    """The rules without those that only name another."""
+    """The rules, in which those that only name another are not used."""
     names = {name: body.name for name, body in rules.items() if isinstance(body, Ref) and name != "root"}
-    if not names:
-        return reachable(rules)
     for name in names:
         while (target := names[name]) in names:
             names[name] = names[target]
-    return reachable({name: renamed(body, names) for name, body in rules.items()})
+    return {
+        name: body if names.keys().isdisjoint(names_in(body)) else renamed(body, names) for name, body in rules.items()
+    }
 
 
 @dataclass(slots=True)
@@ -75,6 +78,7 @@ class _Loops:
     _others: dict[Expr, Others] = field(default_factory=dict[Expr, Others])
     """By the characters of strings the rules for those that are none of some."""
     _keys: dict[Except, Ref] = field(default_factory=dict[Except, Ref])
+    _texts: dict[Text, Ref] = field(default_factory=dict[Text, Ref])
 
     def __post_init__(self) -> None:
         self.rules = dict(self.source)
@@ -90,6 +94,10 @@ class _Loops:
             return self._loop(expr, EMPTY, rule)
         if isinstance(expr, Except):
             return self._key(expr, rule)
+        if isinstance(expr, Text):
+            if expr not in self._texts:
+                self._texts[expr] = text_rule(expr, self.rules)
+            return self._texts[expr]
         return with_children(expr, lambda part: self._written(part, rule))
 
     def _in_sequence(self, items: tuple[Expr, ...], rule: str) -> Iterable[Expr]:
