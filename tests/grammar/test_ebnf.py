@@ -14,6 +14,7 @@ from toolgram.grammar.ir import (
     NOTHING,
     CharSet,
     Choice,
+    Except,
     Expr,
     Literal,
     Ref,
@@ -90,17 +91,28 @@ def test_a_loop_begins_with_what_its_item_begins_with():
     ]
 
 
-def test_characters_before_the_same_rest_are_cut_into_classes():
-    def other(excluded: str) -> Expr:
-        return choice(not_chars('"\\', (0, 31), excluded), Ref("escape"))
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 3), (2, 3), (3, 3), (0, 64), (60, 64), (0, 257)])
+def test_strings_of_so_many_characters(low: int, high: int):
+    ebnf = write_ebnf({"root": seq('"', repeat(Ref("char"), low, high), '",'), **STRING})
+    for count in {0, 1, low - 1, low, low + 1, high - 1, high, high + 1} - {-1}:
+        for char in ("a", "é", "\\n", '\\"'):
+            assert ebnf_accepts(ebnf, f'"{char * count}",') == (low <= count <= high), (char, count)
+    assert ("root-1-more" in ebnf) == (high <= 256)
 
-    key = choice(
-        seq(other("ax"), Ref("rest"), ":", other("b"), Ref("rest")),
-        seq("a", choice(seq(other("b"), Ref("rest")), seq("b", Ref("char"), Ref("rest")))),
-    )
-    rules: Rules = {"root": seq('"', key), **STRING}
+
+def test_strings_of_different_lengths_share_their_rules():
+    strings = (seq('"', repeat(Ref("char"), 0, high), '"') for high in (3, 5))
+    ebnf = write_ebnf({"root": seq(*strings), **STRING})
+    assert ebnf.count("-more ::=") == 5
+
+
+def test_strings_that_are_none_of_some_are_cut_into_classes():
+    def other(*texts: str) -> Expr:
+        return Except(Ref("char"), not_chars('"\\', (0, 31)), Ref("escape"), texts)
+
+    rules: Rules = {"root": choice(seq(other("ab", "a", "x"), other("b")), seq(other("", "n"), ":")), **STRING}
     ebnf = write_ebnf(rules)
-    assert ' ::= "b" rest-more\n' in ebnf
+    assert ' ::= "b" string-more\n' in ebnf
     assert '[^\\u0000-\\u001F"\\\\a' not in ebnf
     matcher = Matcher(rules)
     characters = ['"', "\\", "a", "b", "x", "n", " ", ":", "é", "\n"]

@@ -1,4 +1,4 @@
-"""Values that remember their hash.
+"""Values that remember their hash, and expressions also the names in them.
 
 A frozen dataclass hashes all that is in it, however deep, each time it is asked. Expressions and types are asked at
 every level of what they are a part of, which without this takes a quarter of the time from a schema to a grammar.
@@ -12,11 +12,14 @@ _Value = TypeVar("_Value", bound="HashedOnce")
 
 
 class HashedOnce:
-    """What a class must derive from, so that `hash_once` has a place for the hash. No field: it is not compared, nor
-    pickled, since hashes of texts differ between processes."""
+    """What a class must derive from, so that `hash_once` has a place for the hash, and `walk.names_in` one for names.
 
-    __slots__ = ("_hash",)
+    No fields: they are not compared, nor pickled, since hashes of texts differ between processes.
+    """
+
+    __slots__ = ("_hash", "_names")
     _hash: int
+    _names: tuple[str, ...]
 
 
 def hash_once(cls: type[_Value]) -> type[_Value]:

@@ -90,7 +90,27 @@ class Text:
     seen: str = ""
 
 
-Expr = Literal | CharSet | Sequence | Choice | Repeat | Ref | Token | Text
+@hash_once
+@dataclass(frozen=True, slots=True)
+class Except(HashedOnce):
+    """Any JSON string, in its quotes, but these texts; `excepts` says what it is in other expressions.
+
+    `char` is one character inside the quotes as the other strings of the grammar have it: one of `raw`, or `escaped`,
+    which begins with a backslash. The texts, of which there is one at least, are all of characters of `raw`.
+    """
+
+    char: Expr
+    raw: CharSet
+    escaped: Expr
+    texts: tuple[str, ...]
+
+    @property
+    def every(self) -> Expr:
+        """All the strings, these texts too."""
+        return seq('"', repeat(self.char), '"')
+
+
+Expr = Literal | CharSet | Sequence | Choice | Repeat | Ref | Token | Text | Except
 
 EMPTY = Literal("")
 NOTHING = Choice(())
@@ -202,15 +222,13 @@ def _normal(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The expressions directly inside this one."""
-    match expr:
-        case Sequence(items):
-            return items
-        case Choice(options):
-            return options
-        case Repeat(item):
-            return (item,)
-        case _:
-            return ()
+    if isinstance(expr, Sequence):
+        return expr.items
+    if isinstance(expr, Choice):
+        return expr.options
+    if isinstance(expr, Repeat):
+        return (expr.item,)
+    return (expr.char, expr.escaped) if isinstance(expr, Except) else ()
 
 
 def references(expr: Expr) -> Iterable[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from toolgram.errors import GrammarError
+from toolgram.grammar.excepts import in_trees
 from toolgram.grammar.ir import (
     CharSet,
     Choice,
@@ -78,7 +79,7 @@ class Matcher:
     """
 
     def __init__(self, rules: Rules) -> None:
-        self._rules = dict(rules)
+        self._rules = in_trees(rules)
         self._shape = Shape.of(self._rules)
         self._nodes: dict[tuple[object, ...], _Node] = {}
         self._heads = {name: self._node(expr) for name, expr in self._rules.items()}

@@ -9,6 +9,7 @@ from toolgram.errors import GrammarError
 from toolgram.grammar.ir import (
     CharSet,
     Choice,
+    Except,
     Expr,
     Literal,
     Ref,
@@ -80,7 +81,7 @@ def shortest(rules: Rules, used: Uses) -> dict[str, int | None]:
 
 def cost_of(expr: Expr, by_rule: Mapping[str, int | None]) -> int | None:
     """The length of the shortest sentence of an expression, from those of the rules."""
-    if isinstance(expr, Literal | Token):
+    if isinstance(expr, Literal):
         return len(expr.text)
     if isinstance(expr, Ref):
         return by_rule[expr.name]
@@ -93,12 +94,20 @@ def cost_of(expr: Expr, by_rule: Mapping[str, int | None]) -> int | None:
             total += cost
         return total
     if isinstance(expr, Choice):
-        costs = [cost for option in expr.options if (cost := cost_of(option, by_rule)) is not None]
-        return min(costs, default=None)
+        least: int | None = None
+        for option in expr.options:
+            cost = cost_of(option, by_rule)
+            if cost is not None and (least is None or cost < least):
+                least = cost
+        return least
     if isinstance(expr, CharSet):
         return 1 if expr.ranges else None
+    if isinstance(expr, Token):
+        return len(expr.text)
     if isinstance(expr, Text):
         return 0
+    if isinstance(expr, Except):
+        return 2 if "" not in expr.texts else 3
     if expr.max is not None and expr.max < expr.min:
         return None
     cost = cost_of(expr.item, by_rule) if expr.min else 0
@@ -142,6 +151,8 @@ def _leftmost(expr: Expr, by_rule: Mapping[str, int | None]) -> Iterable[str]:
                 yield from _leftmost(item, by_rule)
                 if cost_of(item, by_rule) != 0:
                     return
+        case Except():
+            return
         case _:
             for child in children(expr):
                 yield from _leftmost(child, by_rule)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from operator import is_
 
+from toolgram.grammar.hashing import HashedOnce
 from toolgram.grammar.ir import (
     CharSet,
     Choice,
+    Except,
     Expr,
     Literal,
     Ref,
@@ -21,12 +23,12 @@ from toolgram.grammar.ir import (
     seq,
 )
 
-Uses = Mapping[str, list[str]]
+Uses = Mapping[str, tuple[str, ...]]
 """For each rule the names of the rules that it uses, in order, with repeats."""
 
 
 def with_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with each direct child changed; itself where nothing changes."""
+    """The expression with each direct child changed; itself where nothing changes, and what has no parts to change."""
     if isinstance(expr, Sequence):
         changed = [change(item) for item in expr.items]
         return expr if all(map(is_, changed, expr.items)) else seq(*changed)
@@ -43,11 +45,27 @@ def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
     """The expression with its references renamed."""
     if isinstance(expr, Ref):
         return Ref(names.get(expr.name, expr.name))
+    if isinstance(expr, Except):
+        return Except(renamed(expr.char, names), expr.raw, renamed(expr.escaped, names), expr.texts)
     return with_children(expr, lambda part: renamed(part, names))
 
 
-def names_in(expr: Expr) -> list[str]:
-    """The names of the rules that the expression uses, in order, with repeats."""
+def names_in(expr: Expr) -> tuple[str, ...]:
+    """The names of the rules that the expression uses, in order, with repeats; found once for each expression."""
+    if isinstance(expr, Literal):
+        return ()
+    if isinstance(expr, Ref):
+        return (expr.name,)
+    if not isinstance(expr, HashedOnce):
+        return ()
+    known: tuple[str, ...] | None = getattr(expr, "_names", None)
+    if known is None:
+        known = _names_in(expr)
+        object.__setattr__(expr, "_names", known)
+    return known
+
+
+def _names_in(expr: Expr) -> tuple[str, ...]:
     found: list[str] = []
     waiting = [expr]
     while waiting:
@@ -60,7 +78,9 @@ def names_in(expr: Expr) -> list[str]:
             waiting.extend(part.items[::-1])
         elif isinstance(part, Choice):
             waiting.extend(part.options[::-1])
-    return found
+        elif isinstance(part, Except):
+            waiting += (part.escaped, part.char)
+    return tuple(found)
 
 
 def uses(rules: Rules) -> Uses:
@@ -96,6 +116,8 @@ def size(expr: Expr) -> int:
             return 1 + len(text) // 4
         case CharSet() | Text():
             return 1
+        case Except():
+            return 1 + sum(map(len, expr.texts))
         case _:
             return 1 + sum(map(size, children(expr)))
 

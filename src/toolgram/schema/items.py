@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from toolgram.grammar.excepts import NESTING
 from toolgram.grammar.ir import EMPTY, Expr, choice, optional, repeat, seq
 from toolgram.schema import types
-from toolgram.schema.keys import NESTING
 
 
 def array_items(

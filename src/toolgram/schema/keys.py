@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence as SequenceABC
-from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
+from toolgram.grammar.excepts import Letters
 from toolgram.grammar.ir import (
     EMPTY,
     NOTHING,
     CharSet,
-    Choice,
     Expr,
     Literal,
-    Sequence,
     choice,
     not_chars,
     optional,
@@ -24,19 +21,9 @@ from toolgram.grammar.ir import (
 )
 from toolgram.schema import types
 from toolgram.schema.effort import TooLarge
-from toolgram.schema.spelling import KEY_CHAR, KEY_START, Spelling, quoted
+from toolgram.schema.spelling import KEY_CHAR, KEY_START
 
 _MAX_COUNTED = 50_000  # members times their number
-NESTING = 8  # levels inside one expression before a rule breaks it
-
-
-class KeyLetters(NamedTuple):
-    """What keys are made of: what begins with a character that is none of some, at the start and later on, and what
-    closes the key."""
-
-    first: Callable[[str], Expr]
-    then: Callable[[str], Expr]
-    close: str
 
 
 def _but(charset: CharSet, excluded: str) -> Expr:
@@ -44,52 +31,8 @@ def _but(charset: CharSet, excluded: str) -> Expr:
     return seq(left, repeat(KEY_CHAR)) if left.ranges else NOTHING
 
 
-BARE_LETTERS = KeyLetters(partial(_but, KEY_START), partial(_but, KEY_CHAR), "")
-
-
-@dataclass(frozen=True, slots=True)
-class OtherKeys:
-    """Writes keys that are none of some; `later` makes a rule with a name like the hint."""
-
-    letters: KeyLetters
-    spelling: Spelling
-    hint: str
-    later: Callable[[str, Callable[[str], Expr]], Expr]
-
-    def after_prefix(self, names: SequenceABC[str], depth: int = 0) -> Expr:
-        """The rest of a key, and its closing quote, that is none of `names`, which share their first characters."""
-        if len(names) == 1 and depth:
-            return self._after_prefix_of(names[0], depth)
-        letters = self.letters
-        branches: dict[str, list[str]] = {}
-        for name in names:
-            branches.setdefault(name[depth : depth + 1], []).append(name)
-        options = [(letters.then if depth else letters.first)("".join(branches))]
-        for first, group in branches.items():
-            if first:
-                options.append(seq(self._spelled(first), self._after_more(group, depth + 1)))
-        if "" not in branches:
-            options.append(Literal(letters.close))
-        return choice(*options)
-
-    def _after_prefix_of(self, name: str, depth: int) -> Expr:
-        """The same for a single name, from its end; its options differ, which need not be checked at each character."""
-        stop = depth - depth % NESTING + NESTING
-        rest = self.letters.then("") if len(name) < stop else self._after_more([name], stop)
-        close = Literal(self.letters.close)
-        for char in reversed(name[depth:stop]):
-            further = rest.items if isinstance(rest, Sequence) else (rest,)
-            taken = Sequence((Literal(self._spelled(char)), *further))
-            rest = Choice((self.letters.then(char), taken, close))
-        return rest
-
-    def _spelled(self, char: str) -> str:
-        return quoted(char, self.spelling)[1:-1] if self.letters.close else char
-
-    def _after_more(self, names: SequenceABC[str], depth: int) -> Expr:
-        if depth % NESTING:
-            return self.after_prefix(names, depth)
-        return self.later(self.hint, lambda _: self.after_prefix(names, depth))
+BARE_LETTERS = Letters(partial(_but, KEY_START), partial(_but, KEY_CHAR), str, "")
+"""The letters of keys that are identifiers."""
 
 
 def some_members(

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from toolgram.errors import Relaxation, UnsupportedSchema
+from toolgram.grammar.excepts import Letters, OtherTexts
 from toolgram.grammar.ir import (
     EMPTY,
     NOTHING,
     CharSet,
     Choice,
+    Except,
     Expr,
     Literal,
     Ref,
@@ -29,7 +31,7 @@ from toolgram.schema import strings, types
 from toolgram.schema.automata import Automaton, intersection
 from toolgram.schema.effort import TooLarge
 from toolgram.schema.items import array_items, next_items
-from toolgram.schema.keys import BARE_LETTERS, KeyLetters, OtherKeys, plain_char, single, some_members
+from toolgram.schema.keys import BARE_LETTERS, plain_char, single, some_members
 from toolgram.schema.languages import without
 from toolgram.schema.multiples import multiples_among
 from toolgram.schema.orders import any_order, too_many
@@ -382,12 +384,21 @@ class Lowering:
         """Any key but these; one that is not quoted is an identifier."""
         hint = f"{name}-other-key"
         if frame.keys == "quoted":
-            letters = KeyLetters(self._rest_but, self._rest_but, '"')
-            others = OtherKeys(letters, self.spelling, hint, self._later)
-            return seq('"', others.after_prefix(names)) if names else self._string(0, None)
+            return self._string_but(names, hint) if names else self._string(0, None)
         written = (frame.key(other, self.spelling, declared=False) for other in names)
         taken = ["", *filter(None, written)]  # a bare key has a character at least
-        return OtherKeys(BARE_LETTERS, self.spelling, hint, self._later).after_prefix(taken)
+        return self._none_of(BARE_LETTERS, taken, hint)
+
+    def _string_but(self, texts: list[str], hint: str) -> Expr:
+        """Any string but these."""
+        if all(quoted(text, self.spelling) == f'"{text}"' for text in texts):
+            return Except(self._char(), raw_chars("", self.spelling), self._escape(), tuple(texts))
+        letters = Letters(self._rest_but, self._rest_but, lambda char: quoted(char, self.spelling)[1:-1], '"')
+        return seq('"', self._none_of(letters, texts, hint))
+
+    def _none_of(self, letters: Letters, texts: list[str], hint: str) -> Expr:
+        others = OtherTexts(letters, lambda make: self._later(hint, lambda _: make()))
+        return others.after_prefix(texts)
 
     def _any_order(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """The members in every order, if there are not too many."""

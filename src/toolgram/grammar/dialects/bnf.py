@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from toolgram.errors import GrammarError
+from toolgram.grammar.excepts import Trees
 from toolgram.grammar.ir import (
     EMPTY,
     MAX_CODE_POINT,
     CharSet,
     Choice,
+    Except,
     Expr,
     Literal,
     Ref,
@@ -46,15 +48,29 @@ class Syntax:
     """How a character below 256 is escaped, as a %-format of its code."""
     token: Callable[[int], str]
     """How the token of an id is written."""
-    most: int | None
-    """The highest count of a repetition; None for any."""
 
 
 def write(rules: Rules, syntax: Syntax) -> str:
-    """The rules (simplified, or tidy at least) as text, one a line, `root` first, in the order of their first use."""
-    lowered = _Lowering(rules, syntax).rules
-    printer = _Printer(syntax, dashed(lowered))
-    return "".join(f"{printer.names[name]} ::= {printer.top(expr)}\n" for name, expr in lowered.items())
+    """Rules that are lowered as text, one a line, `root` first, in the order of their first use."""
+    rules = reachable(rules)
+    printer = _Printer(syntax, dashed(rules))
+    return "".join([f"{printer.names[name]} ::= {printer.top(expr)}\n" for name, expr in rules.items()])
+
+
+def lowered(rules: Rules, most: int) -> dict[str, Expr]:
+    """The rules (simplified, or tidy at least) in what a dialect can say that repeats things so often at most."""
+    return _Lowering(rules, most).rules
+
+
+def text_rule(text: Text, rules: dict[str, Expr]) -> Ref:
+    """Adds the rules for a text; gives the first of them."""
+    stem, number = "text", 1
+    while f"{stem}-0" in rules:
+        number += 1
+        stem = f"text{number}"
+    added = text_rules(text, stem)
+    rules.update(added)
+    return Ref(next(iter(added)))
 
 
 @dataclass(slots=True)
@@ -62,16 +78,19 @@ class _Lowering:
     """Rewrites rules to what a dialect can say; rules that this takes are added to those there are."""
 
     source: Rules
-    syntax: Syntax
+    most: int
+    """The highest count of a repetition."""
     rules: dict[str, Expr] = field(init=False)
     _made: dict[Expr, str] = field(default_factory=dict[Expr, str])
     """The rules made for texts and long repetitions, by the expression that they stand for."""
 
+    _trees: Trees = field(init=False)
+
     def __post_init__(self) -> None:
         self.rules = dict(self.source)
+        self._trees = Trees(self.rules)
         for name, expr in self.source.items():
             self.rules[name] = self._lower(expr, name)
-        self.rules = reachable(self.rules)
 
     def _lower(self, expr: Expr, rule: str) -> Expr:
         if isinstance(expr, Sequence):
@@ -81,26 +100,20 @@ class _Lowering:
             return self._light(options, 1, rule) if EMPTY in expr.options else options
         if isinstance(expr, Repeat):
             return self._repeat(expr, self._lower(expr.item, rule), rule)
-        return Ref(self._made.get(expr) or self._add_text(expr)) if isinstance(expr, Text) else expr
-
-    def _add_text(self, text: Text) -> str:
-        stem, number = "text", 1
-        while f"{stem}-0" in self.rules:
-            number += 1
-            stem = f"text{number}"
-        added = text_rules(text, stem)
-        self.rules.update(added)
-        self._made[text] = next(iter(added))
-        return self._made[text]
+        if isinstance(expr, Except):
+            return self._trees.rule(expr, rule)
+        if isinstance(expr, Text) and expr not in self._made:
+            self._made[expr] = text_rule(expr, self.rules).name
+        return Ref(self._made[expr]) if isinstance(expr, Text) else expr
 
     def _repeat(self, whole: Repeat, item: Expr, rule: str) -> Expr:
         times = self._times(item, whole.min, whole.max, rule)
         return whole if times == whole else times
 
     def _times(self, item: Expr, low: int, high: int | None, rule: str) -> Expr:
-        most = self.syntax.most
+        most = self.most
         item = self._light(item, low if high is None else high, rule)
-        if most is None or (low <= most and (high is None or high <= most)):
+        if low <= most and (high is None or high <= most):
             return repeat(item, low, high)
         if not isinstance(item, Ref | CharSet):
             item = self._named(f"{rule}-item", item)
@@ -126,7 +139,7 @@ class _Lowering:
 
     def _light(self, item: Expr, count: int, rule: str) -> Expr:
         """The item, or a rule for it where the engine would make too many rules of so many copies of it."""
-        if self.syntax.most is None or _weight(item) * max(count, 1) <= _MOST_RULES:
+        if _weight(item) * max(count, 1) <= _MOST_RULES:
             return item
         return self._named(f"{rule}-item", item)
 
@@ -161,14 +174,19 @@ class _Printer:
     def top(self, expr: Expr) -> str:
         if not isinstance(expr, Choice):
             return self._sequence(expr)
-        # XGrammar refuses some rules whose first alternative is empty.
-        options = sorted(expr.options, key=is_empty)
+        options = expr.options
+        if EMPTY in options:  # XGrammar refuses some rules whose first alternative is empty
+            options = sorted(options, key=is_empty)
         return " | ".join([self._sequence(option) for option in options])
 
     def _sequence(self, expr: Expr) -> str:
-        return " ".join(map(self._item, expr.items)) if isinstance(expr, Sequence) else self._item(expr)
+        if not isinstance(expr, Sequence):
+            return self._item(expr)
+        return " ".join([self._item(item) for item in expr.items])
 
     def _item(self, expr: Expr) -> str:
+        if isinstance(expr, Ref):
+            return self.names[expr.name]
         match expr:
             case Literal(text) | Token(text, None):
                 return _literal(text, self.syntax.escape)
@@ -176,11 +194,9 @@ class _Printer:
                 return self.syntax.token(number)
             case CharSet():
                 return self.syntax.any_char if expr == _ANY else _char_class(expr, self.syntax.escape)
-            case Ref(name):
-                return self.names[name]
             case Repeat(item, low, high):
                 return self._repeated(item) + _times(low, high)
-            case Choice(options) if any(map(is_empty, options)):
+            case Choice(options) if EMPTY in options:
                 some = tuple([option for option in options if not is_empty(option)])
                 return self._repeated(some[0] if len(some) == 1 else Choice(some)) + "?"
             case Choice() | Sequence():

@@ -10,7 +10,6 @@ _SYNTAX = bnf.Syntax(
     any_char="[\\u0000-\\U0010FFFF]",
     escape="\\u%04X",  # XGrammar reads as many hexadecimal digits after \\x as there are
     token=lambda number: f"Token({number})",
-    most=None,
 )
 
 

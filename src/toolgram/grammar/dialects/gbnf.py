@@ -12,10 +12,9 @@ _SYNTAX = bnf.Syntax(
     any_char=".",
     escape="\\x%02X",
     token=lambda number: f"<[{number}]>",
-    most=MOST_REPEATS,
 )
 
 
 def write_gbnf(rules: Rules) -> str:
     """The rules, as `simplify` leaves them, as GBNF, one rule a line."""
-    return bnf.write(rules, _SYNTAX)
+    return bnf.write(bnf.lowered(rules, MOST_REPEATS), _SYNTAX)

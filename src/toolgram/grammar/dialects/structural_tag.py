@@ -160,6 +160,8 @@ class _Writer:
 
 
 def _in_a_row(formats: list[Format]) -> Format:
+    if not formats:  # between two texts; XGrammar refuses a sequence of nothing
+        return {"type": "const_string", "value": ""}
     return formats[0] if len(formats) == 1 else {"type": "sequence", "elements": formats}
 
 

@@ -30,12 +30,12 @@ def write_lark(rules: Rules) -> str:
     Raises GrammarError for rules that call one another in chains of thousands, which llguidance dies of.
     """
     lowered = lower(rules)
-    tree = repaired(lowered.tree, lowered.words)
+    tree, words = repaired(lowered.tree, lowered.words)
     _check_depth(tree)
     given = Names()
     names = {name: given.give(_NAMED_ALREADY.get(name, name)) for name in tree}
     lexemes = [leaf for node in tree.values() for leaf in leaves(node) if isinstance(leaf, Lexeme)]
-    terminals, lines = terminals_of(lexemes, lowered.words, lowered.excepts)
+    terminals, lines = terminals_of(lexemes, words)
     rows = (f"{names[name]}: {_node(node, names, terminals, 0)}" for name, node in tree.items())
     return "\n".join([*rows, *lines]) + "\n"
 

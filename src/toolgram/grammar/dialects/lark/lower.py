@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from toolgram.grammar.dialects.lark.exceptions import Except, Exceptions
 from toolgram.grammar.dialects.lark.linear import has_special, regular
 from toolgram.grammar.dialects.lark.quotes import (
     DONE,
@@ -35,6 +35,7 @@ from toolgram.grammar.ir import (
     EMPTY,
     CharSet,
     Choice,
+    Except,
     Expr,
     Literal,
     Ref,
@@ -60,24 +61,28 @@ _MARK = re.compile(r"[{}\[\]]|[,:] *| +")
 
 
 class Lowered(NamedTuple):
-    """A tree of lexemes, the root first; the rules that lexemes refer to: regular, and not recursive; and those of them
-    that are all strings but some."""
+    """A tree of lexemes, the root first, and the rules that lexemes refer to: regular, and not recursive."""
 
     tree: Tree
     words: Rules
-    excepts: Mapping[str, Except]
 
 
 def lower(rules: Rules) -> Lowered:
     """The rules (simplified, or tidy at least) as a tree of lexemes."""
-    return _Lowering({name: _spelled_out(expr) for name, expr in rules.items()}).lowered()
+    excepts: dict[Except, Ref] = {}
 
+    def spelled_out(expr: Expr) -> Expr:
+        """The expression with tokens without an id as literals, and a rule for all strings but some."""
+        if isinstance(expr, Sequence | Choice | Repeat):
+            return with_children(expr, spelled_out)
+        if isinstance(expr, Except):
+            if expr not in excepts:
+                excepts[expr] = Ref(fresh(f"other-string-{len(excepts) + 1}", rules))
+            return excepts[expr]
+        return Literal(expr.text) if isinstance(expr, Token) and expr.id is None else expr
 
-def _spelled_out(expr: Expr) -> Expr:
-    """The expression with tokens without an id as literals."""
-    if isinstance(expr, Sequence | Choice | Repeat):
-        return with_children(expr, _spelled_out)
-    return Literal(expr.text) if isinstance(expr, Token) and expr.id is None else expr
+    spelled = {name: spelled_out(expr) for name, expr in rules.items()}
+    return _Lowering({**spelled, **{ref.name: expr for expr, ref in excepts.items()}}).lowered()
 
 
 class _Lowering:
@@ -93,8 +98,6 @@ class _Lowering:
         self._numeric = _numeric(self._regular)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
         self._words: dict[Expr, Ref] = {}
-        self._exceptions = Exceptions(rules)
-        self._excepts: dict[str, Except] = {}
 
     def lowered(self) -> Lowered:
         tree: dict[str, Node] = {}
@@ -105,7 +108,7 @@ class _Lowering:
                 tree[name] = self._node(self._rules[name])
                 waiting.extend(reversed(list(calls(tree[name]))))
         made = {ref.name: expr for expr, ref in self._words.items()}
-        return Lowered(tree, {**self._regular, **made}, self._excepts)
+        return Lowered(tree, {**self._regular, **made})
 
     def _node(self, expr: Expr) -> Node:
         if not isinstance(expr, Literal) and _is_number(expr, self._numeric):
@@ -195,14 +198,8 @@ class _Lowering:
                     rest.popleft()
                 if left:
                     rest.appendleft(Literal(left))
-                return _string(self._string(parts))
+                return _string(self._word(seq(*parts), "quoted"))
         return None
-
-    def _string(self, parts: list[Expr]) -> Expr:
-        word = self._word(seq(*parts), "quoted")
-        if isinstance(word, Ref) and (found := self._exceptions.find(parts)) is not None:
-            self._excepts[word.name] = found
-        return word
 
     def _between(self, items: list[Expr]) -> Iterator[Node]:
         """Runs of lexical items are one lexeme each, with short literals between them; punctuation is cut at marks."""
@@ -287,17 +284,23 @@ def _numeric(rules: Rules) -> set[str]:
 
 
 def _is_number(expr: Expr, numeric: Container[str]) -> bool:
-    match expr:
-        case Literal(text):
-            return _DIGITS.issuperset(text)
-        case CharSet(ranges):
-            return all(high <= ord("e") and _DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in ranges)
-        case Ref(name):
-            return name in numeric
-        case Sequence() | Choice() | Repeat():
-            return all(_is_number(part, numeric) for part in children(expr))
-        case _:
+    if isinstance(expr, Literal):
+        return _DIGITS.issuperset(expr.text)
+    if isinstance(expr, Ref):
+        return expr.name in numeric
+    if isinstance(expr, CharSet):
+        return _is_of_digits(expr)
+    parts = () if isinstance(expr, Except) else children(expr)
+    for part in parts:
+        if not _is_number(part, numeric):
             return False
+    return bool(parts)
+
+
+@lru_cache(maxsize=1024)
+def _is_of_digits(charset: CharSet) -> bool:
+    ranges = charset.ranges
+    return all(high <= ord("e") and _DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in ranges)
 
 
 def _small(rules: Rules) -> dict[str, Expr | None]:
@@ -316,7 +319,7 @@ def _without_references(expr: Expr, small: Mapping[str, Expr | None]) -> Expr | 
             return expr if _is_short(text) else None
         case Ref(name):
             return small.get(name)
-        case Token():
+        case Token() | Except():
             return None
         case Sequence(items):
             parts = _all_without_references(items, small)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, reduce
 
 from toolgram.grammar import ir
-from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Ref, Repeat, Rules, Text
+from toolgram.grammar.ir import CharSet, Choice, Except, Expr, Literal, Ref, Repeat, Rules, Text
 from toolgram.grammar.walk import Uses
 
 START, INSIDE, ESCAPED, DONE, OTHER = (1 << number for number in range(5))
@@ -81,21 +81,23 @@ class Quotes:
 
     def _made(self, expr: Expr, of_part: Callable[[Expr], Relation]) -> Relation:
         match expr:
-            case Literal(text):
-                return _of_text(text)
+            case Literal():
+                return _of_text(expr.text)
+            case Ref():
+                return self._of_rule[expr.name]
+            case ir.Sequence():
+                return reduce(_then, map(of_part, expr.items), _SAME)
+            case Choice():
+                return reduce(_either, map(of_part, expr.options), _NOWHERE)
             case CharSet():
                 return _of_set(expr)
-            case ir.Sequence(items):
-                return reduce(_then, map(of_part, items), _SAME)
-            case Choice(options):
-                return reduce(_either, map(of_part, options), _NOWHERE)
             case Repeat(item, least, most):
                 return _times(of_part(item), least, most)
-            case Ref(name):
-                return self._of_rule[name]
             case Text(without):
                 raw = (_PLAIN, *(relation for relation, char in _MARKS if char not in without))
                 return _times(reduce(_either, raw), 0, None)
+            case Except():
+                return self._made_anew(expr.every)
             case _:
                 return _OUTSIDE
 
@@ -104,7 +106,12 @@ _MARKS = ((_QUOTE, '"'), (_BACKSLASH, "\\"))
 
 
 def _image(states: int, relation: Relation) -> int:
-    return reduce(int.__or__, (targets for number, targets in enumerate(relation) if states >> number & 1), 0)
+    image = 0
+    for targets in relation:
+        if states & 1:
+            image |= targets
+        states >>= 1
+    return image
 
 
 @lru_cache(maxsize=4096)
@@ -136,6 +143,7 @@ def _power(item: Relation, count: int) -> Relation:
     return _then(twice, item) if count % 2 else twice
 
 
+@lru_cache(maxsize=4096)
 def _of_text(text: str) -> Relation:
     relation = _SAME
     place = 0

@@ -30,6 +30,7 @@ from toolgram.grammar.dialects.lark.tree import (
     with_words,
 )
 from toolgram.grammar.dialects.lark.work import TooMuchWork, Work
+from toolgram.grammar.excepts import in_trees
 from toolgram.grammar.ir import Expr, Literal, Rules, Text
 from toolgram.grammar.walk import size
 
@@ -42,14 +43,16 @@ _MOST_JOINING_PASSES = 24  # after these, lexemes are only taken apart
 _MOST_PASSES = 80
 
 
-def repaired(tree: Tree, words: Rules) -> Tree:
-    """The tree with the same sentences, none of which llguidance's lexer gets wrong."""
+def repaired(tree: Tree, words: Rules) -> tuple[Tree, Rules]:
+    """The tree with the same sentences, none of which llguidance's lexer gets wrong, and the words it then needs."""
     if not suspects(tree, Lexicon(_lexemes(tree), words)):
-        return tree
+        return tree, words
+    whole = in_trees(words)
     try:
-        return _mended(tree, words, Work(_MOST_WORK))
+        tree = _mended(tree, whole, Work(_MOST_WORK))
     except TooMuchWork:
-        return _apart(tree, words)
+        tree = _apart(tree, whole)
+    return tree, {**whole, **words}
 
 
 def _mended(tree: Tree, words: Rules, work: Work) -> Tree:

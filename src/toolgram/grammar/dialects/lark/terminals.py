@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from toolgram.grammar.dialects.lark.exceptions import Except
 from toolgram.grammar.dialects.lark.regex import regex, terminal
 from toolgram.grammar.dialects.lark.tree import Lexeme
-from toolgram.grammar.ir import Expr, Literal, Ref, Rules, Sequence, Text, choice, seq
+from toolgram.grammar.ir import Except, Expr, Literal, Ref, Rules, Sequence, Text, choice, seq
 from toolgram.grammar.walk import names_in, size, with_children
 
 _LONGEST_INLINE = 24
@@ -24,9 +23,9 @@ class Terminals(NamedTuple):
     lines: list[str]
 
 
-def terminals_of(lexemes: Iterable[Lexeme], words: Rules, excepts: Mapping[str, Except]) -> Terminals:
+def terminals_of(lexemes: Iterable[Lexeme], words: Rules) -> Terminals:
     """The terminals for these lexemes, in order of first use."""
-    table = _Table(words, excepts)
+    table = _Table(words)
     texts: dict[Expr, str] = {}
     for lexeme in lexemes:
         if lexeme.expr not in texts:
@@ -51,9 +50,8 @@ class Names:
 
 
 class _Table:
-    def __init__(self, words: Rules, excepts: Mapping[str, Except]) -> None:
+    def __init__(self, words: Rules) -> None:
         self._words = words
-        self._excepts = excepts
         self._given = Names()
         self._names: dict[Expr, str] = {}
         self._small: dict[str, Expr] = {}
@@ -84,10 +82,11 @@ class _Table:
 
     def _body(self, expr: Expr) -> str:
         word, tail = (expr.items[0], expr.items[1:]) if isinstance(expr, Sequence) else (expr, ())
-        if isinstance(word, Ref) and word.name in self._excepts and (not tail or isinstance(tail[0], Literal)):
-            every, texts = self._excepts[word.name].every, self._excepts[word.name].texts
-            base = self._name(seq(self._by_body.get(every, every), *tail), "key" if tail else "string")
-            return f"{base} & ~{terminal(choice(*(seq(text, *tail) for text in texts)), {})}"
+        body = self._words[word.name] if isinstance(word, Ref) else word
+        if isinstance(body, Except) and (not tail or isinstance(tail[0], Literal)):
+            base = self._name(seq(self._by_body.get(body.every, body.every), *tail), "key" if tail else "string")
+            texts = (seq(f'"{text}"', *tail) for text in body.texts)
+            return f"{base} & ~{terminal(choice(*texts), {})}"
         expr = self._put_in(self._words[expr.name] if isinstance(expr, Ref) else expr)
         return terminal(expr, {name: self._name(Ref(name), name) for name in names_in(expr)})
 
