@@ -103,15 +103,15 @@ def model_at_hand(name: str | None) -> Path | None:
     return models.cached(name or models.DEFAULT)
 
 
-def load_engine(path: Path) -> LlamaCpp:
-    """The embedded engine with a model. Raises ModelError where either is missing."""
+def load_engine(path: Path, context: int = 4096, threads: int | None = None) -> LlamaCpp:
+    """The embedded engine with a model; `context` is in tokens. Raises ModelError where either is missing."""
     try:
         from toolgram.engines.llama_cpp import LlamaCpp  # heavy, and optional
     except ModuleNotFoundError as error:
         raise ModelError(
             f"the embedded engine is not installed ({error.name} is missing): pip install 'toolgram[embedded]'"
         ) from error
-    return LlamaCpp(path)
+    return LlamaCpp(path, context=context, threads=threads)
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -61,6 +61,21 @@ class LlamaCpp:
         with self._lock:
             self._check_open()
             return len(self._model.vocabulary.tokenize(prompt))  # reading the vocabulary is safe from any thread
+
+    def tokenize(self, prompt: Prompt) -> list[int]:
+        """The ids of a prompt."""
+        with self._lock:
+            self._check_open()
+            return self._model.vocabulary.tokenize(prompt)
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """The text of tokens, special ones included. Raises EngineError for an id that there is not."""
+        with self._lock:
+            self._check_open()
+            pieces = self._model.vocabulary.pieces
+        if wrong := [token for token in ids if not 0 <= token < len(pieces)]:
+            raise EngineError(f"there is no token {wrong[0]}: the vocabulary has {len(pieces)}")
+        return b"".join(pieces[token] for token in ids).decode(errors="replace")
 
     async def generate(
         self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
