@@ -144,13 +144,12 @@ def test_functions_of_old() -> None:
 
 
 def test_the_fault_of_an_engine_in_a_stream_comes_behind_what_was_said() -> None:
-    said = ""
+    said: list[str] = []
     with serving(Replay(list("Hello."), fail_after=3)) as address:
         stream = client(address).chat.completions.create(model="recorded", messages=[USER], stream=True)
         with pytest.raises(openai.APIError, match="failed after 3 pieces"):
-            for chunk in stream:
-                said += chunk.choices[0].delta.content or ""
-    assert said == "Hel"
+            said.extend(chunk.choices[0].delta.content or "" for chunk in stream)
+    assert "".join(said) == "Hel"
 
 
 def test_the_fault_of_an_engine_has_a_status_while_nothing_was_said() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 import uuid
 from collections.abc import AsyncGenerator, Mapping
@@ -20,6 +21,8 @@ from toolgram.errors import ToolgramError
 from toolgram.server.desk import Desk, Job, json_response
 from toolgram.server.record import record_of
 from toolgram.server.streams import DONE, data
+
+_FIELD = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
 async def chat_completions(desk: Desk, request: Request) -> ASGIApp:
@@ -71,6 +74,6 @@ def _without(body: Body, key: str) -> Mapping[str, object]:
 
 
 def _tell_ignored(request: Request, read: ChatRequest) -> None:
-    named = ", ".join(name for name in read.ignored[:20] if name.isascii() and name.isprintable())
+    named = ", ".join(name for name in read.ignored[:20] if _FIELD.fullmatch(name))
     if named:
         record_of(request.scope).headers["x-toolgram-ignored"] = named

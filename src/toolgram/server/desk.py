@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from toolgram.api.explain import relaxations_json
 from toolgram.api.generation import Generation
 from toolgram.chat import Reply, stream
 from toolgram.engines.base import Chunk, Sampling
-from toolgram.errors import ToolgramError
+from toolgram.errors import Relaxation, ToolgramError
 from toolgram.events import Event
 from toolgram.plan import Plan
 from toolgram.server.admission import Admission
@@ -31,7 +32,7 @@ from toolgram.server.streams import ClientGone, EventStream, while_connected
 T = TypeVar("T")
 
 Item = Chunk | Event | Reply
-_MOST_RELAXATIONS = 20  # in a header, which has a limit; `/v1/explain` tells all
+_LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Desk:
         record = record_of(request.scope)
         record.planned(served.name, plan)
         if plan.relaxations:
-            record.headers["x-toolgram-relaxations"] = _header(relaxations_json(plan.relaxations[:_MOST_RELAXATIONS]))
+            record.headers["x-toolgram-relaxations"] = _header(plan.relaxations)
         return Job(served, plan, sampling, generation.n, count)
 
     def _planned(self, generation: Generation, served: Served) -> tuple[Plan, int | None]:
@@ -154,15 +155,17 @@ def _seeded(job: Job) -> list[Sampling]:
     return [job.sampling if seed is None else replace(job.sampling, seed=seed + i) for i in range(job.n)]
 
 
-def _header(value: Any) -> str:
-    """JSON in ASCII, as headers are."""
-    text = orjson.dumps(value).decode()
-    return "".join(char if char.isascii() else _escaped(char) for char in text)
-
-
-def _escaped(char: str) -> str:
-    raw = char.encode("utf-16-be")
-    return "".join(f"\\u{raw[i : i + 2].hex()}" for i in range(0, len(raw), 2))
+def _header(relaxations: Sequence[Relaxation]) -> str:
+    """As many relaxations as a header may hold, as JSON in ASCII; `/v1/explain` tells all."""
+    kept: list[str] = []
+    size = 0
+    for one in relaxations_json(relaxations):
+        told = json.dumps(one)
+        size += len(told)
+        if size > _LONGEST_HEADER:
+            break
+        kept.append(told)
+    return f"[{', '.join(kept)}]".replace("\x7f", "\\u007f")
 
 
 async def merged(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
