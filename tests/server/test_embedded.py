@@ -64,7 +64,7 @@ def test_a_tool_loop_to_a_final_answer(client: OpenAI) -> None:
 
 def test_a_stream_is_the_whole(client: OpenAI) -> None:
     options: Any = {"messages": [ASK], "tools": [WEATHER], "tool_choice": "required", "model": "smollm2"}
-    options |= {"temperature": 0.7, "seed": 5, "max_tokens": 120}
+    options |= {"temperature": 0.7, "seed": 5, "max_tokens": 120, "parallel_tool_calls": False}
     whole = client.chat.completions.create(**options).choices[0].message
     with client.chat.completions.stream(**options) as stream:
         streamed = stream.get_final_completion().choices[0].message

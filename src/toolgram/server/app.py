@@ -17,6 +17,7 @@ from toolgram.server.chat_completions import chat_completions, explain
 from toolgram.server.completions import completions
 from toolgram.server.desk import Desk, json_response
 from toolgram.server.front import Front
+from toolgram.server.messages import count_tokens, messages
 from toolgram.server.metrics import Metrics
 from toolgram.server.models import Models, Served
 from toolgram.server.settings import Settings
@@ -27,6 +28,8 @@ Handler = Callable[[Desk, Request], Awaitable[ASGIApp]]
 _POST: dict[str, Handler] = {
     "/v1/chat/completions": chat_completions,
     "/v1/completions": completions,
+    "/v1/messages": messages,
+    "/v1/messages/count_tokens": count_tokens,
     "/v1/explain": explain,
     "/tokenize": tokenize,
     "/detokenize": detokenize,
