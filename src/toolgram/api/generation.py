@@ -46,17 +46,10 @@ class Generation:
             raise self._placed(error) from error
         return made if self.grammar is None else _with_grammar(made, self.grammar)
 
-    def place(self, pointer: str) -> str:
-        """A pointer into the request as one into the body."""
-        for end in (at for at in range(len(pointer), 0, -1) if at == len(pointer) or pointer[at] == "/"):
-            if (place := self.places.get(pointer[:end])) is not None:
-                return place + pointer[end:]
-        return pointer
-
     def _placed(
         self, error: InvalidRequest | InvalidSchema | UnsupportedSchema
     ) -> InvalidRequest | InvalidSchema | UnsupportedSchema:
-        place = self.place(error.pointer)
+        place = placed(self.places, error.pointer)
         match error:
             case UnsupportedSchema():
                 return UnsupportedSchema(place, error.keyword, error.why)
@@ -64,6 +57,14 @@ class Generation:
                 return InvalidSchema(place, "", error.reason)
             case _:
                 return InvalidRequest(place, error.reason)
+
+
+def placed(places: Mapping[str, str], pointer: str) -> str:
+    """A pointer as the longest of `places` that it begins with has it."""
+    for end in (at for at in range(len(pointer), 0, -1) if at == len(pointer) or pointer[at] == "/"):
+        if (place := places.get(pointer[:end])) is not None:
+            return place + pointer[end:]
+    return pointer
 
 
 def _with_grammar(made: Plan, gbnf: str) -> Plan:

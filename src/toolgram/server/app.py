@@ -20,6 +20,7 @@ from toolgram.server.front import Front
 from toolgram.server.messages import count_tokens, messages
 from toolgram.server.metrics import Metrics
 from toolgram.server.models import Models, Served
+from toolgram.server.responses import responses
 from toolgram.server.settings import Settings
 from toolgram.server.tokens import detokenize, tokenize
 
@@ -28,6 +29,7 @@ Handler = Callable[[Desk, Request], Awaitable[ASGIApp]]
 _POST: dict[str, Handler] = {
     "/v1/chat/completions": chat_completions,
     "/v1/completions": completions,
+    "/v1/responses": responses,
     "/v1/messages": messages,
     "/v1/messages/count_tokens": count_tokens,
     "/v1/explain": explain,
