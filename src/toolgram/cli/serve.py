@@ -10,8 +10,9 @@ from pathlib import Path
 
 import typer
 
+from toolgram.cli import inputs
 from toolgram.cli.ask import model_file
-from toolgram.cli.inputs import BadInput, load_engine, template_of
+from toolgram.cli.inputs import BadInput
 from toolgram.engines import models
 from toolgram.errors import ToolgramError
 from toolgram.server.models import Served
@@ -37,8 +38,8 @@ def load(loading: Loading) -> tuple[Served, ...]:
     served: list[Served] = []
     for name in names:
         file = model_file(name)
-        template = template_of(loading.template, file)
-        engine = load_engine(file, loading.context, loading.threads)
+        template = inputs.template_of(loading.template, file)
+        engine = inputs.load_engine(file, loading.context, loading.threads)
         known = name if name in models.MODELS else file.stem
         aliases = () if served else loading.aliases
         if known in {model.name for model in served}:
