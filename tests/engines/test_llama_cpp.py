@@ -240,14 +240,27 @@ def test_a_stream_that_was_forgotten_does_not_block(engine: LlamaCpp) -> None:
     assert say(engine, SEA, max_tokens=2)[1].finish == "length"
 
 
-def test_several_at_once_are_answered_in_turn(engine: LlamaCpp) -> None:
-    questions = [asked(f"What is {n} plus {n}?") for n in range(4)]
-    alone = [say(engine, question, max_tokens=12)[0] for question in questions]
+def same_but_for_ties(one: list[Chunk], other: list[Chunk]) -> bool:
+    """Whether two greedy answers agree up to the first place where two tokens are about as likely.
+
+    What is evaluated together changes the last digits of the logits: by some hundredths with weights of four bits.
+    """
+    for mine, theirs in zip(one, other, strict=False):
+        if mine.tokens != theirs.tokens:
+            first, second = mine.logprobs[0].top
+            return first.logprob - second.logprob < 0.3
+    return len(one) == len(other)
+
+
+def test_several_at_once_are_answered_as_if_alone(engine: LlamaCpp) -> None:
+    questions = [asked(f"What is {n} plus {n}?") for n in range(12)]
+    sampling = Sampling(max_tokens=12, logprobs=2)
+    alone = [asyncio.run(chunks_of(engine, question, None, sampling)) for question in questions]
 
     async def together() -> list[list[Chunk]]:
-        return await asyncio.gather(*(chunks_of(engine, each, None, Sampling(max_tokens=12)) for each in questions))
+        return await asyncio.gather(*(chunks_of(engine, each, None, sampling) for each in questions))
 
-    assert ["".join(chunk.text for chunk in chunks) for chunks in asyncio.run(together())] == alone
+    assert all(map(same_but_for_ties, alone, asyncio.run(together())))
 
 
 def test_what_prompts_have_in_common_is_read_once(engine: LlamaCpp) -> None:
@@ -396,7 +409,7 @@ def test_a_forked_process_is_told(engine: LlamaCpp, monkeypatch: pytest.MonkeyPa
         say(engine, SEA)
 
 
-@pytest.mark.parametrize("wrong", [{"context": 0}, {"threads": 0}])
+@pytest.mark.parametrize("wrong", [{"context": 0}, {"threads": 0}, {"parallel": 0}])
 def test_options_out_of_range_are_refused(path: Path, wrong: dict[str, int]) -> None:
     with pytest.raises(EngineError, match="at least 1"):
         LlamaCpp(path, **wrong)

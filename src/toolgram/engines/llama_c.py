@@ -99,15 +99,15 @@ class ContextParams(ctypes.Structure):
 
 
 class Batch(ctypes.Structure):
-    """`llama_batch`; with null arrays the tokens continue sequence 0 and only the last gives logits."""
+    """`llama_batch`."""
 
     _fields_: ClassVar = [
         ("n_tokens", c_int32),
         ("token", POINTER(c_int32)),
         ("embd", c_void_p),
-        ("pos", c_void_p),
-        ("n_seq_id", c_void_p),
-        ("seq_id", c_void_p),
+        ("pos", POINTER(c_int32)),
+        ("n_seq_id", POINTER(c_int32)),
+        ("seq_id", POINTER(POINTER(c_int32))),
         ("logits", POINTER(c_int8)),
     ]
 
@@ -148,6 +148,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_model_free": (None, (c_void_p,)),
     "llama_model_get_vocab": (c_void_p, (c_void_p,)),
     "llama_model_has_encoder": (c_bool, (c_void_p,)),
+    "llama_model_is_recurrent": (c_bool, (c_void_p,)),
+    "llama_model_is_hybrid": (c_bool, (c_void_p,)),
     "llama_model_n_ctx_train": (c_int32, (c_void_p,)),
     "llama_init_from_model": (c_void_p, (c_void_p, ContextParams)),
     "llama_free": (None, (c_void_p,)),
@@ -162,6 +164,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_get_memory": (c_void_p, (c_void_p,)),
     "llama_memory_clear": (None, (c_void_p, c_bool)),
     "llama_memory_seq_rm": (c_bool, (c_void_p, c_int32, c_int32, c_int32)),
+    "llama_memory_seq_cp": (None, (c_void_p, c_int32, c_int32, c_int32, c_int32)),
     "llama_decode": (c_int32, (c_void_p, Batch)),
     "llama_get_logits_ith": (POINTER(c_float), (c_void_p, c_int32)),
 }
