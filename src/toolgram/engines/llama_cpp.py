@@ -57,7 +57,7 @@ class LlamaCpp:
         self._process = os.getpid()
         # llama.cpp keeps a team of threads for each thread that calls it, and is not safe to call from two at once.
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="toolgram-llama")
-                try:
+        try:
             self._model, self._guides = self._worker.submit(
                 _load, self.path, context, threads, parallel + _KEPT, budget or 4 * context
             ).result()
