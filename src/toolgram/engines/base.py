@@ -143,13 +143,15 @@ class Capabilities:
 
     `dialects`: the grammar dialects that it takes, the best first, none if it cannot constrain. `special_tokens`: a
     grammar may name tokens by id. `lazy`: a grammar may start at a trigger. `token_ids`: special tokens in untrusted
-    prompt text stay plain text, since the prompt is sent as ids.
+    prompt text stay plain text, since the prompt is sent as ids. `unenforced`: it takes requests whose format it cannot
+    enforce; what comes of them is read leniently, and checked afterwards.
     """
 
     dialects: tuple[str, ...] = ()
     special_tokens: bool = False
     lazy: bool = False
     token_ids: bool = False
+    unenforced: bool = False
 
 
 class Engine(Protocol):
