@@ -86,7 +86,12 @@ def test_logprobs_are_of_what_is_allowed() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"presence_penalty": float("nan")}, {"repetition_penalty": 0}, {"logit_bias": {1: float("inf")}}, {"logprobs": -1}],
+    [
+        {"presence_penalty": float("nan")},
+        {"repetition_penalty": 0},
+        {"logit_bias": {1: float("inf")}},
+        {"logprobs": -1},
+    ],
 )
 def test_values_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(EngineError, match=next(iter(wrong))):

@@ -50,7 +50,9 @@ def test_what_texts_have_in_common() -> None:
     chance = random.Random(6)
     for _ in range(500):
         one, other = ([chance.choice((1, 2)) for _ in range(chance.randint(0, 12))] for _ in "ab")
-        wanted = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+        wanted = next(
+            (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+        )
         assert common(one, other) == wanted
 
 
@@ -62,7 +64,9 @@ def engine() -> Iterator[LlamaCpp]:
 
 
 def asked(system: str) -> Prompt:
-    return ((f"<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n", True),)
+    return (
+        (f"<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n", True),
+    )
 
 
 async def answer(engine: LlamaCpp, prompt: Prompt, tokens: int) -> list[Chunk]:

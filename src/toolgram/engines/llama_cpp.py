@@ -18,7 +18,6 @@ from toolgram.engines.model import Cancel, Model
 from toolgram.engines.scheduler import Request, Scheduler
 from toolgram.errors import EngineError
 
-
 _MOST = 128  # requests at once
 _KEPT = 32  # ended sequences that are remembered
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolgram.engines import llama_c
+from toolgram.engines.llama_layout import Batch
 from toolgram.engines.sampling import Logits
 from toolgram.engines.vocabulary import Vocabulary
 from toolgram.errors import EngineError, ModelError
@@ -176,9 +177,9 @@ class _Rows:
             row = end
         return row
 
-    def first(self, count: int) -> llama_c.Batch:
+    def first(self, count: int) -> Batch:
         """The first rows as llama.cpp takes them."""
-        return llama_c.Batch(
+        return Batch(
             n_tokens=count,
             token=self.tokens,
             pos=self.positions,
@@ -188,7 +189,8 @@ class _Rows:
         )
 
 
-def _load(path: Path) -> int:
+def check_file(path: Path) -> None:
+    """Raises ModelError for a file that cannot be read, or is not GGUF."""
     try:
         with path.open("rb") as file:
             magic = file.read(4)
@@ -196,6 +198,10 @@ def _load(path: Path) -> int:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     if magic != b"GGUF":
         raise ModelError(f"{path} is not a GGUF file")
+
+
+def _load(path: Path) -> int:
+    check_file(path)
     lib = llama_c.library()
     with _LOADING:
         lib.errors.clear()
