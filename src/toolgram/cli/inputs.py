@@ -113,7 +113,7 @@ def load_engine(path: Path) -> LlamaCpp | LlamaObject:
         raise ModelError(
             f"the embedded engine is not installed ({error.name} is missing): pip install 'toolgram[embedded]'"
         ) from error
-    return load(path, lambda notice: print(notice, file=sys.stderr))
+    return load(path, lambda notice: sys.stderr.write(f"{notice}\n"))
 
 
 def _no_constant(name: str) -> NoReturn:
