@@ -1,4 +1,4 @@
-"""Whether greedy answers depend on how they were made: with jumps and prefixes, many at once, or token by token alone."""
+"""Whether greedy answers depend on how they were made: with jumps and many at once, or token by token and alone."""
 
 from __future__ import annotations
 
@@ -76,5 +76,3 @@ def _tied(mine: Sequence[TokenLogprobs], theirs: Sequence[TokenLogprobs]) -> boo
             return len(each.top) > 1 and each.top[0].logprob - each.top[1].logprob < _TIE
         at = end
     return False
-
-

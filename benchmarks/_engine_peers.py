@@ -1,7 +1,8 @@
-"""Who runs the model: toolgram's engine, and llama.cpp's own server, in this process, with as many threads and slots."""
+"""Who runs the model: toolgram's engine, and llama.cpp's own server, in this process, with equal threads and slots."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -31,6 +32,11 @@ class Cost(NamedTuple):
     tokens: int
     passes: int
     text: str
+
+    @property
+    def called(self) -> bool:
+        """Whether there is a tool call in it."""
+        return "tool_call" in self.text
 
     @property
     def decode(self) -> float:
@@ -68,7 +74,6 @@ Ask = Callable[[Task], Cost]
 
 def ours(engine: LlamaCpp, template: toolgram.ChatTemplate) -> Mapping[str, Ask]:
     """Our engine: a tool call, and a text."""
-    import asyncio  # noqa: PLC0415 - each client thread has a loop of its own
 
     async def ask(plan: toolgram.Plan, sampling: Sampling, clock: Clock) -> Cost:
         text, usage = "", Usage()
@@ -95,7 +100,7 @@ def ours(engine: LlamaCpp, template: toolgram.ChatTemplate) -> Mapping[str, Ask]
 def llama_cpp(model: Path, template: toolgram.ChatTemplate) -> Mapping[str, Ask]:
     """llama.cpp's server: a call by raw completion under our GBNF, by its chat layer, and a text."""
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
-    import xllamacpp  # noqa: PLC0415 - after the environment is set
+    import xllamacpp  # it reads the environment
 
     params: Any = xllamacpp.CommonParams()
     params.model.path = str(model)
@@ -111,18 +116,17 @@ def llama_cpp(model: Path, template: toolgram.ChatTemplate) -> Mapping[str, Ask]
             nonlocal text, last
             for part in event if isinstance(event, list) else [event]:
                 clock.sampled()
-                text += part.get("content", "")
-                last = part
+                text += part["choices"][0]["text"] if part.get("choices") else ""
+                last = part if "timings" in part else last
             return False
 
         server.handle_completions({"stream": True, "temperature": 0, "cache_prompt": True, **body}, take)
-        tokens = last.get("tokens_predicted", 0)
+        tokens = last["timings"]["predicted_n"]
         return clock.stop(tokens, tokens, text)
 
     def call(task: Task) -> Cost:
         plan = task.plan(template)
-        assert plan.constraint is not None
-        grammar = plan.constraint.grammar.to("gbnf")
+        grammar = plan.constraint.grammar.to("gbnf") if plan.constraint else ""
         clock = Clock.start()  # the prompt and the grammar are given
         return raw({"prompt": plan.prompt, "grammar": grammar, "n_predict": LONGEST}, clock)
 
@@ -138,15 +142,16 @@ def llama_cpp(model: Path, template: toolgram.ChatTemplate) -> Mapping[str, Ask]
         def take(event: Any) -> bool:
             nonlocal text, last
             for part in event if isinstance(event, list) else [event]:
-                if any(choice["delta"].get("content") or choice["delta"].get("tool_calls") for choice in part["choices"]):
+                deltas = [choice["delta"] for choice in part["choices"]]
+                if any(delta.get("content") or delta.get("tool_calls") for delta in deltas):
                     clock.sampled()
                 text += str(part["choices"])
-                last = part.get("timings") and part or last
+                last = part if "timings" in part else last
             return False
 
         options = {"stream": True, "temperature": 0, "max_tokens": LONGEST}
         server.handle_chat_completions({**task.request(tool_choice=choice), **options}, take)
-        tokens = last.get("timings", {}).get("predicted_n", 0)
+        tokens = last["timings"]["predicted_n"]
         return clock.stop(tokens, tokens, text)
 
     return {

@@ -27,7 +27,9 @@ def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all if none is named")
-    parser.add_argument("--tasks", type=int, default=20, help="how many tasks, at most 54; the census takes twice as many")
+    parser.add_argument(
+        "--tasks", type=int, default=20, help="how many tasks; the census takes twice as many, at most 54"
+    )
     options = parser.parse_args()
     parts = options.parts or PARTS
     model = default_model()
@@ -70,11 +72,12 @@ def calls(mine: Mapping[str, Ask], theirs: Mapping[str, Ask], chosen: Sequence[T
             _median([warm.passes for _, warm in costs]),
             _ratio([warm.cpu_total for _, warm in costs], [warm.cpu_total for _, warm in base]),
             _ratio([warm.decode for _, warm in costs], [warm.decode for _, warm in base]),
+            sum(warm.called for _, warm in costs),
         ]
         for name, costs in pairs.items()
     ]
     head = ["who", "cold", "first token", "warm", "warm, processor", "decoding, processor", "passes"]
-    head += ["× warm", "× decoding"]
+    head += ["× warm", "× decoding", "calls"]
     show(f"A tool call: medians over {len(chosen)} tasks; × is against completion + GBNF", head, rows)
     mismatched = sum(one.text != two.text for (_, one), (_, two) in zip(pairs["toolgram"], base, strict=True))
     print(f"\n{mismatched} of {len(chosen)} calls of toolgram have another text than completion + GBNF.")
@@ -82,7 +85,9 @@ def calls(mine: Mapping[str, Ask], theirs: Mapping[str, Ask], chosen: Sequence[T
 
 def texts(mine: Mapping[str, Ask], theirs: Mapping[str, Ask], chosen: Sequence[Task]) -> None:
     """What a text without a grammar costs."""
-    costs = {name: [asks["text"](task) for task in chosen] for name, asks in (("toolgram", mine), ("llama.cpp", theirs))}
+    costs = {
+        name: [asks["text"](task) for task in chosen] for name, asks in (("toolgram", mine), ("llama.cpp", theirs))
+    }
     speeds = {name: [_speed(cost) for cost in each] for name, each in costs.items()}
     rows = [
         [name, _median([cost.first for cost in costs[name]]), _median(speed), _ratio(speed, speeds["llama.cpp"])]
