@@ -37,7 +37,7 @@ def lark_accepts(lark: str, text: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _xgrammar() -> Any:
+def xgrammar() -> Any:
     """XGrammar with a torch of mocks: it uses torch only for its masks, which a recogniser needs not."""
     if "torch" not in sys.modules:
         for name in ("torch", "torch.utils", "torch.utils.cpp_extension", "torch.nn", "torch.cuda"):
@@ -66,22 +66,22 @@ class _Mocked(ModuleType):
 
 @lru_cache(maxsize=512)
 def _ebnf_grammar(ebnf: str) -> Any:
-    return _xgrammar().Grammar.from_ebnf(ebnf)
+    return xgrammar().Grammar.from_ebnf(ebnf)
 
 
 def ebnf_accepts(ebnf: str, text: str) -> bool:
     """Whether XGrammar takes the whole text as a sentence. Raises RuntimeError for EBNF that it cannot read."""
-    return bool(_xgrammar().testing._is_grammar_accept_string(_ebnf_grammar(ebnf), text))
+    return bool(xgrammar().testing._is_grammar_accept_string(_ebnf_grammar(ebnf), text))
 
 
 @lru_cache(maxsize=512)
 def _structural_tag_grammar(tag: str) -> Any:
-    return _xgrammar().Grammar.from_structural_tag(tag)
+    return xgrammar().Grammar.from_structural_tag(tag)
 
 
 def structural_tag_accepts(tag: dict[str, Any], text: str) -> bool:
     """Whether XGrammar takes the whole text by the structural tag. Raises RuntimeError for one that it cannot read."""
-    return bool(_xgrammar().testing._is_grammar_accept_string(_structural_tag_grammar(json.dumps(tag)), text))
+    return bool(xgrammar().testing._is_grammar_accept_string(_structural_tag_grammar(json.dumps(tag)), text))
 
 
 class TokenOracles:
@@ -95,8 +95,8 @@ class TokenOracles:
             eos_token_id=self._end, bos_token_id=None, tokens=tokens, special_token_ids=[*self.ids.values(), self._end]
         )
         self._llguidance = LLTokenizer(TokenizerWrapper(_Bytes(raw)))
-        info = _xgrammar().TokenizerInfo(tokens, _xgrammar().VocabType.RAW, stop_token_ids=[self._end])
-        self._xgrammar = _xgrammar().GrammarCompiler(info)
+        info = xgrammar().TokenizerInfo(tokens, xgrammar().VocabType.RAW, stop_token_ids=[self._end])
+        self._xgrammar = xgrammar().GrammarCompiler(info)
 
     def lark_accepts(self, lark: str, tokens: list[int]) -> bool:
         """Whether llguidance takes these tokens as a sentence."""
@@ -115,7 +115,7 @@ class TokenOracles:
         return self._followed(self._xgrammar.compile_structural_tag(tag), tokens)
 
     def _followed(self, grammar: Any, tokens: list[int]) -> bool:
-        matcher = _xgrammar().GrammarMatcher(grammar)
+        matcher = xgrammar().GrammarMatcher(grammar)
         return all(matcher.accept_token(token) for token in [*tokens, self._end])
 
 

@@ -34,7 +34,7 @@ class Constraint:
 
         `vocabulary` maps the text of special tokens to their ids.
         """
-        ids = tuple((text, vocabulary[text]) for text in self._markers if text in vocabulary)
+        ids = tuple((text, vocabulary[text]) for text in self.markers if text in vocabulary)
         if ids not in self._bound:
             rules = {name: _bound(expr, dict(ids)) for name, expr in self.grammar.rules.items()}
             self._bound[ids] = Constraint(replace(self.grammar, rules=rules), self.trigger)
@@ -53,7 +53,8 @@ class Constraint:
         return self._lazy()
 
     @cached_property
-    def _markers(self) -> tuple[str, ...]:
+    def markers(self) -> tuple[str, ...]:
+        """The texts that are special tokens in some vocabularies, for which `bind` asks."""
         found = (part for expr in self.grammar.rules.values() for part in _parts(expr))
         return tuple(dict.fromkeys(part.text for part in found if isinstance(part, Token)))
 

@@ -1,0 +1,144 @@
+"""JSON over HTTP, as the engines that talk to a server need it: one answer, or a stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import httpx2
+
+from toolgram.errors import EngineError
+
+Json = dict[str, Any]
+_CONNECT_SECONDS = 10.0
+_MOST_SHOWN = 1000  # characters of a server's complaint
+_BUSY = frozenset({408, 425, 429})
+
+
+class Unavailable(EngineError):
+    """A server that cannot be reached, fails, is too busy, or falls silent: another one may do what it cannot."""
+
+
+class Http:
+    """One server at `url`.
+
+    `timeout` is how many seconds it may be silent. It may be used from several event loops, one after the other or at
+    once: connections are kept for each. Raises EngineError for what is no address.
+    """
+
+    def __init__(self, url: str, *, api_key: str | None = None, timeout: float = 120.0) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise EngineError(f"{url!r} is not the address of a server: it begins with neither http:// nor https://")
+        self.url = url.rstrip("/")
+        self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+        self._timeout = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS), pool=None)
+        self._clients = WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient]()
+
+    async def get(self, path: str, *, timeout: float) -> None:
+        """Ask for `path`; what it says does not matter. Raises EngineError unless the server says that all is well."""
+        try:
+            response = await self._client.get(self.url + path, timeout=timeout)
+        except httpx2.HTTPError as error:
+            raise self._unreachable(error) from error
+        if response.is_error:
+            raise self._refusal(response.status_code, response.content)
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Json:
+        """The server's answer. Raises Unavailable, or EngineError where it refuses."""
+        try:
+            response = await self._client.post(self.url + path, json=body)
+        except httpx2.HTTPError as error:
+            raise self._unreachable(error) from error
+        if response.is_error:
+            raise self._refusal(response.status_code, response.content)
+        return self._object(response.content)
+
+    async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Json, None]:
+        """The server-sent events of the answer, up to `[DONE]` or its end; closing the generator disconnects.
+
+        Raises as `post` does, also in the middle.
+        """
+        try:
+            async with self._client.stream("POST", self.url + path, json=body) as response:
+                if response.is_error:
+                    raise self._refusal(response.status_code, await response.aread())
+                async with aclosing(_lines(response.aiter_bytes())) as lines:
+                    async for line in lines:
+                        name, _, data = line.partition(b":")
+                        if name == b"data" and data.strip() == b"[DONE]":
+                            return
+                        if name in (b"data", b"error") and data:
+                            yield self._event(data, failed=name == b"error")
+        except httpx2.HTTPError as error:
+            raise self._unreachable(error) from error
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop; those of loops that have ended ended with them."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
+
+    @property
+    def _client(self) -> httpx2.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
+            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=32)
+            self._clients[loop] = httpx2.AsyncClient(headers=self._headers, timeout=self._timeout, limits=limits)
+        return self._clients[loop]
+
+    def _event(self, data: bytes, *, failed: bool) -> Json:
+        event = self._object(data)
+        if failed or event.get("error"):
+            code = event.get("code") or (event["error"].get("code") if isinstance(event.get("error"), dict) else None)
+            raise self._refusal(code if isinstance(code, int) else 500, data)
+        return event
+
+    def _object(self, data: bytes) -> Json:
+        try:
+            value = json.loads(data)
+        except ValueError as error:
+            raise Unavailable(f"{self.url} sends what is no JSON: {_shown(data)}") from error
+        if not isinstance(value, dict):
+            raise Unavailable(f"{self.url} sends what is no JSON object: {_shown(data)}")
+        return value  # pyright: ignore[reportUnknownVariableType] - JSON
+
+    def _unreachable(self, error: httpx2.HTTPError) -> Unavailable:
+        what = "is silent" if isinstance(error, httpx2.ReadTimeout) else "cannot be reached, or broke off"
+        return Unavailable(f"{self.url} {what}: {str(error) or type(error).__name__}")
+
+    def _refusal(self, status: int, body: bytes) -> EngineError:
+        said = _complaint(body)
+        if status >= 500 or status in _BUSY:
+            return Unavailable(f"{self.url} fails with status {status}: {said}")
+        return EngineError(f"{self.url} refuses the request with status {status}: {said}")
+
+
+async def _lines(blocks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """Lines, ended by line feeds alone: inside JSON text U+2028 and its like do not end one."""
+    rest = b""
+    async for block in blocks:
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            yield line.removesuffix(b"\r")
+    if rest:
+        yield rest
+
+
+def _complaint(body: bytes) -> str:
+    """What an error says: `error.message` of OpenAI's form, or one of those that others have."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return _shown(body)
+    for key in ("error", "message", "detail"):
+        if isinstance(found, dict) and key in found:
+            found = found[key]  # pyright: ignore[reportUnknownVariableType] - JSON
+    return found if isinstance(found, str) else _shown(body)
+
+
+def _shown(data: bytes) -> str:
+    return data.decode(errors="replace").strip()[:_MOST_SHOWN] or "(nothing)"

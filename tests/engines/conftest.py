@@ -1,0 +1,5 @@
+"""Assertions of the contract tell what they compare."""
+
+import pytest
+
+pytest.register_assert_rewrite("engines.contract")

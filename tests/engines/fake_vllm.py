@@ -1,0 +1,265 @@
+"""A server that speaks vLLM's protocol and has its faults on demand; a random writer stands in for the model.
+
+Grammars are enforced as vLLM does it, token by token, by XGrammar or llguidance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import json
+import random
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from engines.small_tokenizer import small_tokenizer
+from oracles import xgrammar
+from toolgram.engines.text import StopScanner
+from toolgram.engines.token_masks import Mask, TokenMasks
+from toolgram.errors import EngineError
+
+CONTEXT = 4096
+_WORDS = ["The ", "Straße ", "日本 ", "🎉 ", "sea\n", "\u2028", "was ", "blue", ", ", "naïve "]
+_CLOSING = '"}]\n'
+_MOST_FREE = 300
+
+
+@dataclass(frozen=True)
+class OwnGrammar:
+    """A grammar as it came over the wire."""
+
+    text: str
+
+    @property
+    def grammar(self) -> OwnGrammar:
+        return self
+
+    def to(self, dialect: str, /) -> str:
+        return self.text
+
+
+class Tag:
+    """A structural tag, for XGrammar's compiler."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+@dataclass
+class FakeVllm:
+    """What the server does, and what it was asked.
+
+    `fault`: "500" fails, "busy" has no room, "half" breaks off after some tokens, "silent" says nothing at all,
+    "dead" fails `/health` too. `pause` is the time for a token.
+    """
+
+    backend: str = "xgrammar"
+    fault: str | None = None
+    pause: float = 0.0
+    url: str = ""
+    asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    running: int = 0
+    most_at_once: int = 0
+    aborted: int = 0
+
+    def __post_init__(self) -> None:
+        self.tokenizer = small_tokenizer()
+        if self.backend == "xgrammar":
+            xgrammar()
+        self.masks = TokenMasks(self.tokenizer, backend=self.backend)  # type: ignore[arg-type] - one of two
+        self.pieces = [self._piece(token) for token in range(len(self.tokenizer))]
+        self.end = self.tokenizer.eos_token_id
+
+    def _piece(self, token: int) -> bytes:
+        if token in self.tokenizer.added_tokens_decoder:
+            return self.tokenizer.convert_ids_to_tokens(token).encode()
+        text = self.tokenizer.convert_ids_to_tokens(token)
+        return bytes(_BYTES[char] for char in text)
+
+    @property
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/health", self.health),
+                Route("/tokenize", self.tokenize, methods=["POST"]),
+                Route("/v1/completions", self.completions, methods=["POST"]),
+            ]
+        )
+
+    async def health(self, request: Request) -> Response:
+        return Response(status_code=503 if self.fault == "dead" else 200)
+
+    async def tokenize(self, request: Request) -> Response:
+        if self.fault == "dead":
+            return _error(500, "EngineDeadError")
+        body = await request.json()
+        ids = self.tokenizer.encode(body["prompt"], add_special_tokens=body.get("add_special_tokens", True))
+        answer = {"count": len(ids), "max_model_len": CONTEXT, "tokens": ids}
+        if body.get("return_token_strs"):
+            answer["token_strs"] = self.tokenizer.convert_ids_to_tokens(ids)
+        return JSONResponse(answer)
+
+    async def completions(self, request: Request) -> Response:
+        body = await request.json()
+        self.asked.append(body)
+        if self.fault in ("500", "dead"):
+            return _error(500, "EngineCore encountered an issue.")
+        if self.fault == "busy":
+            return _error(503, "The server is overloaded.")
+        prompt = body["prompt"]
+        ids = prompt if isinstance(prompt, list) else self.tokenizer.encode(prompt)
+        most = body.get("max_tokens", 16) or CONTEXT - len(ids)
+        if len(ids) + 1 > CONTEXT:
+            return _error(400, f"This model's maximum context length is {CONTEXT} tokens.")
+        try:
+            masks = self._followed(body.get("structured_outputs"))
+        except (EngineError, RuntimeError, ValueError) as error:
+            return _error(400, f"Invalid grammar specification: {error}")
+        seed = body.get("seed") if body["temperature"] else None
+        fixed = seed is not None or not body["temperature"]
+        dice = random.Random(f"{seed} {ids}" if fixed else None)
+        return StreamingResponse(self._stream(body, ids, most, masks, dice), media_type="text/event-stream")
+
+    def _followed(self, outputs: dict[str, str] | None) -> Generator[Mask, int, None] | None:
+        if not outputs:
+            return None
+        if "structural_tag" in outputs:
+            return self._followed_tag(outputs["structural_tag"])
+        steps = self.masks.follow(OwnGrammar(outputs["grammar"]))
+        return _begun(steps)
+
+    def _followed_tag(self, tag: str) -> Generator[Mask, int, None]:
+        info = xgrammar().TokenizerInfo.from_huggingface(self.tokenizer, stop_token_ids=[self.end])
+        compiled = xgrammar().GrammarCompiler(info).compile_structural_tag(tag)
+        matcher = xgrammar().GrammarMatcher(compiled)
+
+        def steps() -> Generator[Mask, int, None]:
+            bits = np.zeros((1, -(-len(self.pieces) // 32)), dtype=np.int32)
+            while True:
+                matcher.fill_next_token_bitmask(bits)
+                mask = np.unpackbits(bits.view(np.uint8)[0], bitorder="little")[: len(self.pieces)].view(np.bool_)
+                token = yield mask
+                if token == self.end:
+                    return
+                assert matcher.accept_token(token)
+
+        return _begun(steps())
+
+    async def _stream(
+        self,
+        body: dict[str, Any],
+        prompt: list[int],
+        most: int,
+        masks: Generator[Mask, int, None] | None,
+        dice: random.Random,
+    ) -> AsyncGenerator[bytes, None]:
+        said, finish, done = 0, "length", False
+        decoder, scanner = codecs.getincrementaldecoder("utf-8")("replace"), StopScanner(body.get("stop") or ())
+        ends = {self.end, *body.get("stop_token_ids", ())}
+        tokens = self._constrained(masks, dice) if masks else self._free(dice)
+        self.running += 1
+        self.most_at_once = max(self.most_at_once, self.running)
+        try:
+            while said < most and not done:
+                await asyncio.sleep(self.pause)
+                if self.fault == "silent":
+                    await asyncio.sleep(30)
+                if self.fault == "half" and said == 5:
+                    raise ConnectionError("as asked")
+                token = next(tokens)
+                said += 1
+                piece = b"" if token in ends or self._hidden(token, body) else self.pieces[token]
+                text = scanner.feed(decoder.decode(piece))
+                done = token in ends or scanner.stopped
+                finish = "stop" if done else finish
+                last = "" if scanner.stopped or not (done or said == most) else scanner.finish()
+                yield self._event(body, text + last, token, finish if done or said == most else None)
+            usage = {"prompt_tokens": len(prompt), "completion_tokens": said, "total_tokens": len(prompt) + said}
+            if (body.get("stream_options") or {}).get("include_usage"):
+                yield _sse({"object": "text_completion", "choices": [], "usage": usage})
+            yield b"data: [DONE]\n\n"
+            done = True
+        finally:
+            self.running -= 1
+            self.aborted += not done
+
+    def _hidden(self, token: int, body: dict[str, Any]) -> bool:
+        return body.get("skip_special_tokens", True) and token in self.tokenizer.added_tokens_decoder
+
+    def _event(self, body: dict[str, Any], text: str, token: int, finish: str | None) -> bytes:
+        choice: dict[str, Any] = {"index": 0, "text": text, "logprobs": None, "finish_reason": finish}
+        if body.get("return_token_ids"):
+            choice["token_ids"] = [token]
+        return _sse({"object": "text_completion", "choices": [choice], "usage": None})
+
+    def _constrained(self, masks: Generator[Mask, int, None], dice: random.Random) -> Generator[int, None, None]:
+        """Any token that may come, but rather one that comes to an end."""
+        mask = masks.send(None)  # type: ignore[arg-type] - how a generator is begun
+        while True:
+            allowed = np.flatnonzero(mask).tolist()
+            closing = [t for t in allowed if t == self.end or self.pieces[t] in map(str.encode, _CLOSING)]
+            token = dice.choice(closing if closing and dice.random() < 0.4 else allowed)
+            yield token
+            mask = masks.send(token)
+
+    def _free(self, dice: random.Random) -> Generator[int, None, None]:
+        for _ in range(dice.randrange(20, _MOST_FREE)):
+            yield from self.tokenizer.encode(dice.choice(_WORDS), add_special_tokens=False)
+        yield self.end
+
+
+def _begun(steps: Generator[Mask, int, None]) -> Generator[Mask, int, None]:
+    """The same steps, but that the first is taken now, so that a bad grammar is an error now."""
+    first = next(steps)
+
+    def again() -> Generator[Mask, int, None]:
+        mask = first
+        while True:
+            mask = steps.send((yield mask))
+
+    return again()
+
+
+def _error(status: int, message: str) -> Response:
+    return JSONResponse({"error": {"message": message, "type": "BadRequestError", "code": status}}, status)
+
+
+def _sse(value: dict[str, Any]) -> bytes:
+    return b"data: " + json.dumps(value, ensure_ascii=False).encode() + b"\n\n"
+
+
+def _byte_of_each_char() -> dict[str, int]:
+    """GPT-2's spelling of bytes: those that can be printed as they are, the others from U+0100 on."""
+    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [byte for byte in range(256) if byte not in shown]
+    return {chr(byte): byte for byte in shown} | {chr(256 + n): byte for n, byte in enumerate(hidden)}
+
+
+_BYTES = _byte_of_each_char()
+
+
+@contextmanager
+def serving(app: Callable[..., Any]) -> Generator[str]:
+    """The address at which an ASGI application is served meanwhile, from a thread."""
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=0, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+    )
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        threading.Event().wait(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()

@@ -1,0 +1,32 @@
+"""A llama-server to test with: the server object of xllamacpp, in a process of its own. Runs until its input ends.
+
+Arguments: a GGUF file, and how many requests run at once. Prints the address.
+"""
+
+import os
+import sys
+
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # before the import: idle threads must not spin on a shared machine
+
+import xllamacpp
+
+
+def main() -> None:
+    path, slots = sys.argv[1:]
+    params = xllamacpp.CommonParams()
+    params.model.path = path
+    params.n_parallel = int(slots)
+    params.n_ctx = 2048 * int(slots)
+    params.cpuparams.n_threads = 1
+    params.cpuparams_batch.n_threads = 2
+    params.ui = False
+    params.verbosity = -1
+    params.port = 0
+    server = xllamacpp.Server(params)
+    print(server.listening_address, flush=True)
+    sys.stdin.read()
+    os._exit(0)  # what runs need not end first
+
+
+if __name__ == "__main__":
+    main()
