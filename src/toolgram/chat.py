@@ -11,7 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 from toolgram.budget import ReasoningBudget
 from toolgram.constraint import Constraint
 from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, Usage
-from toolgram.errors import EngineError
+from toolgram.errors import EngineError, Relaxation
 from toolgram.events import Event, ToolCallEnd, ToolCallStart
 from toolgram.ids import IdMaker
 from toolgram.messages import Message
@@ -22,15 +22,24 @@ from toolgram.wire.reader import Reader
 
 IdFactory = Callable[[], str]
 
+_NOTHING_ENFORCED = Relaxation("", "grammar", "nothing while it was written: this engine takes no grammar")
+_RETRY_TEMPERATURE = 0.7
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of a request: the message, the raw text that it was read from, why it ended, and what it cost."""
+    """What came of a request: the message, the raw text that it was read from, why it ended, and what it cost.
+
+    `relaxations` are the plan's, and one more where the engine enforced nothing. Only then may the message be other
+    than was asked for: `valid` says whether it is complete, and of the form and the schema of the request.
+    """
 
     message: Message
     text: str
     finish_reason: Literal["stop", "tool_calls", "length"]
     usage: Usage
+    relaxations: tuple[Relaxation, ...] = ()
+    valid: bool = True
 
 
 @runtime_checkable
@@ -54,7 +63,8 @@ async def stream(
     Raises EngineError where the engine fails, cannot constrain, or is stopped by another hand.
     """
     sampling = sampling or Sampling()
-    reader, ids = plan.reader(), _Ids(_maker(plan, sampling, new_id), carried=_carries_ids(plan))
+    free = plan.constraint is not None and engine.capabilities.unenforced
+    reader, ids = plan.reader(lenient=free), _Ids(_maker(plan, sampling, new_id), carried=_carries_ids(plan))
     events: list[Event] = []
     text: list[str] = []
     finish: FinishReason | None = None
@@ -75,7 +85,8 @@ async def stream(
         yield event
     message = ids.complete(Message.from_events(events))
     reason = "length" if finish == "length" else "tool_calls" if message.tool_calls else "stop"
-    yield Reply(message, "".join(text), reason, usage)
+    valid = not free or (reason != "length" and _allowed(plan, message))
+    yield Reply(message, "".join(text), reason, usage, _relaxations(plan, free=free), valid)
 
 
 async def _chunks(
@@ -104,9 +115,27 @@ async def _chunks(
 
 
 async def generate(
-    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory | None = None
+    plan: Plan,
+    engine: Engine,
+    sampling: Sampling | None = None,
+    *,
+    new_id: IdFactory | None = None,
+    retries: int = 0,
 ) -> Reply:
-    """The reply to a plan, when it is complete. Raises as `stream` does."""
+    """The reply to a plan, when it is complete. Raises as `stream` does.
+
+    An engine that cannot enforce the format is asked up to `retries` times more, each time with another seed and at a
+    temperature above 0, until the reply is valid; the last one is given even if it is not.
+    """
+    sampling = sampling or Sampling()
+    for attempt in range(retries + 1):
+        reply = await _reply(plan, engine, sampling if attempt == 0 else _again(sampling, attempt), new_id)
+        if reply.valid or attempt == retries:
+            return reply
+    raise EngineError(f"retries must be at least 0, not {retries}")
+
+
+async def _reply(plan: Plan, engine: Engine, sampling: Sampling, new_id: IdFactory | None) -> Reply:
     async with aclosing(stream(plan, engine, sampling, new_id=new_id)) as items:
         async for item in items:
             if isinstance(item, Reply):
@@ -114,16 +143,39 @@ async def generate(
     raise AssertionError("a stream ends with a reply or raises")
 
 
+def _again(sampling: Sampling, attempt: int) -> Sampling:
+    seed = None if sampling.seed is None else sampling.seed + attempt
+    return replace(sampling, seed=seed, temperature=sampling.temperature or _RETRY_TEMPERATURE)
+
+
 def generate_sync(
-    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory | None = None
+    plan: Plan,
+    engine: Engine,
+    sampling: Sampling | None = None,
+    *,
+    new_id: IdFactory | None = None,
+    retries: int = 0,
 ) -> Reply:
     """As `generate`, for scripts: it runs an event loop of its own, so that no other may run in this thread."""
-    return asyncio.run(generate(plan, engine, sampling, new_id=new_id))
+    return asyncio.run(generate(plan, engine, sampling, new_id=new_id, retries=retries))
+
+
+def _allowed(plan: Plan, message: Message) -> bool:
+    """Whether the format and the schemas of the request allow the message; ids count where the format has them."""
+    if not _carries_ids(plan):
+        message = replace(message, tool_calls=tuple(replace(call, id=None) for call in message.tool_calls))
+    return plan.write(message) is not None
+
+
+def _relaxations(plan: Plan, *, free: bool) -> tuple[Relaxation, ...]:
+    return (*plan.relaxations, _NOTHING_ENFORCED) if free else plan.relaxations
 
 
 def _bound(constraint: Constraint | None, engine: Engine) -> Constraint | None:
     """The constraint as the engine takes it: with token ids where it has them."""
     if constraint is None:
+        return None
+    if engine.capabilities.unenforced:
         return None
     if not engine.capabilities.dialects:
         raise EngineError("this engine cannot constrain its output, which the request needs")

@@ -23,7 +23,8 @@ def main() -> None:
     params.verbosity = -1
     params.port = 0
     server = xllamacpp.Server(params)
-    print(server.listening_address, flush=True)
+    sys.stdout.write(f"{server.listening_address}\n")
+    sys.stdout.flush()
     sys.stdin.read()
     os._exit(0)  # what runs need not end first
 

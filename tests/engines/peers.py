@@ -71,7 +71,7 @@ def llama_object_peer() -> Generator[Peer]:
 @contextmanager
 def llama_server_peer() -> Generator[Peer]:
     with llama_server() as (url, _):
-        yield Peer(LlamaServer(url), context=2048)
+        yield Peer(LlamaServer(url, timeout=240), context=2048)
 
 
 @contextmanager

@@ -25,4 +25,4 @@ def small_tokenizer() -> PreTrainedTokenizerFast:
     tokenizer.pre_tokenizer = split
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(SPECIAL)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|im_end|>")
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=SPECIAL[1])

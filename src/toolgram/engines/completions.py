@@ -56,7 +56,7 @@ async def completion(http: Http, body: Mapping[str, Any]) -> AsyncGenerator[Chun
 def _usage(usage: Json | None) -> Usage | None:
     if not usage:
         return None
-    details = usage.get("prompt_tokens_details") or {}
+    details: Json = usage.get("prompt_tokens_details") or {}
     return Usage(
         prompt_tokens=usage.get("prompt_tokens") or 0,
         cached_tokens=details.get("cached_tokens") or 0,

@@ -26,14 +26,16 @@ class Unavailable(EngineError):
 class Http:
     """One server at `url`.
 
-    `timeout` is how many seconds it may be silent. It may be used from several event loops, one after the other or at
-    once: connections are kept for each. Raises EngineError for what is no address.
+    `timeout` is how many seconds it may be silent; `idle` is how many connections are kept for later. It may be used
+    from several event loops, one after the other or at once: each has its own connections. Raises EngineError for what
+    is no address.
     """
 
-    def __init__(self, url: str, *, api_key: str | None = None, timeout: float = 120.0) -> None:
+    def __init__(self, url: str, *, api_key: str | None = None, timeout: float = 120.0, idle: int = 32) -> None:
         if not url.startswith(("http://", "https://")):
             raise EngineError(f"{url!r} is not the address of a server: it begins with neither http:// nor https://")
         self.url = url.rstrip("/")
+        self._limits = httpx2.Limits(max_connections=None, max_keepalive_connections=idle)
         self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._timeout = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS), pool=None)
         self._clients = WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient]()
@@ -86,8 +88,7 @@ class Http:
     def _client(self) -> httpx2.AsyncClient:
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
-            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=32)
-            self._clients[loop] = httpx2.AsyncClient(headers=self._headers, timeout=self._timeout, limits=limits)
+            self._clients[loop] = httpx2.AsyncClient(headers=self._headers, timeout=self._timeout, limits=self._limits)
         return self._clients[loop]
 
     def _event(self, data: bytes, *, failed: bool) -> Json:

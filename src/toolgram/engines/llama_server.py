@@ -30,7 +30,8 @@ class LlamaServer:
     capabilities = Capabilities(dialects=("gbnf",), special_tokens=True, lazy=True, token_ids=True)
 
     def __init__(self, url: str, *, api_key: str | None = None, timeout: float = 120.0) -> None:
-        self._http = Http(url, api_key=api_key, timeout=timeout)
+        # An idle connection keeps one of the server's few threads for seconds, in which others wait.
+        self._http = Http(url, api_key=api_key, timeout=timeout, idle=0)
         self._tokens = ServerTokens(self._encode)
 
     async def generate(

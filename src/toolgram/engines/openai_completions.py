@@ -29,7 +29,10 @@ class OpenAICompletions:
         self._model = model
 
     async def generate(
-        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+        self,
+        prompt: Prompt,
+        constraint: SupportsGrammar | None,  # noqa: ARG002 - there is no way to send it, as `capabilities` says
+        sampling: Sampling,
     ) -> AsyncGenerator[Chunk, None]:
         """Chunks of the answer; closing the generator disconnects. Raises EngineError where the server fails."""
         stops = tuple(dict.fromkeys((*sampling.stop, *sampling.ends)))

@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolgram.engines.base import SupportsGrammar
+from toolgram.engines.token_matchers import BACKENDS, Backend
 from toolgram.errors import EngineError
 
 Mask = NDArray[np.bool_]
 """For each token of the vocabulary whether it may come next."""
 
-Backend = Literal["llguidance", "xgrammar"]
 _INT_BITS = 32
-
-
-class Matcher(Protocol):
-    """A grammar and how much of it was written."""
-
-    def fill(self, bits: NDArray[np.int32]) -> None:
-        """Write the mask, a bit for each token."""
-        ...
-
-    def take(self, token: int) -> bool:
-        """A token was written; False where the grammar does not allow it."""
-        ...
-
-    @property
-    def accepting(self) -> bool:
-        """Whether the text may end here."""
-        ...
 
 
 class TokenMasks:
@@ -46,7 +28,7 @@ class TokenMasks:
     """
 
     def __init__(self, tokenizer: Any, *, backend: Backend | None = None, ends: Sequence[int] | None = None) -> None:
-        chosen = backend or next((name for name in _BACKENDS if find_spec(name) is not None), None)
+        chosen: Backend | None = backend or next((name for name in BACKENDS if find_spec(name) is not None), None)
         if chosen is None:
             raise EngineError("token masks need a backend: pip install llguidance, or xgrammar")
         self.vocabulary: Mapping[str, int] = {
@@ -54,7 +36,7 @@ class TokenMasks:
         }
         self.size: int = len(tokenizer)
         self.ends: tuple[int, ...] = tuple([tokenizer.eos_token_id] if ends is None else ends)
-        self._start = _BACKENDS[chosen](tokenizer, self.ends)
+        self._start = BACKENDS[chosen](tokenizer, self.ends)
 
     def follow(self, constraint: SupportsGrammar) -> Generator[Mask, int, None]:
         """The mask before each token: `next` gives the first, `send` takes the token that was chosen.
@@ -135,71 +117,3 @@ class _Row:
                 self.mask = self._steps.send(token)
             except StopIteration:
                 self._ended, self.mask = True, self._padding
-
-
-class _Llguidance:
-    def __init__(self, tokenizer: Any, ends: Sequence[int]) -> None:
-        hf = import_module("llguidance.hf")
-        self._numpy = import_module("llguidance.numpy")
-        self._make = import_module("llguidance").LLMatcher
-        self._tokenizer = hf.from_tokenizer(tokenizer, eos_token=list(ends))
-        self._compile = lru_cache(maxsize=32)(self._compiled)
-
-    def __call__(self, constraint: SupportsGrammar) -> _LlguidanceMatcher:
-        return _LlguidanceMatcher(self._compile(constraint.grammar.to("lark")).deep_copy(), self._numpy)
-
-    def _compiled(self, lark: str) -> Any:
-        matcher = self._make(self._tokenizer, lark, log_level=0)
-        if matcher.is_error():
-            raise EngineError(f"llguidance refuses the grammar: {matcher.get_error().strip()}")
-        return matcher
-
-
-class _LlguidanceMatcher:
-    def __init__(self, matcher: Any, numpy: Any) -> None:
-        self._matcher = matcher
-        self._numpy = numpy
-
-    def fill(self, bits: NDArray[np.int32]) -> None:
-        self._numpy.fill_next_token_bitmask(self._matcher, bits)
-        if self._matcher.is_error():
-            raise EngineError(f"the grammar cannot be followed: {self._matcher.get_error()}")
-
-    def take(self, token: int) -> bool:
-        return self._matcher.consume_token(token)
-
-    @property
-    def accepting(self) -> bool:
-        return self._matcher.is_accepting()
-
-
-class _Xgrammar:
-    def __init__(self, tokenizer: Any, ends: Sequence[int]) -> None:
-        self._xgrammar = import_module("xgrammar")
-        info = self._xgrammar.TokenizerInfo.from_huggingface(tokenizer, stop_token_ids=list(ends))
-        self._compiler = self._xgrammar.GrammarCompiler(info)
-
-    def __call__(self, constraint: SupportsGrammar) -> _XgrammarMatcher:
-        try:
-            compiled = self._compiler.compile_grammar(constraint.grammar.to("ebnf"))
-        except RuntimeError as error:
-            raise EngineError(f"xgrammar refuses the grammar: {error}") from error
-        return _XgrammarMatcher(self._xgrammar.GrammarMatcher(compiled))
-
-
-class _XgrammarMatcher:
-    def __init__(self, matcher: Any) -> None:
-        self._matcher = matcher
-
-    def fill(self, bits: NDArray[np.int32]) -> None:
-        self._matcher.fill_next_token_bitmask(bits)
-
-    def take(self, token: int) -> bool:
-        return self._matcher.accept_token(token)
-
-    @property
-    def accepting(self) -> bool:
-        return self._matcher.is_completed()
-
-
-_BACKENDS = {"llguidance": _Llguidance, "xgrammar": _Xgrammar}

@@ -1,0 +1,73 @@
+"""Starts vLLM once for each of its grammar backends, holds it to the engine contract, and stops it.
+
+Argument: the virtual environment that has vLLM and, in `model`, a model.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+_START_SECONDS = 300
+# One thread, bound to no core, and nothing compiled: the machine is small, and others use it.
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "TORCHDYNAMO_DISABLE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "HF_HUB_OFFLINE": "1",
+}
+_OPTIONS = ["--host", "127.0.0.1", "--max-model-len", "2048", "--max-num-seqs", "32", "--dtype", "float32"]
+
+
+@contextmanager
+def vllm(home: Path, backend: str) -> Generator[str]:
+    """The address of a server that answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [home / "bin" / "python", "-m", "vllm.entrypoints.openai.api_server", "--model", home / "model"]
+    command += [*_OPTIONS, "--enforce-eager", "--port", str(port), "--structured-outputs-config.backend", backend]
+    with (home / f"{backend}.log").open("w") as log:
+        process = subprocess.Popen(command, env={**os.environ, **_ENVIRONMENT}, stdout=log, stderr=log)
+        try:
+            _wait(process, f"http://127.0.0.1:{port}", log.name)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def _wait(process: subprocess.Popen[bytes], url: str, log: str) -> None:
+    until = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < until:
+        try:
+            with urllib.request.urlopen(f"{url}/health", timeout=2):  # noqa: S310 - our own address
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(1)
+    raise SystemExit(f"vLLM does not start: see {log}")
+
+
+def main() -> int:
+    home = Path(sys.argv[1]).absolute()
+    failed = 0
+    for backend in ("xgrammar", "guidance"):
+        with vllm(home, backend) as url:
+            environment = {**os.environ, f"TOOLGRAM_VLLM_{backend.upper()}": url}
+            tests = ["tests/engines/test_contract.py", "-k", "vllm and not fake"]
+            failed |= subprocess.run([sys.executable, "-m", "pytest", *tests], env=environment, check=False).returncode
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
