@@ -17,8 +17,12 @@ from live_server import listening
 from situations import CHATML
 from toolgram.cli.app import app
 from toolgram.cli.inputs import BadInput
-from toolgram.cli.serve import keys, log_to
+from toolgram.cli.serve import Upstream, connect, keys, log_to
+from toolgram.engines.llama_server import LlamaServer
+from toolgram.engines.openai_completions import OpenAICompletions
 from toolgram.engines.replay import Replay
+from toolgram.engines.vllm import Vllm
+from toolgram.server.app import create_app
 
 
 @pytest.fixture
@@ -74,6 +78,33 @@ def test_several_models_have_different_names(started: list[uvicorn.Config]) -> N
     assert again.exit_code == 2
     assert "two models would be named 'a'" in again.output
     assert len(started) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "engine"),
+    [("vllm", None, Vllm), ("llama-server", None, LlamaServer), ("openai", "m", OpenAICompletions)],
+)
+def test_a_server_before_another_server(kind: str, model: str | None, engine: type[Any], tmp_path: Path) -> None:
+    template = tmp_path / "t.jinja"
+    template.write_text(CHATML.source)
+    (served,) = connect(Upstream(("http://127.0.0.1:9",), kind, model), template, ("x",), 5)
+    assert isinstance(served.engine, engine)
+    assert (served.name, served.aliases) == (model or kind, ("x",))
+    with listening(create_app([served])) as address:
+        body = {"messages": [{"role": "user", "content": "Hi."}]}
+        answer = httpx2.post(f"{address}/v1/chat/completions", json=body, timeout=20)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+
+
+def test_what_an_upstream_needs(tmp_path: Path) -> None:
+    template = tmp_path / "t.jinja"
+    template.write_text(CHATML.source)
+    with pytest.raises(BadInput, match="--chat-template"):
+        connect(Upstream(("http://a",), "vllm"), None, (), 5)
+    with pytest.raises(BadInput, match="--upstream-model"):
+        connect(Upstream(("http://a",), "openai"), template, (), 5)
+    with pytest.raises(BadInput, match="vllm only"):
+        connect(Upstream(("http://a", "http://b"), "llama-server"), template, (), 5)
 
 
 def test_keys_come_from_a_file_too(tmp_path: Path) -> None:

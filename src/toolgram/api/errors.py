@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from toolgram.engines.http import Unavailable
 from toolgram.errors import (
     EngineError,
     GrammarError,
@@ -54,6 +55,8 @@ def api_error(error: ToolgramError) -> ApiError:
             return ApiError(400, "invalid_value", str(error), pointer)
         case TemplateError() | GrammarError():
             return ApiError(400, "cannot_be_prompted", str(error), "/messages")
+        case Unavailable():
+            return ApiError(503, "unavailable", f"the engine is not within reach: {error}", retry_after=1)
         case EngineError():
             return ApiError(502, "engine_error", f"the engine failed: {error}")
         case _:

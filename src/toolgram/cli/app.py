@@ -157,6 +157,14 @@ def report(
     sys.stdout.write(text)
 
 
+class Kind(StrEnum):
+    """The kinds of servers that may run the model."""
+
+    vllm = "vllm"
+    llama_server = "llama-server"
+    openai = "openai"
+
+
 def _env(name: str) -> str:
     return f"TOOLGRAM_{name}"
 
@@ -190,6 +198,17 @@ def serve(
     ] = None,
     style: Annotated[
         str | None, typer.Option(metavar="NAME", envvar=_env("STYLE"), help="How calls are written.")
+    ] = None,
+    upstream: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", envvar=_env("UPSTREAM"), help="A server that runs the model; may be given again."),
+    ] = None,
+    upstream_kind: Annotated[Kind, typer.Option(envvar=_env("UPSTREAM_KIND"), help="What it is.")] = Kind.vllm,
+    upstream_model: Annotated[
+        str | None, typer.Option(metavar="NAME", envvar=_env("UPSTREAM_MODEL"), help="Its name of the model.")
+    ] = None,
+    upstream_key: Annotated[
+        str | None, typer.Option(metavar="KEY", envvar=_env("UPSTREAM_KEY"), help="The key that it wants.")
     ] = None,
     host: Annotated[str, typer.Option(metavar="ADDRESS", envvar=_env("HOST"), help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", envvar=_env("PORT"), help="Where to listen; 0: any.")] = 8000,
@@ -276,7 +295,8 @@ def serve(
     ] = False,
 ) -> None:
     """Serve models to clients of OpenAI's API; every option is also an environment variable, TOOLGRAM_…."""
-    from toolgram.cli.serve import Loading, keys, load, run
+    from toolgram.cli.inputs import BadInput
+    from toolgram.cli.serve import Loading, Upstream, connect, keys, load, run
     from toolgram.server.settings import Settings
 
     settings = Settings(
@@ -291,7 +311,14 @@ def serve(
         style=style,
         log_contents=log_contents,
     )
-    models = load(Loading(tuple(model or ()), tuple(alias or ()), template, context, threads))
+    aliases = tuple(alias or ())
+    if upstream and model:
+        raise BadInput("give --model or --upstream, not both")
+    if upstream:
+        server = Upstream(tuple(upstream), upstream_kind.value, upstream_model, upstream_key)
+        models = connect(server, template, aliases, timeout)
+    else:
+        models = load(Loading(tuple(model or ()), aliases, template, context, threads))
     run(models, settings, host, port, log_file)
 
 

@@ -14,9 +14,20 @@ from toolgram.cli import inputs
 from toolgram.cli.ask import model_file
 from toolgram.cli.inputs import BadInput
 from toolgram.engines import models
+from toolgram.engines.base import Engine
 from toolgram.errors import ToolgramError
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A server that runs the model: `kind` is vllm (of which there may be several), llama-server or openai."""
+
+    urls: tuple[str, ...]
+    kind: str
+    model: str | None = None
+    api_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,36 @@ def load(loading: Loading) -> tuple[Served, ...]:
             raise BadInput(f"two models would be named {known!r}")
         served.append(Served(known, template, engine, aliases))
     return tuple(served)
+
+
+def connect(upstream: Upstream, template: Path | None, aliases: tuple[str, ...], timeout: float) -> tuple[Served, ...]:
+    """The model that another server runs. Raises BadInput where its template, or what else is needed, is not given."""
+    if template is None:
+        raise BadInput("an upstream does not tell its chat template: give --chat-template FILE")
+    if upstream.kind != "vllm" and len(upstream.urls) > 1:
+        raise BadInput("several upstreams go with --upstream-kind vllm only")
+    engine = _engine(upstream, timeout)
+    name = upstream.model or upstream.kind
+    return (Served(name, inputs.template_of(template, None), engine, aliases),)
+
+
+def _engine(upstream: Upstream, timeout: float) -> Engine:
+    key, model = upstream.api_key, upstream.model
+    match upstream.kind:
+        case "vllm":
+            from toolgram.engines.vllm import Vllm
+
+            return Vllm(upstream.urls, model=model, api_key=key, timeout=timeout)
+        case "llama-server":
+            from toolgram.engines.llama_server import LlamaServer
+
+            return LlamaServer(upstream.urls[0], api_key=key, timeout=timeout)
+        case _:
+            from toolgram.engines.openai_completions import OpenAICompletions
+
+            if model is None:
+                raise BadInput("this kind of upstream wants the name of its model: give --upstream-model NAME")
+            return OpenAICompletions(upstream.urls[0], model, api_key=key, timeout=timeout)
 
 
 def keys(given: Sequence[str], file: Path | None) -> tuple[str, ...]:
