@@ -37,7 +37,7 @@ def answer(text: str, head: Head = HEAD, max_tokens: int | None = None) -> tuple
         async for item in stream(made, Replay(list(text)), Sampling(seed=1, max_tokens=max_tokens)):
             chunks += writer.feed(item)
             if isinstance(item, Reply):
-                return chunks, completion(head, [item])
+                return chunks, completion(head, [item], [[]])
         raise AssertionError
 
     return asyncio.run(run())

@@ -97,6 +97,20 @@ def test_many_at_once(client: OpenAI) -> None:
         assert set(pool.map(ask, range(8))) <= {"sunny", "rainy"}
 
 
+def test_how_likely_tokens_were(client: OpenAI) -> None:
+    options: Any = {"model": "smollm2", "messages": [ASK], "temperature": 0, "max_tokens": 6}
+    options |= {"logprobs": True, "top_logprobs": 3, "presence_penalty": 0.5, "logit_bias": {"5": -100}}
+    choice = client.chat.completions.create(**options).choices[0]
+    assert choice.logprobs
+    whole = choice.logprobs.content or []
+    assert "".join(token.token for token in whole) == choice.message.content
+    assert all(len(token.top_logprobs) == 3 and token.logprob <= 0 for token in whole)
+    streamed: list[Any] = []
+    for chunk in client.chat.completions.create(**options, stream=True):
+        streamed += (chunk.choices[0].logprobs and chunk.choices[0].logprobs.content) or []
+    assert [token.token for token in streamed] == [token.token for token in whole]
+
+
 def test_tokens(client: OpenAI) -> None:
     def post(path: str, **body: Any) -> Any:
         return client.post(f"{str(client.base_url).removesuffix('/v1/')}{path}", body=body, cast_to=object)

@@ -8,7 +8,7 @@ from typing import Any
 
 from toolgram.api.custom_tools import input_of
 from toolgram.chat import Reply
-from toolgram.engines.base import Chunk, Usage
+from toolgram.engines.base import Chunk, Logprob, TokenLogprobs, Usage
 from toolgram.events import (
     ArgumentsDelta,
     ContentDelta,
@@ -35,8 +35,8 @@ class Head:
     include_usage: bool = False
 
 
-def completion(head: Head, replies: Sequence[Reply]) -> Json:
-    """The ChatCompletion of the replies, one for each choice."""
+def completion(head: Head, replies: Sequence[Reply], logprobs: Sequence[Sequence[TokenLogprobs]]) -> Json:
+    """The ChatCompletion of the replies, one for each choice, and of how likely the tokens of each were."""
     return {
         "id": head.id,
         "object": "chat.completion",
@@ -46,13 +46,25 @@ def completion(head: Head, replies: Sequence[Reply]) -> Json:
             {
                 "index": index,
                 "message": _message(head, reply.message),
-                "logprobs": None,
+                "logprobs": _logprobs(likely),
                 "finish_reason": _finish(head, reply),
             }
-            for index, reply in enumerate(replies)
+            for index, (reply, likely) in enumerate(zip(replies, logprobs, strict=True))
         ],
         "usage": usage_json([reply.usage for reply in replies]),
     }
+
+
+def _logprobs(tokens: Sequence[TokenLogprobs]) -> Json | None:
+    if not tokens:
+        return None
+    content = [{**_logprob(one.chosen), "top_logprobs": [_logprob(top) for top in one.top]} for one in tokens]
+    return {"content": content, "refusal": None}
+
+
+def _logprob(token: Logprob) -> Json:
+    text = token.piece.decode(errors="replace")
+    return {"token": text, "logprob": token.logprob, "bytes": list(token.piece)}
 
 
 def usage_json(usages: Sequence[Usage]) -> Json:
@@ -111,6 +123,7 @@ class ChunkWriter:
     head: Head
     index: int = 0
     usage: Usage | None = None
+    _likely: list[TokenLogprobs] = field(default_factory=list[TokenLogprobs])
     _calls: list[_Call] = field(default_factory=list[_Call])
     _begun: bool = False
 
@@ -120,6 +133,8 @@ class ChunkWriter:
             self._begun = True
             yield self._chunk({"role": "assistant", "content": None})
         match item:
+            case Chunk():
+                self._likely += item.logprobs
             case ContentDelta(text) | Unreadable(text):
                 if text:
                     yield self._chunk({"content": text})
@@ -180,7 +195,8 @@ class ChunkWriter:
         return self._chunk({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]})
 
     def _chunk(self, delta: Json, finish: str | None = None) -> Json:
-        choice = {"index": self.index, "delta": delta, "logprobs": None, "finish_reason": finish}
+        likely, self._likely = _logprobs(self._likely), []  # of the tokens since the last chunk
+        choice = {"index": self.index, "delta": delta, "logprobs": likely, "finish_reason": finish}
         return _chunk(self.head, [choice])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any, TypeVar
 
 from toolgram.api.fields import Body, boolean, integer, kind, mapping, number, strings
@@ -14,7 +13,6 @@ T = TypeVar("T", int, float)
 _MAX_SEED = 2**63 - 1
 _MAX_STOPS = 16
 _MAX_TOP_LOGPROBS = 20
-_KNOWN = frozenset(field.name for field in fields(Sampling))
 
 SAMPLING_FIELDS = (
     *("max_tokens", "temperature", "top_p", "top_k", "min_p", "seed", "stop"),
@@ -29,7 +27,7 @@ def sampling_of(
     """The sampling of a body; `max_tokens` and `stop` are what the API calls these fields.
 
     What is absent is as OpenAI has it: temperature and top_p 1. `logprobs` is how many likely tokens are to be told
-    beside each. Raises InvalidRequest for a wrong type, a value out of range, and what no engine here does.
+    beside each. Raises InvalidRequest for a wrong type, and a value out of range.
     """
     seed = integer(body, "seed", -_MAX_SEED - 1, _MAX_SEED)
     values: dict[str, Any] = {
@@ -48,11 +46,7 @@ def sampling_of(
         "logit_bias": _logit_bias(body) or None,
         "logprobs": logprobs,
     }
-    asked = {key: value for key, value in further.items() if value is not None}
-    for key in asked:
-        if key not in _KNOWN:
-            raise InvalidRequest(f"/{key}", "no engine here can do this: leave it out")
-    return Sampling(**values, **asked)
+    return Sampling(**values, **{key: value for key, value in further.items() if value is not None})
 
 
 def asked_logprobs(body: Body) -> int | None:

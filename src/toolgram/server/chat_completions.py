@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from typing import Any
 
 from starlette.requests import Request
 from starlette.types import ASGIApp
@@ -17,6 +18,8 @@ from toolgram.api.chat_request import ChatRequest, read_chat_request
 from toolgram.api.errors import api_error, openai_error
 from toolgram.api.explain import explanation
 from toolgram.api.fields import Body, mapping, string
+from toolgram.chat import Reply
+from toolgram.engines.base import Chunk, TokenLogprobs
 from toolgram.errors import ToolgramError
 from toolgram.server.desk import Desk, Job, json_response
 from toolgram.server.record import record_of
@@ -40,12 +43,27 @@ async def chat_completions(desk: Desk, request: Request) -> ASGIApp:
     )
     if read.generation.stream:
         return desk.streamed(request, _events(desk, request, job, head), failure)
-    return json_response(request, completion(head, await desk.whole(request, desk.replies(request, job))))
+    return json_response(request, await desk.whole(request, _answer(desk, request, job, head)))
 
 
 def failure(error: ToolgramError) -> bytes:
     """The event of an error behind what was generated."""
     return data(openai_error(api_error(error)))
+
+
+async def _answer(desk: Desk, request: Request, job: Job, head: Head) -> dict[str, Any]:
+    replies: dict[int, Reply] = {}
+    likely: list[list[TokenLogprobs]] = [[] for _ in range(job.n)]
+    async with aclosing(desk.items(request, job)) as items:
+        async for index, item in items:
+            match item:
+                case Chunk():
+                    likely[index] += item.logprobs
+                case Reply():
+                    replies[index] = item
+                case _:
+                    pass
+    return completion(head, [replies[index] for index in range(job.n)], likely)
 
 
 async def _events(desk: Desk, request: Request, job: Job, head: Head) -> AsyncGenerator[bytes, None]:
