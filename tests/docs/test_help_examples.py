@@ -28,6 +28,7 @@ PRINTS = {
     "styles": "chosen: long (generic), because",
     "report": "# chat / long",
     "pull": "recorded.gguf",
+    "serve": "http://127.0.0.1:8080/v1",
 }
 
 
@@ -55,6 +56,8 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("toolgram.engines.models.cached", to(recorded))
     monkeypatch.setattr("toolgram.cli.inputs.load_engine", to(Replay(CALL)))
     monkeypatch.setattr("toolgram.cli.explain._size", to("not counted"))
+    monkeypatch.setattr("uvicorn.Config.bind_socket", to(None))
+    monkeypatch.setattr("uvicorn.Server.run", to(None))
     monkeypatch.setattr("toolgram.template.chat_template.ChatTemplate.from_gguf", to(CHATML))
 
 

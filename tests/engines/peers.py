@@ -14,6 +14,7 @@ from engines.contract import Peer
 from engines.fake_vllm import CONTEXT, FakeVllm, serving
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.llama_cpp import LlamaCpp
+from toolgram.engines.llama_object import LlamaObject
 from toolgram.engines.llama_server import LlamaServer
 from toolgram.engines.models import default_model
 from toolgram.engines.replay import Replay
@@ -61,6 +62,13 @@ def embedded_peer() -> Generator[Peer]:
 
 
 @contextmanager
+def llama_object_peer() -> Generator[Peer]:
+    engine = LlamaObject(default_model(), context=2048, parallel=SLOTS)
+    yield Peer(engine, context=2048)
+    engine.close()
+
+
+@contextmanager
 def llama_server_peer() -> Generator[Peer]:
     with llama_server() as (url, _):
         yield Peer(LlamaServer(url, timeout=240), context=2048)
@@ -84,6 +92,7 @@ def vllm_peer(url: str, dialect: Literal["ebnf", "lark", "structural_tag"]) -> G
 
 PEERS: dict[str, Callable[[], AbstractContextManager[Peer]]] = {
     "embedded": embedded_peer,
+    "llama-object": llama_object_peer,
     "llama-server": llama_server_peer,
     "vllm-xgrammar-fake": lambda: fake_vllm_peer("xgrammar", "ebnf"),
     "vllm-tags-fake": lambda: fake_vllm_peer("xgrammar", "structural_tag"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from toolgram.engines.base import Sampling
-from toolgram.engines.sampling import choose
+from toolgram.engines.sampling import Sampler, choose, logprobs_of
+from toolgram.errors import EngineError
 
 PROBABILITIES = np.array([0.1, 0.4, 0.0, 0.3, 0.2])
 with np.errstate(divide="ignore"):
@@ -44,3 +47,52 @@ def test_a_seed_repeats_the_choice() -> None:
     sampling = Sampling(temperature=1)
     first, second = ([choose(LOGITS, sampling, np.random.default_rng(seed)) for seed in range(50)] for _ in "ab")
     assert first == second
+
+
+def adjusted(sampling: Sampling, prompt: list[int], written: list[int], logits: list[float]) -> list[float]:
+    sampler = Sampler(sampling, prompt)
+    sampler.note(written)
+    given = np.array(logits, dtype=np.float32)
+    changed = sampler.adjusted(given)
+    assert given.tolist() == logits  # the model's own memory
+    return changed.tolist()
+
+
+@pytest.mark.parametrize(
+    ("sampling", "expected"),
+    [
+        (Sampling(), [4, -2, 0, 1]),
+        (Sampling(presence_penalty=0.5), [3.5, -2.5, 0, 1]),
+        (Sampling(frequency_penalty=0.5), [3, -2.5, 0, 1]),
+        (Sampling(frequency_penalty=-1, presence_penalty=0.5), [5.5, -1.5, 0, 1]),
+        (Sampling(repetition_penalty=2), [2, -4, 0, 0.5]),
+        (Sampling(logit_bias={2: 3, 1: -100, 99: 1}), [4, -102, 3, 1]),
+        (Sampling(logit_bias={3: 1}, repetition_penalty=2, presence_penalty=1), [1, -5, 0, 1]),
+    ],
+)
+def test_biases_and_penalties_change_the_logits(sampling: Sampling, expected: list[float]) -> None:
+    assert adjusted(sampling, prompt=[3, 3], written=[0, 1, 0], logits=[4, -2, 0, 1]) == expected
+
+
+def test_logprobs_are_of_what_is_allowed() -> None:
+    told = logprobs_of(LOGITS + np.float32(7), 3, 9, [b"a", b"b", b"c", b"d", b"e"])
+    assert (told.chosen.token, told.chosen.piece) == (3, b"d")
+    assert np.exp(told.chosen.logprob) == pytest.approx(0.3)
+    assert [each.piece for each in told.top] == [b"b", b"d", b"e", b"a"]
+    assert [np.exp(each.logprob) for each in told.top] == pytest.approx([0.4, 0.3, 0.2, 0.1])
+    assert len(logprobs_of(LOGITS, 1, 2, [b""] * 5).top) == 2
+    assert logprobs_of(LOGITS, 1, 0, [b""] * 5).top == ()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"presence_penalty": float("nan")},
+        {"repetition_penalty": 0},
+        {"logit_bias": {1: float("inf")}},
+        {"logprobs": -1},
+    ],
+)
+def test_values_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(EngineError, match=next(iter(wrong))):
+        Sampling(**wrong)

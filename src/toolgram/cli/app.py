@@ -157,6 +157,171 @@ def report(
     sys.stdout.write(text)
 
 
+class Kind(StrEnum):
+    """The kinds of servers that may run the model."""
+
+    vllm = "vllm"
+    llama_server = "llama-server"
+    openai = "openai"
+
+
+def _env(name: str) -> str:
+    return f"TOOLGRAM_{name}"
+
+
+@app.command(epilog="Example: toolgram serve --model smollm2 --port 8080")
+def serve(
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", metavar="PATH|NAME", envvar=_env("MODEL"), help="A model; may be given again."),
+    ] = None,
+    alias: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--alias",
+            "--served-model-name",
+            "-a",
+            metavar="NAME",
+            envvar=_env("ALIAS"),
+            help="Another name of the first model.",
+        ),
+    ] = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            "--chat-template",
+            "--template",
+            metavar="FILE",
+            envvar=_env("CHAT_TEMPLATE"),
+            help="A chat template, instead of the model's.",
+        ),
+    ] = None,
+    style: Annotated[
+        str | None, typer.Option(metavar="NAME", envvar=_env("STYLE"), help="How calls are written.")
+    ] = None,
+    upstream: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", envvar=_env("UPSTREAM"), help="A server that runs the model; may be given again."),
+    ] = None,
+    upstream_kind: Annotated[Kind, typer.Option(envvar=_env("UPSTREAM_KIND"), help="What it is.")] = Kind.vllm,
+    upstream_model: Annotated[
+        str | None, typer.Option(metavar="NAME", envvar=_env("UPSTREAM_MODEL"), help="Its name of the model.")
+    ] = None,
+    upstream_key: Annotated[
+        str | None, typer.Option(metavar="KEY", envvar=_env("UPSTREAM_KEY"), help="The key that it wants.")
+    ] = None,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", envvar=_env("HOST"), help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", envvar=_env("PORT"), help="Where to listen; 0: any.")] = 8000,
+    context: Annotated[
+        int,
+        typer.Option(
+            "--ctx-size",
+            "--max-model-len",
+            "-c",
+            metavar="N",
+            min=1,
+            envvar=_env("CTX_SIZE"),
+            help="Tokens of prompt and answer together.",
+        ),
+    ] = 4096,
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", "-t", metavar="N", min=1, envvar=_env("THREADS"), help="Cores of the engine."),
+    ] = None,
+    parallel: Annotated[
+        int,
+        typer.Option(
+            "--parallel",
+            "--max-num-seqs",
+            "-np",
+            metavar="N",
+            min=1,
+            envvar=_env("PARALLEL"),
+            help="Requests that run at once.",
+        ),
+    ] = 64,
+    queue: Annotated[
+        int, typer.Option(metavar="N", min=0, envvar=_env("QUEUE"), help="Requests that may wait; more get a 429.")
+    ] = 1024,
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", "-to", metavar="S", min=0.001, envvar=_env("TIMEOUT"), help="Seconds for a request."),
+    ] = 600.0,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--n-predict",
+            "--max-tokens",
+            "-n",
+            metavar="N",
+            min=1,
+            envvar=_env("MAX_TOKENS"),
+            help="The longest answer.",
+        ),
+    ] = None,
+    max_body: Annotated[
+        int, typer.Option(metavar="BYTES", min=1, envvar=_env("MAX_BODY"), help="The largest body.")
+    ] = 16 << 20,
+    api_key: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY", envvar=_env("API_KEY"), help="A key of a client; may be given again."),
+    ] = None,
+    api_key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", envvar=_env("API_KEY_FILE"), help="Keys, one in a line.")
+    ] = None,
+    allowed_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-origins",
+            metavar="URL",
+            envvar=_env("ALLOWED_ORIGINS"),
+            help="A site whose pages may call; may be given again.",
+        ),
+    ] = None,
+    keep_alive: Annotated[
+        float,
+        typer.Option(
+            metavar="S",
+            min=0.1,
+            envvar=_env("KEEP_ALIVE"),
+            help="Seconds of silence until a stream shows that it lives.",
+        ),
+    ] = 10.0,
+    log_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", envvar=_env("LOG_FILE"), help="The log (default: stderr).")
+    ] = None,
+    log_contents: Annotated[
+        bool, typer.Option("--log-contents", envvar=_env("LOG_CONTENTS"), help="Log what is asked and answered.")
+    ] = False,
+) -> None:
+    """Serve models to clients of OpenAI's API; every option is also an environment variable, TOOLGRAM_…."""
+    from toolgram.cli.inputs import BadInput
+    from toolgram.cli.serve import Loading, Upstream, connect, keys, load, run
+    from toolgram.server.settings import Settings
+
+    settings = Settings(
+        api_keys=keys(api_key or (), api_key_file),
+        origins=tuple(allowed_origin or ()),
+        parallel=parallel,
+        queue=queue,
+        timeout=timeout,
+        keep_alive=keep_alive,
+        max_body=max_body,
+        max_tokens=max_tokens,
+        style=style,
+        log_contents=log_contents,
+    )
+    aliases = tuple(alias or ())
+    if upstream and model:
+        raise BadInput("give --model or --upstream, not both")
+    if upstream:
+        server = Upstream(tuple(upstream), upstream_kind.value, upstream_model, upstream_key)
+        models = connect(server, template, aliases, timeout)
+    else:
+        models = load(Loading(tuple(model or ()), aliases, template, context, threads))
+    run(models, settings, host, port, log_file)
+
+
 @app.command(epilog="Example: toolgram pull smollm2")
 def pull(name: Annotated[str, typer.Argument(help="A known model.")] = "smollm2") -> None:
     """Fetch a model into the cache; its path goes to stdout."""

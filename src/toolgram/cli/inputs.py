@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -13,6 +14,7 @@ from toolgram.template.chat_template import ChatTemplate
 
 if TYPE_CHECKING:
     from toolgram.engines.llama_cpp import LlamaCpp
+    from toolgram.engines.llama_object import LlamaObject
 
 
 class BadInput(ToolgramError):
@@ -103,15 +105,15 @@ def model_at_hand(name: str | None) -> Path | None:
     return models.cached(name or models.DEFAULT)
 
 
-def load_engine(path: Path) -> LlamaCpp:
-    """The embedded engine with a model. Raises ModelError where either is missing."""
+def load_engine(path: Path, context: int = 4096, threads: int | None = None) -> LlamaCpp | LlamaObject:
+    """The embedded engine with a model; `context` is in tokens. Raises ModelError where either is missing."""
     try:
-        from toolgram.engines.llama_cpp import LlamaCpp  # heavy, and optional
+        from toolgram.engines.embedded import load  # heavy, and optional
     except ModuleNotFoundError as error:
         raise ModelError(
             f"the embedded engine is not installed ({error.name} is missing): pip install 'toolgram[embedded]'"
         ) from error
-    return LlamaCpp(path)
+    return load(path, lambda notice: sys.stderr.write(f"{notice}\n"), context=context, threads=threads)
 
 
 def _no_constant(name: str) -> NoReturn:

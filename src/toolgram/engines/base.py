@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
 from typing import Literal, Protocol
 
 from toolgram.errors import EngineError
@@ -35,11 +36,15 @@ class SupportsGrammar(Protocol):
 class Sampling:
     """How tokens are chosen, and when to stop.
 
-    Temperature 0 takes the likeliest token and looks at nothing else. Above it the temperature is applied first, then
-    `top_k` (0: off), `top_p` (1: off) and `min_p` (0: off), as vLLM does. `max_tokens` None goes on to the end of the
-    context; `seed` None differs from call to call. A stop string ends the text and is not part of it;
-    each of `ends` does so only as a token of its own, so that text which merely spells it (inside a JSON string, say)
-    goes on.
+    `logit_bias` is added to the logits of tokens by id. Of tokens that were written already, `repetition_penalty`
+    divides a positive logit and multiplies a negative one (tokens of the prompt count too, 1: off), `frequency_penalty`
+    is taken off once for each time, and `presence_penalty` once. Then temperature 0 takes the likeliest token; above it
+    the temperature is applied first, then `top_k` (0: off), `top_p` (1: off) and `min_p` (0: off), as vLLM does.
+    With `logprobs` chunks tell how likely each token was, and so many of the likeliest beside it.
+
+    `max_tokens` None goes on to the end of the context; `seed` None differs from call to call. A stop string ends the
+    text and is not part of it; each of `ends` does so only as a token of its own, so that text which merely spells it
+    (inside a JSON string, say) goes on.
 
     Raises EngineError for a value out of range.
     """
@@ -49,6 +54,11 @@ class Sampling:
     top_k: int = 0
     top_p: float = 1.0
     min_p: float = 0.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    repetition_penalty: float = 1.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict[int, float])
+    logprobs: int | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
@@ -60,6 +70,11 @@ class Sampling:
             "top_k must be at least 0": self.top_k >= 0,
             "top_p must be above 0 and at most 1": 0 < self.top_p <= 1,
             "min_p must be between 0 and 1": 0 <= self.min_p <= 1,
+            "presence_penalty must be a finite number": isfinite(self.presence_penalty),
+            "frequency_penalty must be a finite number": isfinite(self.frequency_penalty),
+            "repetition_penalty must be a finite number above 0": 0 < self.repetition_penalty < float("inf"),
+            "each logit_bias must be a finite number": all(map(isfinite, self.logit_bias.values())),
+            "logprobs must be at least 0": self.logprobs is None or self.logprobs >= 0,
             "seed must be at least 0": self.seed is None or self.seed >= 0,
             "a stop string must not be empty": "" not in self.stop,
         }
@@ -72,7 +87,7 @@ class Sampling:
 class Usage:
     """What a generation cost; an engine leaves at 0 what it cannot know.
 
-    `cached_tokens` of the prompt were left from the request before; `forced_tokens` of the completion were appended
+    `cached_tokens` of the prompt were left from other requests; `forced_tokens` of the completion were appended
     without sampling; `forward_passes` counts the evaluations that a token was chosen from.
     """
 
@@ -86,11 +101,32 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Logprob:
+    """A token, its bytes, and the natural logarithm of how likely it was."""
+
+    token: int
+    piece: bytes
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprobs:
+    """How likely a token was among all that could come there under the grammar, biases and penalties applied.
+
+    `top` has the likeliest, the best first, as many as `Sampling.logprobs` asks for and the grammar allows.
+    A token that the grammar forced was certain.
+    """
+
+    chosen: Logprob
+    top: tuple[Logprob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
-    """More raw text, and the tokens that were added; `forced` of them were not sampled.
+    """More raw text, and the tokens that were added; `forced` of them, the last ones, were not sampled.
 
     Text may lag behind the tokens: a character that is not complete, or what may begin a stop string, waits. The last
-    chunk, and no other, has `finish` and `usage`.
+    chunk, and no other, has `finish` and `usage`. `logprobs` has one entry for each token, if they were asked for.
     """
 
     text: str
@@ -98,6 +134,7 @@ class Chunk:
     forced: int = 0
     finish: FinishReason | None = None
     usage: Usage | None = None
+    logprobs: tuple[TokenLogprobs, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

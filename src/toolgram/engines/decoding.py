@@ -1,113 +1,115 @@
-"""The loop that writes: evaluate, mask, choose, append."""
+"""One generation: what is to be evaluated next, and what follows from the logits."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
-from toolgram.engines.base import Chunk, FinishReason, Sampling, Usage
+from toolgram.engines.base import Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, Usage
 from toolgram.engines.masks import Guide
-from toolgram.engines.model import Cancel, Cancelled, Model
-from toolgram.engines.sampling import choose
+from toolgram.engines.sampling import Logits, Sampler, logprobs_of
 from toolgram.engines.text import Detokenizer, StopScanner
-from toolgram.errors import EngineError
+from toolgram.engines.vocabulary import Vocabulary
 
 
-@dataclass(slots=True)
-class _Run:
-    """One generation under way."""
+class Generation:
+    """A text under way. `tokens` are the prompt and all that was written, whether it was evaluated yet or not.
 
-    model: Model
-    prompt: Sequence[int]
-    guide: Guide | None
-    sampling: Sampling
-    cancel: Cancel
-    ends: frozenset[int]
-    left: int
-    finish: FinishReason = "stop"
-    cached: int = 0
-    completion: int = 0
-    forced: int = 0
-    passes: int = 0
-    prefill_seconds: float = 0.0
+    Tokens that the grammar forces are appended with the token before them, and evaluated in the same pass. `begin`
+    comes first, then `advance` with the logits after the last of `tokens`, again and again until `finish` is set.
+    """
 
-    def steps(self) -> Iterator[tuple[list[int], int]]:
-        """The tokens of each forward pass, and how many of them were forced; at last `finish` is set."""
-        random = np.random.default_rng(self.sampling.seed)
-        began = time.perf_counter()
-        self.cached = self.model.resume(self.prompt)
-        pending = list(self.prompt[self.cached :])
-        fresh = forced = self._forced()
-        while True:
-            if fresh:
-                self.completion += len(fresh)
-                self.forced += len(forced)
-                yield fresh, len(forced)
-            if self.guide is not None and self.guide.done:
-                return
-            if not self.left:
-                self.finish = "length"
-                return
-            logits = self.model.evaluate(pending + fresh, self.cancel)
-            self.passes += 1
-            self.prefill_seconds = self.prefill_seconds or time.perf_counter() - began
-            if self.guide is not None:
-                logits = np.where(self.guide.allowed(), logits, np.float32(-np.inf))
-            token = choose(logits, self.sampling, random)
-            if token in self.ends and (self.guide is None or self.guide.accepting):
-                return
-            if self.guide is not None:
-                self.guide.consume((token,))
-            self.left -= 1
-            forced = self._forced()
-            pending, fresh = [], [token, *forced]
+    def __init__(
+        self, vocabulary: Vocabulary, prompt: Sequence[int], guide: Guide | None, sampling: Sampling, room: int
+    ) -> None:
+        self.tokens = list(prompt)
+        self.finish: FinishReason | None = None
+        self.cached = 0
+        self._prompt_tokens = len(prompt)
+        self._vocabulary = vocabulary
+        self._guide = guide
+        self._sampling = sampling
+        self._sampler = Sampler(sampling, prompt)
+        self._ends = vocabulary.ends_with(sampling.ends)
+        self._left = min(room, sampling.max_tokens or room)
+        self._detokenizer, self._scanner = Detokenizer(), StopScanner(sampling.stop)
+        self._forced = self._passes = 0
+        self._began = self._read = 0.0
 
-    def _forced(self) -> list[int]:
+    @property
+    def writing(self) -> bool:
+        """Whether the prompt was read."""
+        return self._passes > 0
+
+    def begin(self, cached: int) -> Chunk | None:
+        """The work begins, with so many tokens of the prompt known; what the grammar forces at once."""
+        self._began = time.perf_counter()
+        self.cached = cached
+        return self._write([], [])
+
+    def advance(self, logits: Logits) -> Chunk | None:
+        """Choose a token; the text that it adds, with what is forced after it. None if it ends the text."""
+        self._passes += 1
+        self._read = self._read or time.perf_counter()
+        logits = self._sampler.adjusted(logits)
+        if self._guide is not None:
+            logits = np.where(self._guide.allowed(), logits, np.float32(-np.inf))
+        token = self._sampler.choose(logits)
+        if token in self._ends and (self._guide is None or self._guide.accepting):
+            self.finish = "stop"
+            return None
+        if self._guide is not None:
+            self._guide.consume((token,))
+        self._left -= 1
+        top = self._sampling.logprobs
+        likely = [] if top is None else [logprobs_of(logits, token, top, self._vocabulary.pieces)]
+        return self._write([token], likely)
+
+    def _write(self, tokens: list[int], likely: list[TokenLogprobs]) -> Chunk | None:
+        """Append tokens and what is forced after them."""
+        forced = self._force()
+        tokens += forced
+        if self._guide is not None and self._guide.done:
+            self.finish = "stop"
+        elif self._left <= 0:
+            self.finish = "length"
+        if not tokens:
+            return None
+        self.tokens += tokens
+        self._forced += len(forced)
+        self._sampler.note(tokens)
+        text = self._scanner.feed(self._detokenizer.feed(b"".join(map(self._vocabulary.pieces.__getitem__, tokens))))
+        if self._scanner.stopped:
+            self.finish = "stop"
+        if self._sampling.logprobs is not None:
+            likely += map(self._certain, forced)
+        return Chunk(text, tuple(tokens), len(forced), logprobs=tuple(likely))
+
+    def _force(self) -> list[int]:
         """Tokens that the grammar forces: they are appended without a look at the logits."""
-        if self.guide is None:
+        if self._guide is None:
             return []
-        tokens = self.guide.forced()[: self.left]
-        self.guide.consume(tokens)
-        self.left -= len(tokens)
+        tokens = self._guide.forced()[: self._left]
+        self._guide.consume(tokens)
+        self._left -= len(tokens)
         return tokens
 
+    def _certain(self, token: int) -> TokenLogprobs:
+        alone = Logprob(token, self._vocabulary.pieces[token], 0.0)
+        return TokenLogprobs(alone, (alone,) if self._sampling.logprobs else ())
 
-def write(
-    model: Model, prompt: Sequence[int], guide: Guide | None, sampling: Sampling, cancel: Cancel
-) -> Iterator[Chunk]:
-    """What the model writes after the prompt, a chunk for each forward pass, and one that says why it ended.
-
-    Tokens that the grammar forces are appended with the token before them, in the same pass. Raises EngineError for a
-    prompt that is empty, or that leaves no room in the context.
-    """
-    room = model.context - len(prompt)
-    if not prompt:
-        raise EngineError("the prompt is empty")
-    if room < 1:
-        raise EngineError(f"the prompt is {len(prompt)} tokens long, and the context holds only {model.context}")
-    ends = model.vocabulary.ends_with(sampling.ends)
-    run = _Run(model, prompt, guide, sampling, cancel, ends, left=min(room, sampling.max_tokens or room))
-    detokenizer, scanner = Detokenizer(), StopScanner(sampling.stop)
-    began = time.perf_counter()
-    try:
-        for tokens, forced in run.steps():
-            piece = b"".join(model.vocabulary.pieces[token] for token in tokens)
-            yield Chunk(scanner.feed(detokenizer.feed(piece)), tuple(tokens), forced)
-            if scanner.stopped:
-                run.finish = "stop"
-                break
-    except Cancelled:
-        run.finish = "cancelled"
-    usage = Usage(
-        prompt_tokens=len(prompt),
-        cached_tokens=run.cached,
-        completion_tokens=run.completion,
-        forced_tokens=run.forced,
-        forward_passes=run.passes,
-        prefill_seconds=run.prefill_seconds,
-        decode_seconds=time.perf_counter() - began - run.prefill_seconds,
-    )
-    yield Chunk(scanner.finish(), finish=run.finish, usage=usage)
+    def last_chunk(self, finish: FinishReason) -> Chunk:
+        """What was held back of the text, why it ended, and what it cost."""
+        now = time.perf_counter()
+        usage = Usage(
+            prompt_tokens=self._prompt_tokens,
+            cached_tokens=self.cached,
+            completion_tokens=len(self.tokens) - self._prompt_tokens,
+            forced_tokens=self._forced,
+            forward_passes=self._passes,
+            prefill_seconds=self._read - self._began if self._read else 0.0,
+            decode_seconds=now - (self._read or now),
+        )
+        return Chunk(self._scanner.finish(), finish=finish, usage=usage)

@@ -5,34 +5,50 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
-from toolgram.engines.decoding import write
+from toolgram.engines.decoding import Generation
 from toolgram.engines.masks import Guides
 from toolgram.engines.model import Cancel, Model
+from toolgram.engines.scheduler import Request, Scheduler
 from toolgram.errors import EngineError
+
+_MOST = 128  # requests at once
+_KEPT = 32  # ended sequences that are remembered
 
 
 class LlamaCpp:
-    """Runs a GGUF file, one request after the other, in the order of their arrival.
+    """Runs a GGUF file, many requests at once in one batch.
 
-    `context` is in tokens, at most what the model was trained with. `threads` cores are used; None decodes with one,
-    which on a machine that others use too is the fastest, and reads prompts with all. What a prompt has in common with
-    the request before is not evaluated again.
+    `context` is in tokens, at most what the model was trained with: what a prompt and its answer may have together.
+    `parallel` requests run at once, the others wait in the order of their arrival. `budget` is how many tokens all that
+    is remembered may have, four contexts if it is None; what prompts have in common with each other, or with requests
+    that ended, is evaluated and stored once. `threads` cores are used; None decodes with one, which on a machine that
+    others use too is the fastest, and reads prompts with all.
 
     Raises ModelError for a file that cannot be run, EngineError where llama.cpp cannot be loaded.
     """
 
     capabilities = Capabilities(dialects=("lark",), special_tokens=True, token_ids=True)
 
-    def __init__(self, path: str | Path, *, context: int = 4096, threads: int | None = None) -> None:
-        if context < 1 or (threads is not None and threads < 1):
-            raise EngineError("context and threads must be at least 1")
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        context: int = 4096,
+        parallel: int = 16,
+        budget: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if min(context, parallel, 1 if threads is None else threads) < 1:
+            raise EngineError("context, parallel and threads must be at least 1")
+        if parallel > _MOST:
+            raise EngineError(f"parallel must be at most {_MOST}")
         self.path = Path(path)
         self._lock = threading.Lock()  # nothing is asked of the model once it is to be freed
         self._closed = False
@@ -41,10 +57,13 @@ class LlamaCpp:
         # llama.cpp keeps a team of threads for each thread that calls it, and is not safe to call from two at once.
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="toolgram-llama")
         try:
-            self._model, self._guides = self._worker.submit(_load, self.path, context, threads).result()
+            self._model, self._guides = self._worker.submit(
+                _load, self.path, context, threads, parallel + _KEPT, budget or 4 * context
+            ).result()
         except BaseException:
             self._worker.shutdown(wait=False)
             raise
+        self._scheduler = Scheduler(self._model, self._worker, parallel)
 
     @property
     def context(self) -> int:
@@ -62,50 +81,69 @@ class LlamaCpp:
             self._check_open()
             return len(self._model.vocabulary.tokenize(prompt))  # reading the vocabulary is safe from any thread
 
+    def tokenize(self, prompt: Prompt) -> list[int]:
+        """The ids of a prompt."""
+        with self._lock:
+            self._check_open()
+            return self._model.vocabulary.tokenize(prompt)
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """The text of tokens, special ones included. Raises EngineError for an id that there is not."""
+        with self._lock:
+            self._check_open()
+            pieces = self._model.vocabulary.pieces
+        if wrong := [token for token in ids if not 0 <= token < len(pieces)]:
+            raise EngineError(f"there is no token {wrong[0]}: the vocabulary has {len(pieces)}")
+        return b"".join(pieces[token] for token in ids).decode(errors="replace")
+
     async def generate(
         self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
     ) -> AsyncGenerator[Chunk, None]:
         """Chunks of the answer, one for each forward pass; closing the generator stops the work within a token.
 
-        Raises EngineError for a grammar that is refused, or a prompt that does not fit.
+        Raises EngineError for a grammar that is refused, or a prompt that is empty or does not fit.
         """
         loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[Chunk | None] = asyncio.Queue()
-        cancel = Cancel()
+        queue: asyncio.Queue[Chunk | Exception] = asyncio.Queue()
+        generation = await asyncio.to_thread(self._prepare, prompt, constraint, sampling)
 
-        def post(item: Chunk | None) -> None:
+        def post(item: Chunk | Exception) -> None:
             try:
                 loop.call_soon_threadsafe(queue.put_nowait, item)
             except RuntimeError:  # the loop is closed: nobody listens any more
-                cancel.set()
+                request.cancel.set()
 
+        request = Request(generation, post)
         with self._lock:
             self._check_open()
-            self._running.add(cancel)
-            job = self._worker.submit(self._run, prompt, constraint, sampling, cancel, post)
-        job.add_done_callback(lambda _: post(None))
+            self._running.add(request.cancel)
+            self._scheduler.submit(request)
         try:
-            while chunk := await queue.get():
-                yield chunk
-            job.result()  # raises what the worker raised
+            while True:
+                item = await queue.get()
+                if isinstance(item, Exception):
+                    raise item
+                yield item
+                if item.finish is not None:
+                    return
         finally:
-            cancel.set()
-            job.cancel()
+            request.cancel.set()
             with self._lock:
-                self._running.discard(cancel)
+                self._running.discard(request.cancel)
 
-    def _run(
-        self,
-        prompt: Prompt,
-        constraint: SupportsGrammar | None,
-        sampling: Sampling,
-        cancel: Cancel,
-        post: Callable[[Chunk], None],
-    ) -> None:
-        guide = None if constraint is None else self._guides.start(constraint.grammar.to("lark"), sampling.ends)
-        ids = self._model.vocabulary.tokenize(prompt)
-        for chunk in write(self._model, ids, guide, sampling, cancel):
-            post(chunk)
+    def _prepare(self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling) -> Generation:
+        """What needs no pass of the model, so that a great grammar does not hold up others."""
+        lark = None if constraint is None else constraint.grammar.to("lark")
+        with self._lock:
+            self._check_open()
+            ids = self._model.vocabulary.tokenize(prompt)
+            room = self._model.context - len(ids)
+            if not ids:
+                raise EngineError("the prompt is empty")
+            if room < 1:
+                raise EngineError(f"the prompt is {len(ids)} tokens long, and the context holds only {self.context}")
+            guide = None if lark is None else self._guides.start(lark, sampling.ends)
+            return Generation(self._model.vocabulary, ids, guide, sampling, room)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -143,6 +181,6 @@ class LlamaCpp:
         await self.aclose()
 
 
-def _load(path: Path, context: int, threads: int | None) -> tuple[Model, Guides]:
-    model = Model(path, context, threads)
+def _load(path: Path, context: int, threads: int | None, sequences: int, budget: int) -> tuple[Model, Guides]:
+    model = Model(path, context, threads, sequences=sequences, budget=budget)
     return model, Guides(model.vocabulary)

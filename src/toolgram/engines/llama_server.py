@@ -69,6 +69,10 @@ class LlamaServer:
                     yield chunk
         raise Unavailable(f"{self._http.url} broke off after {said} tokens")
 
+    async def count_tokens(self, prompt: Prompt) -> int:
+        """How many tokens a prompt has."""
+        return len(await self._tokens.ids(prompt))
+
     async def aclose(self) -> None:
         """Close the connections; the server stays."""
         await self._http.aclose()

@@ -1,4 +1,4 @@
-"""A GGUF model in memory, with one sequence of context; all of it runs on the engine's one worker thread."""
+"""A GGUF model in memory, and the sequences it has read; all of it runs on the engine's one worker thread."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from toolgram.engines import llama_c
+from toolgram.engines.llama_layout import Batch
 from toolgram.engines.sampling import Logits
 from toolgram.engines.vocabulary import Vocabulary
 from toolgram.errors import EngineError, ModelError
 
-_BATCH = 512  # tokens in one call
+BATCH = 512  # tokens in one call
 _WORTH_SHARING = 64  # tokens; sharing fewer among cores costs more than it saves, much more on a busy machine
 _LOADING = threading.Lock()  # llama.cpp's log does not say which model a line is about
 
@@ -49,82 +53,144 @@ class Cancel:
 
 
 _STRLEN = ctypes.cast(ctypes.CDLL("msvcrt" if os.name == "nt" else None).strlen, ctypes.c_void_p)
-_ABORTED = 2  # what llama_decode returns then
+_NO_ROOM, _ABORTED = 1, 2  # what llama_decode returns
+
+
+class NoRoom(Exception):
+    """The sequences hold as many tokens as there is memory for."""
+
+
+class Span(NamedTuple):
+    """Tokens to append to a sequence that has `start` already; with `wanted` the logits after the last are kept."""
+
+    sequence: int
+    start: int
+    tokens: Sequence[int]
+    wanted: bool
 
 
 class Model:
-    """A loaded GGUF model with one sequence of context.
+    """A loaded GGUF model with the memory of some sequences, which share what they have in common.
 
-    `threads` cores are used, or all for many tokens at once and else one. Raises ModelError for a file that is missing,
-    damaged, or of a kind that cannot be run.
+    `context` tokens at most fit into a sequence, and `budget` into all together (None: one context). `threads` cores
+    are used, or all for many tokens at once and else one. Raises ModelError for a file that is missing, damaged, or of
+    a kind that cannot be run.
     """
 
-    def __init__(self, path: Path, context: int, threads: int | None) -> None:
+    def __init__(
+        self, path: Path, context: int, threads: int | None, *, sequences: int = 1, budget: int | None = None
+    ) -> None:
         self._c = llama_c.library().c
         self._model = _load(path)
         self.vocabulary = Vocabulary.of_model(self._model)
         self.context = min(context, self._c.llama_model_n_ctx_train(self._model))
-        context_pointer = _context(self._model, self.context)
+        self.sequences = sequences
+        context_pointer = _context(self._model, max(self.context, budget or 0), sequences)
         self._free = weakref.finalize(self, _free, self._model, context_pointer)
         if context_pointer is None:
             self._free()
-            raise ModelError(f"{path}: no context of {self.context} tokens can be made; is there memory enough?")
+            raise ModelError(
+                f"{path}: no context of {max(self.context, budget or 0)} tokens can be made; is there memory enough?"
+            )
         self._context = context_pointer
         self._memory: int = self._c.llama_get_memory(self._context)
         self._threads = threads or 1, threads or os.cpu_count() or 1
-        self._written: list[int] = []
+        self._batch = _Rows.of(BATCH)
+        # the state of a recurrent model after a text is not its state after the half of it
+        self.shares = not (self._c.llama_model_is_recurrent(self._model) or self._c.llama_model_is_hybrid(self._model))
 
     def close(self) -> None:
         """Free the memory; nothing else may be called afterwards."""
         self._free()
 
-    def resume(self, prompt: Sequence[int]) -> int:
-        """Keep what the context has in common with the prompt; how many tokens that is (never all of them)."""
-        common = 0
-        for old, new in zip(self._written, prompt[:-1], strict=False):
-            if old != new:
-                break
-            common += 1
-        self._shorten(common)
-        return len(self._written)
+    def evaluate(self, spans: Sequence[Span], cancel: Cancel) -> list[Logits]:
+        """Append spans of at most `BATCH` tokens in all; the logits of those that want them, valid until the next call.
 
-    def evaluate(self, tokens: Sequence[int], cancel: Cancel) -> Logits:
-        """Append tokens; the logits after the last one, valid until the next call. Raises Cancelled."""
+        Raises Cancelled, NoRoom (nothing was appended then), or EngineError; after both others the sequences may have
+        part of the tokens.
+        """
         cancel.install(self._context)
-        for start in range(0, len(tokens), _BATCH):
-            self._append(tokens[start : start + _BATCH], cancel)
-        logits = self._c.llama_get_logits_ith(self._context, -1)
+        count = self._batch.fill(spans)
+        threads = self._threads[count >= _WORTH_SHARING]
+        self._c.llama_set_n_threads(self._context, threads, threads)
+        status = self._c.llama_decode(self._context, self._batch.first(count))
+        if status == _NO_ROOM:
+            raise NoRoom
+        if status == _ABORTED and cancel.is_set():
+            raise Cancelled
+        if status != 0:
+            raise EngineError(f"llama.cpp failed to evaluate {count} tokens (status {status})")
+        ends = accumulate(len(span.tokens) for span in spans)
+        return [self._logits(end - 1) for span, end in zip(spans, ends, strict=True) if span.wanted]
+
+    def _logits(self, row: int) -> Logits:
+        logits = self._c.llama_get_logits_ith(self._context, row)
         if not logits:
             raise EngineError("the model gives no logits: it is not one that writes text")
         return np.ctypeslib.as_array(logits, (len(self.vocabulary.pieces),))
 
-    def _append(self, tokens: Sequence[int], cancel: Cancel) -> None:
-        if cancel.is_set():
-            raise Cancelled
-        threads = self._threads[len(tokens) >= _WORTH_SHARING]
-        self._c.llama_set_n_threads(self._context, threads, threads)
-        array = (ctypes.c_int32 * len(tokens))(*tokens)
-        status = self._c.llama_decode(self._context, llama_c.Batch(n_tokens=len(tokens), token=array))
-        if status == _ABORTED and cancel.is_set():
-            self._shorten(len(self._written))  # part of the tokens may be there
-            raise Cancelled
-        if status != 0:
-            self._forget()
-            raise EngineError(f"llama.cpp failed to evaluate {len(tokens)} tokens (status {status})")
-        self._written += tokens
+    def copy(self, source: int, target: int, length: int) -> None:
+        """Let an empty sequence begin with the first tokens of another; they are shared, not doubled."""
+        self._c.llama_memory_seq_cp(self._memory, source, target, 0, length)
 
-    def _shorten(self, length: int) -> None:
-        if self._c.llama_memory_seq_rm(self._memory, 0, length, -1):
-            del self._written[length:]
-        else:
-            self._forget()  # a recurrent model cannot go back
+    def cut(self, sequence: int, length: int) -> bool:
+        """Keep so many tokens of a sequence; False, and nothing is done, for a model that cannot go back."""
+        return self._c.llama_memory_seq_rm(self._memory, sequence, length, -1)
 
-    def _forget(self) -> None:
+    def clear(self) -> None:
+        """Forget all sequences."""
         self._c.llama_memory_clear(self._memory, True)  # noqa: FBT003 - C knows no names
-        self._written.clear()
 
 
-def _load(path: Path) -> int:
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The arrays of a batch, which are filled again and again."""
+
+    tokens: ctypes.Array[ctypes.c_int32]
+    positions: ctypes.Array[ctypes.c_int32]
+    counts: ctypes.Array[ctypes.c_int32]
+    sequences: ctypes.Array[ctypes.c_int32]
+    pointers: ctypes.Array[ctypes._Pointer[ctypes.c_int32]]  # pyright: ignore[reportPrivateUsage] - has no other name
+    wanted: ctypes.Array[ctypes.c_int8]
+
+    @classmethod
+    def of(cls, size: int) -> _Rows:
+        numbers = ctypes.c_int32 * size
+        sequences = numbers()
+        width = ctypes.sizeof(ctypes.c_int32)
+        to_number = ctypes.POINTER(ctypes.c_int32)
+        pointers = (to_number * size)(
+            *(ctypes.cast(ctypes.addressof(sequences) + row * width, to_number) for row in range(size))
+        )
+        return cls(numbers(), numbers(), numbers(*[1] * size), sequences, pointers, (ctypes.c_int8 * size)())
+
+    def fill(self, spans: Sequence[Span]) -> int:
+        """Write the spans one after the other; how many rows they take."""
+        row = 0
+        for span in spans:
+            end = row + len(span.tokens)
+            self.tokens[row:end] = span.tokens
+            self.positions[row:end] = range(span.start, span.start + len(span.tokens))
+            self.sequences[row:end] = [span.sequence] * len(span.tokens)
+            self.wanted[row:end] = [0] * len(span.tokens)
+            self.wanted[end - 1] = span.wanted
+            row = end
+        return row
+
+    def first(self, count: int) -> Batch:
+        """The first rows as llama.cpp takes them."""
+        return Batch(
+            n_tokens=count,
+            token=self.tokens,
+            pos=self.positions,
+            n_seq_id=self.counts,
+            seq_id=self.pointers,
+            logits=self.wanted,
+        )
+
+
+def check_file(path: Path) -> None:
+    """Raises ModelError for a file that cannot be read, or is not GGUF."""
     try:
         with path.open("rb") as file:
             magic = file.read(4)
@@ -132,6 +198,10 @@ def _load(path: Path) -> int:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     if magic != b"GGUF":
         raise ModelError(f"{path} is not a GGUF file")
+
+
+def _load(path: Path) -> int:
+    check_file(path)
     lib = llama_c.library()
     with _LOADING:
         lib.errors.clear()
@@ -152,9 +222,11 @@ def _free(model: int, context: int | None) -> None:
     c.llama_model_free(model)
 
 
-def _context(model: int, size: int) -> int | None:
+def _context(model: int, size: int, sequences: int) -> int | None:
     c = llama_c.library().c
     params = c.llama_context_default_params()
     params.n_ctx = size
-    params.n_batch = params.n_ubatch = _BATCH
+    params.n_batch = params.n_ubatch = BATCH
+    params.n_seq_max = sequences
+    params.kv_unified = True  # one memory for all, so that what sequences share is there once
     return c.llama_init_from_model(model, params)

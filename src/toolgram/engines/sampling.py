@@ -2,12 +2,72 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from toolgram.engines.base import Sampling
+from toolgram.engines.base import Logprob, Sampling, TokenLogprobs
 
 Logits = NDArray[np.float32]
+
+
+class Sampler:
+    """Chooses the tokens of one generation, and remembers those that were written."""
+
+    def __init__(self, sampling: Sampling, prompt: Sequence[int]) -> None:
+        self._sampling = sampling
+        self._random = np.random.default_rng(sampling.seed)
+        self._counts = Counter[int]()
+        self._seen = set(prompt) if sampling.repetition_penalty != 1 else set[int]()
+
+    def adjusted(self, logits: Logits) -> Logits:
+        """The logits with biases and penalties, as a copy where there are any."""
+        sampling = self._sampling
+        if sampling.logit_bias:
+            logits = _changed(logits, sampling.logit_bias, lambda old, bias: old + bias)
+        if sampling.repetition_penalty != 1:
+            factors = dict.fromkeys(self._seen, sampling.repetition_penalty)
+            logits = _changed(logits, factors, lambda old, factor: np.where(old > 0, old / factor, old * factor))
+        if sampling.frequency_penalty or sampling.presence_penalty:
+            losses = {
+                token: count * sampling.frequency_penalty + sampling.presence_penalty
+                for token, count in self._counts.items()
+            }
+            logits = _changed(logits, losses, lambda old, loss: old - loss)
+        return logits
+
+    def choose(self, logits: Logits) -> int:
+        """The next token, of adjusted logits."""
+        return choose(logits, self._sampling, self._random)
+
+    def note(self, tokens: Sequence[int]) -> None:
+        """Tell which tokens were written."""
+        self._counts.update(tokens)
+        if self._sampling.repetition_penalty != 1:
+            self._seen.update(tokens)
+
+
+def _changed(logits: Logits, by: Mapping[int, float], change: Callable[[Logits, Logits], Logits]) -> Logits:
+    """A copy in which the logits of some tokens are changed by a number each; others are no tokens, and left out."""
+    known = {token: number for token, number in by.items() if 0 <= token < len(logits)}
+    ids = np.fromiter(known, dtype=np.intp, count=len(known))
+    logits = logits.copy()
+    logits[ids] = change(logits[ids], np.fromiter(known.values(), dtype=np.float32, count=len(known)))
+    return logits
+
+
+def logprobs_of(logits: Logits, token: int, top: int, pieces: Sequence[bytes]) -> TokenLogprobs:
+    """How likely a token was, and the `top` likeliest ones, of adjusted logits."""
+    best = float(logits.max())
+    total = best + float(np.log(np.exp(logits - best, dtype=np.float64).sum()))
+
+    def told(token: int) -> Logprob:
+        return Logprob(token, pieces[token], float(logits[token]) - total)
+
+    likeliest = _likeliest(logits, top)[:top] if top else ()
+    return TokenLogprobs(told(token), tuple(told(int(other)) for other in likeliest))
 
 
 def choose(logits: Logits, sampling: Sampling, random: np.random.Generator) -> int:

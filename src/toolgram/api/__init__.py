@@ -1,0 +1,1 @@
+"""The wire JSON of the APIs that clients speak, to requests and from events; pure."""

@@ -1,0 +1,216 @@
+"""The answer of `/v1/chat/completions`: from events to chunks, from replies to a completion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolgram.api.custom_tools import input_of
+from toolgram.chat import Reply
+from toolgram.engines.base import Chunk, Logprob, TokenLogprobs, Usage
+from toolgram.events import (
+    ArgumentsDelta,
+    ContentDelta,
+    Event,
+    ReasoningDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    Unreadable,
+)
+from toolgram.messages import Message, ToolCall
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What an answer and all chunks of it say of themselves."""
+
+    id: str
+    created: int
+    model: str
+    custom: frozenset[str] = frozenset()
+    legacy: bool = False
+    include_usage: bool = False
+
+
+def completion(head: Head, replies: Sequence[Reply], logprobs: Sequence[Sequence[TokenLogprobs]]) -> Json:
+    """The ChatCompletion of the replies, one for each choice, and of how likely the tokens of each were."""
+    return {
+        "id": head.id,
+        "object": "chat.completion",
+        "created": head.created,
+        "model": head.model,
+        "choices": [
+            {
+                "index": index,
+                "message": _message(head, reply.message),
+                "logprobs": _logprobs(likely),
+                "finish_reason": _finish(head, reply),
+            }
+            for index, (reply, likely) in enumerate(zip(replies, logprobs, strict=True))
+        ],
+        "usage": usage_json([reply.usage for reply in replies]),
+    }
+
+
+def _logprobs(tokens: Sequence[TokenLogprobs]) -> Json | None:
+    if not tokens:
+        return None
+    content = [{**_logprob(one.chosen), "top_logprobs": [_logprob(top) for top in one.top]} for one in tokens]
+    return {"content": content, "refusal": None}
+
+
+def _logprob(token: Logprob) -> Json:
+    text = token.piece.decode(errors="replace")
+    return {"token": text, "logprob": token.logprob, "bytes": list(token.piece)}
+
+
+def usage_json(usages: Sequence[Usage]) -> Json:
+    """What the choices cost together; the prompt is counted once."""
+    prompt = max((usage.prompt_tokens for usage in usages), default=0)
+    written = sum(usage.completion_tokens for usage in usages)
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": written,
+        "total_tokens": prompt + written,
+        "prompt_tokens_details": {"cached_tokens": max((usage.cached_tokens for usage in usages), default=0)},
+    }
+
+
+def _message(head: Head, message: Message) -> Json:
+    json: Json = {"role": "assistant", "content": message.content, "refusal": None}
+    if message.reasoning is not None:
+        json |= {"reasoning_content": message.reasoning, "reasoning": message.reasoning}
+    if not message.tool_calls:
+        return json
+    if head.legacy:
+        call = message.tool_calls[0]
+        return json | {"function_call": {"name": call.name, "arguments": call.arguments or "{}"}}
+    return json | {"tool_calls": [_call(head, call) for call in message.tool_calls]}
+
+
+def _call(head: Head, call: ToolCall) -> Json:
+    if call.name in head.custom:
+        return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": input_of(call.arguments)}}
+    function = {"name": call.name, "arguments": call.arguments or "{}"}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _finish(head: Head, reply: Reply) -> str:
+    return "function_call" if head.legacy and reply.finish_reason == "tool_calls" else reply.finish_reason
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call under way: what of it must wait, for its id or (that of a custom tool) for its end."""
+
+    name: str
+    id: str | None
+    waiting: list[str] = field(default_factory=list[str])
+    empty: bool = True
+    told: bool = False
+
+
+@dataclass(slots=True)
+class ChunkWriter:
+    """The chunks of one choice. The first tells the role, the last the finish reason; a call is told once it has an id.
+
+    `feed` takes what `toolgram.chat.stream` gives, in its order.
+    """
+
+    head: Head
+    index: int = 0
+    usage: Usage | None = None
+    _likely: list[TokenLogprobs] = field(default_factory=list[TokenLogprobs])
+    _calls: list[_Call] = field(default_factory=list[_Call])
+    _begun: bool = False
+
+    def feed(self, item: Chunk | Event | Reply) -> Iterator[Json]:
+        """The chunks that a piece of the answer makes."""
+        if not self._begun:
+            self._begun = True
+            yield self._chunk({"role": "assistant", "content": None})
+        match item:
+            case Chunk():
+                self._likely += item.logprobs
+            case ContentDelta(text) | Unreadable(text):
+                if text:
+                    yield self._chunk({"content": text})
+            case ArgumentsDelta(index, text):
+                yield from self._arguments(self._calls[index], index, text)
+            case ReasoningDelta(text):
+                if text:
+                    yield self._chunk({"reasoning_content": text, "reasoning": text})
+            case ToolCallStart(index, name, id_):
+                self._calls.append(call := _Call(name, id_))
+                if id_ is not None and name not in self.head.custom:
+                    yield self._tell(call, index, "")
+            case ToolCallEnd(index, id_):
+                yield from self._end(self._calls[index], index, id_)
+            case Reply():
+                yield from self._over(item)
+            case _:
+                pass
+
+    def _arguments(self, call: _Call, index: int, text: str) -> Iterator[Json]:
+        call.empty = call.empty and not text
+        if not call.told:
+            call.waiting.append(text)
+        elif text:
+            yield self._more(index, text)
+
+    def _end(self, call: _Call, index: int, id_: str | None) -> Iterator[Json]:
+        call.id = call.id or id_
+        if not call.told:
+            yield self._tell(call, index, "".join(call.waiting) or "{}")
+        elif call.empty:
+            yield self._more(index, "{}")
+        call.empty = False
+
+    def _over(self, reply: Reply) -> Iterator[Json]:
+        self.usage = reply.usage
+        for index, call in enumerate(self._calls):
+            if not call.told:  # it was cut off before it had an id
+                call.id = reply.message.tool_calls[index].id
+                yield self._tell(call, index, "".join(call.waiting))
+        yield self._chunk({}, _finish(self.head, reply))
+
+    def _tell(self, call: _Call, index: int, arguments: str) -> Json:
+        """The first of a call: its id, type and name, which no other chunk tells."""
+        call.told = True
+        if self.head.legacy:
+            return self._chunk({"function_call": {"name": call.name, "arguments": arguments}})
+        delta: Json = {"index": index, "id": call.id}
+        if call.name in self.head.custom:
+            delta |= {"type": "custom", "custom": {"name": call.name, "input": input_of(arguments)}}
+        else:
+            delta |= {"type": "function", "function": {"name": call.name, "arguments": arguments}}
+        return self._chunk({"tool_calls": [delta]})
+
+    def _more(self, index: int, arguments: str) -> Json:
+        if self.head.legacy:
+            return self._chunk({"function_call": {"arguments": arguments}})
+        return self._chunk({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]})
+
+    def _chunk(self, delta: Json, finish: str | None = None) -> Json:
+        likely, self._likely = _logprobs(self._likely), []  # of the tokens since the last chunk
+        choice = {"index": self.index, "delta": delta, "logprobs": likely, "finish_reason": finish}
+        return _chunk(self.head, [choice])
+
+
+def usage_chunk(head: Head, usages: Sequence[Usage]) -> Json:
+    """The chunk behind the last one, which tells what all of it cost."""
+    return {**_chunk(head, []), "usage": usage_json(usages)}
+
+
+def _chunk(head: Head, choices: list[Json]) -> Json:
+    chunk: Json = {
+        "id": head.id,
+        "object": "chat.completion.chunk",
+        "created": head.created,
+        "model": head.model,
+        "choices": choices,
+    }
+    return {**chunk, "usage": None} if head.include_usage else chunk

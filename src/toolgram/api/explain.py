@@ -1,0 +1,44 @@
+"""`/v1/explain`: what would be sent to the engine, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from toolgram.errors import GrammarError, InvalidRequest, Relaxation
+from toolgram.grammar.dialects import WRITERS
+from toolgram.grammar.grammar import Grammar
+from toolgram.plan import Plan
+
+
+def explanation(plan: Plan, dialect: str = "gbnf", tokens: int | None = None) -> dict[str, Any]:
+    """All that a plan holds; `tokens` is the length of the prompt where the engine counts.
+
+    Raises InvalidRequest for a dialect that there is not, or that cannot write the grammar.
+    """
+    return {
+        "style": {"name": plan.style.name, "about": plan.style.about, "why": plan.why},
+        "prompt": plan.prompt,
+        "prompt_parts": [{"text": text, "trusted": trusted} for text, trusted in plan.prompt_parts],
+        "prompt_tokens": tokens,
+        "format_prompt": plan.format_prompt,
+        "stop": list(plan.stop),
+        "grammar": None
+        if plan.constraint is None
+        else {"dialect": dialect, "text": _text(plan.constraint.grammar, dialect)},
+        "relaxations": relaxations_json(plan.relaxations),
+    }
+
+
+def _text(grammar: Grammar, dialect: str) -> str:
+    if dialect not in WRITERS:
+        raise InvalidRequest("/dialect", f"must be one of {', '.join(sorted(WRITERS))}")
+    try:
+        return grammar.to(dialect)
+    except GrammarError as error:
+        raise InvalidRequest("/dialect", f"the grammar cannot be written so: {error}") from error
+
+
+def relaxations_json(relaxations: Sequence[Relaxation]) -> list[dict[str, str]]:
+    """The relaxations, as JSON."""
+    return [{"pointer": one.pointer, "keyword": one.keyword, "enforced": one.enforced} for one in relaxations]

@@ -1,0 +1,77 @@
+"""What a body of any API comes down to: a request to be planned, and how its answer is to be generated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from toolgram.constraint import Constraint
+from toolgram.engines.base import Sampling
+from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, UnsupportedSchema
+from toolgram.grammar.dialects.gbnf_reader import read_gbnf
+from toolgram.grammar.grammar import Grammar
+from toolgram.plan import Plan, plan
+from toolgram.template.chat_template import ChatTemplate
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A request, read.
+
+    `request` is what `plan` takes, `places` maps pointers into it to pointers into the body where those differ.
+    `model` None is the server's default; `grammar` is GBNF for the whole answer; `custom` names the tools whose
+    argument is plain text.
+    """
+
+    request: Mapping[str, Any]
+    sampling: Sampling
+    model: str | None = None
+    style: str | None = None
+    grammar: str | None = None
+    n: int = 1
+    stream: bool = False
+    custom: frozenset[str] = frozenset()
+    places: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def plan(self, template: ChatTemplate, style: str | None = None, now: datetime | None = None) -> Plan:
+        """The plan with a model's template; `style` is the server's, which the body's own goes before.
+
+        Raises what `toolgram.plan` raises, with pointers into the body.
+        """
+        try:
+            made = plan(self.request, template, self.style or style, now)
+        except (InvalidRequest, InvalidSchema, UnsupportedSchema) as error:
+            raise self._placed(error) from error
+        return made if self.grammar is None else _with_grammar(made, self.grammar)
+
+    def _placed(
+        self, error: InvalidRequest | InvalidSchema | UnsupportedSchema
+    ) -> InvalidRequest | InvalidSchema | UnsupportedSchema:
+        place = placed(self.places, error.pointer)
+        match error:
+            case UnsupportedSchema():
+                return UnsupportedSchema(place, error.keyword, error.why)
+            case InvalidSchema():
+                return InvalidSchema(place, "", error.reason)
+            case _:
+                return InvalidRequest(place, error.reason)
+
+
+def placed(places: Mapping[str, str], pointer: str) -> str:
+    """A pointer as the longest of `places` that it begins with has it."""
+    for end in (at for at in range(len(pointer), 0, -1) if at == len(pointer) or pointer[at] == "/"):
+        if (place := places.get(pointer[:end])) is not None:
+            return place + pointer[end:]
+    return pointer
+
+
+def _with_grammar(made: Plan, gbnf: str) -> Plan:
+    if made.constraint is not None:
+        raise InvalidRequest("/grammar", "does not go with tools or a response_format, which have a grammar of theirs")
+    try:
+        rules = read_gbnf(gbnf)
+    except GrammarError as error:
+        raise InvalidRequest("/grammar", f"is not GBNF: {error}") from error
+    return replace(made, constraint=Constraint(Grammar(rules)))

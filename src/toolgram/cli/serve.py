@@ -1,0 +1,134 @@
+"""`toolgram serve`: models loaded, and an HTTP server before them."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from toolgram.cli import inputs
+from toolgram.cli.ask import model_file
+from toolgram.cli.inputs import BadInput
+from toolgram.engines import models
+from toolgram.engines.base import Engine
+from toolgram.errors import ToolgramError
+from toolgram.server.models import Served
+from toolgram.server.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A server that runs the model: `kind` is vllm (of which there may be several), llama-server or openai."""
+
+    urls: tuple[str, ...]
+    kind: str
+    model: str | None = None
+    api_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """Which models to load, and how; none is the default one. `aliases` are other names of the first."""
+
+    models: tuple[str, ...]
+    aliases: tuple[str, ...] = ()
+    template: Path | None = None
+    context: int = 4096
+    threads: int | None = None
+
+
+def load(loading: Loading) -> tuple[Served, ...]:
+    """The models, loaded. Raises ModelError, TemplateError, and BadInput for two of one name."""
+    names = loading.models or (models.DEFAULT,)
+    if not loading.models:
+        _say(f"no --model is given: this is {models.DEFAULT}, a very small one that shows how it works")
+    served: list[Served] = []
+    for name in names:
+        file = model_file(name)
+        template = inputs.template_of(loading.template, file)
+        engine = inputs.load_engine(file, loading.context, loading.threads)
+        known = name if name in models.MODELS else file.stem
+        aliases = () if served else loading.aliases
+        if known in {model.name for model in served}:
+            raise BadInput(f"two models would be named {known!r}")
+        served.append(Served(known, template, engine, aliases))
+    return tuple(served)
+
+
+def connect(upstream: Upstream, template: Path | None, aliases: tuple[str, ...], timeout: float) -> tuple[Served, ...]:
+    """The model that another server runs. Raises BadInput where its template, or what else is needed, is not given."""
+    if template is None:
+        raise BadInput("an upstream does not tell its chat template: give --chat-template FILE")
+    if upstream.kind != "vllm" and len(upstream.urls) > 1:
+        raise BadInput("several upstreams go with --upstream-kind vllm only")
+    engine = _engine(upstream, timeout)
+    name = upstream.model or upstream.kind
+    return (Served(name, inputs.template_of(template, None), engine, aliases),)
+
+
+def _engine(upstream: Upstream, timeout: float) -> Engine:
+    key, model = upstream.api_key, upstream.model
+    match upstream.kind:
+        case "vllm":
+            from toolgram.engines.vllm import Vllm
+
+            return Vllm(upstream.urls, model=model, api_key=key, timeout=timeout)
+        case "llama-server":
+            from toolgram.engines.llama_server import LlamaServer
+
+            return LlamaServer(upstream.urls[0], api_key=key, timeout=timeout)
+        case _:
+            from toolgram.engines.openai_completions import OpenAICompletions
+
+            if model is None:
+                raise BadInput("this kind of upstream wants the name of its model: give --upstream-model NAME")
+            return OpenAICompletions(upstream.urls[0], model, api_key=key, timeout=timeout)
+
+
+def keys(given: Sequence[str], file: Path | None) -> tuple[str, ...]:
+    """The keys of the options and of a file, which has one in a line. Raises BadInput."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines() if file else []
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file}: cannot be read: {error}") from error
+    found = tuple(key.strip() for key in (*given, *lines) if key.strip())
+    if file is not None and not found:
+        raise BadInput(f"{file}: there is no key in it")
+    return found
+
+
+def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_file: Path | None) -> None:
+    """Serve until told to stop; streams that run are finished then. Raises ToolgramError where it cannot listen."""
+    try:
+        import uvicorn
+
+        from toolgram.server.app import create_app
+    except ModuleNotFoundError as error:
+        raise ToolgramError(f"{error.name} is missing: pip install 'toolgram[server]'") from error
+    log_to(log_file)
+    config = uvicorn.Config(create_app(served, settings), host, port, log_level="warning", access_log=False)
+    listener = config.bind_socket()
+    names = ", ".join(model.name for model in served)
+    typer.echo(f"serving {names} at http://{host}:{listener.getsockname()[1] if port == 0 else port}/v1")
+    uvicorn.Server(config).run([listener])
+
+
+def log_to(file: Path | None) -> None:
+    """One line of JSON for each request; a log that cannot be written does not stop the server."""
+    try:
+        handler = logging.FileHandler(file, encoding="utf-8") if file else logging.StreamHandler(sys.stderr)
+    except OSError as error:
+        raise BadInput(f"{file}: cannot be written: {error}") from error
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logger = logging.getLogger("toolgram.server")
+    logger.handlers[:] = [handler]
+    logger.propagate = False
+    logger.setLevel(logging.INFO)
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)

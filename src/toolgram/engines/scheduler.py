@@ -1,0 +1,213 @@
+"""Many generations in one batch: who comes next, and how much of whom is evaluated together."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from toolgram.engines.base import Chunk, FinishReason
+from toolgram.engines.decoding import Generation
+from toolgram.engines.model import BATCH, Cancel, Cancelled, Model, NoRoom, Span
+from toolgram.engines.prefixes import Slot, Slots, common
+from toolgram.engines.sampling import Logits
+from toolgram.errors import EngineError
+
+_BESIDE_WRITERS = 64  # tokens of prompts in one pass while others write: more would stall them
+_SHORT = 32  # tokens that are not worth cutting up
+_WORTH_WAITING = 64  # tokens that another one is about to read, and that need not be read twice
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """A generation that was asked for. `post` is given its chunks, or the error that ended it; it must not block."""
+
+    generation: Generation
+    post: Callable[[Chunk | Exception], None]
+    cancel: Cancel = field(default_factory=Cancel)
+
+
+@dataclass(slots=True, eq=False)
+class _Live:
+    """A request with its place in the model."""
+
+    request: Request
+    slot: Slot
+
+    @property
+    def generation(self) -> Generation:
+        return self.request.generation
+
+    @property
+    def pending(self) -> int:
+        """How many tokens are to be evaluated."""
+        return len(self.generation.tokens) - len(self.slot.tokens)
+
+
+class Scheduler:
+    """Runs requests on one thread, `limit` at once; the others wait in the order of their arrival.
+
+    Each pass evaluates what all that write have to add, and beside it a part of the prompts that are being read.
+    When the memory is full, what ended is forgotten, and then the youngest that runs goes back to wait: the oldest
+    always gets on.
+    """
+
+    def __init__(self, model: Model, worker: ThreadPoolExecutor, limit: int) -> None:
+        self._model = model
+        self._worker = worker
+        self._limit = limit
+        self._lock = threading.Lock()  # for the two next, which other threads touch
+        self._inbox: list[Request] = []
+        self._awake = False
+        self._slots = Slots(model)
+        self._waiting = deque[Request]()
+        self._live: list[_Live] = []  # the oldest first
+        self._full = False  # nobody is let in until somebody ends
+
+    def submit(self, request: Request) -> None:
+        """Run a request when its turn comes."""
+        with self._lock:
+            self._inbox.append(request)
+            if not self._awake:
+                self._worker.submit(self._run)
+                self._awake = True
+
+    def _run(self) -> None:
+        while self._fetch():
+            try:
+                self._step()
+            except Exception as error:  # noqa: BLE001 - whoever waits must be told, whatever it is
+                self._fail_all(error)
+
+    def _fetch(self) -> bool:
+        """Whether there is anything to do."""
+        with self._lock:
+            self._waiting += self._inbox
+            self._inbox.clear()
+            self._awake = bool(self._waiting or self._live)
+            return self._awake
+
+    def _step(self) -> None:
+        self._drop_cancelled()
+        self._admit()
+        spans = self._spans()
+        if not spans:
+            return
+        alone = spans[0][0].request.cancel if len(spans) == 1 else Cancel()  # others must not suffer from one who goes
+        try:
+            logits = iter(self._model.evaluate([span for _, span in spans], alone))
+        except Cancelled:
+            self._slots.restore()
+            return
+        except NoRoom:
+            self._make_room()
+            return
+        for live, span in spans:
+            live.slot.tokens += span.tokens
+        for live, span in spans:
+            if span.wanted:
+                self._advance(live, next(logits))
+
+    def _drop_cancelled(self) -> None:
+        for request in [request for request in self._waiting if request.cancel.is_set()]:
+            self._waiting.remove(request)
+            request.post(request.generation.last_chunk("cancelled"))
+        for live in [live for live in self._live if live.request.cancel.is_set()]:
+            self._end(live, "cancelled")
+
+    def _admit(self) -> None:
+        for request in list(self._waiting):
+            if self._full or len(self._live) == self._limit:
+                return
+            tokens = request.generation.tokens
+            if any(_is_reading(live, tokens) for live in self._live):
+                continue
+            self._waiting.remove(request)
+            live = _Live(request, self._slots.take(tokens))
+            self._live.append(live)
+            if not request.generation.writing:
+                self._tell(live, lambda live=live: live.generation.begin(len(live.slot.tokens)))
+
+    def _spans(self) -> list[tuple[_Live, Span]]:
+        """What is evaluated in the next pass."""
+        writers = any(live.generation.writing for live in self._live)
+        shares = share([live.pending for live in self._live], _BESIDE_WRITERS if writers else BATCH)
+        return [(live, _span(live, count)) for live, count in zip(self._live, shares, strict=True) if count]
+
+    def _advance(self, live: _Live, logits: Logits) -> None:
+        self._tell(live, lambda: live.generation.advance(logits))
+
+    def _tell(self, live: _Live, work: Callable[[], Chunk | None]) -> None:
+        """Post what the work gives; end the request if it ended, or failed."""
+        try:
+            chunk = work()
+        except EngineError as error:
+            self._leave(live)
+            live.request.post(error)
+            return
+        if chunk is not None:
+            live.request.post(chunk)
+        if live.generation.finish is not None:
+            self._end(live, live.generation.finish)
+
+    def _end(self, live: _Live, finish: FinishReason) -> None:
+        self._leave(live)
+        live.request.post(live.generation.last_chunk(finish))
+
+    def _leave(self, live: _Live) -> None:
+        self._live.remove(live)
+        self._slots.end(live.slot)
+        self._full = False
+
+    def _make_room(self) -> None:
+        if self._slots.evict():
+            return
+        if len(self._live) == 1:
+            raise EngineError("llama.cpp finds no room for a text that fits into the context")
+        youngest = self._live.pop()
+        self._slots.suspend(youngest.slot)
+        self._waiting.appendleft(youngest.request)
+        self._full = True
+
+    def _fail_all(self, error: Exception) -> None:
+        failed = [live.request for live in self._live]
+        self._live.clear()
+        self._slots.forget()
+        self._full = False
+        for request in failed:
+            request.post(error)
+
+
+def _span(live: _Live, count: int) -> Span:
+    start = len(live.slot.tokens)
+    tokens = live.generation.tokens[start : start + count]
+    return Span(live.slot.sequence, start, tokens, wanted=count == live.pending)
+
+
+def _is_reading(live: _Live, prompt: Sequence[int]) -> bool:
+    """Whether it is about to read much that this prompt has in common with it."""
+    known = len(live.slot.tokens)
+    return live.pending > _WORTH_WAITING and common(live.generation.tokens, prompt) - known > _WORTH_WAITING
+
+
+def share(pending: Sequence[int], room: int) -> list[int]:
+    """How many tokens of each are evaluated together, of those that each has pending, the oldest first.
+
+    What is short goes whole, so far as a batch holds it. Of the `room` that the short ones leave each long one takes at
+    most half of what is left, and the last one all: a long prompt does not keep out a shorter one behind it.
+    """
+    shares = [0] * len(pending)
+    left = BATCH
+    for at, count in enumerate(pending):
+        if count <= _SHORT:
+            shares[at] = min(count, left)
+            left -= shares[at]
+    left = min(left, max(room - (BATCH - left), _SHORT))
+    long = [at for at, count in enumerate(pending) if count > _SHORT]
+    for at in long:
+        most = left if at == long[-1] else (left + 1) // 2
+        shares[at] = min(pending[at], most)
+        left -= shares[at]
+    return shares

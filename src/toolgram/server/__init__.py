@@ -1,0 +1,1 @@
+"""The HTTP server: the APIs that existing clients speak, over any engine."""

@@ -1,0 +1,50 @@
+"""Who may run now, who waits, and who is told to come back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from toolgram.api.errors import ApiError
+
+_RETRY_AFTER = 1  # seconds
+
+
+class Admission:
+    """At most `parallel` requests run and `queue` wait, in the order of their arrival."""
+
+    def __init__(self, parallel: int, queue: int, timeout: float) -> None:
+        self._slots = asyncio.Semaphore(parallel)
+        self._queue = queue
+        self._timeout = timeout
+        self.waiting = 0
+        self.running = 0
+
+    @asynccontextmanager
+    async def work(self) -> AsyncGenerator[None]:
+        """A place to work in, given back at the end. Raises ApiError: 429 if too many wait, 504 if it takes too long.
+
+        To be entered and left in one task.
+        """
+        if self._slots.locked() and self.waiting >= self._queue:
+            told = f"{self.running} requests run and {self.waiting} wait: try again later"
+            raise ApiError(429, "too_many_requests", told, retry_after=_RETRY_AFTER)
+        limit = asyncio.timeout(self._timeout)
+        try:
+            async with limit:
+                self.waiting += 1
+                try:
+                    await self._slots.acquire()
+                finally:
+                    self.waiting -= 1
+                self.running += 1
+                try:
+                    yield
+                finally:
+                    self.running -= 1
+                    self._slots.release()
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise ApiError(504, "timeout", f"the answer took longer than {self._timeout:g} seconds") from error

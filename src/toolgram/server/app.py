@@ -1,0 +1,129 @@
+"""The server as an ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from toolgram.server.admission import Admission
+from toolgram.server.chat_completions import chat_completions, explain
+from toolgram.server.completions import completions
+from toolgram.server.desk import Desk, json_response
+from toolgram.server.front import Front
+from toolgram.server.messages import count_tokens, messages
+from toolgram.server.metrics import Metrics
+from toolgram.server.models import Models, Served
+from toolgram.server.responses import responses
+from toolgram.server.settings import Settings
+from toolgram.server.tokens import detokenize, tokenize
+
+Handler = Callable[[Desk, Request], Awaitable[ASGIApp]]
+
+_POST: dict[str, Handler] = {
+    "/v1/chat/completions": chat_completions,
+    "/v1/completions": completions,
+    "/v1/responses": responses,
+    "/v1/messages": messages,
+    "/v1/messages/count_tokens": count_tokens,
+    "/v1/explain": explain,
+    "/tokenize": tokenize,
+    "/detokenize": detokenize,
+}
+
+
+async def _models(desk: Desk, request: Request) -> ASGIApp:
+    anthropic = "anthropic-version" in request.headers
+    listed = [_model(served, anthropic=anthropic) for served in desk.models.all]
+    if anthropic:
+        ends = {"first_id": listed[0]["id"], "last_id": listed[-1]["id"], "has_more": False}
+        return json_response(request, {"data": listed, **ends})
+    return json_response(request, {"object": "list", "data": listed})
+
+
+async def _one_model(desk: Desk, request: Request) -> ASGIApp:
+    served = desk.models.find(request.path_params["name"])
+    return json_response(request, _model(served, anthropic="anthropic-version" in request.headers))
+
+
+def _model(served: Served, *, anthropic: bool) -> dict[str, object]:
+    if anthropic:
+        day = "1970-01-01T00:00:00Z"  # as Anthropic says of a model whose release is not known
+        return {"type": "model", "id": served.name, "display_name": served.name, "created_at": day}
+    return {
+        "id": served.name,
+        "object": "model",
+        "created": served.created,
+        "owned_by": "toolgram",
+        "aliases": list(served.aliases),
+        "max_model_len": served.context,
+    }
+
+
+async def _health(_desk: Desk, request: Request) -> ASGIApp:
+    return json_response(request, {"status": "ok"})
+
+
+async def _metrics(desk: Desk, _request: Request) -> ASGIApp:
+    return Response(desk.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+_GET: dict[str, Handler] = {
+    "/v1/models": _models,
+    "/v1/models/{name:path}": _one_model,
+    "/health": _health,
+    "/metrics": _metrics,
+}
+
+
+class _Endpoint:
+    """A handler as an ASGI application; a class, since Starlette takes functions for something else."""
+
+    def __init__(self, handler: Handler, desk: Desk) -> None:
+        self._handler = partial(handler, desk)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = await self._handler(Request(scope, receive))
+        await answer(scope, receive, send)
+
+
+def create_app(models: Sequence[Served], settings: Settings = Settings()) -> ASGIApp:  # noqa: B008 - frozen
+    """The application that serves these models, the first as the default; it closes their engines when it ends."""
+    admission = Admission(settings.parallel, settings.queue, settings.timeout)
+    metrics = Metrics(admission)
+    desk = Desk(Models(tuple(models)), settings, admission, metrics)
+
+    @asynccontextmanager
+    async def lifespan(_app: Router) -> AsyncGenerator[None]:
+        yield
+        for served in models:
+            await served.engine.aclose()
+
+    methods = (("POST", _POST), ("GET", _GET))
+    routes = [
+        Route(path, _Endpoint(handler, desk), methods=[method])
+        for method, handlers in methods
+        for path, handler in handlers.items()
+    ]
+    router = Router(routes, lifespan=lifespan, redirect_slashes=False)
+    front = Front(router, settings, metrics, frozenset((*_POST, *_GET)))
+    return _with_origins(front, settings.origins)
+
+
+def _with_origins(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
+    """Pages of these origins may call; "*" is every page."""
+    if not origins:
+        return app
+    return CORSMiddleware(
+        app,
+        allow_origins=list(origins),
+        allow_methods=["GET", "POST"],
+        allow_headers=["*"],
+        expose_headers=["x-request-id", "x-toolgram-relaxations", "x-toolgram-ignored", "retry-after"],
+    )

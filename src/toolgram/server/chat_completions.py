@@ -1,0 +1,97 @@
+"""`/v1/chat/completions`, and `/v1/explain` of the same bodies."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+import uuid
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from toolgram.api.chat_completions import ChunkWriter, Head, completion, usage_chunk
+from toolgram.api.chat_request import ChatRequest, read_chat_request
+from toolgram.api.errors import api_error, openai_error
+from toolgram.api.explain import explanation
+from toolgram.api.fields import Body, mapping, string
+from toolgram.chat import Reply
+from toolgram.engines.base import Chunk, TokenLogprobs
+from toolgram.errors import ToolgramError
+from toolgram.server.desk import Desk, Job, json_response
+from toolgram.server.record import record_of
+from toolgram.server.streams import DONE, data
+
+_FIELD = re.compile(r"[\w.-]{1,64}", re.ASCII)
+
+
+async def chat_completions(desk: Desk, request: Request) -> ASGIApp:
+    """Answer a conversation."""
+    read = read_chat_request(await desk.body(request))
+    _tell_ignored(request, read)
+    job = await desk.job(request, read.generation)
+    head = Head(
+        id=f"chatcmpl-{uuid.uuid4().hex}",
+        created=int(time.time()),
+        model=job.served.name,
+        custom=read.generation.custom,
+        legacy=read.legacy,
+        include_usage=read.include_usage,
+    )
+    if read.generation.stream:
+        return desk.streamed(request, _events(desk, request, job, head), failure)
+    return json_response(request, await desk.whole(request, _answer(desk, request, job, head)))
+
+
+def failure(error: ToolgramError) -> bytes:
+    """The event of an error behind what was generated."""
+    return data(openai_error(api_error(error)))
+
+
+async def _answer(desk: Desk, request: Request, job: Job, head: Head) -> dict[str, Any]:
+    replies: dict[int, Reply] = {}
+    likely: list[list[TokenLogprobs]] = [[] for _ in range(job.n)]
+    async with aclosing(desk.items(request, job)) as items:
+        async for index, item in items:
+            match item:
+                case Chunk():
+                    likely[index] += item.logprobs
+                case Reply():
+                    replies[index] = item
+                case _:
+                    pass
+    return completion(head, [replies[index] for index in range(job.n)], likely)
+
+
+async def _events(desk: Desk, request: Request, job: Job, head: Head) -> AsyncGenerator[bytes, None]:
+    writers = [ChunkWriter(head, index) for index in range(job.n)]
+    async with aclosing(desk.items(request, job)) as items:
+        async for index, item in items:
+            if chunks := b"".join(map(data, writers[index].feed(item))):
+                yield chunks
+    if head.include_usage:
+        yield data(usage_chunk(head, [writer.usage for writer in writers if writer.usage is not None]))
+    yield DONE
+
+
+async def explain(desk: Desk, request: Request) -> ASGIApp:
+    """What would be sent to the engine for a chat-completions body; `dialect` is that of the grammar."""
+    body = mapping(await desk.body(request), "")
+    dialect = string(body, "dialect") or "gbnf"
+    read = read_chat_request(_without(body, "dialect"))
+    job = await desk.job(request, read.generation)
+    told = await asyncio.to_thread(explanation, job.plan, dialect, job.prompt_tokens)
+    return json_response(request, {"model": job.served.name, **told, "ignored": list(read.ignored)})
+
+
+def _without(body: Body, key: str) -> Mapping[str, object]:
+    return {name: value for name, value in body.items() if name != key}
+
+
+def _tell_ignored(request: Request, read: ChatRequest) -> None:
+    named = ", ".join(name for name in read.ignored[:20] if _FIELD.fullmatch(name))
+    if named:
+        record_of(request.scope).headers["x-toolgram-ignored"] = named

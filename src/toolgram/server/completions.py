@@ -1,0 +1,119 @@
+"""`/v1/completions`: raw text after raw prompts."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from toolgram.api.chat_completions import Head
+from toolgram.api.completions import CompletionRequest, choice, read_completion_request, text_completion
+from toolgram.api.errors import ApiError
+from toolgram.constraint import Constraint
+from toolgram.engines.base import Chunk, Prompt, Sampling, Usage
+from toolgram.errors import EngineError
+from toolgram.server.chat_completions import failure
+from toolgram.server.desk import Desk, json_response, merged
+from toolgram.server.models import Served
+from toolgram.server.record import Record, record_of
+from toolgram.server.streams import DONE, data
+from toolgram.server.tokens import text_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One choice: a prompt, and how it is gone on with."""
+
+    text: str
+    sampling: Sampling
+
+
+async def completions(desk: Desk, request: Request) -> ASGIApp:
+    """Go on with texts. Text of the prompt may hold special tokens: it is the caller's own."""
+    read = read_completion_request(await desk.body(request))
+    served = desk.models.find(read.model)
+    record_of(request.scope).model = served.name
+    sampling = desk.limited(read.sampling)
+    texts = [_text(served, prompt, i) for i, prompt in enumerate(read.prompts)]
+    for text in texts:
+        served.count(((text, True),))
+    runs = [_Run(text, _seeded(sampling, i)) for text in texts for i in range(read.n)]
+    head = Head(f"cmpl-{uuid.uuid4().hex}", int(time.time()), served.name)
+    streams = [_chunks(served, run, read.constraint) for run in runs]
+    said = merged(streams)
+    if read.stream:
+        return desk.streamed(request, _events(said, runs, read, head, record_of(request.scope)), failure)
+    return json_response(request, await desk.whole(request, _answer(said, runs, read, head, record_of(request.scope))))
+
+
+def _text(served: Served, prompt: str | tuple[int, ...], at: int) -> str:
+    return prompt if isinstance(prompt, str) else text_of(served, prompt, f"/prompt/{at}")
+
+
+def _seeded(sampling: Sampling, at: int) -> Sampling:
+    return sampling if sampling.seed is None else replace(sampling, seed=sampling.seed + at)
+
+
+def _chunks(served: Served, run: _Run, constraint: Constraint | None) -> AsyncGenerator[Chunk, None]:
+    prompt: Prompt = ((run.text, True),)
+    if not run.text:
+        raise ApiError(400, "invalid_value", "must not be empty", "/prompt")
+    if constraint is not None and not served.engine.capabilities.dialects:
+        raise ApiError(400, "invalid_value", "this model's engine cannot constrain its output", "/grammar")
+    return served.engine.generate(prompt, constraint, run.sampling)
+
+
+def _finish(chunk: Chunk, record: Record) -> str | None:
+    if chunk.finish == "cancelled":
+        raise EngineError("the engine stopped before the answer was complete")
+    record.spoke()
+    if chunk.usage is not None:
+        record.prompt_tokens = max(record.prompt_tokens, chunk.usage.prompt_tokens)
+        record.completion_tokens += chunk.usage.completion_tokens
+    record.finish = chunk.finish or record.finish
+    return chunk.finish
+
+
+async def _answer(
+    said: AsyncGenerator[tuple[int, Chunk], None],
+    runs: list[_Run],
+    read: CompletionRequest,
+    head: Head,
+    record: Record,
+) -> dict[str, object]:
+    texts = [[run.text] if read.echo else [] for run in runs]
+    finishes: list[str | None] = [None] * len(runs)
+    usages: list[Usage] = []
+    async with aclosing(said) as chunks:
+        async for index, chunk in chunks:
+            texts[index].append(chunk.text)
+            finishes[index] = _finish(chunk, record)
+            usages += [chunk.usage] if chunk.usage else []
+    choices = [choice(i, "".join(text), finish) for i, (text, finish) in enumerate(zip(texts, finishes, strict=True))]
+    return text_completion(head, choices, usages)
+
+
+async def _events(
+    said: AsyncGenerator[tuple[int, Chunk], None],
+    runs: list[_Run],
+    read: CompletionRequest,
+    head: Head,
+    record: Record,
+) -> AsyncGenerator[bytes, None]:
+    usages: list[Usage] = []
+    async with aclosing(said) as chunks:
+        if read.echo:
+            yield b"".join(data(text_completion(head, [choice(i, run.text, None)], None)) for i, run in enumerate(runs))
+        async for index, chunk in chunks:
+            finish = _finish(chunk, record)
+            usages += [chunk.usage] if chunk.usage else []
+            if chunk.text or finish:
+                yield data(text_completion(head, [choice(index, chunk.text, finish)], None))
+    if read.include_usage:
+        yield data(text_completion(head, [], usages))
+    yield DONE

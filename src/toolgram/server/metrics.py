@@ -1,0 +1,48 @@
+"""Counts for Prometheus, of one server."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from toolgram.server.admission import Admission
+from toolgram.server.record import Record
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+
+class Metrics:
+    """What a server has done, and what it does now."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._registry = registry = CollectorRegistry()
+        self._requests = Counter(
+            "toolgram_requests", "Requests by path and status.", ("path", "status"), registry=registry
+        )
+        self._seconds = Histogram(
+            "toolgram_request_seconds", "Time of whole requests.", ("path",), buckets=_SECONDS, registry=registry
+        )
+        self._first = Histogram(
+            "toolgram_first_token_seconds", "Time to what was said first.", buckets=_SECONDS, registry=registry
+        )
+        self._tokens = Counter(
+            "toolgram_tokens", "Tokens of prompts and answers; forced ones are also in answers.", ("kind",),
+            registry=registry,
+        )  # fmt: skip
+        running = Gauge("toolgram_requests_running", "Requests that run now.", registry=registry)
+        running.set_function(lambda: admission.running)
+        waiting = Gauge("toolgram_requests_waiting", "Requests that wait for a place.", registry=registry)
+        waiting.set_function(lambda: admission.waiting)
+
+    def count(self, path: str, status: int, seconds: float, record: Record) -> None:
+        """Count a request that is over; `path` is one of the routes."""
+        self._requests.labels(path, str(status)).inc()
+        self._seconds.labels(path).observe(seconds)
+        if record.first is not None:
+            self._first.observe(record.first)
+        self._tokens.labels("prompt").inc(record.prompt_tokens)
+        self._tokens.labels("answer").inc(record.completion_tokens)
+        self._tokens.labels("forced").inc(record.forced_tokens)
+
+    def text(self) -> bytes:
+        """The counts in the format of Prometheus."""
+        return generate_latest(self._registry)

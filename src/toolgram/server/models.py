@@ -1,0 +1,84 @@
+"""The models that a server serves, by name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from toolgram.api.errors import ApiError
+from toolgram.engines.base import Engine, Prompt
+from toolgram.template.chat_template import ChatTemplate
+
+
+@runtime_checkable
+class CountsTokens(Protocol):
+    """An engine that knows how long a prompt is, and how long it may be."""
+
+    @property
+    def context(self) -> int:
+        """How many tokens prompt and answer may have together."""
+        ...
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        """How many tokens a prompt has."""
+        ...
+
+
+@runtime_checkable
+class Tokenizes(Protocol):
+    """An engine that tells tokens."""
+
+    def tokenize(self, prompt: Prompt) -> list[int]:
+        """The ids of a prompt."""
+        ...
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """The text of tokens. Raises EngineError for an id that there is not."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model: its name, the chat template it is prompted with, and the engine that runs it."""
+
+    name: str
+    template: ChatTemplate
+    engine: Engine
+    aliases: tuple[str, ...] = ()
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    @property
+    def context(self) -> int | None:
+        """How many tokens prompt and answer may have together, where the engine knows."""
+        return self.engine.context if isinstance(self.engine, CountsTokens) else None
+
+    def count(self, prompt: Prompt) -> int | None:
+        """The tokens of a prompt, where the engine counts. Raises ApiError for one that leaves no room."""
+        if not isinstance(self.engine, CountsTokens):
+            return None
+        count, most = self.engine.count_tokens(prompt), self.engine.context
+        if count >= most:
+            told = f"the prompt has {count} tokens, and this model's context holds {most}: make it shorter"
+            raise ApiError(400, "context_length_exceeded", told, "/messages")
+        return count
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """All models; the first is the default."""
+
+    all: tuple[Served, ...]
+
+    def find(self, name: str | None) -> Served:
+        """The model of a name or alias. Raises ApiError, a 404, for one that there is not."""
+        if name is None:
+            return self.all[0]
+        if (served := self._names().get(name)) is None:
+            known = ", ".join(repr(model.name) for model in self.all)
+            raise ApiError(404, "model_not_found", f"there is no model {name!r}; there are: {known}", "/model")
+        return served
+
+    def _names(self) -> Mapping[str, Served]:
+        return {name: model for model in self.all for name in (*model.aliases, model.name)}

@@ -1,0 +1,25 @@
+"""What a server is told: limits, keys, names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Limits and keys. Without `api_keys` every client is let in; without `origins` no page of another site is.
+
+    `parallel` requests run at once and `queue` wait; more are told to come back. `timeout` is in seconds for a whole
+    request, its wait included; `keep_alive` is the silence after which a stream shows that it lives.
+    """
+
+    api_keys: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    parallel: int = 64
+    queue: int = 1024
+    timeout: float = 600.0
+    keep_alive: float = 10.0
+    max_body: int = 16 << 20
+    max_tokens: int | None = None
+    style: str | None = None
+    log_contents: bool = False

@@ -1,0 +1,126 @@
+"""Server-sent events: sent as they come, with a sign of life in silence, and stopped when the client goes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
+from typing import Any, TypeVar
+
+import orjson
+from starlette.types import Receive, Scope, Send
+
+from toolgram.errors import ToolgramError
+
+T = TypeVar("T")
+
+DONE = b"data: [DONE]\n\n"
+_ALIVE = b": keep-alive\n\n"
+
+
+class ClientGone(Exception):
+    """The client has closed the connection: nobody waits for an answer."""
+
+
+def data(value: Any) -> bytes:
+    """An event of JSON."""
+    return b"data: %b\n\n" % orjson.dumps(value)
+
+
+def named(value: Mapping[str, Any]) -> bytes:
+    """An event of JSON that is named by its `type`."""
+    return b"event: %b\ndata: %b\n\n" % (value["type"].encode(), orjson.dumps(value))
+
+
+class EventStream:
+    """An answer in events. Nothing is sent before the first of them, so that an error until then has its own status.
+
+    `work` is entered while events are made; `failed` makes the event of an error behind what was sent.
+    """
+
+    def __init__(
+        self,
+        events: AsyncGenerator[bytes, None],
+        work: AbstractAsyncContextManager[None],
+        failed: Callable[[ToolgramError], bytes],
+        headers: Mapping[str, str],
+        keep_alive: float,
+    ) -> None:
+        self._events = events
+        self._work = work
+        self._failed = failed
+        self._headers = {
+            "content-type": "text/event-stream; charset=utf-8",
+            "cache-control": "no-cache",
+            "x-accel-buffering": "no",
+            **headers,
+        }
+        self._keep_alive = keep_alive
+        self._started = self._quiet = False
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as an ASGI application."""
+        producer = asyncio.create_task(self._produce(send))
+        gone = asyncio.create_task(disconnected(receive))
+        try:
+            while not producer.done() and not gone.done():
+                self._quiet = True
+                both = {producer, gone}
+                await asyncio.wait(both, timeout=self._keep_alive, return_when=asyncio.FIRST_COMPLETED)
+                if self._quiet and not producer.done() and not gone.done():
+                    await self._write(send, _ALIVE)
+        finally:
+            finished = producer.done()
+            await _stop(gone, producer)
+        if not finished:
+            raise ClientGone
+        producer.result()
+
+    async def _produce(self, send: Send) -> None:
+        try:
+            async with self._work, aclosing(self._events) as events:
+                async for event in events:
+                    await self._write(send, event)
+        except ToolgramError as error:
+            if not self._started:
+                raise
+            await self._write(send, self._failed(error))
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _write(self, send: Send, event: bytes) -> None:
+        self._quiet = False
+        if not self._started:
+            self._started = True
+            headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in self._headers.items()]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": event, "more_body": True})
+
+
+async def while_connected(receive: Receive, answer: Coroutine[Any, Any, T]) -> T:
+    """The answer, whose making stops when the client goes. Raises ClientGone then."""
+    making = asyncio.create_task(answer)
+    gone = asyncio.create_task(disconnected(receive))
+    try:
+        await asyncio.wait({making, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finished = making.done()
+    finally:
+        await _stop(gone, making)
+    if not finished:
+        raise ClientGone
+    return making.result()
+
+
+async def disconnected(receive: Receive) -> None:
+    """Returns when the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _stop(*tasks: asyncio.Task[Any]) -> None:
+    """Stop what is not done yet, and wait until it has stopped; what is done keeps its result."""
+    running: list[Awaitable[Any]] = []
+    for task in tasks:
+        if not task.done():
+            task.cancel()
+            running.append(task)
+    await asyncio.gather(*running, return_exceptions=True)

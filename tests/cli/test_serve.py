@@ -1,0 +1,123 @@
+"""`toolgram serve`: what it is told, by options and by the environment, and that it listens."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from typer.testing import CliRunner
+
+from live_server import listening
+from situations import CHATML
+from toolgram.cli.app import app
+from toolgram.cli.inputs import BadInput
+from toolgram.cli.serve import Upstream, connect, keys, log_to
+from toolgram.engines.llama_server import LlamaServer
+from toolgram.engines.openai_completions import OpenAICompletions
+from toolgram.engines.replay import Replay
+from toolgram.engines.vllm import Vllm
+from toolgram.server.app import create_app
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
+    """The servers that were started, but for the listening; a recorded engine is loaded for every model."""
+    configs: list[uvicorn.Config] = []
+
+    class Bound:
+        def getsockname(self) -> tuple[str, int]:
+            return "127.0.0.1", 4321
+
+    def load(*given: Any) -> Replay:
+        loaded.append(given)
+        return Replay("Hello.")
+
+    loaded: list[Any] = []
+    monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: configs.append(server.config))
+    monkeypatch.setattr("uvicorn.Config.bind_socket", lambda config: Bound())
+    monkeypatch.setattr("toolgram.cli.serve.model_file", lambda name: Path(f"{name}.gguf"))
+    monkeypatch.setattr("toolgram.cli.inputs.load_engine", load)
+    monkeypatch.setattr("toolgram.cli.inputs.template_of", lambda *_: CHATML)
+    yield configs
+    logging.getLogger("toolgram.server").handlers.clear()
+    logging.getLogger("toolgram.server").propagate = True
+
+
+def test_options_and_environment(
+    started: list[uvicorn.Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log.jsonl"
+    options = ["serve", "--port", "0", "--alias", "gpt-x", "-np", "3", "--log-file", str(log), "--max-body", "100"]
+    result = CliRunner().invoke(app, options, env={"TOOLGRAM_API_KEY": "one two", "TOOLGRAM_HOST": "127.0.0.2"})
+    assert result.exception is None, result.output
+    assert "serving smollm2 at http://127.0.0.2:4321/v1" in result.output
+    assert "no --model is given" in result.output
+    (config,) = started
+    monkeypatch.undo()  # now it listens
+    with listening(config.app) as address:
+        headers = {"authorization": "Bearer two"}
+        assert httpx2.get(f"{address}/v1/models").status_code == 401
+        (model,) = httpx2.get(f"{address}/v1/models", headers=headers).json()["data"]
+        assert (model["id"], model["aliases"]) == ("smollm2", ["gpt-x"])
+        long = httpx2.post(f"{address}/v1/chat/completions", headers=headers, content=b"x" * 101)
+        assert long.status_code == 413
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["status"] for line in lines] == [401, 200, 413]
+
+
+def test_several_models_have_different_names(started: list[uvicorn.Config]) -> None:
+    result = CliRunner().invoke(app, ["serve", "-m", "a", "-m", "b", "--port", "0"])
+    assert "serving a, b at" in result.output
+    again = CliRunner().invoke(app, ["serve", "-m", "x/a", "-m", "y/a", "--port", "0"])
+    assert again.exit_code == 2
+    assert "two models would be named 'a'" in again.output
+    assert len(started) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "engine"),
+    [("vllm", None, Vllm), ("llama-server", None, LlamaServer), ("openai", "m", OpenAICompletions)],
+)
+def test_a_server_before_another_server(kind: str, model: str | None, engine: type[Any], tmp_path: Path) -> None:
+    template = tmp_path / "t.jinja"
+    template.write_text(CHATML.source)
+    (served,) = connect(Upstream(("http://127.0.0.1:9",), kind, model), template, ("x",), 5)
+    assert isinstance(served.engine, engine)
+    assert (served.name, served.aliases) == (model or kind, ("x",))
+    with listening(create_app([served])) as address:
+        body = {"messages": [{"role": "user", "content": "Hi."}]}
+        answer = httpx2.post(f"{address}/v1/chat/completions", json=body, timeout=20)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+
+
+def test_what_an_upstream_needs(tmp_path: Path) -> None:
+    template = tmp_path / "t.jinja"
+    template.write_text(CHATML.source)
+    with pytest.raises(BadInput, match="--chat-template"):
+        connect(Upstream(("http://a",), "vllm"), None, (), 5)
+    with pytest.raises(BadInput, match="--upstream-model"):
+        connect(Upstream(("http://a",), "openai"), template, (), 5)
+    with pytest.raises(BadInput, match="vllm only"):
+        connect(Upstream(("http://a", "http://b"), "llama-server"), template, (), 5)
+
+
+def test_keys_come_from_a_file_too(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text("one\n\n two \n")
+    assert keys(("zero",), file) == ("zero", "one", "two")
+    file.write_text("\n")
+    with pytest.raises(BadInput, match="no key"):
+        keys((), file)
+    with pytest.raises(BadInput, match="cannot be read"):
+        keys((), tmp_path / "none")
+
+
+def test_a_log_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="cannot be written"):
+        log_to(tmp_path / "none" / "log")

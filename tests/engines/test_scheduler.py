@@ -1,0 +1,141 @@
+"""Who is evaluated with whom, and what sequences share; with the default model where a model is needed."""
+
+# What must not be seen from outside is tested here too.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from toolgram.engines.base import Chunk, Prompt, Sampling
+from toolgram.engines.llama_cpp import LlamaCpp
+from toolgram.engines.model import BATCH
+from toolgram.engines.models import default_model
+from toolgram.engines.prefixes import common
+from toolgram.engines.scheduler import share
+
+
+@pytest.mark.parametrize(
+    ("pending", "room", "expected"),
+    [
+        ([1, 5, 1], 64, [1, 5, 1]),
+        ([1000], BATCH, [BATCH]),
+        ([1, 1000], 64, [1, 63]),
+        ([1000, 1], 64, [63, 1]),
+        ([1000, 1000, 1000], 64, [32, 16, 16]),
+        ([1000, 40, 1], 64, [32, 31, 1]),
+        ([40, 1000], BATCH, [40, 472]),
+        ([20] * 30, 64, [20] * 25 + [12] + [0] * 4),
+        ([32] * 10 + [100], 64, [32] * 10 + [32]),
+    ],
+)
+def test_a_batch_is_shared(pending: list[int], room: int, expected: list[int]) -> None:
+    assert share(pending, room) == expected
+
+
+def test_shares_always_fit_and_something_always_moves() -> None:
+    chance = random.Random(5)
+    for _ in range(2000):
+        pending = [chance.choice((1, 2, 9, 31, 32, 33, 64, 700, 4000)) for _ in range(chance.randint(1, 40))]
+        shares = share(pending, chance.choice((64, BATCH)))
+        assert 0 < sum(shares) <= BATCH
+        assert all(0 <= mine <= whole for mine, whole in zip(shares, pending, strict=True))
+
+
+def test_what_texts_have_in_common() -> None:
+    chance = random.Random(6)
+    for _ in range(500):
+        one, other = ([chance.choice((1, 2)) for _ in range(chance.randint(0, 12))] for _ in "ab")
+        wanted = next(
+            (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+        )
+        assert common(one, other) == wanted
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[LlamaCpp]:
+    engine = LlamaCpp(default_model(), context=256, parallel=3, budget=256, threads=1)
+    yield engine
+    engine.close()
+
+
+def asked(system: str) -> Prompt:
+    return (
+        (f"<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n", True),
+    )
+
+
+async def answer(engine: LlamaCpp, prompt: Prompt, tokens: int) -> list[Chunk]:
+    sampling = Sampling(max_tokens=tokens, logit_bias={0: -100, 2: -100})  # no end of the turn
+    return [chunk async for chunk in engine.generate(prompt, None, sampling)]
+
+
+def cached(engine: LlamaCpp, system: str) -> int:
+    usage = asyncio.run(answer(engine, asked(system), 1))[-1].usage
+    assert usage is not None
+    return usage.cached_tokens
+
+
+def test_more_than_the_memory_holds_takes_turns(engine: LlamaCpp) -> None:
+    async def run() -> list[list[Chunk]]:
+        prompts = [asked(f"{name} says little. " * 10) for name in ("Anna", "Boris", "Clara", "Dora")]
+        return await asyncio.gather(*(answer(engine, prompt, 60) for prompt in prompts))
+
+    for chunks in asyncio.run(run()):
+        assert chunks[-1].finish == "length"
+        assert sum(len(chunk.tokens) for chunk in chunks) == 60
+
+
+def test_a_prompt_that_is_being_read_is_not_read_twice(engine: LlamaCpp) -> None:
+    async def run() -> list[list[Chunk]]:
+        system = "Whatever happens, stay calm and count to ten. " * 12
+        return await asyncio.gather(*(answer(engine, asked(f"{system}{n}"), 2) for n in range(3)))
+
+    known = [chunks[-1].usage.cached_tokens for chunks in asyncio.run(run()) if chunks[-1].usage]
+    assert known[0] < 20
+    assert min(known[1:]) > 100
+
+
+def test_ended_texts_are_found_again_until_the_memory_is_needed(engine: LlamaCpp) -> None:
+    red, blue, long = "Red is warm. " * 15, "Blue is cold. " * 15, "Green grows everywhere. " * 40
+    cached(engine, red)
+    cached(engine, blue)
+    assert min(cached(engine, red), cached(engine, blue)) > 50
+    cached(engine, long)
+    assert min(cached(engine, red), cached(engine, blue)) < 20
+
+
+def test_a_long_prompt_does_not_stall_who_writes(engine: LlamaCpp) -> None:
+    heard: list[str] = []
+
+    async def write() -> None:
+        async for _ in engine.generate(asked(""), None, Sampling(max_tokens=30, logit_bias={0: -100, 2: -100})):
+            heard.append("writer")  # noqa: PERF401 - the other task writes into it at the same time
+
+    async def run() -> None:
+        writing = asyncio.create_task(write())
+        while not heard:
+            await asyncio.sleep(0)
+        heard.clear()
+        await answer(engine, asked("One sentence is so long. " * 25), 1)
+        heard.append("reader")
+        await writing
+
+    asyncio.run(run())
+    assert heard.index("reader") >= 3  # the prompt is read in three parts
+
+
+def test_who_goes_does_not_disturb_others(engine: LlamaCpp) -> None:
+    async def run() -> list[Chunk]:
+        staying = asyncio.create_task(answer(engine, asked("Count."), 20))
+        for _ in range(3):
+            going = asyncio.create_task(answer(engine, asked("Never mind. " * 30), 20))
+            await asyncio.sleep(0.05)
+            going.cancel()
+        return await staying
+
+    assert sum(len(chunk.tokens) for chunk in asyncio.run(run())) == 20

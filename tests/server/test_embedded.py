@@ -1,0 +1,134 @@
+"""The server on the embedded model, by OpenAI's SDK: what it says is not known, that it is in the schema is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import openai
+import pytest
+from openai import OpenAI
+from pydantic import BaseModel, Field
+
+from live_server import listening
+from toolgram.engines.llama_cpp import LlamaCpp
+from toolgram.engines.models import default_model
+from toolgram.server.app import create_app
+from toolgram.server.models import Served
+from toolgram.template.chat_template import ChatTemplate
+
+ASK: Any = {"role": "user", "content": "What is the weather in Paris?"}
+WEATHER: Any = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Get the weather of a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string", "maxLength": 20}, "unit": {"enum": ["C", "F"]}},
+            "required": ["city", "unit"],
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[OpenAI]:
+    path = default_model()
+    served = Served("smollm2", ChatTemplate.from_gguf(path), LlamaCpp(path, context=2048))
+    with listening(create_app([served])) as address:
+        yield OpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0)
+
+
+def test_a_tool_loop_to_a_final_answer(client: OpenAI) -> None:
+    messages: list[Any] = [ASK]
+    options: Any = {"model": "smollm2", "tools": [WEATHER], "temperature": 0, "max_tokens": 120}
+    first = client.chat.completions.create(messages=messages, tool_choice="required", **options)
+    choice = first.choices[0]
+    assert choice.finish_reason == "tool_calls"
+    assert choice.message.tool_calls
+    assert first.usage
+    assert first.usage.prompt_tokens > 20
+    for call in choice.message.tool_calls:
+        arguments = json.loads(call.function.arguments)
+        assert set(arguments) == {"city", "unit"}
+        assert arguments["unit"] in ("C", "F")
+    messages.append(choice.message.model_dump(exclude_none=True))
+    messages += [{"role": "tool", "tool_call_id": call.id, "content": "Sunny."} for call in choice.message.tool_calls]
+    second = client.chat.completions.create(messages=messages, tool_choice="none", **options)
+    assert second.choices[0].message.content
+    assert not second.choices[0].message.tool_calls
+
+
+def test_a_stream_is_the_whole(client: OpenAI) -> None:
+    options: Any = {"messages": [ASK], "tools": [WEATHER], "tool_choice": "required", "model": "smollm2"}
+    options |= {"temperature": 0.7, "seed": 5, "max_tokens": 120, "parallel_tool_calls": False}
+    whole = client.chat.completions.create(**options).choices[0].message
+    with client.chat.completions.stream(**options) as stream:
+        streamed = stream.get_final_completion().choices[0].message
+    assert whole.tool_calls
+    assert streamed.tool_calls
+    told = [
+        [(call.id, call.function.name, call.function.arguments) for call in m.tool_calls] for m in (whole, streamed)
+    ]
+    assert told[0] == told[1]
+
+
+class City(BaseModel):
+    name: str = Field(max_length=20)
+    people: int = Field(ge=0, le=50_000_000)
+
+
+def test_structured_output_by_parse(client: OpenAI) -> None:
+    options: Any = {"model": "smollm2", "temperature": 0, "max_tokens": 120}
+    answer = client.chat.completions.parse(messages=[ASK], response_format=City, **options)
+    assert isinstance(answer.choices[0].message.parsed, City)
+
+
+def test_many_at_once(client: OpenAI) -> None:
+    def ask(seed: int) -> str:
+        body = {"choice": ["sunny", "rainy"]}
+        said = client.chat.completions.create(model="smollm2", messages=[ASK], seed=seed, extra_body=body)
+        return said.choices[0].message.content or ""
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(ask, range(8))) <= {"sunny", "rainy"}
+
+
+def test_how_likely_tokens_were(client: OpenAI) -> None:
+    options: Any = {"model": "smollm2", "messages": [ASK], "temperature": 0, "max_tokens": 6}
+    options |= {"logprobs": True, "top_logprobs": 3, "presence_penalty": 0.5, "logit_bias": {"5": -100}}
+    choice = client.chat.completions.create(**options).choices[0]
+    assert choice.logprobs
+    whole = choice.logprobs.content or []
+    assert "".join(token.token for token in whole) == choice.message.content
+    assert all(len(token.top_logprobs) == 3 and token.logprob <= 0 for token in whole)
+    streamed: list[Any] = []
+    for chunk in client.chat.completions.create(**options, stream=True):
+        streamed += (chunk.choices[0].logprobs and chunk.choices[0].logprobs.content) or []
+    assert [token.token for token in streamed] == [token.token for token in whole]
+
+
+def test_tokens(client: OpenAI) -> None:
+    def post(path: str, **body: Any) -> Any:
+        return client.post(f"{str(client.base_url).removesuffix('/v1/')}{path}", body=body, cast_to=object)
+
+    told = post("/tokenize", content="Hello, wörld.")
+    assert told["count"] == len(told["tokens"]) > 2
+    assert post("/detokenize", tokens=told["tokens"])["content"] == "Hello, wörld."
+    asked = post("/tokenize", messages=[ASK])
+    assert "<|im_start|>user" in post("/detokenize", tokens=asked["tokens"])["prompt"]
+    with pytest.raises(openai.BadRequestError, match="no token 99999999"):
+        post("/detokenize", tokens=[99999999])
+    ids = client.completions.create(model="smollm2", prompt=told["tokens"], max_tokens=2, echo=True)
+    assert ids.choices[0].text.startswith("Hello, wörld.")
+
+
+def test_a_prompt_that_is_too_long_is_told_with_its_counts(client: OpenAI) -> None:
+    long: Any = [{"role": "user", "content": "word " * 3000}]
+    for stream in (False, True):
+        with pytest.raises(openai.BadRequestError, match=r"has \d{4} tokens.*holds 2048") as caught:
+            client.chat.completions.create(model="smollm2", messages=long, stream=stream)
+        assert caught.value.code == "context_length_exceeded"

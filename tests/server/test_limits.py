@@ -1,0 +1,255 @@
+"""Keys, limits, faults, and what is told of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import threading
+import time
+from collections.abc import AsyncGenerator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from live_server import serving
+from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar, Usage
+from toolgram.engines.replay import Replay
+from toolgram.server.settings import Settings
+
+CHAT = "/v1/chat/completions"
+HI: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi."}]}
+
+
+class Slow(Replay):
+    """Says a word, then waits until it is free, and tells when it is stopped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Semaphore(0)
+        self.stopped = threading.Semaphore(0)
+        self.free = False
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """A word, and nothing until it is free."""
+        self.begun.release()
+        try:
+            yield Chunk("slow", (1,))
+            while not self.free:
+                await asyncio.sleep(0.01)
+            yield Chunk("", finish="stop", usage=Usage(completion_tokens=1))
+        finally:
+            self.stopped.release()
+
+
+@pytest.fixture
+def lines() -> Iterator[list[str]]:
+    """The lines of the server's log."""
+    logger = logging.getLogger("toolgram.server")
+    said: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(record.getMessage())
+
+    handler = Kept()
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield said
+    logger.removeHandler(handler)
+
+
+def test_keys() -> None:
+    with serving(Replay("a", "b"), Settings(api_keys=("right", "also"))) as address:
+        for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "right"}, {"x-api-key": "ä".encode()}):
+            answer = httpx2.post(address + CHAT, json=HI, headers=headers)
+            assert answer.status_code == 401
+            assert answer.json()["error"]["code"] == "invalid_api_key"
+        assert httpx2.post(address + CHAT, json=HI, headers={"authorization": "Bearer right"}).status_code == 200
+        assert httpx2.post(address + CHAT, json=HI, headers={"x-api-key": "also"}).status_code == 200
+        assert httpx2.get(address + "/health").status_code == 200
+        assert httpx2.get(address + "/v1/models").status_code == 401
+
+
+def test_a_large_body_is_refused_whether_it_tells_its_length_or_not() -> None:
+    with serving(Replay(), Settings(max_body=1000)) as address:
+        assert httpx2.post(address + CHAT, content=b"x" * 1001).status_code == 413
+        assert httpx2.post(address + CHAT, content=iter([b"x" * 600] * 2)).status_code == 413
+
+
+def test_malformed_bodies_are_never_a_500() -> None:
+    whole = json.dumps({**HI, "temperature": 0.5, "tools": [{"type": "function", "function": {"name": "f"}}]}).encode()
+    chance = random.Random(1)
+    with serving(Replay(*["x"] * 300)) as address, httpx2.Client() as client:
+        for _ in range(60):
+            body = bytearray(whole)
+            for _ in range(chance.randrange(1, 4)):
+                body[chance.randrange(len(body))] = chance.choice(b'"{}[]:,1 n\x00\xff')
+            cut = bytes(body[: chance.randrange(len(body))]) if chance.random() < 0.3 else bytes(body)
+            for path in (CHAT, "/v1/explain"):
+                answer = client.post(address + path, content=cut)
+                assert answer.status_code < 500, (cut, answer.text)
+                assert answer.status_code == 200 or answer.json()["error"]["message"], cut
+        for odd in (b"", b"null", b"[]", b'"x"', b"1", b"[" * 5000, b'{"messages":' + b"[" * 900 + b"]" * 900 + b"}"):
+            assert client.post(address + CHAT, content=odd).status_code == 400
+        assert client.post(address + CHAT, json=HI).status_code == 200
+
+
+def test_no_such_route_or_method() -> None:
+    with serving(Replay()) as address:
+        assert httpx2.get(address + "/v2/nothing").status_code == 404
+        assert httpx2.get(address + CHAT).status_code == 405
+        assert httpx2.get(address + CHAT).json()["error"]["code"] == "no_such_route"
+
+
+def test_who_finds_the_queue_full_is_told_to_come_back() -> None:
+    engine = Slow()
+    with serving(engine, Settings(parallel=1, queue=1)) as address, ThreadPoolExecutor() as pool:
+        first = pool.submit(httpx2.post, address + CHAT, json=HI, timeout=20)
+        assert engine.begun.acquire(timeout=10)
+        second = pool.submit(httpx2.post, address + CHAT, json=HI, timeout=20)
+        wait_for(lambda: "toolgram_requests_waiting 1.0" in httpx2.get(address + "/metrics").text)
+        for stream in (False, True):
+            third = httpx2.post(address + CHAT, json={**HI, "stream": stream})
+            assert third.status_code == 429
+            assert int(third.headers["retry-after"]) >= 1
+            assert third.json()["error"]["type"] == "rate_limit_error"
+        engine.free = True
+        del first, second
+
+
+def wait_for(holds: Any) -> None:
+    end = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_goes_frees_its_place(stream: bool) -> None:
+    engine = Slow()
+    with serving(engine, Settings(parallel=1)) as address:
+        with pytest.raises(httpx2.TimeoutException):
+            httpx2.post(address + CHAT, json={**HI, "stream": stream}, timeout=0.3)
+        assert engine.stopped.acquire(timeout=5)
+        engine.free = True
+        assert httpx2.post(address + CHAT, json=HI, timeout=5).json()["choices"][0]["message"]["content"] == "slow"
+        wait_for(lambda: "toolgram_requests_running 0.0" in httpx2.get(address + "/metrics").text)
+
+
+def test_a_request_that_takes_too_long() -> None:
+    with serving(Slow(), Settings(timeout=0.3)) as address:
+        answer = httpx2.post(address + CHAT, json=HI)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (504, "timeout")
+        streamed = httpx2.post(address + CHAT, json={**HI, "stream": True})
+    events = [line for line in streamed.text.split("\n\n") if line]
+    assert json.loads(events[-1].removeprefix("data: "))["error"]["code"] == "timeout"
+    assert '"content":"slow"' in streamed.text
+
+
+def test_a_stream_shows_that_it_lives() -> None:
+    with serving(Slow(), Settings(timeout=1, keep_alive=0.2)) as address:
+        assert ": keep-alive\n\n" in httpx2.post(address + CHAT, json={**HI, "stream": True}).text
+
+
+def test_answers_are_as_long_as_the_server_allows() -> None:
+    with serving(Replay(list("Hello.")), Settings(max_tokens=3)) as address:
+        assert httpx2.post(address + CHAT, json={**HI, "max_tokens": 4}).json()["error"]["param"] == "max_tokens"
+        answer = httpx2.post(address + CHAT, json=HI).json()
+    assert answer["choices"][0]["finish_reason"] == "length"
+    assert answer["choices"][0]["message"]["content"] == "Hel"
+
+
+def test_pages_of_other_sites_are_let_in_only_where_that_is_asked_for() -> None:
+    asked = {"origin": "https://a.example", "access-control-request-method": "POST"}
+    with serving(Replay()) as address:
+        assert "access-control-allow-origin" not in httpx2.options(address + CHAT, headers=asked).headers
+    with serving(Replay(), Settings(origins=("https://a.example",), api_keys=("k",))) as address:
+        answer = httpx2.options(address + CHAT, headers=asked)
+        assert answer.headers["access-control-allow-origin"] == "https://a.example"
+        other = httpx2.options(address + CHAT, headers={**asked, "origin": "https://b.example"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+def test_the_log_has_no_contents_unless_they_are_asked_for(lines: list[str]) -> None:
+    secret = {"messages": [{"role": "user", "content": "a secret"}]}
+    with serving(Replay("another secret")) as address:
+        httpx2.post(address + CHAT, json=secret, headers={"x-request-id": "mine-1"})
+    (line,) = lines
+    told = json.loads(line)
+    assert "secret" not in line
+    assert (told["request"], told["status"], told["path"], told["completion_tokens"]) == ("mine-1", 200, CHAT, 1)
+    with serving(Replay("another secret"), Settings(log_contents=True)) as address:
+        httpx2.post(address + CHAT, json=secret)
+    assert json.loads(lines[1])["answers"][0]["content"] == "another secret"
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("toolgram.server")
+    logger.setLevel(logging.INFO)
+    full = Path("/dev/full").open("w")  # noqa: SIM115 - a device that is always full, even when it is closed
+    handler = logging.StreamHandler(full)
+    logger.addHandler(handler)
+    try:
+        with serving(Replay("a", "b")) as address:
+            assert httpx2.post(address + CHAT, json=HI).status_code == 200
+            assert httpx2.post(address + CHAT, json=HI).status_code == 200
+    finally:
+        logger.removeHandler(handler)
+        with suppress(OSError):
+            full.close()
+    assert "No space left" in capsys.readouterr().err
+
+
+def test_odd_request_ids_are_not_repeated() -> None:
+    with serving(Replay("a")) as address:
+        answer = httpx2.get(address + "/health", headers={"x-request-id": "a b\x01"})
+    assert answer.headers["x-request-id"].startswith("req_")
+
+
+def test_metrics_count() -> None:
+    with serving(Replay(list("abc"))) as address:
+        httpx2.post(address + CHAT, json=HI)
+        httpx2.post(address + CHAT, json={})
+        httpx2.get(address + "/v1/models/none")
+        text = httpx2.get(address + "/metrics").text
+    assert 'toolgram_requests_total{path="/v1/chat/completions",status="200"} 1.0' in text
+    assert 'toolgram_requests_total{path="/v1/chat/completions",status="400"} 1.0' in text
+    assert 'toolgram_requests_total{path="other",status="404"} 1.0' in text
+    assert 'toolgram_tokens_total{kind="answer"} 3.0' in text
+
+
+def test_streams_are_finished_before_the_server_ends() -> None:
+    engine = Slow()
+    with ThreadPoolExecutor() as pool:
+        with serving(engine) as address:
+            answer = pool.submit(httpx2.post, address + CHAT, json={**HI, "stream": True}, timeout=20)
+            assert engine.begun.acquire(timeout=10)
+            engine.free = True
+        assert answer.result().text.endswith("data: [DONE]\n\n")
+    assert engine.closed
+
+
+def test_models_are_told() -> None:
+    with serving(Replay(), aliases=["other"]) as address:
+        (model,) = httpx2.get(address + "/v1/models").json()["data"]
+        assert (model["id"], model["object"], model["aliases"]) == ("recorded", "model", ["other"])
+        assert httpx2.get(address + "/v1/models/other").json()["id"] == "recorded"
+
+
+def test_what_would_be_sent_is_explained() -> None:
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    with serving(Replay()) as address:
+        told = httpx2.post(address + "/v1/explain", json={**HI, "tools": tools, "dialect": "lark"}).json()
+        assert told["style"]["name"] == "long"
+        assert "".join(part["text"] for part in told["prompt_parts"]) == told["prompt"]
+        assert told["grammar"]["text"].startswith("start:")
+        wrong = httpx2.post(address + "/v1/explain", json={**HI, "tools": tools, "dialect": "bnf"})
+    assert wrong.json()["error"]["param"] == "dialect"

@@ -1,0 +1,146 @@
+"""`/v1/messages` through Anthropic's own SDK, on recorded answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anthropic
+import pytest
+from anthropic import Anthropic
+
+from live_server import serving
+from toolgram.engines.replay import Replay
+from toolgram.server.settings import Settings
+
+HI: Any = {"role": "user", "content": "Hi."}
+ADD: Any = {
+    "name": "add",
+    "description": "Adds.",
+    "input_schema": {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+    },
+}
+NOW: Any = {"name": "now", "input_schema": {"type": "object", "properties": {}}}
+CALL = '<tool_call>\n{{"name": "add", "arguments": {{"a": {}, "b": {}}}}}\n</tool_call>'
+EMPTY = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
+COMMON: Any = {"model": "recorded", "max_tokens": 500, "extra_body": {"style": "hermes_2_pro"}}
+
+
+def client(address: str, key: str = "any") -> Anthropic:
+    return Anthropic(base_url=address, api_key=key, max_retries=0)
+
+
+def test_text() -> None:
+    with serving(Replay(list("Hello."))) as address:
+        said = client(address).messages.create(messages=[HI], system="Be brief.", **COMMON)
+    assert [block.model_dump()["text"] for block in said.content] == ["Hello."]
+    assert (said.stop_reason, said.usage.output_tokens) == ("end_turn", 6)
+
+
+def test_a_stream_is_the_whole_with_events_in_their_order() -> None:
+    text = f"Let me see. {CALL.format(1, 2)}\n{EMPTY}"
+    with serving(Replay(list(text), list(text))) as address:
+        options = {**COMMON, "messages": [HI], "tools": [ADD, NOW]}
+        whole = client(address).messages.create(**options)
+        with client(address).messages.stream(**options) as stream:
+            kinds = [event.type for event in stream]
+            streamed = stream.get_final_message()
+    one, other = ([block.model_dump(exclude={"id"}) for block in said.content] for said in (whole, streamed))
+    assert [block["type"] for block in one] == ["text", "tool_use", "tool_use"]
+    assert [block["input"] for block in one[1:]] == [{"a": 1, "b": 2}, {}]
+    assert [{k: v for k, v in block.items() if v is not None} for block in one] == [
+        {k: v for k, v in block.items() if v is not None} for block in other
+    ]
+    assert (whole.stop_reason, streamed.stop_reason) == ("tool_use", "tool_use")
+    assert kinds[0] == "message_start"
+    assert kinds[-1] == "message_stop"
+    assert kinds.count("content_block_start") == kinds.count("content_block_stop") == 3
+
+
+def test_a_tool_loop_to_a_final_answer() -> None:
+    engine = Replay(f"{CALL.format(1, 2)}", "The sum is 3.")
+    with serving(engine) as address:
+        create = client(address).messages.create
+        first = create(messages=[HI], tools=[ADD], tool_choice={"type": "tool", "name": "add"}, **COMMON)
+        (call,) = first.content
+        result: Any = {"type": "tool_result", "tool_use_id": call.id, "content": [{"type": "text", "text": "3"}]}  # type: ignore[union-attr] - a call
+        turns: Any = [HI, {"role": "assistant", "content": first.content}, {"role": "user", "content": [result]}]
+        second = create(messages=turns, tools=[ADD], **COMMON)
+    assert second.content[0].model_dump()["text"] == "The sum is 3."
+    assert '"a": 1' in engine.calls[1].text
+
+
+def test_an_answer_that_is_begun_is_not_repeated() -> None:
+    engine = Replay(" 42.", " 42.")
+    turns: Any = [HI, {"role": "assistant", "content": "The answer is"}]
+    with serving(engine) as address:
+        said = client(address).messages.create(messages=turns, **COMMON)
+        with client(address).messages.stream(messages=turns, **COMMON) as stream:
+            assert stream.get_final_text() == " 42."
+    assert said.content[0].model_dump()["text"] == " 42."
+    assert engine.calls[0].text.endswith("The answer is")
+
+
+def test_structured_output() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    body = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+    engine = Replay('{"a": 1}')
+    with serving(engine) as address:
+        client(address).messages.create(model="recorded", max_tokens=50, messages=[HI], extra_body=body)
+    assert engine.calls[0].constraint is not None
+
+
+ORPHAN: Any = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x", "content": "3"}]}
+BAD: Any = {"name": "f", "input_schema": {"type": "objekt"}}
+STRICT: Any = {"name": "f", "strict": True, "input_schema": {"properties": {"a": {"uniqueItems": True}}}}
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "told"),
+    [
+        ({"model": "other"}, anthropic.NotFoundError, "/model|no model"),
+        ({"messages": []}, anthropic.BadRequestError, "/messages"),
+        ({"messages": [ORPHAN]}, anthropic.BadRequestError, "/messages/0/content/0/tool_use_id"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, anthropic.BadRequestError, "/messages/0/role"),
+        (
+            {"messages": [HI, {"role": "user", "content": [{"type": "video"}]}]},
+            anthropic.BadRequestError,
+            "/messages/1",
+        ),
+        ({"tools": [BAD]}, anthropic.BadRequestError, "/tools/0/input_schema: type"),
+        ({"tools": [STRICT]}, anthropic.BadRequestError, "/tools/0/input_schema/properties/a: uniqueItems"),
+        ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, anthropic.BadRequestError, "/tools/0/type"),
+        (
+            {"tool_choice": {"type": "tool", "name": "g"}, "tools": [ADD]},
+            anthropic.BadRequestError,
+            "/tool_choice/name",
+        ),
+        ({"max_tokens": 0}, anthropic.BadRequestError, "/max_tokens"),
+    ],
+)
+def test_errors_are_the_sdks_exceptions(options: Any, kind: type[anthropic.APIStatusError], told: str) -> None:
+    with serving(Replay("x")) as address, pytest.raises(kind, match=told):
+        client(address).messages.create(**{**COMMON, "messages": [HI], **options})
+
+
+def test_keys_and_faults() -> None:
+    with serving(Replay(list("abcdef"), fail_after=3), Settings(api_keys=("right",))) as address:
+        with pytest.raises(anthropic.AuthenticationError):
+            client(address).messages.create(messages=[HI], **COMMON)
+        with client(address, "right").messages.stream(messages=[HI], **COMMON) as stream:
+            said: list[str] = []
+            with pytest.raises(anthropic.APIError, match="after 3 pieces"):
+                said.extend(stream.text_stream)
+    assert "".join(said) == "abc"
+
+
+def test_models_have_their_shape() -> None:
+    with serving(Replay()) as address:
+        assert [model.id for model in client(address).models.list()] == ["recorded"]
+
+
+def test_an_engine_that_does_not_count() -> None:
+    with serving(Replay()) as address, pytest.raises(anthropic.BadRequestError, match="does not count"):
+        client(address).messages.count_tokens(model="recorded", messages=[HI])

@@ -1,0 +1,138 @@
+"""`/v1/responses` through OpenAI's own SDK, on recorded answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import openai
+import pytest
+from openai import OpenAI
+from pydantic import BaseModel
+
+from live_server import serving
+from toolgram.engines.replay import Replay
+
+ADD: Any = {
+    "type": "function",
+    "name": "add",
+    "strict": True,
+    "parameters": {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+        "additionalProperties": False,
+    },
+}
+NOTE: Any = {"type": "custom", "name": "note", "description": "Takes a note."}
+CALL = '<tool_call>\n{{"name": "add", "arguments": {{"a": {}, "b": {}}}}}\n</tool_call>'
+NOTED = '<tool_call>\n{"name": "note", "arguments": {"input": "one\\n\\"two\\""}}\n</tool_call>'
+COMMON: Any = {"model": "recorded", "extra_body": {"style": "hermes_2_pro"}}
+
+
+def client(address: str) -> OpenAI:
+    return OpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0)
+
+
+def plain(response: Any) -> list[Any]:
+    """The output without ids, which differ."""
+    return [
+        item.model_dump(exclude={"id", "call_id", "parsed_arguments"}, exclude_none=True) for item in response.output
+    ]
+
+
+def test_text() -> None:
+    with serving(Replay(list("Hello."))) as address:
+        said = client(address).responses.create(input="Hi.", instructions="Be brief.", **COMMON)
+    assert said.output_text == "Hello."
+    assert (said.status, said.temperature, said.tool_choice, said.tools) == ("completed", 1.0, "auto", [])
+    assert said.usage
+    assert said.usage.output_tokens == 6
+
+
+def test_a_stream_is_the_whole_and_its_events_are_numbered() -> None:
+    text = f"Let me see. {CALL.format(1, 2)}\n{CALL.format(3, 4)}\n{NOTED}"
+    options: Any = {**COMMON, "input": "Hi.", "tools": [ADD, NOTE]}
+    with serving(Replay(list(text), list(text))) as address:
+        whole = client(address).responses.create(**options)
+        with client(address).responses.stream(**options) as stream:
+            events = list(stream)
+            streamed = stream.get_final_response()
+    assert plain(whole) == plain(streamed)
+    assert [item.type for item in whole.output] == ["message", "function_call", "function_call", "custom_tool_call"]
+    assert whole.output[3].model_dump()["input"] == 'one\n"two"'
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    kinds = [event.type for event in events]
+    assert kinds[:2] == ["response.created", "response.in_progress"]
+    assert kinds[-1] == "response.completed"
+    assert kinds.count("response.output_item.added") == kinds.count("response.output_item.done") == 4
+    assert kinds.count("response.function_call_arguments.done") == 2
+    deltas: dict[int, str] = {}
+    for event in events:
+        if event.type == "response.function_call_arguments.delta":
+            deltas[event.output_index] = deltas.get(event.output_index, "") + event.delta
+    assert {index: json.loads(arguments) for index, arguments in deltas.items()} == {
+        1: {"a": 1, "b": 2},
+        2: {"a": 3, "b": 4},
+    }
+
+
+def test_a_tool_loop_to_a_final_answer() -> None:
+    engine = Replay(CALL.format(1, 2), "The sum is 3.")
+    with serving(engine) as address:
+        create = client(address).responses.create
+        said: list[Any] = [{"role": "user", "content": [{"type": "input_text", "text": "1 + 2?"}]}]
+        first = create(input=said, tools=[ADD], tool_choice={"type": "function", "name": "add"}, **COMMON)
+        said += [item.model_dump(exclude_none=True) for item in first.output]
+        said.append({"type": "function_call_output", "call_id": said[-1]["call_id"], "output": "3"})
+        second = create(input=said, tools=[ADD], **COMMON)
+    assert second.output_text == "The sum is 3."
+    assert '"a": 1' in engine.calls[1].text
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+def test_structured_output_by_parse() -> None:
+    with serving(Replay('{"name": "Ada", "age": 36}')) as address:
+        said = client(address).responses.parse(model="recorded", input="Who?", text_format=Person)
+    assert said.output_parsed == Person(name="Ada", age=36)
+
+
+def test_an_answer_that_is_cut_off_is_incomplete() -> None:
+    with serving(Replay(list("Hello."))) as address:
+        said = client(address).responses.create(input="Hi.", max_output_tokens=3, **COMMON)
+    assert (said.status, said.output_text) == ("incomplete", "Hel")
+    assert said.incomplete_details
+    assert said.incomplete_details.reason == "max_output_tokens"
+
+
+def test_the_fault_of_an_engine_comes_behind_what_was_said() -> None:
+    with serving(Replay(list("abcdef"), fail_after=3)) as address:
+        events = list(client(address).responses.create(input="Hi.", stream=True, **COMMON))
+    assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == "abc"
+    assert [event.type for event in events[-2:]] == ["error", "response.failed"]
+
+
+@pytest.mark.parametrize(
+    ("options", "param"),
+    [
+        ({"input": []}, "input"),
+        ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
+        ({"input": [{"role": "robot", "content": "x"}]}, "input[0].role"),
+        ({"input": [{"type": "function_call_output", "call_id": "x", "output": "3"}]}, "input[0]"),
+        ({"previous_response_id": "resp_1"}, "previous_response_id"),
+        ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+        ({"tools": [{**ADD, "parameters": {"type": "objekt"}}]}, "tools[0].parameters"),
+        ({"tools": [ADD], "tool_choice": {"type": "function", "name": "g"}}, "tool_choice.name"),
+        ({"text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": 1}}}}, "text.format.schema"),
+        ({"max_output_tokens": 0}, "max_output_tokens"),
+        ({"reasoning": {"effort": "enormous"}}, "reasoning.effort"),
+    ],
+)
+def test_errors_have_their_place_in_the_body(options: Any, param: str) -> None:
+    with serving(Replay("x")) as address, pytest.raises(openai.BadRequestError) as caught:
+        client(address).responses.create(**{**COMMON, "input": "Hi.", **options})
+    assert caught.value.param == param
