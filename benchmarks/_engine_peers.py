@@ -115,8 +115,9 @@ def llama_cpp(model: Path, template: toolgram.ChatTemplate) -> Mapping[str, Ask]
         def take(event: Any) -> bool:
             nonlocal text, last
             for part in event if isinstance(event, list) else [event]:
-                clock.sampled()
                 text += part["choices"][0]["text"] if part.get("choices") else ""
+                if text:
+                    clock.sampled()
                 last = part if "timings" in part else last
             return False
 

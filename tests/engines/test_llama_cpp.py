@@ -392,6 +392,13 @@ def test_a_file_that_cannot_be_run_is_an_error(path: Path, tmp_path: Path, capfd
     assert capfd.readouterr().err == ""
 
 
+def test_a_model_larger_than_the_memory_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgram.engines.model._memory", lambda: 50_000_000)
+    for engine in (LlamaCpp, LlamaObject):
+        with pytest.raises(ModelError, match=r"has 0\.1 GB, and this machine only 0\.1 GB of memory"):
+            engine(path)
+
+
 def test_another_version_of_xllamacpp_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", "2027.1.1".format)
     with pytest.raises(EngineError, match=r"xllamacpp 2027\.1\.1 is installed.*pip install xllamacpp=="):

@@ -17,6 +17,7 @@ from toolgram.engines.model import BATCH
 from toolgram.engines.models import default_model
 from toolgram.engines.prefixes import common
 from toolgram.engines.scheduler import share
+from toolgram.errors import EngineError
 
 
 @pytest.mark.parametrize(
@@ -139,3 +140,17 @@ def test_who_goes_does_not_disturb_others(engine: LlamaCpp) -> None:
         return await staying
 
     assert sum(len(chunk.tokens) for chunk in asyncio.run(run())) == 20
+
+
+def test_a_failure_is_told_to_all_and_the_engine_goes_on(engine: LlamaCpp, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object, __: object) -> list[object]:
+        raise EngineError("llama.cpp failed")
+
+    async def run() -> list[list[Chunk] | BaseException]:
+        asked_for = (answer(engine, asked(f"{n}"), 3) for n in range(5))  # two of them wait
+        return await asyncio.gather(*asked_for, return_exceptions=True)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine._model, "evaluate", fail)
+        assert [str(each) for each in asyncio.run(run())] == ["llama.cpp failed"] * 5
+    assert all(isinstance(each, list) for each in asyncio.run(run()))

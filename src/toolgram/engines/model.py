@@ -190,14 +190,26 @@ class _Rows:
 
 
 def check_file(path: Path) -> None:
-    """Raises ModelError for a file that cannot be read, or is not GGUF."""
+    """Raises ModelError for a file that cannot be read, is not GGUF, or is larger than the memory of this machine."""
     try:
         with path.open("rb") as file:
             magic = file.read(4)
+            size = file.seek(0, os.SEEK_END)
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     if magic != b"GGUF":
         raise ModelError(f"{path} is not a GGUF file")
+    memory = _memory()
+    if memory is not None and size > memory:
+        raise ModelError(f"{path} has {size / 1e9:.1f} GB, and this machine only {memory / 1e9:.1f} GB of memory")
+
+
+def _memory() -> int | None:
+    """The bytes of memory of this machine, where the system tells."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def _load(path: Path) -> int:

@@ -124,8 +124,8 @@ class Scheduler:
             tokens = request.generation.tokens
             if any(_is_reading(live, tokens) for live in self._live):
                 continue
-            self._waiting.remove(request)
             live = _Live(request, self._slots.take(tokens))
+            self._waiting.remove(request)
             self._live.append(live)
             if not request.generation.writing:
                 self._tell(live, lambda live=live: live.generation.begin(len(live.slot.tokens)))
@@ -172,8 +172,9 @@ class Scheduler:
         self._full = True
 
     def _fail_all(self, error: Exception) -> None:
-        failed = [live.request for live in self._live]
+        failed = [*(live.request for live in self._live), *self._waiting]
         self._live.clear()
+        self._waiting.clear()
         self._slots.forget()
         self._full = False
         for request in failed:
