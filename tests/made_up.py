@@ -127,8 +127,8 @@ MADE_UP = {
         ),
     ),
     "printed by Python": Family(each(f"<do {NAME}>" + parameters("<p {{ k }}>{{ v }}</p>") + "</do>")),
-    "a last turn like no other": Family(
-        "{% if loop.last %}<|assistant|>{% endif %}<calls>[" + each(OBJECT, ", ") + "]</calls>",
+    "a last turn without its end": Family(
+        "<calls>[" + each(OBJECT, ", ") + "{% if not loop.last %}]</calls>{% endif %}",
     ),
     "compact JSON": Family(
         each('<f>{"n":"' + NAME + '","a":{{ c.function.arguments | tojson(separators=(",", ":")) }}}</f>')
