@@ -114,6 +114,22 @@ MADE_UP = {
     "JSON over several lines": Family(
         each(f"<run>\n{{{{ {_CALL} | tojson(indent=2) }}}}\n</run>", "\n"), header="### Assistant:\n", end="\n\n"
     ),
+    "the name twice": Family(
+        each(f"<call to={NAME}><do {NAME}>{JSON}</do></call>"),
+    ),
+    "strings in a fence": Family(
+        each(
+            f'<do name="{NAME}">'
+            + parameters(
+                '<p name="{{ k }}">{% if v is string and "&" in v %}<![CDATA[{{ v }}]]>{% else %}{{ v }}{% endif %}</p>'
+            )
+            + "</do>"
+        ),
+    ),
+    "printed by Python": Family(each(f"<do {NAME}>" + parameters("<p {{ k }}>{{ v }}</p>") + "</do>")),
+    "a last turn without its end": Family(
+        "<calls>[" + each(OBJECT, ", ") + "{% if not loop.last %}]</calls>{% endif %}",
+    ),
     "compact JSON": Family(
         each('<f>{"n":"' + NAME + '","a":{{ c.function.arguments | tojson(separators=(",", ":")) }}}</f>')
     ),

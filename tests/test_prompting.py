@@ -90,3 +90,38 @@ def test_a_continued_turn_leaves_the_conversation_untrusted() -> None:
     assert plan.prompt.endswith("<think>\nI know.\n</think>\n\nIt is")
     assert not any("<|im_end|> Hi" in text for text, trusted in plan.prompt_parts if trusted)
     assert plan.parse(" sunny.") == Message("It is sunny.", "I know.")
+
+
+def test_a_template_that_shows_nothing_of_the_conversation_is_an_error() -> None:
+    template = toolgram.ChatTemplate("{% for m in (conversations or [[]])[0] %}{{ m.content }}{% endfor %}")
+    with pytest.raises(toolgram.TemplateError, match="shows nothing of the conversation"):
+        toolgram.plan(asked("Rain?"), template)
+
+
+ASKS = (
+    "{{% if tools %}}Tools: {{{{ tools | tojson }}}} Write {asked}{{% endif %}}"
+    "{{% for m in messages %}}<|{{{{ m.role }}}}|>{{{{ m.content or '' }}}}{{% for c in {calls} %}}"
+    '{{{{ "{{" }}}}"name": "{{{{ c.function.name }}}}", "arguments": {{{{ c.function.arguments | tojson }}}}}}'
+    "{{% endfor %}}<|end|>{{% endfor %}}{{% if add_generation_prompt %}}<|assistant|>{{% endif %}}"
+)
+GLM = "<tool_call>f\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>"
+FUNCTOOLS = 'functools[{"name": "f", "arguments": {}}]'
+QWEN = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("told", "calls", "style"),
+    [
+        (GLM, "[]", "glm_4_5"),
+        (QWEN, "[]", "hermes"),
+        ("prose", "[]", "long"),
+        (FUNCTOOLS, "m.tool_calls or []", "functools"),
+        (FUNCTOOLS, "[]", "functools"),
+    ],
+)
+def test_the_style_that_a_template_asks_for(told: str, calls: str, style: str) -> None:
+    told = "{{ " + repr(told) + " }}"
+    template = toolgram.ChatTemplate(ASKS.format(asked=told, calls=calls))
+    plan = toolgram.plan(asked("Rain?"), template)
+    assert plan.style.name == style
+    assert "get_weather" in plan.prompt

@@ -142,6 +142,7 @@ def test_renders_as_transformers_does(path: Path, monkeypatch: pytest.MonkeyPatc
         "{{ ''.__class__.__mro__ }}",
         "{{ 'a'|center(9) }}{{ 'a\nb'|indent(2) }}{{ [1, 2]|join(', ') }}{{ 'aa'|replace('a', 'b') }}{{ [1, 2]|sum }}",
         "{{ '%s-%05d' % ('a', 3) }}{{ '{:>4}'.format('x') }}{{ 'ab'.replace('a', 'c').join(['1', '2']) }}{{ '-' * 3 }}",
+        "{{ '%s' | format(70000) }}{{ '%05d=%s' | format(3, 'x') }}",
         "{{ strftime_now('%Y-%m-%d') }}{{ missing }}{{ missing is defined }}{{ missing.x }}",
         "{{ [1, 2, 3]|batch(2)|list }}{{ 'one two'|wordwrap(3) }}{{ [1]|string }}",
         "{{ 2 ** 8 }}{{ [1] + [2] }}{{ 7 // 2 }}{{ 7 / 2 }}{{ -1 }}{{ 'a' + 'b' }}{{ 'a' + 1 }}",

@@ -13,6 +13,7 @@ from toolgram import Message
 from toolgram.events import Unreadable
 from toolgram.styles.native.lists import XLAM
 from toolgram.styles.native.llama3 import LLAMA_3
+from toolgram.styles.native.pythonic import PYTHONIC
 from toolgram.turns import CompiledTurn, TurnSpec, compile_turn
 from toolgram.wire.reader import Reader
 
@@ -33,7 +34,7 @@ ANSWERS: list[Any] = [
 
 
 def compiled(style: str, schema: Any) -> CompiledTurn:
-    wire = {"llama_3": LLAMA_3, "xlam": XLAM}[style].wire
+    wire = {"llama_3": LLAMA_3, "xlam": XLAM, "pythonic": PYTHONIC}[style].wire
     return compile_turn(
         TurnSpec(wire, json.dumps(TOOLS), "any", parallel=True, answer=json.dumps([schema, False, "", False]), stops=())
     )
@@ -46,7 +47,7 @@ def read(turn: CompiledTurn, text: str, cuts: list[int] | None = None) -> Messag
 
 
 @pytest.mark.parametrize("schema", ANSWERS, ids=str)
-@pytest.mark.parametrize("style", ["llama_3", "xlam"])
+@pytest.mark.parametrize("style", ["llama_3", "xlam", "pythonic"])
 def test_each_sentence_is_a_call_or_a_valid_answer(style: str, schema: Any) -> None:
     turn = compiled(style, schema)
     validator = jsonschema_rs.validator_for(schema)
@@ -78,3 +79,26 @@ def test_a_call_is_an_object_that_names_a_tool_and_holds_arguments(text: str, is
     turn = compiled("llama_3", LIKE_A_CALL)
     assert turn.grammar.accepts(text)
     assert bool(read(turn, text).tool_calls) is is_call
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ('[get(a="x", b=[1, None]), get_it()]', [("get", {"a": "x", "b": [1, None]}), ("get_it", {})]),
+        ("<|python_start|>[get(a=True)]<|python_end|>", [("get", {"a": True})]),
+        ('[get(a="x"b=2)]', [("get", {"a": "x", "b": 2})]),
+        ("[get(a=two words, b=2)]", [("get", {"a": "two words", "b": 2})]),
+        ("[link](https://example.org) and more", []),
+        ("[1, 2] is a list, get(1) is not", []),
+        ("[other(a=1)]", []),
+        ("[ge", []),
+        ("[", []),
+        ("No tool fits.", []),
+    ],
+)
+def test_a_list_of_python_calls_is_one_only_with_the_name_of_a_tool(text: str, calls: list[Any]) -> None:
+    turn = compile_turn(TurnSpec(PYTHONIC.wire, json.dumps(TOOLS), "any", parallel=True, answer="null", stops=()))
+    for cuts in (None, [1] * len(text)):
+        message = Message.from_events(fed(Reader(turn.program, expected=turn.expected), text, cuts))
+        assert [(call.name, json.loads(call.arguments)) for call in message.tool_calls] == calls
+        assert (message.content or "") == ("" if calls else text)

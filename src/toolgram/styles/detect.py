@@ -205,11 +205,15 @@ def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
     first, last = _outside_marker(after, _common(before, after)), _common(prompt, after)
     last = max(last, _through(after, prompt))
     stops = (*capabilities.stop, capabilities.turn_end.strip())
-    places = dict.fromkeys((last, *(at for at in range(last, first - 1, -1) if _MARK.match(after, at)), first))
+    tags = [match.span() for match in MARKER.finditer(after, first)]
+    marks = (match.start() for match in _MARK.finditer(after, first, last + 1))
+    starts = [at for at in marks if not any(begin < at < end for begin, end in tags)]
+    places = dict.fromkeys((last, *reversed(starts), first))
     # Some templates write something behind every conversation, which is no part of the turn.
     always = _common(before[::-1], after[::-1])
     ends = (len(after), len(after) - always) if MARKER.search(after, len(after) - always) else (len(after),)
-    return tuple(text for end in ends for place in places for text in _before_stop(after[place:end], stops))
+    texts = (text for end in ends for place in places for text in _before_stop(after[place:end], stops))
+    return tuple(dict.fromkeys(texts))
 
 
 def _outside_marker(text: str, at: int) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -258,11 +258,11 @@ class _Calls:
         """A conversation with these turns, and with a result after the last call if the template takes it."""
         return next((text for text in self._endings(turns) if text is not None), None)
 
-    def _endings(self, turns: list[Message]) -> list[str | None]:
+    def _endings(self, turns: list[Message]) -> Iterator[str | None]:
         endings: list[list[Message]] = [[]]
         if "tool_calls" in turns[-1]:
             endings = [[_result()], [], [_result(), _assistant(content=_MORE), _user(_MORE)]]
-        return [self._draw([_user(), *turns, *ending], tools=self._tools) for ending in endings]
+        return (self._draw([_user(), *turns, *ending], tools=self._tools) for ending in endings)
 
     def shows(self, turns: list[Message], wanted: Sequence[str], unwanted: Sequence[str] = ()) -> bool:
         return self.form is not None and _shows(self.draw(turns), wanted, unwanted)
@@ -285,8 +285,8 @@ class _Calls:
         """Whether a call's content may be None: it neither fails nor is written as the word, and loses nothing."""
         if self.form is None:
             return False
-        blank = self._endings([{**self.turn(), "content": ""}])
-        null = self._endings([{**self.turn(), "content": None}])
+        blank = list(self._endings([{**self.turn(), "content": ""}]))
+        null = list(self._endings([{**self.turn(), "content": None}]))
         return any(null) and all(_no_worse(text, than) for text, than in zip(null, blank, strict=True))
 
 

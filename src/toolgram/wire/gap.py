@@ -6,7 +6,7 @@ Each way is a `Thread`; one character at a time they go on, end, or are chosen, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from toolgram.wire.program import (
 
 MAX_NAME = 256
 _IN_ID = re.compile(r"[\w.:#+/=-]", re.ASCII)
+_NAME = re.compile(r"[\w.:/-]+")
 
 
 class Thread(NamedTuple):
@@ -153,6 +154,12 @@ def _step_all(program: Program, threads: Iterable[Thread], char: str, alive: lis
         if chosen is not None:
             return chosen
     return None
+
+
+def calls_any(way: Thread, tools: Collection[str]) -> bool:
+    """Whether a way has come to no name, or to that of a tool: what else looks like a call is the answer."""
+    names = [text for action, text in way.actions if action == "name"]
+    return all(name in tools if tools else _NAME.fullmatch(name) for name in names)
 
 
 def awaited(program: Program, threads: Iterable[Thread]) -> str:

@@ -8,7 +8,6 @@ done depends on the text alone, never on how it was cut.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -18,7 +17,7 @@ from toolgram.wire.bodies import Body, HoldsText, body_of
 from toolgram.wire.emitter import Emitter
 from toolgram.wire.expected import UNKNOWN, Expected
 from toolgram.wire.free_text import FreeText, with_exits
-from toolgram.wire.gap import Thread, awaited, behind_text, first_exits, following, step, text_due, ways
+from toolgram.wire.gap import Thread, awaited, behind_text, calls_any, first_exits, following, step, text_due, ways
 from toolgram.wire.json_text import VALUE_STARTS, RawValue, Status, skip_space
 from toolgram.wire.program import (
     Action,
@@ -29,8 +28,6 @@ from toolgram.wire.program import (
     Program,
     StopAt,
 )
-
-_NAME = re.compile(r"[\w.:/-]+")
 
 
 class Reader:
@@ -301,8 +298,9 @@ class Reader:
                     break
             if chosen is not None and self._may_be_call(chosen, char, alive):
                 self._text_instead, chosen = chosen, None
-            if chosen is not None and self._text_instead is not None and not self._knows(chosen):
-                chosen, alive = None, []
+            if self._text_instead is not None:
+                alive = [way for way in alive if calls_any(way, self._expected.keys())]
+                chosen = chosen if chosen is not None and calls_any(chosen, self._expected.keys()) else None
             if chosen is not None:
                 self._text_instead = None
                 self._commit(chosen)
@@ -376,12 +374,6 @@ class Reader:
         self._text_instead = None
         self._begin_free(way)
         return taken
-
-    def _knows(self, way: Thread) -> bool:
-        """Whether a way is free text, or calls a tool: what only looks like a call is the answer."""
-        names = [text for action, text in way.actions if action == "name"]
-        known = self._expected.keys()
-        return all(name in known if known else _NAME.fullmatch(name) for name in names)
 
     def _answer_instead(self, chosen: Thread) -> Thread | None:
         """The way on which the JSON that begins is the answer, if there is one: the call only wins if it is one."""
