@@ -146,9 +146,7 @@ def _bears(node: wire.Node) -> bool:
 
 
 def _in_a_row(items: tuple[wire.Node, ...], before: str, after: str) -> Iterator[_Region]:
-    bearing = [
-        i for i, item in enumerate(items) if any(isinstance(part, _FIELDS) for part in wire.walk(item, written=True))
-    ]
+    bearing = [i for i, item in enumerate(items) if _bears(item)]
     lead, start = before, 0
     for i, following in zip(bearing, [*bearing[1:], len(items)], strict=True):
         lead += _fixed(wire.Seq(*items[start:i]))
