@@ -1,10 +1,17 @@
-"""Every real chat template gets the tools into its prompt, and a turn that its grammar and its reader agree on."""
+"""Every real chat template gets the tools into its prompt, and a turn that its grammar and its reader agree on.
+
+The prompt is what transformers renders, to the letter, wherever the template can express the conversation.
+"""
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from jinja2.exceptions import TemplateError
+from transformers.utils import chat_template_utils
 
 import toolgram
 from situations import WEATHER, tool
@@ -34,3 +41,68 @@ def test_tools_are_shown_and_called(name: str) -> None:
         events = [*reader.feed(text), *reader.finish()]
         assert not [event for event in events if isinstance(event, Unreadable)]
         assert {call.name for call in plan.parse(text).tool_calls} == {"get_weather"}
+
+
+NOW = datetime(2024, 7, 26, 12, 0)
+PLACE = {"type": "string", "description": "Where."}
+FORECAST = tool("get_weather", {"type": "object", "properties": {"city": PLACE}, "required": ["city"]})
+USER = {"role": "user", "content": "Will it rain?"}
+ID = "abcdefgh0"
+CALL = {"id": ID, "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}
+CONVERSATIONS: dict[str, list[dict[str, Any]]] = {
+    "system": [{"role": "system", "content": "Be brief."}, USER, {"role": "assistant", "content": "Where?"}, USER],
+    "result": [
+        USER,
+        {"role": "assistant", "content": "", "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": ID, "name": "get_weather", "content": "rain"},
+    ],
+    "reasoning": [USER, {"role": "assistant", "content": "Where?", "reasoning_content": "Hm."}, USER],
+}
+
+
+def rendered_by_transformers(template: toolgram.ChatTemplate, messages: Any, tools: Any) -> str | None:
+    """What transformers renders; None where the template refuses, or goes wrong."""
+    try:
+        rendered, _ = chat_template_utils.render_jinja_template(
+            [messages],
+            tools=tools,
+            chat_template=template.source,
+            add_generation_prompt=True,
+            bos_token=template.bos_token,
+            eos_token=template.eos_token,
+        )
+    except (TemplateError, TypeError, KeyError):
+        return None
+    return rendered[0]
+
+
+# These show no call of a message that has content, be it empty; the prompt shows it.
+DROPS_CALLS = ("deepseek-ai-DeepSeek-R1-Distill-Llama-8B.jinja", "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_prompt_is_what_transformers_renders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But where the template would leave out tools or calls, or refuses: there the prompt shows all the same."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, _: Any = None) -> Clock:
+            return cls(2024, 7, 26, 12, 0)
+
+    monkeypatch.setattr(chat_template_utils, "datetime", Clock)
+    template = toolgram.ChatTemplate.from_file(TEMPLATES / name, "<s>", "</s>")
+    can = template.capabilities
+    for what, messages in CONVERSATIONS.items():
+        for tools in ([], [FORECAST]):
+            theirs = rendered_by_transformers(template, messages, tools or None)
+            prompt = toolgram.plan({"messages": messages, "tools": tools}, template, now=NOW).prompt
+            shows_calls = can.supports_tool_calls and name not in DROPS_CALLS
+            expressed = (can.supports_tools or not tools) and (shows_calls or what != "result")
+            if theirs is not None and expressed:
+                assert prompt == theirs
+            shown = [
+                "Will it rain?",
+                *(["get_weather"] if tools else []),
+                *(["Oslo", "rain"] if what == "result" else []),
+            ]
+            assert all(text in prompt for text in shown)

@@ -171,3 +171,8 @@ def test_a_long_value_costs_no_more_than_its_length() -> None:
     text = json.dumps({"name": "get_weather", "arguments": {"city": "x" * 100_000}})
     assert HERMES.parse(text, lenient=True).tool_calls
     assert len(HERMES.parse("{" * 50_000, lenient=True).content or "") == 50_000
+
+
+def test_a_name_that_is_no_string_is_no_tool() -> None:
+    text = '{"name": {"a": 1}, "arguments": {}}'
+    assert HERMES.parse(text, lenient=True) == Message(text)

@@ -104,7 +104,8 @@ class ElementsReader:
         name, end = self._name_of_tag(buffer, at, kind)
         if end < 0:
             return i, Status.FAILED if len(buffer) - at > 2 * MAX_KEY else Status.MORE
-        if kind == "close" and name != self._stack[-2].key:
+        known = self._stack[-2].key if kind == "close" else self._tags.item if top.is_list else name
+        if name != known:
             return i, Status.FAILED
         if kind == "close":
             self._stack.pop()

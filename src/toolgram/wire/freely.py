@@ -31,10 +31,17 @@ def write_freely(format_: wire.WireFormat, message: Message) -> str | None:
         except (ValueError, RecursionError):
             return call.arguments
 
-    ids = any(isinstance(node, wire.CallId) for node in wire.walk(format_.turn))
-    if not ids:
-        message = replace(message, tool_calls=tuple(replace(call, id=None) for call in message.tool_calls))
-    return write(format_, message, arguments)
+    form = next((node for node in wire.walk(format_.turn) if isinstance(node, wire.CallId)), None)
+    calls = tuple(replace(call, id=_shown_id(call, at, form)) for at, call in enumerate(message.tool_calls))
+    return write(format_, replace(message, tool_calls=calls), arguments)
+
+
+def _shown_id(call: ToolCall, at: int, form: wire.CallId | None) -> str | None:
+    """The id of a call in a format: its own, but a number where ids count and it is none, or where it has none."""
+    if form is None:
+        return None
+    own = call.id and (form.admits(call.name, call.id) or (form.form == "{id}" and form.alphabet != "0-9"))
+    return call.id if own else form.form.format(name=call.name, id=str(at).zfill(form.length))
 
 
 def spelling_of(format_: wire.WireFormat, encoding: Encoding) -> Spelling:

@@ -243,7 +243,8 @@ def _is_call(item: Any, tools: frozenset[str]) -> bool:
     if not isinstance(function, dict):
         return False
     parts = cast("dict[str, Any]", function)
-    return parts.get("name") in tools and _is_object(parts.get("arguments", parts.get("parameters")))
+    name = parts.get("name")
+    return isinstance(name, str) and name in tools and _is_object(parts.get("arguments", parts.get("parameters")))
 
 
 def _is_object(value: Any) -> bool:
