@@ -17,6 +17,7 @@ from toolgram.grammar.excepts import in_trees
 from toolgram.grammar.ir import (
     CharSet,
     Choice,
+    Except,
     Expr,
     Literal,
     Ref,
@@ -200,7 +201,7 @@ class Matcher:
                     rest = below if count == high else (self._frame(node, count, below),)
                     more = (self._frame(node.parts[0], 0, rest),)
                 return (*more, *below) if at >= low else more
-            case CharSet():
+            case CharSet() | Except():  # of the last there are none: `in_trees`
                 return ()
 
     def _union(self, left: _Stacks, right: _Stacks, depth: int = 0) -> _Stacks:

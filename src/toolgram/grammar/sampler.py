@@ -6,7 +6,7 @@ from functools import lru_cache
 from random import Random
 
 from toolgram.errors import GrammarError
-from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, Text, Token
+from toolgram.grammar.ir import CharSet, Choice, Except, Expr, Literal, Ref, Repeat, Rules, Sequence, Text, Token
 from toolgram.grammar.shape import Shape
 from toolgram.grammar.until import automaton
 
@@ -43,6 +43,8 @@ def sample(rules: Rules, shape: Shape, seed: int) -> str:
                 length += len(out[-1])
             case Ref(name):
                 waiting.append(rules[name])
+            case Except():
+                raise TypeError("the matcher gives rules that are written `in_trees`")
             case Sequence(items):
                 waiting.extend(reversed(items))
             case Choice(options):

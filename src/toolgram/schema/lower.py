@@ -393,7 +393,11 @@ class Lowering:
         """Any string but these."""
         if all(quoted(text, self.spelling) == f'"{text}"' for text in texts):
             return Except(self._char(), raw_chars("", self.spelling), self._escape(), tuple(texts))
-        letters = Letters(self._rest_but, self._rest_but, lambda char: quoted(char, self.spelling)[1:-1], '"')
+
+        def spelled(char: str) -> str:
+            return quoted(char, self.spelling)[1:-1]
+
+        letters = Letters(self._rest_but, self._rest_but, spelled, '"')
         return seq('"', self._none_of(letters, texts, hint))
 
     def _none_of(self, letters: Letters, texts: list[str], hint: str) -> Expr:

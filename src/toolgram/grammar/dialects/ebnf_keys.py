@@ -54,7 +54,7 @@ class Others:
     def _classes(self) -> tuple[list[CharSet], list[list[str]]]:
         """The raw characters in classes that none of the rules tells apart: those that all rules have, and others."""
         together: dict[tuple[object, ...], list[str]] = {}
-        for char in sorted(set().union(*self._but)):
+        for char in sorted({char for some in self._but for char in some}):
             apart = tuple([char in charset for charset in _ALWAYS_APART])
             together.setdefault((apart, *[some for some in self._but if char in some]), []).append(char)
         taken = (*self._but, *not_chars(*self.raw.ranges).ranges)

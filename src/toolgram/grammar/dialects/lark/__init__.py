@@ -43,7 +43,7 @@ def write_lark(rules: Rules) -> str:
 def _check_depth(tree: Tree) -> None:
     """Raises GrammarError where a way down through the rules is too long; in a circle of rules, the longest one."""
     depths: dict[str, int] = {}
-    for group in components({name: list(calls(node)) for name, node in tree.items()}):
+    for group in components({name: tuple(calls(node)) for name, node in tree.items()}):
         around = sum(_depth(tree[name], {}) for name in group) if len(group) > 1 else 0
         depth = around + max(_depth(tree[name], depths) for name in group)
         if depth > _DEEPEST:
