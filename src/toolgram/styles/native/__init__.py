@@ -9,7 +9,7 @@ from toolgram.styles.native.functionary_v3 import FUNCTIONARY_V3
 from toolgram.styles.native.gemma4 import GEMMA_4
 from toolgram.styles.native.glm import GLM_4_5, GLM_4_7
 from toolgram.styles.native.harmony import HARMONY
-from toolgram.styles.native.hermes import HERMES, HERMES_LINE
+from toolgram.styles.native.hermes import HERMES
 from toolgram.styles.native.kimi import KIMI_K2, KIMI_K3
 from toolgram.styles.native.lists import (
     APRIEL,
@@ -30,7 +30,6 @@ from toolgram.styles.native.qwen_xml import QWEN_XML
 
 NATIVE = (
     HERMES,
-    HERMES_LINE,
     QWEN_XML,
     GLM_4_7,
     GLM_4_5,

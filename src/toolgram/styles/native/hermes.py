@@ -10,10 +10,6 @@ A turn (chat template of Qwen/Qwen3-0.6B; the others have no reasoning, or space
     <tool_call>
     {"name": "get_weather", "arguments": {"city": "Paris"}}
     </tool_call>
-
-EXAONE 4.0 (LGAI-EXAONE/EXAONE-4.0-32B) writes a call on one line::
-
-    <tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>
 """
 
 from __future__ import annotations
@@ -26,15 +22,8 @@ _JSON = Object(("name", Name()), ("arguments", Arguments()))
 _CALL = Call(Seq(Mark("<tool_call>"), Lit("\n"), _JSON, Lit("\n"), Mark("</tool_call>")))
 _CALLS = Many(_CALL, separator=Lit("\n"))
 
-_ON_ONE_LINE = Call(Seq(Mark("<tool_call>"), _JSON, Mark("</tool_call>")))
-
 HERMES = ToolStyle(
     "hermes",
     WireFormat(Seq(think(), Opt(Content()), _CALLS)),
     "JSON between <tool_call> tags: Hermes, Qwen 2.5 and 3, QwQ, Granite 4",
-)
-HERMES_LINE = ToolStyle(
-    "hermes_line",
-    WireFormat(Seq(think(), Opt(Content()), Many(_ON_ONE_LINE, separator=Lit("\n")))),
-    "as hermes, but a call on one line: EXAONE 4.0",
 )
