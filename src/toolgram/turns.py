@@ -18,6 +18,7 @@ from toolgram.request import Request
 from toolgram.schema import Compiled, compile_schema, compile_type, types
 from toolgram.schema.automata import Automaton
 from toolgram.schema.complement import subtract
+from toolgram.schema.effort import MAX_WORK, limited
 from toolgram.schema.plain_text import plain_language, plain_rules
 from toolgram.schema.spelling import RuleNames, spell_as, writable
 from toolgram.wire import format as wire
@@ -287,16 +288,17 @@ class _Compilation:
         canonical, why = answer.type, "an answer that reads as a call is taken for one"
         try:
             calls = types.union(_bare_calls(self.spec.format, self.expected))
-            kind = subtract(canonical.root, calls, canonical.definitions.__getitem__)
+            with limited(MAX_WORK):
+                kind = subtract(canonical.root, calls, canonical.definitions.__getitem__)
+            if kind == canonical.root:
+                return answer
+            spelling = spelling_of(self.spec.format, JSON)
+            made = compile_type(replace(canonical, root=kind), spelling=spelling, names=self.names, root_name="answer")
         except types.TooLarge as error:
             if strict:
                 raise UnsupportedSchema(pointer, "type", why) from error
             self.relaxations.append(Relaxation(pointer, "type", why))
             return answer
-        if kind == canonical.root:
-            return answer
-        spelling = spelling_of(self.spec.format, JSON)
-        made = compile_type(replace(canonical, root=kind), spelling=spelling, names=self.names, root_name="answer")
         self.rules.update(made.rules)
         return replace(made, type=replace(canonical, root=kind))
 
@@ -352,7 +354,10 @@ class _Compilation:
     def tagged(self, name: str, tags: Tagged | Elements, compiled: Compiled, pointer: str, *, strict: bool) -> Expr:
         """Arguments between tags, from the type that their schema was compiled to."""
         make = TaggedArguments if isinstance(tags, Tagged) else ElementArguments
-        made = make(tags, compiled.type, spelling_of(self.spec.format, JSON), self.names, f"{name}-arguments")  # type: ignore[arg-type]  # made for these tags
+        try:
+            made = make(tags, compiled.type, spelling_of(self.spec.format, JSON), self.names, f"{name}-arguments")  # type: ignore[arg-type]  # made for these tags
+        except types.TooLarge as error:  # by parts it may have more rules than as a whole
+            raise UnsupportedSchema(pointer, "size", "the grammar would have too many rules") from error
         if strict and made.relaxations:
             first = made.relaxations[0]
             raise UnsupportedSchema(first.pointer, first.keyword, f"this style has {first.enforced}")

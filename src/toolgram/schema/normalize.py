@@ -403,12 +403,10 @@ def _normalized(
         if isinstance(kind, Reference) and kind.key not in used:
             used[kind.key] = None
             waiting.append(kind.key)
-        kind = normalizer.counted(kind)
-        if not isinstance(kind, types.Object) or not kind.silent:
-            return kind
-        if closed and kind.properties:
+        if isinstance(kind, types.Object) and kind.silent and closed and kind.properties:
             return types.object_type(kind.properties, NEVER, low=kind.min, high=kind.max)
-        return replace(kind, silent=False)
+        kind = normalizer.counted(kind)
+        return replace(kind, silent=False) if isinstance(kind, types.Object) else kind
 
     root = ends.rebuild(root, close)
     definitions = {key: ends.rebuild(normalizer.definitions[key], close) for key in waiting}  # which grows meanwhile

@@ -11,6 +11,7 @@ from toolgram.grammar.ir import NOTHING, Expr, Ref, Text, choice, optional, repe
 from toolgram.schema import arrays, compile_type, types
 from toolgram.schema.spelling import RuleNames, Spelling, spell, spell_as
 from toolgram.schema.types import Canonical, Type
+from toolgram.wire.counted import in_order
 from toolgram.wire.elements import Elements
 from toolgram.wire.expected import kinds_of, options_of
 from toolgram.wire.marks import as_tokens
@@ -96,10 +97,12 @@ class ElementArguments:
             for item in kind.properties
             if item.value != types.NEVER
         ]
-        if may_be_empty or any(required for _, required in members):
-            return seq(*(member if required else optional(member) for member, required in members))
-        inside = [member for member, _ in members]
-        return choice(*(seq(first, *map(optional, inside[n + 1 :])) for n, first in enumerate(inside)))
+        return in_order(members, max(kind.min, 0 if may_be_empty else 1), kind.max, lambda expr: self._rule(expr, hint))
+
+    def _rule(self, expr: Expr, hint: str) -> Ref:
+        name = self.names.fresh(f"{hint}-rest")
+        self.rules[name] = expr
+        return Ref(name)
 
     def _element(self, name: str, kind: Type, hint: str, pointer: str) -> Expr:
         if not _is_name(name):

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from toolgram.errors import Relaxation
-from toolgram.grammar.ir import NOTHING, Expr, Text, choice, optional, seq
+from toolgram.grammar.ir import NOTHING, Expr, Ref, Text, choice, seq
 from toolgram.schema import compile_type, types
 from toolgram.schema.spelling import RuleNames, Spelling, spell_as
 from toolgram.schema.types import Canonical, Type
+from toolgram.wire.counted import in_order
 from toolgram.wire.expected import kinds_of, options_of
 from toolgram.wire.marks import as_tokens
 from toolgram.wire.raw_language import raw_string
@@ -40,10 +41,15 @@ class TaggedArguments:
         if kind.some:  # a parameter that is not declared has no tags
             return NOTHING
         members = [(item, self._member(item)) for item in kind.properties if item.value != types.NEVER]
-        if kind.rest != types.NEVER and kind.properties:
+        if (kind.rest != types.NEVER or kind.keys) and kind.properties:
             pointer = kind.properties[0].pointer.rsplit("/properties/", 1)[0]
             self.relaxations.append(Relaxation(pointer, "additionalProperties", "no parameters but the declared ones"))
-        return seq(*(member if item.required else optional(member) for item, member in members))
+        return in_order([(member, item.required) for item, member in members], kind.min, kind.max, self._rule)
+
+    def _rule(self, expr: Expr) -> Expr:
+        name = self.names.fresh(f"{self.hint}-rest")
+        self.rules[name] = expr
+        return Ref(name)
 
     def _member(self, item: types.Property) -> Expr:
         """One parameter: raw where it is a string, JSON where it is not."""
@@ -95,6 +101,8 @@ class TaggedArguments:
 
     def _spell_object(self, kind: types.Object, given: Mapping[str, Any]) -> str | None:
         if kind.some or not given.keys() <= {item.name for item in kind.properties}:
+            return None
+        if not kind.min <= len(given) <= (len(given) if kind.max is None else kind.max):
             return None
         pieces: list[str] = []
         for item in kind.properties:
