@@ -27,7 +27,7 @@ Texts = Callable[[Any], list[str]]
 
 _llguidance: Any = importlib.import_module("llguidance")
 _llama: Any = importlib.import_module("llama_oracle")
-_xgrammar: Any = importlib.import_module("oracles")._xgrammar()
+_xgrammar: Any = importlib.import_module("oracles").xgrammar()
 _LOG_PLACE = re.compile(r"^\[[\d:]+\] \S+: ")  # what XGrammar puts before its messages
 _BYTES = _llguidance.LLTokenizer("byte")
 _llama._library()  # once, before processes are forked

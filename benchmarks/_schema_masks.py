@@ -35,7 +35,7 @@ _LIMIT = 5.0  # seconds for a schema
 
 _llguidance: Any = importlib.import_module("llguidance")
 _llguidance_numpy: Any = importlib.import_module("llguidance.numpy")
-_xgrammar: Any = importlib.import_module("oracles")._xgrammar()
+_xgrammar: Any = importlib.import_module("oracles").xgrammar()
 _engine_masks: Any = importlib.import_module("toolgram.engines.masks")
 
 

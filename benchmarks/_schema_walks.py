@@ -51,7 +51,7 @@ _SPECIAL = b"\xff"  # llguidance's mark of tokens that stand for no text
 _llguidance: Any = importlib.import_module("llguidance")
 _llguidance_numpy: Any = importlib.import_module("llguidance.numpy")
 _numpy: Any = importlib.import_module("numpy")
-_xgrammar: Any = importlib.import_module("oracles")._xgrammar()
+_xgrammar: Any = importlib.import_module("oracles").xgrammar()
 _llama: Any = importlib.import_module("llama_oracle")
 
 

@@ -358,7 +358,7 @@ def test_sampling_out_of_range_is_told(template: Path) -> None:
 
 def test_a_missing_engine_is_told(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setattr("toolgram.cli.ask.model_file", to(Path("some.gguf")))
-    monkeypatch.setitem(sys.modules, "toolgram.engines.llama_cpp", None)
+    monkeypatch.setitem(sys.modules, "toolgram.engines.embedded", None)
     result = run("ask", "Q?", "--template", folder)
     assert result.exit_code == 2
     assert "pip install 'toolgram[embedded]'" in result.stderr

@@ -59,7 +59,7 @@ def library() -> Library:
     path = _shared_object()
     _check(path)
     lib = Library(llama_layout.opened(str(path)))
-    _capture_log(lib)
+    listen(lib)
     lib.c.llama_backend_init()
     return lib
 
@@ -92,7 +92,9 @@ def _shared_object() -> Path:
     return found[0]
 
 
-def _capture_log(lib: Library) -> None:
+def listen(lib: Library) -> None:
+    """Take what llama.cpp says from now on; once more where other code of this process may have asked for it since."""
+
     def take(level: int, text: bytes, _: object) -> None:
         line = text.decode(errors="replace").strip()
         if level == _ERROR:
@@ -101,5 +103,5 @@ def _capture_log(lib: Library) -> None:
             _log.debug("%s", line)
 
     callback = _LogCallback(take)
-    lib.keep.append(callback)
     lib.c.llama_log_set(ctypes.cast(callback, c_void_p), None)
+    lib.keep[:] = [callback]  # now that the one before is not called any more

@@ -216,6 +216,7 @@ def _load(path: Path) -> int:
     check_file(path)
     lib = llama_c.library()
     with _LOADING:
+        llama_c.listen(lib)  # llama.cpp's own server, in this process, takes the log for itself
         lib.errors.clear()
         model: int | None = lib.c.llama_model_load_from_file(os.fsencode(path), lib.c.llama_model_default_params())
         reasons = list(lib.errors)
