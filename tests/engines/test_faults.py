@@ -235,16 +235,15 @@ def test_a_killed_server_leaves_no_request_waiting() -> None:
         async with AsyncExitStack() as stack:
             url, process = stack.enter_context(llama_server())
             engine = LlamaServer(url)
-            begun = [asyncio.Event() for _ in range(6)]
-            tasks = [asyncio.create_task(listen(engine, event)) for event in begun]
-            for event in begun[:3]:
-                await event.wait()
+            begun = asyncio.Event()
+            tasks = [asyncio.create_task(listen(engine, begun)) for _ in range(6)]
+            await begun.wait()
             process.kill()
             return await asyncio.wait_for(asyncio.gather(*tasks), timeout=20)
 
     answers = asyncio.run(run())
     assert all(isinstance(error, Unavailable) for _, error in answers), answers
-    assert sum(bool(text) for text, _ in answers) >= 3
+    assert any(text for text, _ in answers)
 
 
 def test_grammars_that_llama_server_misreads_are_not_sent() -> None:
