@@ -4,7 +4,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from oracles import ebnf_accepts
+import toolgram
+from oracles import ebnf_accepts, xgrammar
 from small_languages import SOME, random_rules, sentences, strings
 from toolgram.errors import GrammarError
 from toolgram.grammar.dialects.ebnf import write_ebnf
@@ -67,7 +68,7 @@ def test_every_class_is_escaped(charset: CharSet):
 def test_strings_are_right_recursive():
     string = seq('"', repeat(choice(not_chars('"\\'), seq("\\", chars('"\\')))), '"')
     assert write_ebnf({"root": string}) == (
-        'root ::= "\\"" root-more\nroot-more ::= [^"\\\\] root-more | "\\\\" ["\\\\] root-more | "\\""\n'
+        'root ::= "\\"" root-more\nroot-more ::= [^"\\\\\\uD800-\\uDFFF] root-more | "\\\\" ["\\\\] root-more | "\\""\n'
     )
 
 
@@ -82,8 +83,8 @@ def test_a_loop_begins_with_what_its_item_begins_with():
     ebnf = write_ebnf({"root": seq('"', repeat(Ref("char"), 1), '",'), **STRING})
     assert ebnf.startswith(
         'root ::= "\\"" root-more ","\n'
-        'root-more ::= [^\\u0000-\\u001F"\\\\] root-more | "\\\\" escape-rest root-more'
-        ' | [^\\u0000-\\u001F"\\\\] "\\"" | "\\\\" escape-rest "\\""\n'
+        'root-more ::= [^\\u0000-\\u001F"\\\\\\uD800-\\uDFFF] root-more | "\\\\" escape-rest root-more'
+        ' | [^\\u0000-\\u001F"\\\\\\uD800-\\uDFFF] "\\"" | "\\\\" escape-rest "\\""\n'
     )
     assert [text for text in ('"",', '"a",', '"ab\\n",', '"a"', '"a\n",') if ebnf_accepts(ebnf, text)] == [
         '"a",',
@@ -128,7 +129,7 @@ def test_strings_that_are_none_of_some_are_cut_into_classes():
         (repeat(chars("xy"), 0, 3000), "root ::= [xy]{0,3000}\n"),
         (Choice((EMPTY, Literal("a"))), 'root ::= "a" | ""\n'),
         (seq(optional("a"), "b"), 'root ::= "a"? "b"\n'),
-        (not_chars(), "root ::= [\\u0000-\\U0010FFFF]\n"),
+        (not_chars(), "root ::= [^\\uD800-\\uDFFF]\n"),
         (Token("<t>", 12), "root ::= Token(12)\n"),
         (Token("<t>"), 'root ::= "<t>"\n'),
     ],
@@ -154,3 +155,14 @@ def test_long_counts():
 def test_refuses_a_grammar_without_a_sentence():
     with pytest.raises(GrammarError):
         Grammar({"root": NOTHING}).to("ebnf")
+
+
+def test_no_class_admits_the_bytes_of_a_surrogate() -> None:
+    """They are no UTF-8, but XGrammar takes them for a character; tokens of single bytes spell them."""
+    vocabulary = [bytes([byte]) for byte in range(256)] + [b"</s>"]
+    info = xgrammar().TokenizerInfo(vocabulary, xgrammar().VocabType.RAW, stop_token_ids=[256])
+    for schema in ({"type": "string"}, {"type": "string", "pattern": "^.$"}, {"type": "string", "maxLength": 3}):
+        compiled = xgrammar().GrammarCompiler(info).compile_grammar(toolgram.schema_grammar(schema).to("ebnf"))
+        for text, taken in ((b'"\xed\xa0\x80', False), (b'"\xed\xbf\xbf', False), (b'"\xed\x9f\xbf', True)):
+            matcher = xgrammar().GrammarMatcher(compiled)
+            assert all(map(matcher.accept_token, text)) is taken

@@ -48,6 +48,8 @@ class Syntax:
     """How a character below 256 is escaped, as a %-format of its code."""
     token: Callable[[int], str]
     """How the token of an id is written."""
+    never: tuple[tuple[int, int], ...] = ()
+    """Code points that no text has, and that the engine takes all the same unless a negated class names them."""
 
 
 def write(rules: Rules, syntax: Syntax) -> str:
@@ -193,7 +195,9 @@ class _Printer:
             case Token(_, int() as number):
                 return self.syntax.token(number)
             case CharSet():
-                return self.syntax.any_char if expr == _ANY else _char_class(expr, self.syntax.escape)
+                return (
+                    self.syntax.any_char if expr == _ANY else _char_class(expr, self.syntax.escape, self.syntax.never)
+                )
             case Repeat(item, low, high):
                 return self._repeated(item) + _times(low, high)
             case Choice(options) if EMPTY in options:
@@ -234,10 +238,10 @@ def _literal(text: str, escape: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _char_class(charset: CharSet, escape: str) -> str:
+def _char_class(charset: CharSet, escape: str, never: tuple[tuple[int, int], ...]) -> str:
     """The set between brackets, negated where it reaches to the last code point."""
     negated = charset.ranges[-1][1] == MAX_CODE_POINT
-    ranges = not_chars(*charset.ranges).ranges if negated else charset.ranges
+    ranges = sorted((*not_chars(*charset.ranges).ranges, *never)) if negated else charset.ranges
     return f"[{'^' if negated else ''}{''.join(_range(low, high, escape) for low, high in ranges)}]"
 
 

@@ -7,9 +7,10 @@ from toolgram.grammar.dialects.ebnf_shapes import shaped
 from toolgram.grammar.ir import Rules
 
 _SYNTAX = bnf.Syntax(
-    any_char="[\\u0000-\\U0010FFFF]",
+    any_char="[^\\uD800-\\uDFFF]",
     escape="\\u%04X",  # XGrammar reads as many hexadecimal digits after \\x as there are
     token=lambda number: f"Token({number})",
+    never=((0xD800, 0xDFFF),),  # a negated class admits their bytes, which are no UTF-8
 )
 
 
