@@ -22,7 +22,7 @@ class Conditional(Normalizer, Protocol):
     """What these keywords need besides.
 
     `one_ofs` are the branches that have yet to be found disjoint, `overlapping` the places of those that are not.
-    `made` raises NotYet.
+    `definition` raises NotYet.
     """
 
     overlapping: frozenset[str]
@@ -33,7 +33,7 @@ class Conditional(Normalizer, Protocol):
         """What `make` makes, as soon as there are the definitions that it needs."""
         ...
 
-    def made(self, key: str) -> Type:
+    def definition(self, key: str) -> Type:
         """What a reference refers to."""
         ...
 
@@ -75,7 +75,7 @@ def opposite(n: Conditional, place: Place, kind: Type) -> Type:
 
     def resolve(key: str) -> Type:
         followed.add(key)
-        return n.made(key)
+        return n.definition(key)
 
     result = complement(kind, resolve)
     if not n.is_certain([place], followed):
@@ -153,7 +153,7 @@ def _just_one(n: Conditional, place: Place, branches: list[Type], own: Type) -> 
     for index, branch in enumerate(met):
         option = branch
         for other, kind in enumerate(met):
-            if other != index and not disjoint(branch, kind, n.made):
+            if other != index and not disjoint(branch, kind, n.definition):
                 option = _less(n, place.child("oneOf", other), option, kind)
                 if isinstance(option, types.Union) and len(option.options) > _MAX_CASES:
                     raise TooLarge
@@ -167,7 +167,7 @@ def _less(n: Conditional, place: Place, kind: Type, other: Type) -> Type:
 
     def resolve(key: str) -> Type:
         followed.add(key)
-        return n.made(key)
+        return n.definition(key)
 
     result = subtract(kind, other, resolve)
     if not n.is_certain([place], followed):
@@ -177,4 +177,4 @@ def _less(n: Conditional, place: Place, kind: Type, other: Type) -> Type:
 
 def are_disjoint(n: Conditional, branches: list[Type]) -> bool:
     """Whether no value is of two of the branches. Raises NotYet."""
-    return all(disjoint(left, right, n.made) for left, right in combinations(branches, 2))
+    return all(disjoint(left, right, n.definition) for left, right in combinations(branches, 2))

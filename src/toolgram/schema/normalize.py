@@ -224,12 +224,6 @@ class _Normalizer:
         except types.TooLarge:
             return refused()
 
-    def made(self, key: str) -> Type:
-        """The definition under this key; raises NotYet also where it is just being made."""
-        if key not in self.definitions and key not in self._waiting:
-            raise NotYet
-        return self.definition(key)
-
     def is_certain(self, places: Iterable[Place], keys: Iterable[str]) -> bool:
         """Whether nothing of these places and definitions was relaxed."""
         doubtful = {each.pointer for each in self.relaxations}

@@ -8,10 +8,9 @@ Apriel 1.5 (ServiceNow-AI/Apriel-1.5-15b-Thinker)::
 
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</tool_calls>
 
-Jamba 1.5 (ai21labs/AI21-Jamba-1.5-Mini) and Hunyuan A13B (tencent/Hunyuan-A13B-Instruct) write the same without a line
-break before it.
+Hunyuan A13B (the chat template in vLLM's examples) writes the same without a line break before it.
 
-Phi-4-mini (model card of microsoft/Phi-4-mini-instruct)::
+Phi-4-mini, by the names of its tokens, since its own template writes no calls::
 
     <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]<|/tool_call|>
 
@@ -19,7 +18,7 @@ and where its template asks for it (those of vLLM and SGLang)::
 
     functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 
-xLAM 2 (model card of Salesforce/Llama-xLAM-2-8b-fc-r), where a turn is either calls or an answer::
+xLAM 2 (the chat templates in vLLM's examples), where a turn is either calls or an answer::
 
     [{"name": "get_weather", "arguments": {"city": "Paris"}}]
 
@@ -82,10 +81,10 @@ APRIEL = ToolStyle(
     WireFormat(Seq(Opt(Content()), Opt(Seq(Lit("\n"), Mark("<tool_calls>"), Array(_CALL), Mark("</tool_calls>"))))),
     "a JSON list between <tool_calls> tags: Apriel 1.5",
 )
-JAMBA = ToolStyle(
-    "jamba",
+HUNYUAN = ToolStyle(
+    "hunyuan",
     WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("<tool_calls>"), Array(_CALL), Mark("</tool_calls>"))))),
-    "a JSON list between <tool_calls> tags: Jamba 1.5, Hunyuan A13B",
+    "a JSON list between <tool_calls> tags: Hunyuan A13B",
 )
 PHI_4_MINI = ToolStyle(
     "phi_4_mini",
