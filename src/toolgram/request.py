@@ -152,8 +152,14 @@ def _list(value: Any, pointer: str) -> Sequence[Any]:
     return cast("Sequence[Any]", value)
 
 
+def _listed(body: Json, key: str, at: str = "") -> Sequence[Any]:
+    value = body.get(key)
+    return () if value is None else _list(value, f"{at}/{key}")
+
+
 def _template_kwargs(body: Json) -> Json:
-    kwargs = _object(body.get("chat_template_kwargs") or {}, "/chat_template_kwargs")
+    kwargs = body.get("chat_template_kwargs")
+    kwargs = {} if kwargs is None else _object(kwargs, "/chat_template_kwargs")
     for name in kwargs:
         if name in _GIVEN_VARIABLES:
             raise InvalidRequest(f"/chat_template_kwargs/{name}", "the template is given this from the request itself")
@@ -203,7 +209,7 @@ def _message(value: Any, pointer: str) -> Json:
     for key in ("name", "tool_call_id", "reasoning_content", "reasoning"):
         _text(message.get(key), f"{pointer}/{key}")
     calls: list[Json] = []
-    for i, call in enumerate(_list(message.get("tool_calls") or (), f"{pointer}/tool_calls")):
+    for i, call in enumerate(_listed(message, "tool_calls", pointer)):
         at = f"{pointer}/tool_calls/{i}"
         call = _object(call, at)
         if call.get("type") == "custom":
@@ -242,7 +248,7 @@ def _content(content: Any, pointer: str) -> None:
 def _tools(body: Json) -> tuple[Tool, ...]:
     tools: list[Tool] = []
     seen: set[str] = set()
-    for i, value in enumerate(_list(body.get("tools") or (), "/tools")):
+    for i, value in enumerate(_listed(body, "tools")):
         pointer = f"/tools/{i}"
         source = _object(value, pointer)
         kind = source.get("type", "function")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolgram.api.fields import Body, boolean, integer, kind, listed, mapping, string, text
+from toolgram.api.fields import Body, boolean, integer, items, kind, listed, mapping, string, text
 from toolgram.api.generation import Generation
 from toolgram.api.sampling import sampling_of
 from toolgram.errors import InvalidRequest
@@ -87,7 +87,9 @@ def _blocks(content: Any, pointer: str) -> Sequence[Body]:
 
 def _user(said: _Conversation, content: Any, pointer: str) -> None:
     parts: list[Any] = []
-    for i, block in enumerate(_blocks(content, f"{pointer}/content")):
+    if not (blocks := _blocks(content, f"{pointer}/content")):
+        raise InvalidRequest(f"{pointer}/content", "must hold at least one block")
+    for i, block in enumerate(blocks):
         at = f"{pointer}/content/{i}"
         if block.get("type") == "tool_result":
             _result(said, block, at)
@@ -180,7 +182,7 @@ def _plain(content: Any, pointer: str) -> str:
 def _tools(body: Body, request: Json) -> dict[str, str]:
     places: dict[str, str] = {}
     tools: list[Json] = []
-    for i, value in enumerate(listed(body.get("tools") or (), "/tools")):
+    for i, value in enumerate(items(body, "tools")):
         at = f"/tools/{i}"
         tool = mapping(value, at)
         if tool.get("type", "custom") not in (None, "custom"):

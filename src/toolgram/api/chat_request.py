@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolgram.api.custom_tools import call_as_function, choice_as_function, tool_as_function
-from toolgram.api.fields import Body, boolean, integer, listed, mapping, one_of, string, text
+from toolgram.api.fields import Body, boolean, inner, integer, items, listed, mapping, one_of, string, text
 from toolgram.api.generation import Generation
 from toolgram.api.sampling import SAMPLING_FIELDS, asked_logprobs, sampling_of
 from toolgram.errors import InvalidRequest
@@ -18,7 +18,7 @@ _PLANNED = (
     *("messages", "tools", "tool_choice", "parallel_tool_calls", "response_format", "reasoning_format"),
     *("reasoning_max_tokens", "continue_final_message", "add_generation_prompt", "chat_template_kwargs"),
 )
-_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 # What OpenAI has and a text does not change for: its accounts, caches and tiers.
 _WITHOUT_EFFECT = (
     *("metadata", "user", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
@@ -78,13 +78,13 @@ def read_chat_request(body: Any) -> ChatRequest:
 
 def _refuse(body: Body) -> None:
     """What OpenAI has, and we do not: an answer without it would not be what was asked for."""
-    for modality in listed(body.get("modalities") or (), "/modalities"):
+    for modality in items(body, "modalities"):
         if modality != "text":
             raise InvalidRequest("/modalities", "only text is written here")
     for key in ("audio", "web_search_options"):
         if body.get(key) is not None:
             raise InvalidRequest(f"/{key}", "there is no such thing here: leave it out")
-    for key, value in mapping(body.get("metadata") or {}, "/metadata").items():
+    for key, value in inner(body, "metadata").items():
         text(value, f"/metadata/{key}")
 
 
@@ -171,7 +171,7 @@ def _functions(body: Body, request: dict[str, Any], places: dict[str, str]) -> b
 
 def _tools(request: dict[str, Any], places: dict[str, str]) -> frozenset[str]:
     """Makes functions of the custom tools; their names."""
-    tools = [mapping(tool, f"/tools/{i}") for i, tool in enumerate(listed(request.get("tools") or (), "/tools"))]
+    tools = [mapping(tool, f"/tools/{i}") for i, tool in enumerate(items(request, "tools"))]
     custom: set[str] = set()
     for i, tool in enumerate(tools):
         if tool.get("type") == "custom":
@@ -198,8 +198,8 @@ def _answer(body: Body, request: dict[str, Any], places: dict[str, str]) -> None
 
 def _reasoning(body: Body, request: dict[str, Any]) -> None:
     """`reasoning_effort`, under the names by which chat templates know it."""
-    effort = one_of(body, "reasoning_effort", _EFFORTS)
+    effort = one_of(body, "reasoning_effort", EFFORTS)
     if effort is not None:
-        given = mapping(request.get("chat_template_kwargs") or {}, "/chat_template_kwargs")
+        given = inner(request, "chat_template_kwargs")
         known = {"enable_thinking": False} if effort == "none" else {"reasoning_effort": effort}
         request["chat_template_kwargs"] = {**known, **given}

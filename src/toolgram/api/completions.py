@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolgram.api.chat_completions import Head, usage_json
-from toolgram.api.fields import boolean, integer, listed, mapping, string
+from toolgram.api.fields import boolean, inner, integer, listed, mapping, string
 from toolgram.api.sampling import sampling_of
 from toolgram.constraint import Constraint
 from toolgram.engines.base import Sampling, Usage
@@ -16,7 +16,7 @@ from toolgram.grammar.dialects.gbnf_reader import read_gbnf
 from toolgram.grammar.grammar import Grammar
 
 MAX_PROMPTS = 128
-_MAX_N = 128
+MAX_N = 128
 
 Json = dict[str, Any]
 
@@ -41,10 +41,10 @@ def read_completion_request(body: Any) -> CompletionRequest:
     for key in ("suffix", "logprobs"):
         if body.get(key):
             raise InvalidRequest(f"/{key}", "no engine here can do this: leave it out")
-    n = integer(body, "n", 1, _MAX_N) or 1
+    n = integer(body, "n", 1, MAX_N) or 1
     if (best_of := integer(body, "best_of", 1)) not in (None, n):
         raise InvalidRequest("/best_of", f"answers are not ranked here: leave it out, {best_of} is not n")
-    options = mapping(body.get("stream_options") or {}, "/stream_options")
+    options = inner(body, "stream_options")
     sampling = sampling_of(body)
     return CompletionRequest(
         prompts=_prompts(body.get("prompt")),

@@ -10,6 +10,9 @@ from toolgram.errors import InvalidRequest
 
 Body = Mapping[str, Any]
 
+MAX_INTEGER = 2**53 - 1
+"""The largest whole number on which all readers of JSON agree (RFC 8259, 6)."""
+
 
 def mapping(value: Any, pointer: str) -> Body:
     """The value, an object. Raises InvalidRequest, as all of these do."""
@@ -23,6 +26,18 @@ def listed(value: Any, pointer: str) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
         raise InvalidRequest(pointer, f"must be a list, not {kind(value)}")
     return cast("Sequence[Any]", value)
+
+
+def inner(body: Body, key: str, at: str = "") -> Body:
+    """A field that is an object; an empty one where it is absent or null."""
+    value = body.get(key)
+    return {} if value is None else mapping(value, f"{at}/{key}")
+
+
+def items(body: Body, key: str, at: str = "") -> Sequence[Any]:
+    """A field that is a list; an empty one where it is absent or null."""
+    value = body.get(key)
+    return () if value is None else listed(value, f"{at}/{key}")
 
 
 def text(value: Any, pointer: str) -> str:
@@ -58,12 +73,13 @@ def number(body: Body, key: str, low: float, high: float = math.inf, at: str = "
     return value
 
 
-def integer(body: Body, key: str, low: float, high: float = math.inf, at: str = "") -> int | None:
+def integer(body: Body, key: str, low: int, high: int = MAX_INTEGER, at: str = "") -> int | None:
     """A field that is a whole number from `low` to `high`, both included."""
     value = number(body, key, low, high, at)
     if value is None:
         return None
-    if value != int(value):
+    # A number that is too large for an integer of 64 bits comes as the nearest one that is not.
+    if value != int(value) or (isinstance(value, float) and abs(value) > MAX_INTEGER):
         raise InvalidRequest(f"{at}/{key}", f"must be a whole number, not {value}")
     return int(value)
 
@@ -108,4 +124,4 @@ def kind(value: Any) -> str:
 
 
 def _range(low: float, high: float) -> str:
-    return f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+    return f"at least {low:g}" if high in (math.inf, MAX_INTEGER) else f"between {low:g} and {high:g}"

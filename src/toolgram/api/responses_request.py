@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolgram.api.chat_request import ChatRequest, read_chat_request
-from toolgram.api.fields import Body, boolean, integer, kind, listed, mapping, string, text
+from toolgram.api.fields import Body, boolean, inner, integer, items, kind, listed, mapping, string, text
 from toolgram.api.generation import Generation, placed
 from toolgram.errors import InvalidRequest
 
@@ -74,7 +74,7 @@ def read_responses_request(body: Any) -> ResponsesRequest:
     elif choice is not None:
         chat["tool_choice"] = choice
     chat["max_completion_tokens"] = integer(body, "max_output_tokens", 1)
-    reasoning = mapping(body.get("reasoning") or {}, "/reasoning")
+    reasoning = inner(body, "reasoning")
     chat["reasoning_effort"] = reasoning.get("effort")
     places["/reasoning_effort"] = "/reasoning/effort"
     return ResponsesRequest(_placed(chat, places).generation, _echo(body))
@@ -86,8 +86,8 @@ def _placed(chat: Json, places: dict[str, str]) -> ChatRequest:
         read = read_chat_request(chat)
     except InvalidRequest as error:
         raise InvalidRequest(placed(places, error.pointer), error.reason) from error
-    inner = read.generation.places
-    both = {**places, **{at: placed(places, place) for at, place in inner.items()}}
+    there = read.generation.places
+    both = {**places, **{at: placed(places, place) for at, place in there.items()}}
     return replace(read, generation=replace(read.generation, places=both))
 
 
@@ -95,10 +95,10 @@ def _input(said: _Conversation, value: Any) -> None:
     if isinstance(value, str):
         said.add({"role": "user", "content": value}, "/input")
         return
-    items = listed(value, "/input")
-    if not items:
+    given = listed(value, "/input")
+    if not given:
         raise InvalidRequest("/input", "must hold at least one item")
-    for i, item in enumerate(items):
+    for i, item in enumerate(given):
         _item(said, mapping(item, f"/input/{i}"), f"/input/{i}")
 
 
@@ -124,8 +124,8 @@ def _item(said: _Conversation, item: Body, pointer: str) -> None:
             said.add({"role": "tool", "tool_call_id": id_, "content": content}, pointer)
             said.places[f"/messages/{len(said.messages) - 1}/tool_call_id"] = f"{pointer}/call_id"
         case "reasoning":
-            parts = item.get("content") or item.get("summary") or ()
-            texts = [mapping(part, pointer).get("text") for part in listed(parts, f"{pointer}/content")]
+            parts = items(item, "content", pointer) or items(item, "summary", pointer)
+            texts = [mapping(part, f"{pointer}/content/{j}").get("text") for j, part in enumerate(parts)]
             said.think("\n".join(text(one, f"{pointer}/content") for one in texts))
         case type_:
             raise InvalidRequest(f"{pointer}/type", f"an item of type {type_!r} cannot be shown to a model here")
@@ -159,7 +159,7 @@ def _part(part: Body, pointer: str) -> Json:
 def _tools(body: Body, chat: Json) -> dict[str, str]:
     places: dict[str, str] = {}
     tools: list[Json] = []
-    for i, value in enumerate(listed(body.get("tools") or (), "/tools")):
+    for i, value in enumerate(items(body, "tools")):
         at = f"/tools/{i}"
         tool = mapping(value, at)
         match tool.get("type"):
@@ -198,7 +198,7 @@ def _choice(choice: Body) -> Json:
 
 
 def _format(body: Body, chat: Json) -> dict[str, str]:
-    format_ = mapping(body.get("text") or {}, "/text").get("format")
+    format_ = inner(body, "text").get("format")
     match format_:
         case None | {"type": "text"}:
             return {}
@@ -213,7 +213,7 @@ def _format(body: Body, chat: Json) -> dict[str, str]:
 
 def _echo(body: Body) -> Json:
     """What an answer says of its request: every field that clients look for, given or not."""
-    reasoning = mapping(body.get("reasoning") or {}, "/reasoning")
+    reasoning = inner(body, "reasoning")
     parallel = boolean(body, "parallel_tool_calls")
     return {
         "background": False,

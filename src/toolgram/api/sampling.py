@@ -10,9 +10,9 @@ from toolgram.errors import InvalidRequest
 
 T = TypeVar("T", int, float)
 
-_MAX_SEED = 2**63 - 1
-_MAX_STOPS = 16
-_MAX_TOP_LOGPROBS = 20
+MAX_SEED = 2**63 - 1
+MAX_STOPS = 16
+MAX_TOP_LOGPROBS = 20
 
 SAMPLING_FIELDS = (
     *("max_tokens", "temperature", "top_p", "top_k", "min_p", "seed", "stop"),
@@ -29,15 +29,15 @@ def sampling_of(
     What is absent is as OpenAI has it: temperature and top_p 1. `logprobs` is how many likely tokens are to be told
     beside each. Raises InvalidRequest for a wrong type, and a value out of range.
     """
-    seed = integer(body, "seed", -_MAX_SEED - 1, _MAX_SEED)
+    seed = integer(body, "seed", -MAX_SEED - 1, MAX_SEED)
     values: dict[str, Any] = {
         "max_tokens": integer(body, max_tokens, 1),
         "temperature": _or(number(body, "temperature", 0, 2), 1.0),
         "top_p": _top_p(body),
         "top_k": max(0, _or(integer(body, "top_k", -1), 0)),  # -1 is off in vLLM
         "min_p": _or(number(body, "min_p", 0, 1), 0.0),
-        "seed": None if seed is None else seed % (_MAX_SEED + 1),
-        "stop": strings(body, stop, _MAX_STOPS),
+        "seed": None if seed is None else seed % (MAX_SEED + 1),
+        "stop": strings(body, stop, MAX_STOPS),
     }
     further: dict[str, Any] = {
         "presence_penalty": number(body, "presence_penalty", -2, 2) or None,
@@ -51,7 +51,7 @@ def sampling_of(
 
 def asked_logprobs(body: Body) -> int | None:
     """How many likely tokens are to be told beside each token that is written; None: logprobs are not asked for."""
-    most = integer(body, "top_logprobs", 0, _MAX_TOP_LOGPROBS)
+    most = integer(body, "top_logprobs", 0, MAX_TOP_LOGPROBS)
     if boolean(body, "logprobs"):
         return most or 0
     if most:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from toolgram.api.openapi.document import document
 from toolgram.server.admission import Admission
 from toolgram.server.chat_completions import chat_completions, explain
 from toolgram.server.completions import completions
@@ -74,11 +75,16 @@ async def _metrics(desk: Desk, _request: Request) -> ASGIApp:
     return Response(desk.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
+async def _openapi(_desk: Desk, request: Request) -> ASGIApp:
+    return json_response(request, document())
+
+
 _GET: dict[str, Handler] = {
     "/v1/models": _models,
     "/v1/models/{name:path}": _one_model,
     "/health": _health,
     "/metrics": _metrics,
+    "/openapi.json": _openapi,
 }
 
 

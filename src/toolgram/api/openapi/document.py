@@ -1,0 +1,203 @@
+"""The document itself: the routes, what each takes, and every status that it may answer with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+
+from toolgram.api.openapi import anthropic, chat, examples, others, responses
+from toolgram.api.openapi.shapes import STRING, Json, any_of, one_word, ref
+
+_ABOUT = """The APIs of OpenAI and Anthropic over any model. Fields that are not named here are let be: those that
+change nothing are ignored in silence, others are told in `x-toolgram-ignored`. A field may be null where it may be
+absent. Text after `data:` is an event of a stream; comments between them show that it lives."""
+
+_WHY = {
+    400: "Something is wrong with the body: `param` and `pointer` say where.",
+    401: "The key is not one of the server's.",
+    404: "There is no such model.",
+    405: "The route is not for this method.",
+    413: "The body is too large.",
+    429: "Too many requests wait already: come back.",
+    502: "The engine failed.",
+    503: "The engine cannot be reached now: come back.",
+    504: "The answer took too long.",
+}
+_READ = (400, 401, 404, 413)
+_TOLD = (401,)
+_RUN = (*_READ, 429, 502, 503, 504)
+
+_SCHEMAS: dict[str, Json] = {
+    "Error": others.ERROR,
+    "AnthropicError": others.ANTHROPIC_ERROR,
+    "AnthropicMessage": anthropic.ANSWER,
+    "AnthropicEvent": anthropic.EVENT,
+    "ChatCompletion": chat.ANSWER,
+    "ChatCompletionChunk": chat.CHUNK,
+    "ChatCompletionRequest": chat.REQUEST,
+    "Completion": others.COMPLETION,
+    "CompletionChunk": others.COMPLETION_CHUNK,
+    "Explanation": chat.EXPLANATION,
+    "MessagesRequest": anthropic.REQUEST,
+    "Relaxation": chat.RELAXATION,
+    "Response": responses.ANSWER,
+    "ResponseEvent": responses.EVENT,
+    "ResponsesRequest": responses.REQUEST,
+}
+
+_HEADERS: dict[str, Json] = {
+    "x-request-id": {"description": "The client's own id, if it gave one, else one of the server's.", "schema": STRING},
+    "x-toolgram-relaxations": {
+        "description": "Schema keywords that are not enforced exactly, as JSON: pointer, keyword, what is enforced.",
+        "schema": STRING,
+    },
+    "x-toolgram-ignored": {"description": "Fields that are not known here.", "schema": STRING},
+    "retry-after": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}},
+}
+
+
+@dataclass(frozen=True)
+class _Route:
+    """A route: a POST if it takes a body, else a GET."""
+
+    about: str
+    answer: Json
+    errors: tuple[int, ...]
+    body: Json | None = None
+    event: Json | None = None
+    examples: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    error: str = "Error"
+    media: str = "application/json"
+    parameters: tuple[Json, ...] = ()
+
+
+_VERSION: Json = {
+    "name": "anthropic-version",
+    "in": "header",
+    "description": "With it the answer is in Anthropic's shape.",
+    "schema": STRING,
+}
+_NAME: Json = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+
+_ROUTES = {
+    "/v1/chat/completions": _Route(
+        "Answer a conversation, in OpenAI's shape.",
+        ref("ChatCompletion"),
+        _RUN,
+        ref("ChatCompletionRequest"),
+        ref("ChatCompletionChunk"),
+        examples.CHAT,
+    ),
+    "/v1/completions": _Route(
+        "Go on with raw texts.",
+        ref("Completion"),
+        _RUN,
+        others.COMPLETION_REQUEST,
+        ref("CompletionChunk"),
+        examples.COMPLETIONS,
+    ),
+    "/v1/responses": _Route(
+        "Answer a conversation, in the shape of OpenAI's responses; no state is kept.",
+        ref("Response"),
+        _RUN,
+        ref("ResponsesRequest"),
+        ref("ResponseEvent"),
+        examples.RESPONSES,
+    ),
+    "/v1/messages": _Route(
+        "Answer a conversation, in Anthropic's shape.",
+        ref("AnthropicMessage"),
+        _RUN,
+        ref("MessagesRequest"),
+        ref("AnthropicEvent"),
+        examples.MESSAGES,
+        "AnthropicError",
+    ),
+    "/v1/messages/count_tokens": _Route(
+        "How long the prompt of a conversation would be.",
+        anthropic.COUNTED,
+        _READ,
+        anthropic.COUNT_REQUEST,
+        examples=examples.COUNT_TOKENS,
+        error="AnthropicError",
+    ),
+    "/v1/explain": _Route(
+        "What would be sent to the engine for a conversation.",
+        ref("Explanation"),
+        _READ,
+        chat.EXPLAIN_REQUEST,
+        examples=examples.CHAT,
+    ),
+    "/tokenize": _Route(
+        "The tokens of a text, or of a conversation as it would be prompted.",
+        others.TOKENS,
+        _READ,
+        others.TOKENIZE_REQUEST,
+        examples=examples.TOKENIZE,
+    ),
+    "/detokenize": _Route(
+        "The text of tokens.", others.TEXT, _READ, others.DETOKENIZE_REQUEST, examples=examples.DETOKENIZE
+    ),
+    "/v1/models": _Route("The models.", others.MODELS, _TOLD, parameters=(_VERSION,)),
+    "/v1/models/{name}": _Route("A model.", others.MODEL, (*_TOLD, 404), parameters=(_NAME, _VERSION)),
+    "/health": _Route("Whether the server lives.", others.HEALTH, ()),
+    "/metrics": _Route("Counts in the format of Prometheus.", STRING, (), media="text/plain"),
+    "/openapi.json": _Route("This document.", {"type": "object"}, ()),
+}
+
+
+@cache
+def document() -> Json:
+    """The document, in OpenAPI 3.2."""
+    return {
+        "openapi": "3.2.0",
+        "info": {"title": "toolgram", "version": version("toolgram"), "description": " ".join(_ABOUT.split())},
+        "security": [{}, {"bearer": []}, {"key": []}],
+        "paths": {path: _path(route) for path, route in _ROUTES.items()},
+        "components": {
+            "schemas": _SCHEMAS,
+            "headers": _HEADERS,
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+            },
+        },
+    }
+
+
+def _path(route: _Route) -> Json:
+    operation: Json = {"summary": route.about, "responses": _responses(route)}
+    if route.parameters:
+        operation["parameters"] = list(route.parameters)
+    if route.body is None:
+        return {"get": operation}
+    content = {"schema": route.body, "examples": {name: {"value": value} for name, value in route.examples.items()}}
+    return {"post": {**operation, "requestBody": {"required": True, "content": {"application/json": content}}}}
+
+
+def _responses(route: _Route) -> Json:
+    content: Json = {route.media: {"schema": route.answer}}
+    if route.event is not None:
+        content["text/event-stream"] = {"itemSchema": _event(route.event)}
+    told = ("x-request-id", "x-toolgram-relaxations", "x-toolgram-ignored") if route.body else ("x-request-id",)
+    answers: Json = {"200": {"description": "The answer.", "headers": _headers(told), "content": content}}
+    for status in (*route.errors, 405):
+        headers = ("x-request-id", "retry-after") if status in (429, 503) else ("x-request-id",)
+        answers[str(status)] = {
+            "description": _WHY[status],
+            "headers": _headers(headers),
+            "content": {"application/json": {"schema": ref(route.error)}},
+        }
+    return answers
+
+
+def _event(schema: Json) -> Json:
+    """An event of a stream, whose data is JSON but for the last of OpenAI's."""
+    data = any_of(one_word("[DONE]"), {"contentMediaType": "application/json", "contentSchema": schema})
+    return {"type": "object", "properties": {"data": {"type": "string", **data}}, "required": ["data"]}
+
+
+def _headers(names: Iterable[str]) -> Json:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

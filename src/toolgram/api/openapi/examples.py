@@ -1,0 +1,67 @@
+"""A few bodies of each route."""
+
+from __future__ import annotations
+
+from toolgram.api.openapi.shapes import Json
+
+_HI: Json = {"role": "user", "content": "What is the weather in Paris?"}
+_SCHEMA: Json = {
+    "type": "object",
+    "properties": {"city": {"type": "string", "maxLength": 40}, "unit": {"enum": ["C", "F"]}},
+    "required": ["city", "unit"],
+}
+_WEATHER: Json = {"name": "get_weather", "description": "The weather of a city.", "parameters": _SCHEMA}
+_TOOL: Json = {"type": "function", "function": _WEATHER}
+_CALL: Json = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "get_weather", "arguments": '{"city": "Paris", "unit": "C"}'},
+}
+_TURNS: list[Json] = [
+    _HI,
+    {"role": "assistant", "content": None, "tool_calls": [_CALL]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "Sunny, 21 °C."},
+]
+
+CHAT: dict[str, Json] = {
+    "a question": {"messages": [_HI], "max_tokens": 16},
+    "a stream": {"messages": [_HI], "max_tokens": 16, "stream": True, "stream_options": {"include_usage": True}},
+    "a call": {"messages": [_HI], "tools": [_TOOL], "tool_choice": "required"},
+    "the answer after a call": {"messages": _TURNS, "tools": [_TOOL], "max_tokens": 16},
+    "an answer in a schema": {
+        "messages": [_HI],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "place", "strict": True, "schema": _SCHEMA}},
+    },
+    "one of two answers": {"messages": [_HI], "choice": ["sunny", "rainy"]},
+}
+COMPLETIONS: dict[str, Json] = {
+    "a text": {"prompt": "Once upon a time", "max_tokens": 8},
+    "a stream": {"prompt": ["Once upon a time", "In the beginning"], "max_tokens": 8, "stream": True},
+    "a grammar": {"prompt": "Yes or no?", "grammar": 'root ::= " yes" | " no"'},
+}
+RESPONSES: dict[str, Json] = {
+    "a question": {"input": "What is the weather in Paris?", "max_output_tokens": 16},
+    "a stream": {"input": [_HI], "max_output_tokens": 16, "stream": True},
+    "a call": {"input": "Paris?", "tools": [{"type": "function", **_WEATHER}], "tool_choice": "required"},
+    "the answer after a call": {
+        "input": [
+            _HI,
+            {"type": "function_call", "call_id": "call_1", **_CALL["function"]},
+            {"type": "function_call_output", "call_id": "call_1", "output": "Sunny."},
+        ],
+        "max_output_tokens": 16,
+    },
+    "an answer in a schema": {
+        "input": "Paris?",
+        "text": {"format": {"type": "json_schema", "name": "place", "strict": True, "schema": _SCHEMA}},
+    },
+}
+_ANTHROPIC_TOOL: Json = {"name": "get_weather", "description": "The weather of a city.", "input_schema": _SCHEMA}
+MESSAGES: dict[str, Json] = {
+    "a question": {"messages": [_HI], "max_tokens": 16},
+    "a stream": {"messages": [_HI], "system": "Be brief.", "max_tokens": 16, "stream": True},
+    "a call": {"messages": [_HI], "max_tokens": 60, "tools": [_ANTHROPIC_TOOL], "tool_choice": {"type": "any"}},
+}
+COUNT_TOKENS: dict[str, Json] = {"a question": {"messages": [_HI]}}
+TOKENIZE: dict[str, Json] = {"a text": {"content": "Hello."}, "a conversation": {"messages": [_HI]}}
+DETOKENIZE: dict[str, Json] = {"a text": {"tokens": [1, 2, 3]}}

@@ -1,0 +1,77 @@
+"""Schemas of the small routes: completions, tokens, models, errors."""
+
+from __future__ import annotations
+
+from toolgram.api.completions import MAX_N, MAX_PROMPTS
+from toolgram.api.openapi.chat import REQUEST, SAMPLING, STREAM, USAGE
+from toolgram.api.openapi.shapes import (
+    BOOLEAN,
+    COUNT,
+    INTEGER,
+    NAME,
+    NULL,
+    STRING,
+    Json,
+    always,
+    any_of,
+    array,
+    given,
+    nullable,
+    ref,
+    taken,
+    whole,
+)
+
+_IDS = array(COUNT, 1)
+COMPLETION_REQUEST = taken(
+    {"prompt": any_of(NAME, _IDS, array(any_of(NAME, _IDS), 1, MAX_PROMPTS))},
+    model=STRING,
+    **SAMPLING,
+    **STREAM,
+    n=whole(1, MAX_N),
+    best_of=whole(1, MAX_N),
+    echo=BOOLEAN,
+    grammar=STRING,
+)
+_CHOICE = given(index=COUNT, text=STRING, logprobs=NULL, finish_reason=nullable({"enum": ["stop", "length"]}))
+COMPLETION = given(
+    {"usage": USAGE},
+    id=STRING,
+    object=always("text_completion"),
+    created=INTEGER,
+    model=STRING,
+    choices=array(_CHOICE),
+)
+COMPLETION_CHUNK = any_of(COMPLETION, ref("Error"))
+
+TOKENIZE_REQUEST = any_of(
+    REQUEST,
+    taken({"prompt": STRING}, model=STRING, messages=NULL),
+    taken({"content": STRING}, model=STRING, messages=NULL),
+)
+TOKENS = given(tokens=array(COUNT), count=COUNT, max_model_len=nullable(COUNT))
+DETOKENIZE_REQUEST = taken({"tokens": array(COUNT)}, model=STRING)
+TEXT = given(prompt=STRING, content=STRING)
+
+_MODEL = given(
+    id=STRING,
+    object=always("model"),
+    created=INTEGER,
+    owned_by=STRING,
+    aliases=array(STRING),
+    max_model_len=nullable(COUNT),
+)
+_ANTHROPIC_MODEL = given(type=always("model"), id=STRING, display_name=STRING, created_at=STRING)
+MODEL = any_of(_MODEL, _ANTHROPIC_MODEL)
+MODELS = any_of(
+    given(object=always("list"), data=array(_MODEL)),
+    given(data=array(_ANTHROPIC_MODEL), first_id=STRING, last_id=STRING, has_more=BOOLEAN),
+)
+HEALTH = given(status=always("ok"))
+
+ERROR = given(
+    error=given({"pointer": STRING}, message=STRING, type=STRING, param=nullable(STRING), code=STRING),
+)
+ANTHROPIC_ERROR: Json = given(
+    type=always("error"), error=given(type=STRING, message=STRING), request_id=nullable(STRING)
+)

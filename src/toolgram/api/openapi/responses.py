@@ -1,0 +1,159 @@
+"""Schemas of OpenAI's `/v1/responses`."""
+
+from __future__ import annotations
+
+from toolgram.api.chat_request import EFFORTS
+from toolgram.api.openapi.chat import SAMPLING
+from toolgram.api.openapi.shapes import (
+    BOOLEAN,
+    COUNT,
+    INTEGER,
+    NAME,
+    NULL,
+    OBJECT,
+    STRING,
+    Json,
+    always,
+    any_of,
+    array,
+    given,
+    nullable,
+    one_word,
+    ref,
+    taken,
+    whole,
+)
+
+_PART = any_of(
+    taken({"type": one_word("input_text", "output_text", "text"), "text": STRING}),
+    taken({"type": always("refusal"), "refusal": STRING}),
+    taken({"type": always("input_image"), "image_url": STRING}),
+)
+_CONTENT = any_of(STRING, array(_PART))
+_ROLE = one_word("system", "developer", "user", "assistant")
+_THOUGHTS = array(taken({"text": STRING}))
+_ITEM = any_of(
+    {**taken({"role": _ROLE, "content": _CONTENT}), "not": {"required": ["type"]}},
+    taken({"type": always("message"), "role": _ROLE, "content": _CONTENT}),
+    taken({"type": always("function_call"), "call_id": STRING, "name": NAME, "arguments": STRING}),
+    taken({"type": always("custom_tool_call"), "call_id": STRING, "name": NAME, "input": STRING}),
+    taken({"type": one_word("function_call_output", "custom_tool_call_output"), "call_id": STRING, "output": _CONTENT}),
+    taken({"type": always("reasoning")}, content=_THOUGHTS, summary=_THOUGHTS),
+)
+_SCHEMA = any_of(OBJECT, BOOLEAN)
+_CUSTOM_FORMAT = any_of(
+    taken({"type": always("text")}),
+    taken({"type": always("grammar"), "syntax": always("regex"), "definition": STRING}),
+)
+_TOOL = any_of(
+    taken({"type": always("function"), "name": NAME}, description=STRING, parameters=_SCHEMA, strict=BOOLEAN),
+    taken({"type": always("custom"), "name": NAME}, description=STRING, format=_CUSTOM_FORMAT),
+)
+_NAMED = taken({"type": one_word("function", "custom"), "name": NAME})
+_CHOICE = any_of(
+    one_word("none", "auto", "required"),
+    _NAMED,
+    taken({"type": always("allowed_tools"), "mode": one_word("auto", "required"), "tools": array(_NAMED, 1)}),
+)
+_FORMAT = any_of(
+    taken({"type": one_word("text", "json_object")}),
+    taken({"type": always("json_schema"), "schema": _SCHEMA}, name=STRING, strict=BOOLEAN),
+)
+_SAMPLING = {name: schema for name, schema in SAMPLING.items() if name != "max_tokens"}
+REQUEST = taken(
+    {"input": any_of(STRING, array(_ITEM, 1))},
+    model=STRING,
+    instructions=STRING,
+    **_SAMPLING,
+    stream=BOOLEAN,
+    max_output_tokens=whole(1),
+    tools=array(_TOOL),
+    tool_choice=_CHOICE,
+    parallel_tool_calls=BOOLEAN,
+    text=taken(format=_FORMAT),
+    reasoning=taken(effort=one_word(*EFFORTS)),
+    reasoning_max_tokens=COUNT,
+    chat_template_kwargs=OBJECT,
+    style=STRING,
+    metadata={"type": "object", "additionalProperties": STRING},
+)
+
+_STATUS = one_word("in_progress", "completed", "incomplete", "failed")
+_IS: Json = {"id": STRING, "status": _STATUS}
+_TEXT = given(type=always("output_text"), text=STRING, annotations=array({}, most=0), logprobs=array({}, most=0))
+_THOUGHT = given(type=always("reasoning_text"), text=STRING)
+_OUTPUT = any_of(
+    given(**_IS, type=always("message"), role=always("assistant"), content=array(_TEXT)),
+    given(**_IS, type=always("reasoning"), summary=array({}, most=0), content=array(_THOUGHT)),
+    given(**_IS, type=always("function_call"), call_id=nullable(STRING), name=STRING, arguments=STRING),
+    given(**_IS, type=always("custom_tool_call"), call_id=nullable(STRING), name=STRING, input=STRING),
+)
+_USAGE = given(
+    input_tokens=COUNT,
+    input_tokens_details=given(cached_tokens=COUNT, cache_write_tokens=COUNT),
+    output_tokens=COUNT,
+    output_tokens_details=given(reasoning_tokens=COUNT),
+    total_tokens=COUNT,
+)
+_ECHO: Json = {
+    "background": BOOLEAN,
+    "instructions": nullable(STRING),
+    "max_output_tokens": nullable(INTEGER),
+    "max_tool_calls": NULL,
+    "metadata": OBJECT,
+    "parallel_tool_calls": BOOLEAN,
+    "previous_response_id": NULL,
+    "reasoning": given(effort=nullable(STRING), summary=NULL),
+    "service_tier": STRING,
+    "store": BOOLEAN,
+    "temperature": {"type": "number"},
+    "top_p": {"type": "number"},
+    "presence_penalty": {"type": "number"},
+    "frequency_penalty": {"type": "number"},
+    "top_logprobs": INTEGER,
+    "text": OBJECT,
+    "tool_choice": any_of(STRING, OBJECT),
+    "tools": array(OBJECT),
+    "truncation": always("disabled"),
+    "user": nullable(STRING),
+}
+ANSWER = given(
+    **_ECHO,
+    id=STRING,
+    object=always("response"),
+    created_at=INTEGER,
+    status=_STATUS,
+    error=nullable(given(code=STRING, message=STRING)),
+    incomplete_details=nullable(given(reason=always("max_output_tokens"))),
+    model=STRING,
+    output=array(_OUTPUT),
+    usage=nullable(_USAGE),
+)
+
+
+def _event(*types: str, **fields: Json) -> Json:
+    return given(type=one_word(*types), sequence_number=COUNT, **fields)
+
+
+_AT: Json = {"output_index": COUNT, "item_id": STRING}
+_IN: Json = {**_AT, "content_index": COUNT}
+_NO_LOGPROBS = array({}, most=0)
+_PART_GIVEN = any_of(_TEXT, _THOUGHT)
+EVENT = any_of(
+    _event(
+        *("response.created", "response.in_progress", "response.completed"),
+        *("response.incomplete", "response.failed"),
+        response=ref("Response"),
+    ),
+    _event("response.output_item.added", "response.output_item.done", output_index=COUNT, item=_OUTPUT),
+    _event("response.content_part.added", "response.content_part.done", **_IN, part=_PART_GIVEN),
+    _event("response.output_text.delta", **_IN, delta=STRING, logprobs=_NO_LOGPROBS),
+    _event("response.output_text.done", **_IN, text=STRING, logprobs=_NO_LOGPROBS),
+    _event("response.reasoning_text.delta", **_IN, delta=STRING),
+    _event("response.reasoning_text.done", **_IN, text=STRING),
+    _event("response.function_call_arguments.delta", **_AT, delta=STRING),
+    _event("response.function_call_arguments.done", **_AT, arguments=STRING, name=STRING),
+    _event("response.custom_tool_call_input.delta", **_AT, delta=STRING),
+    _event("response.custom_tool_call_input.done", **_AT, input=STRING),
+    _event("error", code=STRING, message=STRING, param=nullable(STRING)),
+)

@@ -1,0 +1,80 @@
+"""A few words for writing JSON Schemas: of what is taken, where fields may be null, and of what is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolgram.api.fields import MAX_INTEGER
+
+Json = dict[str, Any]
+
+STRING: Json = {"type": "string"}
+NAME: Json = {"type": "string", "minLength": 1}
+BOOLEAN: Json = {"type": "boolean"}
+INTEGER: Json = {"type": "integer"}
+NUMBER: Json = {"type": "number"}
+COUNT: Json = {"type": "integer", "minimum": 0}
+OBJECT: Json = {"type": "object"}
+NULL: Json = {"type": "null"}
+
+
+def taken(needed: Json | None = None, /, **others: Json) -> Json:
+    """An object of a body: these fields are needed, the others may be null or absent, and unknown ones are let be."""
+    needed = needed or {}
+    properties = {**needed, **{name: nullable(schema) for name, schema in others.items()}}
+    return {"type": "object", "properties": properties, **({"required": list(needed)} if needed else {})}
+
+
+def given(maybe: Json | None = None, /, **always: Json) -> Json:
+    """An object of an answer: these fields are always there, those of `maybe` at times, and no others."""
+    return {
+        "type": "object",
+        "properties": {**always, **(maybe or {})},
+        "required": list(always),
+        "additionalProperties": False,
+    }
+
+
+def nullable(schema: Json) -> Json:
+    """That, or null."""
+    return any_of(schema, NULL)
+
+
+def any_of(*schemas: Json) -> Json:
+    """One of these."""
+    return {"anyOf": [each for schema in schemas for each in schema.get("anyOf", (schema,))]}
+
+
+def one_word(*words: str) -> Json:
+    """One of these strings."""
+    return {"type": "string", "enum": list(words)}
+
+
+def always(value: str) -> Json:
+    """This string."""
+    return {"type": "string", "const": value}
+
+
+def array(items: Json, least: int = 0, most: int | None = None) -> Json:
+    """A list."""
+    return {
+        "type": "array",
+        "items": items,
+        **({"minItems": least} if least else {}),
+        **({} if most is None else {"maxItems": most}),
+    }
+
+
+def number(low: float, high: float | None = None) -> Json:
+    """A number from `low` to `high`, both included."""
+    return {"type": "number", "minimum": low, **({} if high is None else {"maximum": high})}
+
+
+def whole(low: int, high: int = MAX_INTEGER) -> Json:
+    """A whole number from `low` to `high`, both included."""
+    return {"type": "integer", "minimum": low, "maximum": high}
+
+
+def ref(name: str) -> Json:
+    """A schema of the document's components."""
+    return {"$ref": f"#/components/schemas/{name}"}
