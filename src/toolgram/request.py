@@ -260,9 +260,8 @@ def _tools(body: Json) -> tuple[Tool, ...]:
         if name in seen:
             raise InvalidRequest(f"{at}/name", f"two tools are named {name!r}")
         seen.add(name)
+        _text(function.get("description"), f"{at}/description")
         description = function.get("description") or ""
-        if not isinstance(description, str):
-            raise InvalidRequest(f"{at}/description", "must be a string")
         if custom := kind == "custom":
             function = as_function(function, at)
             source = {"type": "function", "function": function}
@@ -333,6 +332,7 @@ def _response_format(body: Json) -> ResponseFormat | None:
         case {"type": "json_object"}:
             return ResponseFormat({"type": "object"}, strict=False, pointer="/response_format")
         case {"type": "json_schema", "json_schema": {"schema": schema, **rest}}:
+            _text(rest.get("name"), "/response_format/json_schema/name")
             strict = _flag(rest, "strict", default=False)
             return ResponseFormat(schema, strict, "/response_format/json_schema/schema")
         case {"type": "regex", "regex": str(pattern)}:

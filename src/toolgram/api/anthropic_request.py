@@ -44,6 +44,7 @@ def read_messages_request(body: Any, *, counting: bool = False) -> Generation:
         raise InvalidRequest("/messages", "must hold at least one message")
     for i, turn in enumerate(turns):
         _turn(said, mapping(turn, f"/messages/{i}"), f"/messages/{i}")
+    items(body, "stop_sequences")  # a string alone, which OpenAI takes, is none
     request: Json = {"messages": said.messages}
     places = said.places | _tools(body, request) | _choice(body, request) | _format(body, request)
     _thinking(body, request)

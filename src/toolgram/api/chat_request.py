@@ -105,7 +105,7 @@ def _message(value: Any, pointer: str) -> Body:
     if calls := message.get("tool_calls"):
         places = ((call, f"{pointer}/tool_calls/{i}") for i, call in enumerate(listed(calls, f"{pointer}/tool_calls")))
         changed["tool_calls"] = [call_as_function(mapping(call, at), at) for call, at in places]
-    if legacy := message.get("function_call"):
+    if (legacy := message.get("function_call")) is not None:
         call = mapping(legacy, f"{pointer}/function_call")
         text(call.get("name"), f"{pointer}/function_call/name")
         text(call.get("arguments"), f"{pointer}/function_call/arguments")

@@ -16,6 +16,8 @@ def explanation(plan: Plan, dialect: str = "gbnf", tokens: int | None = None) ->
 
     Raises InvalidRequest for a dialect that there is not, or that cannot write the grammar.
     """
+    if dialect not in WRITERS:
+        raise InvalidRequest("/dialect", f"must be one of {', '.join(sorted(WRITERS))}")
     return {
         "style": {"name": plan.style.name, "about": plan.style.about, "why": plan.why},
         "prompt": plan.prompt,
@@ -31,8 +33,6 @@ def explanation(plan: Plan, dialect: str = "gbnf", tokens: int | None = None) ->
 
 
 def _text(grammar: Grammar, dialect: str) -> str:
-    if dialect not in WRITERS:
-        raise InvalidRequest("/dialect", f"must be one of {', '.join(sorted(WRITERS))}")
     try:
         return grammar.to(dialect)
     except GrammarError as error:

@@ -90,7 +90,7 @@ _CHOICE = any_of(
 _CHOICES = array(NAME, 1)
 _FORMAT = any_of(
     taken({"type": one_word("text", "json_object")}),
-    taken({"type": always("json_schema"), "json_schema": taken({"schema": _SCHEMA}, strict=BOOLEAN)}),
+    taken({"type": always("json_schema"), "json_schema": taken({"schema": _SCHEMA}, name=STRING, strict=BOOLEAN)}),
     taken({"type": always("regex"), "regex": STRING}),
     taken({"type": always("choice"), "choice": _CHOICES}),
 )
