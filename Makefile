@@ -31,9 +31,9 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	@set -e; for file in $(sort $(wildcard benchmarks/[!_]*.py)); do echo "== $$file"; $(BIN)/python "$$file"; done
 
-## fuzz: a million mutated outputs, of every style and of real models
+## fuzz: a million mutated outputs, of every style and of real models; thousands of requests to the server
 fuzz: $(VENV)/.dev
-	$(BIN)/pytest -n 2 -m fuzz tests/fuzz
+	$(BIN)/pytest -n 2 -m fuzz tests/fuzz tests/server
 
 clean:
 	rm -rf $(VENV) $(VLLM) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
