@@ -30,6 +30,7 @@ _RETRY_TEMPERATURE = 0.7
 class Reply:
     """What came of a request: the message, the raw text that it was read from, why it ended, and what it cost.
 
+    `stopped_by` is the stop string of the request that ended it, where the engine tells.
     `relaxations` are the plan's, and one more where the engine enforced nothing. Only then may the message be other
     than was asked for: `valid` says whether it is complete, and of the form and the schema of the request.
     """
@@ -40,6 +41,7 @@ class Reply:
     usage: Usage
     relaxations: tuple[Relaxation, ...] = ()
     valid: bool = True
+    stopped_by: str | None = None
 
 
 @runtime_checkable
@@ -68,11 +70,12 @@ async def stream(
     events: list[Event] = []
     text: list[str] = []
     finish: FinishReason | None = None
+    stopped_by: str | None = None
     usage = Usage()
     chunks = _chunks(plan, engine, sampling, reader)
     async with aclosing(chunks):
         async for chunk in chunks:
-            finish, usage = chunk.finish, chunk.usage or usage
+            finish, usage, stopped_by = chunk.finish, chunk.usage or usage, chunk.stopped_by
             text.append(chunk.text)
             yield chunk
             for event in ids.filled(reader.feed(chunk.text)):
@@ -86,7 +89,8 @@ async def stream(
     message = ids.complete(Message.from_events(events))
     reason = "length" if finish == "length" else "tool_calls" if message.tool_calls else "stop"
     valid = not free or (reason != "length" and _allowed(plan, message))
-    yield Reply(message, "".join(text), reason, usage, _relaxations(plan, free=free), valid)
+    asked = stopped_by if stopped_by in sampling.stop else None  # else it is the turn's own end
+    yield Reply(message, "".join(text), reason, usage, _relaxations(plan, free=free), valid, asked)
 
 
 async def _chunks(

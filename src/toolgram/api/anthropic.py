@@ -36,8 +36,14 @@ def anthropic_message(id_: str, model: str, reply: Reply, prefilled: str = "") -
         {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call.arguments)}
         for call in said.tool_calls
     ]
-    message = _message(id_, model, content, _usage(reply.usage))
-    return {**message, "stop_reason": _REASONS[reply.finish_reason]}
+    return {**_message(id_, model, content, _usage(reply.usage)), **_ended(reply)}
+
+
+def _ended(reply: Reply) -> Json:
+    """Why it ended; a stop sequence is told apart from the end of the turn."""
+    if reply.finish_reason == "stop" and reply.stopped_by is not None:
+        return {"stop_reason": "stop_sequence", "stop_sequence": reply.stopped_by}
+    return {"stop_reason": _REASONS[reply.finish_reason], "stop_sequence": None}
 
 
 def _input(arguments: str) -> Json:
@@ -140,8 +146,7 @@ class MessageWriter:
         if self._waiting is not None:
             yield from self._call(reply.message.tool_calls[-1].id)
         yield from self._close()
-        delta = {"stop_reason": _REASONS[reply.finish_reason], "stop_sequence": None}
-        yield {"type": "message_delta", "delta": delta, "usage": _usage(reply.usage)}
+        yield {"type": "message_delta", "delta": _ended(reply), "usage": _usage(reply.usage)}
         yield {"type": "message_stop"}
 
     def _start(self, kind: str, block: Json) -> Json:

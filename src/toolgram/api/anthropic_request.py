@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolgram.api.fields import Body, boolean, integer, items, kind, listed, mapping, string, text
+from toolgram.api.chat_request import EFFORTS
+from toolgram.api.fields import Body, boolean, inner, integer, items, kind, listed, mapping, one_of, string, text
 from toolgram.api.generation import Generation
 from toolgram.api.sampling import sampling_of
 from toolgram.errors import InvalidRequest
@@ -236,15 +237,21 @@ def _format(body: Body, request: Json) -> dict[str, str]:
 
 
 def _thinking(body: Body, request: Json) -> None:
+    """`thinking` and `output_config.effort`, under the names by which chat templates know them."""
+    effort = one_of(inner(body, "output_config"), "effort", EFFORTS, "/output_config")
+    known: Json = {} if effort is None else {"reasoning_effort": effort}
     match body.get("thinking"):
         case None:
             pass
         case {"type": "disabled"}:
-            request["chat_template_kwargs"] = {"enable_thinking": False}
-        case {"type": "adaptive"}:
-            request["chat_template_kwargs"] = {"enable_thinking": True}
+            known["enable_thinking"] = False
+        case {"type": "adaptive" | "between_tools"}:
+            known["enable_thinking"] = True
         case {"type": "enabled"}:
+            known["enable_thinking"] = True
             budget = integer(mapping(body["thinking"], "/thinking"), "budget_tokens", 0, at="/thinking")
-            request |= {"chat_template_kwargs": {"enable_thinking": True}, "reasoning_max_tokens": budget}
+            request["reasoning_max_tokens"] = budget
         case other:
             raise InvalidRequest("/thinking", f"must say enabled, adaptive or disabled, not {kind(other)}")
+    if known:
+        request["chat_template_kwargs"] = known

@@ -126,7 +126,8 @@ class Chunk:
     """More raw text, and the tokens that were added; `forced` of them, the last ones, were not sampled.
 
     Text may lag behind the tokens: a character that is not complete, or what may begin a stop string, waits. The last
-    chunk, and no other, has `finish` and `usage`. `logprobs` has one entry for each token, if they were asked for.
+    chunk, and no other, has `finish` and `usage`, and `stopped_by` if the engine tells which of `Sampling.stop` it was.
+    `logprobs` has one entry for each token, if they were asked for.
     """
 
     text: str
@@ -135,6 +136,7 @@ class Chunk:
     finish: FinishReason | None = None
     usage: Usage | None = None
     logprobs: tuple[TokenLogprobs, ...] = ()
+    stopped_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ def options(sampling: Sampling) -> Json:
 async def completion(http: Http, body: Mapping[str, Any]) -> AsyncGenerator[Chunk, None]:
     """The chunks of one completion. Raises Unavailable where the server fails, or breaks off before the end."""
     finish: FinishReason | None = None
+    stopped_by: str | None = None
     usage = Usage()
     said = 0
     async with aclosing(http.events("/v1/completions", body)) as events:
@@ -48,9 +49,11 @@ async def completion(http: Http, body: Mapping[str, Any]) -> AsyncGenerator[Chun
                     if reason not in _FINISH:
                         raise Unavailable(f"{http.url} ended for a reason of its own: {reason}")
                     finish = _FINISH[reason]
+                    word = choice.get("stop_reason")  # vLLM's: a stop string, or the id of a token
+                    stopped_by = word if isinstance(word, str) else None
     if finish is None:
         raise Unavailable(f"{http.url} broke off after {said} pieces of text")
-    yield Chunk("", finish=finish, usage=usage)
+    yield Chunk("", finish=finish, usage=usage, stopped_by=stopped_by)
 
 
 def _usage(usage: Json | None) -> Usage | None:

@@ -112,4 +112,4 @@ class Generation:
             prefill_seconds=self._read - self._began if self._read else 0.0,
             decode_seconds=now - (self._read or now),
         )
-        return Chunk(self._scanner.finish(), finish=finish, usage=usage)
+        return Chunk(self._scanner.finish(), finish=finish, usage=usage, stopped_by=self._scanner.found)

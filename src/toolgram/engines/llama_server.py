@@ -126,7 +126,8 @@ def _last(event: Json) -> Chunk:
         prefill_seconds=timings.get("prompt_ms", 0) / 1000,
         decode_seconds=timings.get("predicted_ms", 0) / 1000,
     )
-    return Chunk(event.get("content", ""), finish=_FINISH.get(event.get("stop_type", ""), "cancelled"), usage=usage)
+    finish = _FINISH.get(event.get("stop_type", ""), "cancelled")
+    return Chunk(event.get("content", ""), finish=finish, usage=usage, stopped_by=event.get("stopping_word") or None)
 
 
 @lru_cache(maxsize=64)

@@ -48,7 +48,7 @@ class OpenAICompletions:
                 yield replace(chunk, text=scanner.feed(chunk.text))
                 if scanner.stopped:
                     break
-        yield Chunk("", finish="stop", usage=None)
+        yield Chunk("", finish="stop", usage=None, stopped_by=scanner.found)
 
     async def aclose(self) -> None:
         """Close the connections; the server stays."""

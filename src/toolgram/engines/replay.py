@@ -69,7 +69,8 @@ class Replay:
             yield Chunk(scanner.feed(piece), (said,))
             if scanner.stopped:
                 break
-        yield Chunk(scanner.finish(), finish=finish, usage=Usage(completion_tokens=said, forward_passes=said))
+        usage = Usage(completion_tokens=said, forward_passes=said)
+        yield Chunk(scanner.finish(), finish=finish, usage=usage, stopped_by=scanner.found)
 
     async def aclose(self) -> None:
         """Nothing to free; `closed` remembers it."""

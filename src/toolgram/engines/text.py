@@ -29,18 +29,23 @@ class StopScanner:
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = stops
         self._held: str = ""
-        self.stopped = False
+        self.found: str | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop string was found."""
+        return self.found is not None
 
     def feed(self, text: str) -> str:
-        """The text that cannot belong to a stop string; `stopped` says whether one was found."""
+        """The text that cannot belong to a stop string; `found` is the one that ended it."""
         if self.stopped:
             return ""
         text = self._held + text
-        found = [(at + len(stop), at) for stop in self._stops if (at := text.find(stop)) >= 0]
+        found = [(at + len(stop), at, stop) for stop in self._stops if (at := text.find(stop)) >= 0]
         if found:
-            self.stopped = True
+            _, at, self.found = min(found)
             self._held = ""
-            return text[: min(found)[1]]
+            return text[:at]
         shown = len(text) - self._beginning(text)
         self._held = text[shown:]
         return text[:shown]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolgram.api.chat_request import EFFORTS
 from toolgram.api.openapi.chat import SAMPLING
 from toolgram.api.openapi.shapes import (
     BOOLEAN,
@@ -51,7 +52,8 @@ _CHOICE = any_of(
 )
 _FORMAT = taken({"type": always("json_schema"), "schema": any_of(OBJECT, BOOLEAN)})
 _THINKING = any_of(
-    taken({"type": one_word("disabled", "adaptive")}), taken({"type": always("enabled")}, budget_tokens=COUNT)
+    taken({"type": one_word("disabled", "adaptive", "between_tools")}),
+    taken({"type": always("enabled")}, budget_tokens=COUNT),
 )
 _SAMPLING = {name: schema for name, schema in SAMPLING.items() if name not in ("max_tokens", "stop")}
 _OPTIONS: Json = {
@@ -62,7 +64,7 @@ _OPTIONS: Json = {
     "system": _PLAIN,
     "tools": array(_TOOL),
     "tool_choice": _CHOICE,
-    "output_config": taken(format=_FORMAT),
+    "output_config": taken(format=_FORMAT, effort=one_word(*EFFORTS)),
     "output_format": _FORMAT,
     "thinking": _THINKING,
     "style": STRING,
