@@ -63,6 +63,21 @@ class EngineError(ToolgramError):
     """An engine that failed while it generated, or refused what it was given."""
 
 
+class PromptTooLong(EngineError):
+    """A prompt that leaves no room for an answer.
+
+    It has `tokens`, and the model's context holds `limit`; where a server does not tell these, `said` is its complaint.
+    """
+
+    def __init__(self, tokens: int | None, limit: int | None, said: str = "") -> None:
+        # Clients know it by the words of OpenAI ("maximum context length") and of Anthropic ("prompt is too long").
+        known = f"it has {tokens} tokens, and this model's maximum context length is {limit} tokens: make it shorter"
+        unknown = f"it goes beyond the model's maximum context length: {said}"
+        super().__init__(f"prompt is too long: {unknown if tokens is None or limit is None else known}")
+        self.tokens = tokens
+        self.limit = limit
+
+
 @dataclass(frozen=True, slots=True)
 class Relaxation:
     """A schema keyword that the grammar does not enforce exactly.

@@ -158,8 +158,8 @@ def _listed(body: Json, key: str, at: str = "") -> Sequence[Any]:
 
 
 def _template_kwargs(body: Json) -> Json:
-    kwargs = body.get("chat_template_kwargs")
-    kwargs = {} if kwargs is None else _object(kwargs, "/chat_template_kwargs")
+    given = body.get("chat_template_kwargs")
+    kwargs: Json = {} if given is None else _object(given, "/chat_template_kwargs")
     for name in kwargs:
         if name in _GIVEN_VARIABLES:
             raise InvalidRequest(f"/chat_template_kwargs/{name}", "the template is given this from the request itself")

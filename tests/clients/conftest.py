@@ -50,7 +50,7 @@ def address() -> Iterator[str]:
     """A server of `smollm2` (also `gpt-4o-mini`), `broken`, `away` and `cut`, whose key is KEY."""
     path = default_model()
     models = [
-        Served("smollm2", ChatTemplate.from_gguf(path), LlamaCpp(path, context=2048), ("gpt-4o-mini",)),
+        Served("smollm2", ChatTemplate.from_gguf(path), LlamaCpp(path, context=2048, threads=1), ("gpt-4o-mini",)),
         Served("broken", CHATML, Failing(0, EngineError)),
         Served("away", CHATML, Failing(0, Unavailable)),
         Served("cut", CHATML, Failing(3, EngineError)),

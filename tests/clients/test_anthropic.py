@@ -109,6 +109,7 @@ def test_models(client: Anthropic) -> None:
     assert client.models.retrieve("smollm2").display_name == "smollm2"
 
 
+LONG: Any = {"role": "user", "content": "word " * 3000}
 ORPHAN: Any = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x", "content": "3"}]}
 
 
@@ -116,7 +117,7 @@ ORPHAN: Any = {"role": "user", "content": [{"type": "tool_result", "tool_use_id"
     ("options", "kind", "told"),
     [
         ({"model": "other"}, anthropic.NotFoundError, "no model"),
-        ({"messages": [{"role": "user", "content": "word " * 3000}]}, anthropic.BadRequestError, "holds 2048"),
+        ({"messages": [LONG]}, anthropic.BadRequestError, "prompt is too long: it has 3"),
         ({"messages": [ORPHAN]}, anthropic.BadRequestError, "/messages/0/content/0/tool_use_id"),
         ({"tools": [{**TOOL, "input_schema": {"type": 1}}]}, anthropic.BadRequestError, "/tools/0/input_schema"),
         ({"model": "broken"}, anthropic.InternalServerError, "broken, as asked"),

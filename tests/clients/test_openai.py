@@ -62,20 +62,22 @@ def test_the_helper_of_streams_parses_calls(client: OpenAI) -> None:
 
 
 def test_calls_in_parallel_are_told_apart(client: OpenAI) -> None:
-    options: Any = {"messages": [ASK], "tools": [TOOL], "tool_choice": "required", "model": "smollm2"}
-    options |= {"temperature": 1, "seed": 1, "n": 2, "max_tokens": 90, "parallel_tool_calls": True}
-    whole = client.chat.completions.create(**options)
+    options: Any = {"model": "smollm2", "messages": [ASK], "tools": [TOOL], "tool_choice": "required", "n": 2}
+    options |= {"temperature": 1, "seed": 1, "max_tokens": 90, "parallel_tool_calls": True}
     said: list[dict[int, list[str]]] = [{}, {}]
     for chunk in client.chat.completions.create(**options, stream=True):
+        calls = said[chunk.choices[0].index]
         for call in chunk.choices[0].delta.tool_calls or ():
             if call.id is not None:
-                assert call.index == len(said[chunk.choices[0].index])
-                said[chunk.choices[0].index][call.index] = [call.id, call.function.name, ""]
-            said[chunk.choices[0].index][call.index][2] += call.function.arguments or ""
-    for choice, calls in zip(whole.choices, said, strict=True):
-        told = [[call.id, call.function.name, call.function.arguments] for call in choice.message.tool_calls or ()]
-        assert told == list(calls.values())
+                assert call.index == len(calls)
+                calls[call.index] = [call.id, ""]
+            calls[call.index][1] += call.function.arguments or ""
     assert max(map(len, said)) > 1
+    assert len({id_ for calls in said for id_, _ in calls.values()}) == sum(map(len, said))
+    for calls in said:
+        for index, (_, arguments) in calls.items():
+            if index < len(calls) - 1:  # the last one may be cut off
+                Weather.model_validate_json(arguments)
 
 
 def test_a_tool_loop_to_a_final_answer(client: OpenAI) -> None:
@@ -191,9 +193,9 @@ def test_errors_are_the_sdks_exceptions(
 
 def test_a_fault_in_a_stream_is_an_exception_behind_what_was_said(client: OpenAI) -> None:
     said: list[str] = []
+    chunks = client.chat.completions.create(model="cut", messages=[ASK], stream=True)
     with pytest.raises(openai.APIError, match="broken, as asked"):
-        for chunk in client.chat.completions.create(model="cut", messages=[ASK], stream=True):
-            said.append(chunk.choices[0].delta.content or "")
+        said.extend(chunk.choices[0].delta.content or "" for chunk in chunks)
     assert "".join(said) == "word word word "
     with client.responses.stream(model="cut", input="Hi.") as stream:
         kinds = [event.type for event in stream]

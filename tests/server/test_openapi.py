@@ -25,7 +25,7 @@ API.config.output.sanitization.update(enabled=False)
 # for what there is not: another model, a result without a call.
 EXCLUDED = [checks.not_a_server_error, checks.positive_data_acceptance]
 FEW = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-MANY = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from toolgram.events import (
     ToolCallStart,
     Unreadable,
 )
-from toolgram.messages import Message, ToolCall
+from toolgram.messages import ToolCall
 
 Json = dict[str, Any]
 
@@ -45,7 +45,7 @@ def completion(head: Head, replies: Sequence[Reply], logprobs: Sequence[Sequence
         "choices": [
             {
                 "index": index,
-                "message": _message(head, reply.message),
+                "message": _message(head, reply),
                 "logprobs": _logprobs(likely),
                 "finish_reason": _finish(head, reply),
             }
@@ -79,23 +79,28 @@ def usage_json(usages: Sequence[Usage]) -> Json:
     }
 
 
-def _message(head: Head, message: Message) -> Json:
+def _message(head: Head, reply: Reply) -> Json:
+    message = reply.message
     json: Json = {"role": "assistant", "content": message.content, "refusal": None}
     if message.reasoning is not None:
         json |= {"reasoning_content": message.reasoning, "reasoning": message.reasoning}
     if not message.tool_calls:
         return json
     if head.legacy:
-        call = message.tool_calls[0]
-        return json | {"function_call": {"name": call.name, "arguments": call.arguments or "{}"}}
-    return json | {"tool_calls": [_call(head, call) for call in message.tool_calls]}
+        return json | {"function_call": _function(message.tool_calls[0], reply)}
+    return json | {"tool_calls": [_call(head, call, reply) for call in message.tool_calls]}
 
 
-def _call(head: Head, call: ToolCall) -> Json:
+def _call(head: Head, call: ToolCall, reply: Reply) -> Json:
     if call.name in head.custom:
         return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": input_of(call.arguments)}}
-    function = {"name": call.name, "arguments": call.arguments or "{}"}
-    return {"id": call.id, "type": "function", "function": function}
+    return {"id": call.id, "type": "function", "function": _function(call, reply)}
+
+
+def _function(call: ToolCall, reply: Reply) -> Json:
+    """What is called; a call without arguments has none, but one that was cut off before them has not got them yet."""
+    cut = reply.finish_reason == "length" and call is reply.message.tool_calls[-1]
+    return {"name": call.name, "arguments": call.arguments or ("" if cut else "{}")}
 
 
 def _finish(head: Head, reply: Reply) -> str:

@@ -11,6 +11,7 @@ from toolgram.errors import (
     GrammarError,
     InvalidRequest,
     InvalidSchema,
+    PromptTooLong,
     TemplateError,
     ToolgramError,
     UnsupportedSchema,
@@ -42,8 +43,11 @@ _TYPES = {
 }
 
 
-def api_error(error: ToolgramError) -> ApiError:
-    """An error of ours as one of the API: what the client may mend is a 400, a fault of the engine a 502."""
+def api_error(error: ToolgramError, prompt_at: str = "/messages") -> ApiError:
+    """An error of ours as one of the API: what the client may mend is a 400, a fault of the engine a 502.
+
+    `prompt_at` is where the body has the prompt.
+    """
     match error:
         case ApiError():
             return error
@@ -55,6 +59,8 @@ def api_error(error: ToolgramError) -> ApiError:
             return ApiError(400, "invalid_value", str(error), pointer)
         case TemplateError() | GrammarError():
             return ApiError(400, "cannot_be_prompted", str(error), "/messages")
+        case PromptTooLong():
+            return ApiError(400, "context_length_exceeded", str(error), prompt_at)
         case Unavailable():
             return ApiError(503, "unavailable", f"the engine is not within reach: {error}", retry_after=1)
         case EngineError():

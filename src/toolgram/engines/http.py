@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import httpx2
 
-from toolgram.errors import EngineError
+from toolgram.errors import EngineError, PromptTooLong
 
 Json = dict[str, Any]
 _CONNECT_SECONDS = 10.0
@@ -113,6 +113,8 @@ class Http:
 
     def _refusal(self, status: int, body: bytes) -> EngineError:
         said = _complaint(body)
+        if (too_long := _too_long(body, said)) is not None:
+            return too_long
         if status >= 500 or status in _BUSY:
             return Unavailable(f"{self.url} fails with status {status}: {said}")
         return EngineError(f"{self.url} refuses the request with status {status}: {said}")
@@ -139,6 +141,22 @@ def _complaint(body: bytes) -> str:
         if isinstance(found, dict) and key in found:
             found = found[key]  # pyright: ignore[reportUnknownVariableType] - JSON
     return found if isinstance(found, str) else _shown(body)
+
+
+def _too_long(body: bytes, said: str) -> PromptTooLong | None:
+    """What a complaint of a prompt's length tells; its forms are those of llama-server, OpenAI and vLLM."""
+    try:
+        match json.loads(body):
+            case {"error": {"type": "exceed_context_size_error", "n_prompt_tokens": int(tokens), "n_ctx": int(limit)}}:
+                return PromptTooLong(tokens, limit)
+            case {"error": {"code": "context_length_exceeded"} | {"type": "exceed_context_size_error"}}:
+                return PromptTooLong(None, None, said)
+            case _:
+                pass
+    except ValueError:
+        return None
+    found = any(words in said for words in ("maximum context length", "the maximum model length"))
+    return PromptTooLong(None, None, said) if found else None
 
 
 def _shown(data: bytes) -> str:

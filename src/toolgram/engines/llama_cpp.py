@@ -16,7 +16,7 @@ from toolgram.engines.decoding import Generation
 from toolgram.engines.masks import Guides
 from toolgram.engines.model import Cancel, Model
 from toolgram.engines.scheduler import Request, Scheduler
-from toolgram.errors import EngineError
+from toolgram.errors import EngineError, PromptTooLong
 
 _MOST = 128  # requests at once
 _KEPT = 32  # ended sequences that are remembered
@@ -141,7 +141,7 @@ class LlamaCpp:
             if not ids:
                 raise EngineError("the prompt is empty")
             if room < 1:
-                raise EngineError(f"the prompt is {len(ids)} tokens long, and the context holds only {self.context}")
+                raise PromptTooLong(len(ids), self.context)
             guide = None if lark is None else self._guides.start(lark, sampling.ends)
             return Generation(self._model.vocabulary, ids, guide, sampling, room)
 

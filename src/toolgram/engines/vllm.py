@@ -14,7 +14,7 @@ from toolgram.engines.completions import completion, options
 from toolgram.engines.http import Http, Json
 from toolgram.engines.server_tokens import ServerTokens
 from toolgram.engines.upstreams import Upstreams
-from toolgram.errors import EngineError
+from toolgram.errors import EngineError, PromptTooLong
 
 
 class Vllm:
@@ -41,6 +41,7 @@ class Vllm:
         self._tokens = ServerTokens(self._encode)
         self._model: Json = {} if model is None else {"model": model}
         self._dialect = dialect
+        self._context: int | None = None  # as the server's tokenizer tells it
         self.capabilities = Capabilities(
             dialects=(dialect,), special_tokens=True, lazy=dialect != "lark", token_ids=True
         )
@@ -53,9 +54,12 @@ class Vllm:
         A server that fails before the first token is replaced by another. Raises EngineError where none is left, one
         fails later, or the request is refused.
         """
+        ids = await self._tokens.ids(prompt)
+        if self._context is not None and len(ids) >= self._context:
+            raise PromptTooLong(len(ids), self._context)
         body = {
             **self._model,
-            "prompt": await self._tokens.ids(prompt),
+            "prompt": ids,
             **options(sampling),
             "stop": list(sampling.stop),
             "stop_token_ids": list((await self._tokens.known(sampling.ends)).values()),
@@ -95,4 +99,5 @@ class Vllm:
 
         async with aclosing(self._upstreams.run("", tokenize)) as answers:
             answer = await anext(answers)
+        self._context = answer.get("max_model_len")
         return list(zip(answer["tokens"], answer["token_strs"], strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import AsyncGenerator
@@ -41,7 +42,7 @@ async def completions(desk: Desk, request: Request) -> ASGIApp:
     sampling = desk.limited(read.sampling)
     texts = [_text(served, prompt, i) for i, prompt in enumerate(read.prompts)]
     for text in texts:
-        served.count(((text, True),))
+        await asyncio.to_thread(served.count, ((text, True),))
     runs = [_Run(text, _seeded(sampling, i)) for text in texts for i in range(read.n)]
     head = Head(f"cmpl-{uuid.uuid4().hex}", int(time.time()), served.name)
     streams = [_chunks(served, run, read.constraint) for run in runs]

@@ -25,6 +25,7 @@ from toolgram.server.streams import ClientGone
 LOG = logging.getLogger("toolgram.server")
 
 _OPEN = ("/health", "/metrics", "/openapi.json", "/")
+_PROMPTS = {"/v1/completions": "/prompt", "/v1/responses": "/input", "/tokenize": "/prompt"}
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)
 _CLIENT_GONE = 499  # as nginx has it; nobody reads it but the log
 
@@ -62,7 +63,7 @@ class Front:
         except ClientGone:
             status = _CLIENT_GONE
         except ToolgramError as error:
-            told = api_error(error)
+            told = api_error(error, _PROMPTS.get(scope["path"], "/messages"))
             record.error = told.code
             status = status or told.status
             await error_response(told, scope["path"], record)(scope, receive, answer)

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from toolgram.api.errors import ApiError
 from toolgram.engines.base import Engine, Prompt
+from toolgram.errors import PromptTooLong
 from toolgram.template.chat_template import ChatTemplate
 
 
@@ -55,13 +56,12 @@ class Served:
         return self.engine.context if isinstance(self.engine, CountsTokens) else None
 
     def count(self, prompt: Prompt) -> int | None:
-        """The tokens of a prompt, where the engine counts. Raises ApiError for one that leaves no room."""
+        """The tokens of a prompt, where the engine counts. Raises PromptTooLong for one that leaves no room."""
         if not isinstance(self.engine, CountsTokens):
             return None
         count, most = self.engine.count_tokens(prompt), self.engine.context
         if count >= most:
-            told = f"the prompt has {count} tokens, and this model's context holds {most}: make it shorter"
-            raise ApiError(400, "context_length_exceeded", told, "/messages")
+            raise PromptTooLong(count, most)
         return count
 
 
