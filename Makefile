@@ -46,7 +46,7 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/.python
 # The tests ask xgrammar and transformers for their opinion; neither needs torch for that, though xgrammar declares it.
 $(VENV)/.dev: pyproject.toml | $(VENV)/.python
 	@echo "Installing toolgram and what its tests need into $(VENV) (once) …"
-	@$(PIP) install --editable '.[dev]'
+	@$(PIP) install --editable '.[dev,clients]'
 	@$(PIP) install --no-deps 'xgrammar==0.2.8' apache-tvm-ffi
 	@touch $@
 

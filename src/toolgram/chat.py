@@ -65,7 +65,7 @@ async def stream(
     Raises EngineError where the engine fails, cannot constrain, or is stopped by another hand.
     """
     sampling = sampling or Sampling()
-    free = plan.constraint is not None and engine.capabilities.unenforced
+    free = _free(plan, engine)
     reader, ids = plan.reader(lenient=free), _Ids(_maker(plan, sampling, new_id), carried=_carries_ids(plan))
     events: list[Event] = []
     text: list[str] = []
@@ -90,7 +90,7 @@ async def stream(
     reason = "length" if finish == "length" else "tool_calls" if message.tool_calls else "stop"
     valid = not free or (reason != "length" and _allowed(plan, message))
     asked = stopped_by if stopped_by in sampling.stop else None  # else it is the turn's own end
-    yield Reply(message, "".join(text), reason, usage, _relaxations(plan, free=free), valid, asked)
+    yield Reply(message, "".join(text), reason, usage, relaxations_of(plan, engine), valid, asked)
 
 
 async def _chunks(
@@ -171,8 +171,13 @@ def _allowed(plan: Plan, message: Message) -> bool:
     return plan.write(message) is not None
 
 
-def _relaxations(plan: Plan, *, free: bool) -> tuple[Relaxation, ...]:
-    return (*plan.relaxations, _NOTHING_ENFORCED) if free else plan.relaxations
+def relaxations_of(plan: Plan, engine: Engine) -> tuple[Relaxation, ...]:
+    """The plan's relaxations, after one that says it where the engine enforces nothing at all."""
+    return (_NOTHING_ENFORCED, *plan.relaxations) if _free(plan, engine) else plan.relaxations
+
+
+def _free(plan: Plan, engine: Engine) -> bool:
+    return plan.constraint is not None and engine.capabilities.unenforced
 
 
 def _bound(constraint: Constraint | None, engine: Engine) -> Constraint | None:

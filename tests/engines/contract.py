@@ -128,7 +128,7 @@ async def stops_at_a_string(peer: Peer) -> None:
         whole, _ = await said(peer, SEA, constraint, Sampling(max_tokens=30))
         stop = whole[5:12]
         text, last = await said(peer, SEA, constraint, Sampling(max_tokens=30, stop=("never said", stop)))
-        assert (text, last.finish) == (whole[: whole.index(stop)], "stop")
+        assert (text, last.finish, last.stopped_by) == (whole[: whole.index(stop)], "stop", stop)
 
 
 async def tells_whole_characters(peer: Peer) -> None:

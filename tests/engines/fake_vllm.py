@@ -183,7 +183,7 @@ class FakeVllm:
                 done = token in ends or scanner.stopped
                 finish = "stop" if done else finish
                 last = "" if scanner.stopped or not (done or said == most) else scanner.finish()
-                yield self._event(body, text + last, token, finish if done or said == most else None)
+                yield self._event(body, text + last, token, finish if done or said == most else None, scanner.found)
             usage = {"prompt_tokens": len(prompt), "completion_tokens": said, "total_tokens": len(prompt) + said}
             if (body.get("stream_options") or {}).get("include_usage"):
                 yield _sse({"object": "text_completion", "choices": [], "usage": usage})
@@ -196,8 +196,8 @@ class FakeVllm:
     def _hidden(self, token: int, body: dict[str, Any]) -> bool:
         return body.get("skip_special_tokens", True) and token in self.tokenizer.added_tokens_decoder
 
-    def _event(self, body: dict[str, Any], text: str, token: int, finish: str | None) -> bytes:
-        choice: dict[str, Any] = {"index": 0, "text": text, "logprobs": None, "finish_reason": finish}
+    def _event(self, body: dict[str, Any], text: str, token: int, finish: str | None, word: str | None) -> bytes:
+        choice: dict[str, Any] = {"index": 0, "text": text, "finish_reason": finish, "stop_reason": word}
         if body.get("return_token_ids"):
             choice["token_ids"] = [token]
         return _sse({"object": "text_completion", "choices": [choice], "usage": None})

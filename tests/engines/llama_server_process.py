@@ -1,6 +1,6 @@
 """A llama-server to test with: the server object of xllamacpp, in a process of its own. Runs until its input ends.
 
-Arguments: a GGUF file, and how many requests run at once. Prints the address.
+Arguments: a GGUF file, how many requests run at once, and the port (0: any). Prints the address.
 """
 
 import os
@@ -12,7 +12,7 @@ import xllamacpp
 
 
 def main() -> None:
-    path, slots = sys.argv[1:]
+    path, slots, port = sys.argv[1:]
     params = xllamacpp.CommonParams()
     params.model.path = path
     params.n_parallel = int(slots)
@@ -21,7 +21,7 @@ def main() -> None:
     params.cpuparams_batch.n_threads = 1  # two that wait for each other are slower on a busy machine
     params.ui = False
     params.verbosity = -1
-    params.port = 0
+    params.port = int(port)
     server = xllamacpp.Server(params)
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()

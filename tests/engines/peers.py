@@ -40,9 +40,9 @@ class Recorded(Replay):
 
 
 @contextmanager
-def llama_server() -> Generator[tuple[str, subprocess.Popen[str]]]:
+def llama_server(port: int = 0) -> Generator[tuple[str, subprocess.Popen[str]]]:
     """The address of a llama-server in a process of its own, and the process."""
-    command = [sys.executable, str(_PROCESS), str(default_model()), str(SLOTS)]
+    command = [sys.executable, str(_PROCESS), str(default_model()), str(SLOTS), str(port)]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

@@ -83,6 +83,19 @@ def test_an_answer_that_is_begun_is_not_repeated() -> None:
     assert engine.calls[0].text.endswith("The answer is")
 
 
+def test_a_stop_sequence_is_told() -> None:
+    with serving(Replay("one, two", "one, two")) as address:
+        said = client(address).messages.create(messages=[HI], stop_sequences=["x", ", "], **COMMON)
+        with client(address).messages.stream(messages=[HI], stop_sequences=["x", ", "], **COMMON) as stream:
+            streamed = stream.get_final_message()
+    for one in (said, streamed):
+        assert (one.content[0].model_dump()["text"], one.stop_reason, one.stop_sequence) == (
+            "one",
+            "stop_sequence",
+            ", ",
+        )
+
+
 def test_structured_output() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     body = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}

@@ -11,8 +11,10 @@ from toolgram.grammar.grammar import Grammar
 from toolgram.plan import Plan
 
 
-def explanation(plan: Plan, dialect: str = "gbnf", tokens: int | None = None) -> dict[str, Any]:
-    """All that a plan holds; `tokens` is the length of the prompt where the engine counts.
+def explanation(
+    plan: Plan, relaxations: Sequence[Relaxation], dialect: str = "gbnf", tokens: int | None = None
+) -> dict[str, Any]:
+    """All that a plan holds; `relaxations` are those with its engine, `tokens` is the length of the prompt if it counts.
 
     Raises InvalidRequest for a dialect that there is not, or that cannot write the grammar.
     """
@@ -28,7 +30,7 @@ def explanation(plan: Plan, dialect: str = "gbnf", tokens: int | None = None) ->
         "grammar": None
         if plan.constraint is None
         else {"dialect": dialect, "text": _text(plan.constraint.grammar, dialect)},
-        "relaxations": relaxations_json(plan.relaxations),
+        "relaxations": relaxations_json(relaxations),
     }
 
 

@@ -18,7 +18,7 @@ from toolgram.api.chat_request import ChatRequest, read_chat_request
 from toolgram.api.errors import api_error, openai_error
 from toolgram.api.explain import explanation
 from toolgram.api.fields import Body, mapping, string
-from toolgram.chat import Reply
+from toolgram.chat import Reply, relaxations_of
 from toolgram.engines.base import Chunk, TokenLogprobs
 from toolgram.errors import ToolgramError
 from toolgram.server.desk import Desk, Job, json_response
@@ -83,7 +83,8 @@ async def explain(desk: Desk, request: Request) -> ASGIApp:
     dialect = string(body, "dialect") or "gbnf"
     read = read_chat_request(_without(body, "dialect"))
     job = await desk.job(request, read.generation)
-    told = await asyncio.to_thread(explanation, job.plan, dialect, job.prompt_tokens)
+    relaxations = relaxations_of(job.plan, job.served.engine)
+    told = await asyncio.to_thread(explanation, job.plan, relaxations, dialect, job.prompt_tokens)
     return json_response(request, {"model": job.served.name, **told, "ignored": list(read.ignored)})
 
 

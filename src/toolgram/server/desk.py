@@ -16,7 +16,7 @@ from starlette.responses import Response
 from toolgram.api.errors import ApiError
 from toolgram.api.explain import relaxations_json
 from toolgram.api.generation import Generation
-from toolgram.chat import Reply, stream
+from toolgram.chat import Reply, relaxations_of, stream
 from toolgram.engines.base import Chunk, Sampling
 from toolgram.errors import Relaxation, ToolgramError
 from toolgram.events import Event
@@ -83,8 +83,8 @@ class Desk:
         plan, count = await asyncio.to_thread(self._planned, generation, served)
         record = record_of(request.scope)
         record.planned(served.name, plan)
-        if plan.relaxations:
-            record.headers["x-toolgram-relaxations"] = _header(plan.relaxations)
+        if relaxations := relaxations_of(plan, served.engine):
+            record.headers["x-toolgram-relaxations"] = _header(relaxations)
         return Job(served, plan, sampling, generation.n, count)
 
     def _planned(self, generation: Generation, served: Served) -> tuple[Plan, int | None]:

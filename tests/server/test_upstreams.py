@@ -1,0 +1,146 @@
+"""A server before other servers, which refuse, fall silent, break off and die."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from engines import fake_vllm
+from engines.fake_vllm import FakeVllm
+from engines.peers import SLOTS, llama_server
+from live_server import serving
+from toolgram.engines.llama_server import LlamaServer
+from toolgram.engines.openai_completions import OpenAICompletions
+from toolgram.engines.vllm import Vllm
+
+CHAT = "/v1/chat/completions"
+HI: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi."}], "max_tokens": 40}
+LONG: dict[str, Any] = {"messages": [{"role": "user", "content": "word " * 5000}]}
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+
+
+@contextmanager
+def before_vllm(**made: Any) -> Iterator[tuple[FakeVllm, str]]:
+    fake = FakeVllm(**made)
+    with fake_vllm.serving(fake.app) as url, serving(Vllm(url, timeout=1)) as address:
+        yield fake, address
+
+
+def events(answer: httpx2.Response) -> list[Any]:
+    return [json.loads(line[6:]) for line in answer.text.split("\n") if line.startswith("data: {")]
+
+
+def said(answer: httpx2.Response) -> str:
+    """What a stream said before its error, which is the last event."""
+    *chunks, error = events(answer)
+    assert error["error"]["code"] == "unavailable"
+    return "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks)
+
+
+def test_a_prompt_that_is_too_long_for_vllm_is_told_with_its_counts() -> None:
+    with before_vllm() as (fake, address):
+        for body, path in ((LONG, CHAT), ({"prompt": "word " * 5000}, "/v1/completions")):
+            for stream in (False, True):
+                answer = httpx2.post(address + path, json={**body, "stream": stream}, timeout=30)
+                error = answer.json()["error"]
+                assert (answer.status_code, error["code"]) == (400, "context_length_exceeded")
+                assert f"maximum context length is {fake_vllm.CONTEXT} tokens" in error["message"]
+                assert error["param"] == ("messages" if path == CHAT else "prompt")
+        assert not fake.asked
+
+
+@pytest.mark.parametrize("fault", ["500", "busy", "silent"])
+def test_an_upstream_that_fails_before_it_says_anything_is_a_503(fault: str) -> None:
+    with before_vllm(fault=fault) as (fake, address):
+        for stream in (False, True):
+            answer = httpx2.post(address + CHAT, json={**HI, "stream": stream}, timeout=30)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+            assert int(answer.headers["retry-after"]) >= 1
+        fake.fault = None
+        assert httpx2.post(address + CHAT, json=HI, timeout=30).status_code == 200
+
+
+def test_what_an_upstream_said_before_it_broke_off_is_kept() -> None:
+    with before_vllm(fault="half") as (_, address):
+        streamed = httpx2.post(address + CHAT, json={**HI, "stream": True}, timeout=30)
+        assert said(streamed)
+        assert httpx2.post(address + CHAT, json=HI, timeout=30).status_code == 503
+        anthropic = httpx2.post(f"{address}/v1/messages", json={**HI, "stream": True}, timeout=30)
+        assert [event["type"] for event in events(anthropic)][-1] == "error"
+        responses = httpx2.post(f"{address}/v1/responses", json={"input": "Hi.", "stream": True}, timeout=30)
+        (text,) = events(responses)[-1]["response"]["output"]
+        assert text["type"] == "message"
+
+
+def test_a_client_that_goes_ends_the_work_of_the_upstream() -> None:
+    with before_vllm(pause=0.05) as (fake, address):
+        with httpx2.stream("POST", address + CHAT, json={**HI, "stream": True}, timeout=30) as answer:
+            next(answer.iter_lines())
+        with pytest.raises(httpx2.TimeoutException):
+            httpx2.post(address + CHAT, json=HI, timeout=0.5)
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(_until, lambda: fake.aborted == 2 and fake.running == 0).result(10)
+
+
+def _until(holds: Any) -> bool:
+    while not holds():
+        pass
+    return True
+
+
+def test_a_llama_server_that_dies_and_comes_back() -> None:
+    endless = {**HI, "max_tokens": 1500, "regex": "[a-z ]{1500,}"}
+    with llama_server() as (url, process), serving(LlamaServer(url)) as address, ThreadPoolExecutor(8) as pool:
+        long = httpx2.post(address + CHAT, json=LONG, timeout=60)
+        assert (long.status_code, long.json()["error"]["code"]) == (400, "context_length_exceeded")
+        assert "maximum context length is 2048 tokens" in long.json()["error"]["message"]
+        begun = []
+        with httpx2.stream("POST", address + CHAT, json={**endless, "stream": True}, timeout=60) as answer:
+            lines = answer.iter_lines()
+            begun += [next(lines) for _ in range(6)]
+            # More than the server's slots: some wait there.
+            waiting = [pool.submit(httpx2.post, address + CHAT, json=endless, timeout=60) for _ in range(SLOTS + 2)]
+            begun += [next(lines) for _ in range(20)]
+            process.kill()
+            told = [line for line in [*begun, *lines] if line.startswith("data: {")]
+        assert json.loads(told[-1][6:])["error"]["code"] == "unavailable"
+        assert "".join(json.loads(line[6:])["choices"][0]["delta"].get("content") or "" for line in told[:-1])
+        for answer in [request.result() for request in waiting] + [httpx2.post(address + CHAT, json=HI)]:
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+        with llama_server(urlsplit(url).port or 0) as (again, _):
+            assert again == url
+            assert httpx2.post(address + CHAT, json=HI, timeout=60).status_code == 200
+
+
+async def _completions(request: Request) -> Response:
+    if len((await request.json())["prompt"]) > 1000:
+        message = "This model's maximum context length is 100 tokens, however you requested 5001 tokens"
+        return JSONResponse({"error": {"message": message, "type": "invalid_request_error", "code": None}}, 400)
+    chunk = {"choices": [{"text": '{"a": 1}', "finish_reason": "stop"}]}
+    return StreamingResponse(iter([f"data: {json.dumps(chunk)}\n\n", "data: [DONE]\n\n"]))
+
+
+def test_an_engine_that_enforces_nothing_is_told_of() -> None:
+    plain = Starlette(routes=[Route("/v1/completions", _completions, methods=["POST"])])
+    body = {**HI, "response_format": {"type": "json_object"}}
+    with fake_vllm.serving(plain) as url, serving(OpenAICompletions(url, "m")) as address:
+        for stream in (False, True):
+            answer = httpx2.post(address + CHAT, json={**body, "stream": stream})
+            told = json.loads(answer.headers["x-toolgram-relaxations"])
+            assert (told[0]["pointer"], told[0]["keyword"]) == ("", "grammar")
+        assert httpx2.post(f"{address}/v1/explain", json=body).json()["relaxations"] == told
+        assert "x-toolgram-relaxations" not in httpx2.post(address + CHAT, json=HI).headers
+        long = httpx2.post(address + CHAT, json=LONG)
+        assert (long.status_code, long.json()["error"]["code"]) == (400, "context_length_exceeded")
+        assert "requested 5001 tokens" in long.json()["error"]["message"]
