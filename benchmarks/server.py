@@ -137,7 +137,7 @@ def said(answer: bytes) -> str:
     return "".join(json.loads(line)["choices"][0]["delta"].get("content") or "" for line in lines)
 
 
-def cost(server: Server, bodies: Callable[[int], dict[str, Any]], times: int, rounds: int = 7) -> float:
+def cost(server: Server, bodies: Callable[[int], dict[str, Any]], times: int, rounds: int) -> float:
     """The median of the processor's time for a request, in milliseconds, of some rounds of so many requests."""
 
     async def one_round() -> float:
@@ -199,13 +199,13 @@ def measured(measure: Callable[[Server], T]) -> T:
         server.stop()
 
 
-def tell(server: Server, streams: int, tokens: int, memory: float) -> None:
+def tell(server: Server, streams: int, tokens: int, memory: float, rounds: int = 7) -> None:
     """Measure, and print the tables."""
-    bare = cost(server, lambda number: words(f"q{number}", 1), 50)
+    bare = cost(server, lambda number: words(f"q{number}", 1), 50, rounds)
     same = request(tools(3))
-    called = cost(server, lambda _: {**same, "style": "hermes_2_pro"}, 30)
-    short = cost(server, lambda number: {**words(f"q{number}", 1), "stream": True}, 30)
-    long = cost(server, lambda number: {**words(f"q{number}", 501), "stream": True}, 6)
+    called = cost(server, lambda _: {**same, "style": "hermes_2_pro"}, 30, rounds)
+    short = cost(server, lambda number: {**words(f"q{number}", 1), "stream": True}, 30, rounds)
+    long = cost(server, lambda number: {**words(f"q{number}", 501), "stream": True}, 6, rounds)
     rows = [
         ("a request without tools", bare, "ms"),
         ("a request with 3 tools, a call answered", called, "ms"),

@@ -80,6 +80,13 @@ def test_several_models_have_different_names(started: list[uvicorn.Config]) -> N
     assert len(started) == 1
 
 
+def test_a_style_that_there_is_not_is_told_at_once(started: list[uvicorn.Config]) -> None:
+    result = CliRunner().invoke(app, ["serve", "--style", "odd", "--port", "0"])
+    assert result.exit_code == 2
+    assert "there is no style 'odd'" in result.output
+    assert not started
+
+
 @pytest.mark.parametrize(
     ("kind", "model", "engine"),
     [("vllm", None, Vllm), ("llama-server", None, LlamaServer), ("openai", "m", OpenAICompletions)],

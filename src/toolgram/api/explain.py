@@ -14,7 +14,7 @@ from toolgram.plan import Plan
 def explanation(
     plan: Plan, relaxations: Sequence[Relaxation], dialect: str = "gbnf", tokens: int | None = None
 ) -> dict[str, Any]:
-    """All that a plan holds; `relaxations` are those with its engine, `tokens` is the length of the prompt if it counts.
+    """All that a plan holds; `relaxations` are those with its engine, `tokens` the prompt's length where that counts.
 
     Raises InvalidRequest for a dialect that there is not, or that cannot write the grammar.
     """

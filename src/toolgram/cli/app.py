@@ -173,7 +173,13 @@ def _env(name: str) -> str:
 def serve(
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", metavar="PATH|NAME", envvar=_env("MODEL"), help="A model; may be given again."),
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="PATH|NAME|ORG/REPO:FILE",
+            envvar=_env("MODEL"),
+            help="A model; may be given again.",
+        ),
     ] = None,
     alias: Annotated[
         list[str] | None,

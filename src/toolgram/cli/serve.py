@@ -18,6 +18,7 @@ from toolgram.engines.base import Engine
 from toolgram.errors import ToolgramError
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
+from toolgram.styles.registry import styles
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,8 @@ def keys(given: Sequence[str], file: Path | None) -> tuple[str, ...]:
 
 def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_file: Path | None) -> None:
     """Serve until told to stop; streams that run are finished then. Raises ToolgramError where it cannot listen."""
+    if settings.style is not None and settings.style not in styles():
+        raise BadInput(f"there is no style {settings.style!r}; there are: {', '.join(styles())}")
     try:
         import uvicorn
 

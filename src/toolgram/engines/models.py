@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from toolgram.engines import hub
 from toolgram.errors import ModelError
 
 Progress = Callable[[int, int], None]
@@ -67,16 +68,19 @@ def default_model(progress: Progress | None = None) -> Path:
 
 
 def resolve(name_or_path: str | Path, progress: Progress | None = None) -> Path:
-    """A known model's file, fetched on first use; any other name is a path.
+    """The file of a known model, of a path, or of `org/repo:file` on the Hugging Face Hub; fetched on first use.
 
     Raises ModelError where there is nothing.
     """
     if str(name_or_path) in MODELS:
         return pull(str(name_or_path), progress)
     path = Path(name_or_path).expanduser()
-    if not path.is_file():
-        raise ModelError(f"{name_or_path} is neither a file nor a known model ({', '.join(MODELS)})")
-    return path
+    if path.is_file():
+        return path
+    if hub.on_the_hub(str(name_or_path)):
+        return hub.fetch(str(name_or_path))
+    known = ", ".join(MODELS)
+    raise ModelError(f"{name_or_path} is neither a file nor a known model ({known}) nor org/repo:file on the hub")
 
 
 def pull(name: str, progress: Progress | None = None) -> Path:
