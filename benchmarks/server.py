@@ -87,6 +87,7 @@ class Server:
 
     def __init__(self) -> None:
         listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as `toolgram serve` does
         self.port: int = listener.getsockname()[1]
         self._orders, theirs = multiprocessing.Pipe()
         context = multiprocessing.get_context("fork")

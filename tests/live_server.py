@@ -23,6 +23,7 @@ from toolgram.template.chat_template import ChatTemplate
 def listening(app: Any) -> Iterator[str]:
     """Its address, while it listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from live_server import listening
 from situations import CHATML
+from toolgram.cli import serve
 from toolgram.cli.app import app
 from toolgram.cli.inputs import BadInput
 from toolgram.cli.serve import Upstream, connect, keys, log_to
@@ -23,6 +25,8 @@ from toolgram.engines.openai_completions import OpenAICompletions
 from toolgram.engines.replay import Replay
 from toolgram.engines.vllm import Vllm
 from toolgram.server.app import create_app
+from toolgram.server.models import Served
+from toolgram.server.settings import Settings
 
 
 @pytest.fixture
@@ -31,6 +35,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
     configs: list[uvicorn.Config] = []
 
     class Bound:
+        def setsockopt(self, *option: int) -> None:
+            assert option == (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
         def getsockname(self) -> tuple[str, int]:
             return "127.0.0.1", 4321
 
@@ -128,3 +135,19 @@ def test_keys_come_from_a_file_too(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be written"):
         log_to(tmp_path / "none" / "log")
+
+
+def test_events_are_sent_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    connected: list[int] = []
+
+    def run(_server: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        (listener,) = sockets
+        listener.listen()
+        with socket.create_connection(listener.getsockname()), listener.accept()[0] as connection, listener:
+            connected.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    monkeypatch.setattr("uvicorn.Server.run", run)
+    serve.run([Served("recorded", CHATML, Replay())], Settings(), "127.0.0.1", 0, None)
+    assert connected == [1]
+    logging.getLogger("toolgram.server").handlers.clear()
+    logging.getLogger("toolgram.server").propagate = True

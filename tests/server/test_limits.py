@@ -84,22 +84,33 @@ def test_a_large_body_is_refused_whether_it_tells_its_length_or_not() -> None:
         assert httpx2.post(address + CHAT, content=iter([b"x" * 600] * 2)).status_code == 413
 
 
-def test_malformed_bodies_are_never_a_500() -> None:
-    whole = json.dumps({**HI, "temperature": 0.5, "tools": [{"type": "function", "function": {"name": "f"}}]}).encode()
+WHOLE: dict[str, Any] = {
+    CHAT: {**HI, "temperature": 0.5, "tools": [{"type": "function", "function": {"name": "f"}}]},
+    "/v1/explain": {**HI, "response_format": {"type": "json_schema", "json_schema": {"schema": {"enum": [1]}}}},
+    "/v1/responses": {"input": [{"role": "user", "content": "Hi."}], "tools": [{"type": "function", "name": "f"}]},
+    "/v1/messages": {**HI, "max_tokens": 9, "tools": [{"name": "f", "input_schema": {"type": "object"}}]},
+    "/v1/completions": {"prompt": ["Once", "In"], "max_tokens": 9, "stop": ["."], "n": 1},
+}
+
+
+@pytest.mark.parametrize("path", WHOLE)
+def test_malformed_bodies_are_never_a_500(path: str) -> None:
+    whole = json.dumps(WHOLE[path]).encode()
     chance = random.Random(1)
-    with serving(Replay(*["x"] * 300)) as address, httpx2.Client() as client:
-        for _ in range(60):
+    with serving(Replay(*["x"] * 400)) as address, httpx2.Client() as client:
+        for _ in range(100):
             body = bytearray(whole)
             for _ in range(chance.randrange(1, 4)):
                 body[chance.randrange(len(body))] = chance.choice(b'"{}[]:,1 n\x00\xff')
             cut = bytes(body[: chance.randrange(len(body))]) if chance.random() < 0.3 else bytes(body)
-            for path in (CHAT, "/v1/explain"):
-                answer = client.post(address + path, content=cut)
-                assert answer.status_code < 500, (cut, answer.text)
-                assert answer.status_code == 200 or answer.json()["error"]["message"], cut
-        for odd in (b"", b"null", b"[]", b'"x"', b"1", b"[" * 5000, b'{"messages":' + b"[" * 900 + b"]" * 900 + b"}"):
-            assert client.post(address + CHAT, content=odd).status_code == 400
-        assert client.post(address + CHAT, json=HI).status_code == 200
+            answer = client.post(address + path, content=cut)
+            assert answer.status_code < 500, (cut, answer.text)
+            assert answer.status_code == 200 or answer.json()["error"]["message"], cut
+        deep = b'{"messages":' + b"[" * 900 + b"]" * 900 + b"}"
+        for odd in (b"", b"null", b"[]", b'"x"', b"1", b"[" * 5000, deep):
+            assert client.post(address + path, content=odd).status_code == 400
+        assert client.post(address + path, json=WHOLE[path]).status_code == 200
+        assert "toolgram_requests_running 0.0" in client.get(address + "/metrics").text
 
 
 def test_no_such_route_or_method() -> None:
@@ -133,11 +144,13 @@ def wait_for(holds: Any) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_goes_frees_its_place(stream: bool) -> None:
+@pytest.mark.parametrize("path", [path for path in WHOLE if path != "/v1/explain"])
+def test_a_client_that_goes_frees_its_place(path: str, stream: bool) -> None:
     engine = Slow()
+    body = {key: value for key, value in WHOLE[path].items() if key != "tools"} | {"stream": stream}
     with serving(engine, Settings(parallel=1)) as address:
         with pytest.raises(httpx2.TimeoutException):
-            httpx2.post(address + CHAT, json={**HI, "stream": stream}, timeout=0.3)
+            httpx2.post(address + path, json=body, timeout=0.3)
         assert engine.stopped.acquire(timeout=5)
         engine.free = True
         assert httpx2.post(address + CHAT, json=HI, timeout=5).json()["choices"][0]["message"]["content"] == "slow"

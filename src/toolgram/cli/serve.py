@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -115,6 +116,9 @@ def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_
     log_to(log_file)
     config = uvicorn.Config(create_app(served, settings), host, port, log_level="warning", access_log=False)
     listener = config.bind_socket()
+    # Else each event waits until the client has confirmed the one before, up to 40 ms: asyncio sets this only for
+    # sockets that it opens itself. Connections inherit it.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     names = ", ".join(model.name for model in served)
     typer.echo(f"serving {names} at http://{host}:{listener.getsockname()[1] if port == 0 else port}/v1")
     uvicorn.Server(config).run([listener])
