@@ -278,6 +278,15 @@ def serve(
             help="A site whose pages may call; may be given again.",
         ),
     ] = None,
+    trust_templates: Annotated[
+        bool | None,
+        typer.Option(
+            "--trust-request-chat-template/--no-trust-request-chat-template",
+            envvar=_env("TRUST_REQUEST_CHAT_TEMPLATE"),
+            help="Whether a request may bring a chat template (default: only where this machine alone can ask).",
+            show_default=False,
+        ),
+    ] = None,
     keep_alive: Annotated[
         float,
         typer.Option(
@@ -296,7 +305,7 @@ def serve(
 ) -> None:
     """Serve models to clients of OpenAI's API; every option is also an environment variable, TOOLGRAM_…."""
     from toolgram.cli.inputs import BadInput
-    from toolgram.cli.serve import Loading, Upstream, connect, keys, load, run
+    from toolgram.cli.serve import Loading, Upstream, connect, is_local, keys, load, run
     from toolgram.server.settings import Settings
 
     settings = Settings(
@@ -309,6 +318,7 @@ def serve(
         max_body=max_body,
         max_tokens=max_tokens,
         style=style,
+        request_templates=is_local(host) if trust_templates is None else trust_templates,
         log_contents=log_contents,
     )
     aliases = tuple(alias or ())

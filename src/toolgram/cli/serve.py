@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 
 import typer
@@ -99,6 +100,14 @@ def keys(given: Sequence[str], file: Path | None) -> tuple[str, ...]:
     if file is not None and not found:
         raise BadInput(f"{file}: there is no key in it")
     return found
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach a server that listens there."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_file: Path | None) -> None:
