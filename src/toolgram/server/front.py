@@ -86,7 +86,8 @@ class Front:
         try:
             await self._app(scope, receive, send)
         except HTTPException as error:
-            told = f"{scope['method']} {scope['path']}: {error.detail}; there are {', '.join(sorted(self._paths - pages().keys()))}"
+            known = ", ".join(sorted(self._paths - pages().keys()))
+            told = f"{scope['method']} {scope['path']}: {error.detail}; there are {known}"
             raise ApiError(error.status_code, "no_such_route", told) from error
 
     def _knows(self, headers: Mapping[bytes, str]) -> bool:

@@ -17,7 +17,7 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# The page runs its own files only, and talks with its own server only. A prompt may hold anything: nothing of it is run.
+# The page runs its own files and talks with its own server, no other. What a prompt holds is never run.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -1,6 +1,7 @@
 // An answer as it streams: tokens, events, and the message that they make.
 
 import { element } from "./explain.js";
+import { pretty } from "./json.js";
 
 const $ = (id) => document.getElementById(id);
 const MOST_EVENTS = 2000;
@@ -13,7 +14,7 @@ export class Answer {
   #forced = 0;
   #decoder = new TextDecoder(); // a character may be spread over tokens
   #began = performance.now();
-  #first = null;
+  #chosen = null; // when the model chose its first token: it had read the prompt by then
 
   constructor() {
     for (const id of ["tokens", "figures", "message", "event-list"]) $(id).replaceChildren();
@@ -36,16 +37,21 @@ export class Answer {
 
   // The stream is over, for this reason: shows what it cost.
   end(reason) {
-    const seconds = (performance.now() - (this.#first ?? performance.now())) / 1000;
-    const figures = [
-      ["ended", reason],
-      ["prompt", this.#usage && `${this.#usage.prompt_tokens} tokens`],
-      ["first token", this.#first && `${((this.#first - this.#began) / 1000).toFixed(2)} s`],
-      ["answer", `${this.#tokens} tokens${seconds > 0 ? ` in ${seconds.toFixed(2)} s` : ""}`],
-      ["forced", `${this.#forced} of ${this.#tokens}, without a forward pass`],
-    ];
+    const figures = {
+      ended: reason,
+      prompt: this.#usage && `${this.#usage.prompt_tokens} tokens`,
+      answer: `${this.#tokens} tokens`,
+      forced: `${this.#forced} of them`,
+      "first choice": this.#chosen && `after ${this.#seconds(this.#chosen)}`,
+      end: `after ${this.#seconds(performance.now())}`,
+    };
+    const rows = Object.entries(figures).filter(([, value]) => value);
     $("figures").replaceChildren(
-      ...figures.filter(([, value]) => value).flatMap(([name, value]) => [element("dt", name), element("dd", value)]),
+      ...rows.map(([name, value]) => {
+        const row = element("div");
+        row.append(element("dt", name), element("dd", value));
+        return row;
+      }),
     );
     $("continue").hidden = !(this.message.content || this.message.tool_calls.length);
   }
@@ -62,9 +68,13 @@ export class Answer {
     return [{ role, content, tool_calls: calls }, ...results];
   }
 
+  #seconds(moment) {
+    return `${((moment - this.#began) / 1000).toFixed(2)} s`;
+  }
+
   #written(tokens) {
-    this.#first ??= performance.now();
     for (const token of tokens) {
+      if (!token.forced) this.#chosen ??= performance.now();
       const text = token.bytes ? this.#decoder.decode(Uint8Array.from(token.bytes), { stream: true }) : token.text;
       const span = element("span", text, token.forced ? "token forced" : "token");
       const likely = token.logprob === undefined ? "" : `, ${(100 * Math.exp(token.logprob)).toFixed(1)} % likely`;
@@ -91,7 +101,7 @@ export class Answer {
 
   #note(kind, value) {
     const list = $("event-list");
-    const time = element("time", `${((performance.now() - this.#began) / 1000).toFixed(3)} s`);
+    const time = element("time", this.#seconds(performance.now()));
     const item = element("li");
     item.append(time, element("span", kind, "kind"), element("code", JSON.stringify(value)));
     list.append(item);
@@ -131,7 +141,7 @@ function part(title, body) {
 // The arguments on lines of their own, once they are complete.
 function indented(text) {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return pretty(JSON.parse(text));
   } catch {
     return text; // still under way
   }

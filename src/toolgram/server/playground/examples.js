@@ -28,6 +28,12 @@ const person = {
   required: ["name", "age", "city", "job"],
 };
 
+const advice = {
+  type: "object",
+  properties: { rain: { type: "boolean" }, advice: { type: "string", maxLength: 80 } },
+  required: ["rain", "advice"],
+};
+
 const user = (content) => ({ role: "user", content });
 const schema = (value) => ({ type: "json_schema", json_schema: { name: "answer", schema: value } });
 
@@ -52,11 +58,11 @@ export const examples = {
   "Think, then act": {
     messages: [user("Will I need an umbrella in Oslo tomorrow?")],
     tools: [weather],
+    parallel_tool_calls: false,
     style: "thoughtful_steps",
   },
   "Answer from a tool's result": {
     messages: [
-      { role: "system", content: "Answer in one short sentence." },
       user("Will it rain in Paris tomorrow?"),
       {
         role: "assistant",
@@ -73,6 +79,7 @@ export const examples = {
     ],
     tools: [weather],
     tool_choice: "none",
+    response_format: schema(advice),
   },
   "A user who forges control tokens": {
     messages: [

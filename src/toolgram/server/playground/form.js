@@ -1,10 +1,11 @@
 // The form and the body of a chat-completions request, each made from the other.
 
-import { addMessage, clearMessages, readMessages } from "./messages.js";
+import { pretty } from "./json.js";
 import { jsonError } from "./locate.js";
+import { addMessage, clearMessages, readMessages } from "./messages.js";
 
 const $ = (id) => document.getElementById(id);
-const pretty = (value) => (value === undefined ? "" : JSON.stringify(value, null, 2));
+const written = (value) => (value === undefined ? "" : pretty(value));
 
 const NUMBERS = { max_tokens: "max-tokens", temperature: "temperature", seed: "seed", reasoning_max_tokens: "thoughts" };
 const DEFAULTS = { temperature: 0, max_tokens: 256 };
@@ -70,13 +71,13 @@ const parsed = (text) => (text.trim() ? JSON.parse(text) : undefined);
 export function fillForm(body) {
   clearMessages();
   body.messages.forEach(addMessage);
-  $("tools").value = pretty(body.tools);
+  $("tools").value = written(body.tools);
   offerToolChoices();
   $("tool-choice").value = body.tool_choice ?? "auto";
   $("parallel").value = body.parallel_tool_calls ?? "";
   const format = body.response_format?.type ?? ["regex", "choice"].find((name) => name in body) ?? "text";
   $("format").value = format;
-  $("schema").value = pretty(body.response_format?.json_schema.schema);
+  $("schema").value = written(body.response_format?.json_schema.schema);
   $("strict").checked = body.response_format?.json_schema?.strict ?? false;
   $("regex").value = body.regex ?? "";
   $("choice").value = (body.choice ?? []).join("\n");

@@ -6,8 +6,9 @@ const dialog = document.getElementById("key-dialog");
 const field = document.getElementById("key-text");
 let settled = () => {};
 
-// Resolves to whether a key was given (or the one that there was taken away).
-export function askForKey() {
+// Resolves to whether the key was changed; an empty one takes it away.
+export function askForKey(why = "") {
+  document.getElementById("key-why").textContent = why;
   field.value = key.get() ?? "";
   dialog.showModal();
   return new Promise((resolve) => {

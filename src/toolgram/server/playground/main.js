@@ -15,6 +15,7 @@ const PAUSE = 250; // milliseconds without a key before what was typed is explai
 const CHAT = "v1/chat/completions";
 
 let explaining = new AbortController();
+let explained = ""; // what is shown, as JSON; "" if that is no longer true
 let running = null; // the AbortController of the answer that streams
 let answer = null;
 let timer = 0;
@@ -24,6 +25,7 @@ function body() {
   const [wrong] = jsonErrors();
   if (!wrong) return readForm();
   const pointer = wrong.control.closest("[data-at]").dataset.at;
+  explained = "";
   showFault({ message: `this is not JSON: ${wrong.why}`, pointer, line: wrong.line, at: wrong.at });
   return null;
 }
@@ -33,13 +35,16 @@ async function explain() {
   explaining = new AbortController();
   const { signal } = explaining;
   const asked = body();
-  if (!asked) return;
+  const wanted = JSON.stringify([asked, $("dialect").value]);
+  if (!asked || wanted === explained) return;
+  explained = "";
   $("body-text").textContent = JSON.stringify(asked, null, 2);
   $("curl-text").textContent = shellCommand(CHAT, { ...asked, stream: true });
   await told(async () => {
     const explanation = await post("v1/explain", { ...asked, dialect: $("dialect").value }, signal);
     clearFaults();
     showExplanation(explanation);
+    explained = wanted;
   });
 }
 
@@ -90,15 +95,19 @@ function showRunning(runs) {
   if (runs) $("status").textContent = "running …";
 }
 
-// Does some work with the server; its errors are told, and a key is asked for where one is wanted.
+// Does some work with the server, and resolves to whether it was done. Its errors are told, and a key is asked for
+// where one is wanted; with another key all begins anew.
 async function told(work) {
   try {
     await work();
+    return true;
   } catch (error) {
-    if (error.name === "AbortError") return;
-    if (error.status === 401 && !$("key-dialog").open && (await askForKey())) return begin();
+    if (error.name === "AbortError") return false;
     if (error.status === undefined) throw error; // a defect of this page: the console should have it
+    explained = "";
     showFault(error);
+    if (error.status === 401 && !$("key-dialog").open && (await askForKey("This server wants a key that it knows."))) begin();
+    return false;
   }
 }
 
@@ -139,8 +148,20 @@ async function readTemplateFile(file) {
   }
 }
 
+// Copies a text; where the browser allows no page to do so, it is selected. What was done, in words.
+async function copied(element) {
+  try {
+    await navigator.clipboard.writeText(element.textContent);
+    return "copied";
+  } catch {
+    getSelection().selectAllChildren(element);
+    return "selected: copy it with Ctrl C";
+  }
+}
+
 async function begin() {
-  await told(offerModels);
+  explained = "";
+  if (!(await told(offerModels))) return;
   showWhatApplies();
   await explain();
 }
@@ -187,9 +208,7 @@ $("continue").addEventListener("click", () => {
   explainSoon();
 });
 document.addEventListener("click", async ({ target }) => {
-  if (!target.dataset.copy) return;
-  await navigator.clipboard.writeText($(target.dataset.copy).textContent);
-  $("status").textContent = "copied";
+  if (target.dataset.copy) $("status").textContent = await copied($(target.dataset.copy));
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !$("key-dialog").open) {

@@ -1,5 +1,7 @@
 // The cards of the messages.
 
+import { pretty } from "./json.js";
+
 const list = document.getElementById("messages");
 const card = document.getElementById("message-card");
 
@@ -14,7 +16,7 @@ export function addMessage(message) {
   item.rest = rest;
   item.querySelector(".role").value = role;
   item.querySelector(".content").value = content ?? "";
-  item.querySelector(".calls").value = calls ? JSON.stringify(calls, null, 2) : "";
+  item.querySelector(".calls").value = calls ? pretty(calls) : "";
   item.querySelector(".call-id").value = id ?? "";
   list.append(item);
   arrange();
