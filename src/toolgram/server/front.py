@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import os
 import re
 import time
 import uuid
@@ -103,6 +104,7 @@ class Front:
         self._metrics.count(path, status, seconds, record)
         line: dict[str, Any] = {
             "time": time.time(),
+            "process": os.getpid(),
             "request": record.id,
             "method": scope["method"],
             "path": scope["path"],
