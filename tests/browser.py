@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
@@ -95,12 +94,12 @@ class Browser:
         """Wait until something holds."""
         deadline = time.monotonic() + _PATIENCE
         while not holds():
-            assert time.monotonic() < deadline, f"waited for {what}\n{self.logged()}"
+            assert time.monotonic() < deadline, f"waited for {what}: {self.text('#status, #problem')}\n{self.logged()}"
             time.sleep(0.03)
 
     def wait_for_text(self, selector: str, text: str) -> None:
         """Wait until an element has a text in it."""
-        self.wait(lambda: text in self.text(selector), f"{text!r} in {selector}: {self.text(selector)!r}")
+        self.wait(lambda: text in self.text(selector), f"{text!r} in {selector}")
 
     def size(self, width: int, height: int) -> None:
         """The size of what a page sees; it may be narrower than a window can be."""
@@ -116,10 +115,6 @@ class Browser:
     def devtools(self, name: str, **parameters: Any) -> Any:
         """A command of Chromium's own protocol."""
         return self.command("POST", "/goog/cdp/execute", cmd=name, params=parameters)
-
-    def screenshot(self, path: Path) -> None:
-        """Keep what can be seen, as PNG."""
-        path.write_bytes(base64.b64decode(self.command("GET", "/screenshot")))
 
     def logged(self) -> list[str]:
         """What the console has of errors and warnings since it was last asked."""

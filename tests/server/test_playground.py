@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 import toolgram
 from browser import CONTROL, ENTER, ESCAPE, RIGHT, SHIFT, TAB, Browser, chromium
@@ -234,6 +236,31 @@ def test_an_engine_that_fails_leaves_what_it_said(browser: Browser) -> None:
         assert "an error" in browser.text("#status")
 
 
+def test_a_connection_that_is_cut_is_told(browser: Browser) -> None:
+    pieces = ["<tool_call>\n", *'{"name": "get_weather", "arguments": {']
+    app = create_app([Served("recorded", CHATML, Replay(pieces))])
+
+    async def cut(scope: Scope, receive: Receive, send: Send) -> None:
+        left = 6
+
+        async def some(message: Message) -> None:
+            nonlocal left
+            left -= scope["path"].endswith("completions")
+            if left < 0:
+                await asyncio.sleep(0.3)
+                raise ConnectionResetError
+            await send(message)
+
+        await app(scope, receive, some)
+
+    with listening(cut) as address, opened(browser, address):
+        browser.wait_for_text("#prompt-text", "Paris")
+        run(browser)
+        assert "the connection broke off" in browser.text("#problem")
+        assert "<tool_call>" in browser.text("#tokens")
+        assert "ERR_INCOMPLETE_CHUNKED_ENCODING" in "".join(browser.logged())
+
+
 def test_another_template_is_shown_and_run(browser: Browser) -> None:
     engine = Telling([(["It ", "rains."], [])])
     with page(browser, engine, refusals=True):
@@ -243,8 +270,11 @@ def test_another_template_is_shown_and_run(browser: Browser) -> None:
         assert browser.value("#eos") == "<|im_end|>"
         browser.type("#template-text", OTHER)
         browser.wait_for_text("#prompt-text", "<turn>user: What")
-        browser.type("#template-text", f"{OTHER}{{% if %}}")
-        browser.wait_for_text("#fault", "line 1")
+        browser.type("#template-text", f"{OTHER}\n{{% if %}}")
+        browser.wait_for_text("#fault", "line 2")
+        browser.click("#problem button")
+        here = "const one = document.activeElement; return one.value.slice(one.selectionStart, one.selectionEnd)"
+        assert browser.script(here) == "{% if %}"
         browser.type("#template-text", OTHER)
         browser.wait(lambda: not browser.shows("#problem"), "no problem")
         run(browser)
@@ -295,6 +325,46 @@ def test_nothing_is_cut_off_and_everything_has_a_name(browser: Browser, width: i
               .filter((one) => !one.matches("button") || !one.textContent.trim())
               .map((one) => one.outerHTML)"""
         assert browser.script(nameless) == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_texts_can_be_read_by_day_and_by_night(browser: Browser, dark: bool) -> None:
+    """The contrast of every colour of text with what is behind it is at least 4.5, as WCAG asks."""
+    with page(browser, Telling(), refusals=True):
+        browser.dark(on=dark)
+        run(browser)
+        browser.type("#temperature", "9")
+        browser.wait(lambda: browser.shows("#fault"), "a fault")
+        shades: list[list[str]] = []
+        for tab in ("answer", "prompt", "relaxations", "events"):
+            browser.click(f"#tab-{tab}")
+            browser.wait(lambda: not browser.script("return document.getAnimations().length"), "stillness")
+            shades += browser.script(_SHADES)
+        browser.dark(on=False)
+    assert len({text for text, _ in shades}) >= 6
+    assert max(map(_luminance, {behind for _, behind in shades})) < 0.5 or not dark
+    for text, behind in shades:
+        darker, lighter = sorted((_luminance(text), _luminance(behind)))
+        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (text, behind)
+
+
+_SHADES = """
+    const behind = (one) => {
+      for (; one; one = one.parentElement) {
+        const colour = getComputedStyle(one).backgroundColor
+        if (colour !== "rgba(0, 0, 0, 0)") return colour
+      }
+    }
+    const shown = [...document.querySelectorAll("body *")].filter((one) => one.checkVisibility())
+    const worded = shown.filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+    return worded.map((one) => [getComputedStyle(one).color, behind(one)])"""
+
+
+def _luminance(colour: str) -> float:
+    """The relative luminance of `rgb(…)`, as WCAG 2 defines it."""
+    shares = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_the_keyboard_reaches_everything(browser: Browser) -> None:

@@ -38,6 +38,7 @@ def test_a_template_of_the_request_stands_in_for_the_models(template: Any, promp
     ("template", "pointer", "told"),
     [
         ("{% if %}", "/chat_template", "line 1"),
+        ({"template": "{% if %}"}, "/chat_template/template", "line 1"),
         ("no conversation", "/messages", "nothing of the conversation"),
         (1, "/chat_template", "must be an object"),
         ({}, "/chat_template/template", "must be a string"),

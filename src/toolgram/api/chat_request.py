@@ -111,12 +111,12 @@ def _template(body: Body) -> GivenTemplate | None:
         case None:
             return None
         case str(source):
-            return GivenTemplate(source)
+            return GivenTemplate(source, "/chat_template")
         case given:
             at = "/chat_template"
             fields = mapping(given, at)
             tokens = (string(fields, key, at) for key in ("bos_token", "eos_token"))
-            return GivenTemplate(text(fields.get("template"), f"{at}/template"), *tokens)
+            return GivenTemplate(text(fields.get("template"), f"{at}/template"), f"{at}/template", *tokens)
 
 
 def _message(value: Any, pointer: str) -> Body:

@@ -18,9 +18,10 @@ from toolgram.template.chat_template import ChatTemplate
 
 @dataclass(frozen=True, slots=True)
 class GivenTemplate:
-    """A chat template that a body brings; a token that is None is the model's own."""
+    """A chat template that a body brings, at `pointer`; a token that is None is the model's own."""
 
     source: str
+    pointer: str
     bos_token: str | None = None
     eos_token: str | None = None
 
@@ -31,7 +32,7 @@ class GivenTemplate:
         try:
             return ChatTemplate(self.source, bos, eos)
         except TemplateError as error:
-            raise InvalidRequest("/chat_template", str(error)) from error
+            raise InvalidRequest(self.pointer, str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ export async function* stream(path, body, signal) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
+    const { value, done } = await reader.read().catch(cut);
+    if (done) cut();
     text += value;
     const events = text.split("\n\n");
     text = events.pop();
@@ -54,6 +54,11 @@ export function shellCommand(path, body) {
 
 function sent(body, signal) {
   return { method: "POST", body: JSON.stringify(body), signal, headers: { "Content-Type": "application/json" } };
+}
+
+function cut(error) {
+  if (error?.name === "AbortError") throw error;
+  throw new ApiError(0, { message: "the connection broke off: this is what came before" });
 }
 
 async function fetched(path, options) {

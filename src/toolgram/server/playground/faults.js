@@ -12,7 +12,7 @@ export function showFault({ message, pointer = null, line = null, at = null }) {
   banner.hidden = false;
   if (!found) return;
   const { field, control, rest } = found;
-  const place = at === null ? locatedIn(control, rest) : { start: at, end: at, line };
+  const place = at === null ? (lineTold(control, message) ?? locatedIn(control, rest)) : { start: at, end: at, line };
   const told = document.createElement("p");
   told.className = "fault";
   told.id = "fault";
@@ -69,6 +69,16 @@ function fieldOf(pointer) {
 
 function locatedIn(control, rest) {
   return control.matches("[data-json]") ? locate(control.value, rest) : null;
+}
+
+// The line of a template that the server's words name.
+function lineTold(control, message) {
+  const found = control.id === "template-text" && /chat template, line (\d+)/.exec(message);
+  if (!found) return null;
+  const line = Number(found[1]);
+  const lines = control.value.split("\n");
+  const start = lines.slice(0, line - 1).join("\n").length + (line > 1);
+  return { start, end: start + (lines[line - 1] ?? "").length, line };
 }
 
 // The server's words begin with the pointer, which the field shows in its own way.

@@ -124,7 +124,7 @@ async function offerModels() {
 async function takeTemplate() {
   const from = $("template").value;
   if (from === "" || from === "*") return;
-  const { chat_template: told } = await get(`v1/models/${from}`);
+  const { chat_template: told } = await get(`v1/models/${encodeURIComponent(from)}`);
   showTemplate(told.template, told.bos_token, told.eos_token);
 }
 
