@@ -22,7 +22,7 @@ _FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--hide-scrollbars"),
 )
-_PATIENCE = 15.0
+_PATIENCE = 30.0
 
 
 @dataclass(frozen=True, slots=True)

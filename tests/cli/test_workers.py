@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,20 +33,23 @@ BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi."}]}
 _PATIENCE = 30.0
 
 
-async def _completions(request: Request) -> StreamingResponse:
-    """An upstream's answer, which takes half a second."""
-    await request.json()
+class Upstream:
+    """A server that runs the model: it says a word, and the others when it is `free`."""
 
-    async def events() -> AsyncGenerator[bytes]:
+    def __init__(self) -> None:
+        self.free = threading.Event()
+        self.app = Starlette(routes=[Route("/v1/completions", self._completions, methods=["POST"])])
+
+    async def _completions(self, request: Request) -> StreamingResponse:
+        await request.json()
+        return StreamingResponse(self._events(), media_type="text/event-stream")
+
+    async def _events(self) -> AsyncGenerator[bytes]:
         for word in ("one ", "two ", "three"):
-            await asyncio.sleep(0.15)
             yield b"data: %b\n\n" % json.dumps({"choices": [{"text": word, "finish_reason": None}]}).encode()
+            while not self.free.is_set():
+                await asyncio.sleep(0.01)
         yield b'data: {"choices": [{"text": "", "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
-
-    return StreamingResponse(events(), media_type="text/event-stream")
-
-
-UPSTREAM = Starlette(routes=[Route("/v1/completions", _completions, methods=["POST"])])
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Server:
     process: subprocess.Popen[str]
     address: str
     log: Path
+    upstream: Upstream
 
     def ask(self, **more: Any) -> httpx2.Response:
         return httpx2.post(f"{self.address}/v1/chat/completions", json={**BODY, **more}, timeout=_PATIENCE)
@@ -62,6 +67,15 @@ class Server:
     def processes(self) -> set[int]:
         """The processes that answered."""
         return {json.loads(line)["process"] for line in self.log.read_text().splitlines()}
+
+    def metrics(self) -> str:
+        return httpx2.get(f"{self.address}/metrics", timeout=_PATIENCE).text
+
+    def wait(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while not holds():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
     def ask_until(self, holds: Callable[[], bool]) -> None:
         """Ask many at once, again and again, until something holds."""
@@ -76,8 +90,9 @@ class Server:
 def serve(folder: Path) -> Iterator[Server]:
     template, log = folder / "chatml.jinja", folder / "log.jsonl"
     template.write_text(CHATML.source)
-    with listening(UPSTREAM) as upstream:
-        options = ["--upstream", upstream, "--upstream-kind", "openai", "--upstream-model", "m", "--workers", "2"]
+    upstream = Upstream()
+    with listening(upstream.app) as where:
+        options = ["--upstream", where, "--upstream-kind", "openai", "--upstream-model", "m", "--workers", "2"]
         options += ["--chat-template", str(template), "--port", "0", "--log-file", str(log)]
         command = [sys.executable, "-m", "toolgram", "serve", *options]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -85,13 +100,15 @@ def serve(folder: Path) -> Iterator[Server]:
                 assert process.stdout is not None
                 told = process.stdout.readline()
                 assert told.startswith("serving m at http://127.0.0.1:")
-                yield Server(process, told.split()[3].removesuffix("/v1,"), log)
+                yield Server(process, told.split()[3].removesuffix("/v1,"), log, upstream)
             finally:
+                upstream.free.set()
                 process.terminate()
 
 
 def test_workers_share_the_work_and_are_replaced(tmp_path: Path) -> None:
     with serve(tmp_path) as server:
+        server.upstream.free.set()
         answer = server.ask().json()
         assert answer["choices"][0]["message"]["content"] == "one two three"
         server.ask_until(lambda: len(server.processes()) == 2)
@@ -100,16 +117,22 @@ def test_workers_share_the_work_and_are_replaced(tmp_path: Path) -> None:
         os.kill(killed, signal.SIGKILL)
         before = server.processes()
         server.ask_until(lambda: len(server.processes() - before) == 1)
+        server.wait(lambda: "toolgram_requests_running 0.0" in server.metrics())
+        counts = server.metrics()
+        asked = [line for line in server.log.read_text().splitlines() if "/v1/chat/completions" in line]
+        assert f'status="200"}} {len(asked)}.0' in counts
     assert server.process.returncode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_end_finishes_streams(number: signal.Signals, tmp_path: Path) -> None:
     with serve(tmp_path) as server, ThreadPoolExecutor() as pool:
-        server.ask()
         answers = [pool.submit(server.ask, stream=True) for _ in range(6)]
-        time.sleep(0.2)
+        server.wait(lambda: "toolgram_requests_running 6.0" in server.metrics())
         server.process.send_signal(number)
+        time.sleep(0.5)
+        assert not any(answer.done() for answer in answers)
+        server.upstream.free.set()
         for answer in answers:
             assert answer.result().text.endswith("data: [DONE]\n\n")
         assert server.process.wait(_PATIENCE) == 0
@@ -121,13 +144,10 @@ def test_the_end_finishes_streams(number: signal.Signals, tmp_path: Path) -> Non
 
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     with serve(tmp_path) as server:
-        server.ask()
+        server.metrics()
         (worker, *_) = server.processes()
         server.process.kill()
-        deadline = time.monotonic() + _PATIENCE
-        while Path(f"/proc/{worker}").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        server.wait(lambda: not Path(f"/proc/{worker}").exists())
 
 
 def test_an_embedded_model_has_one_process() -> None:

@@ -105,8 +105,8 @@ class _Endpoint:
 
 def create_app(models: Sequence[Served], settings: Settings = Settings()) -> ASGIApp:  # noqa: B008 - frozen
     """The application that serves these models, the first as the default; it closes their engines when it ends."""
-    admission = Admission(settings.parallel, settings.queue, settings.timeout)
-    metrics = Metrics(admission)
+    metrics = Metrics()
+    admission = Admission(settings.parallel, settings.queue, settings.timeout, metrics)
     desk = Desk(Models(tuple(models)), settings, admission, metrics)
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Several processes that accept from one socket. Each has an application of its own, and nothing is shared."""
+"""Several processes that accept from one socket. Each has an application of its own; they share their counts alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait
@@ -13,6 +14,7 @@ from multiprocessing.context import SpawnProcess
 from types import FrameType
 
 import uvicorn
+from prometheus_client.multiprocess import mark_process_dead  # pyright: ignore[reportUnknownVariableType] - it has no types
 from starlette.types import ASGIApp
 
 MakeApp = Callable[[], ASGIApp]
@@ -34,13 +36,15 @@ def serve_by_workers(make: MakeApp, listener: socket.socket, count: int) -> None
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, told)
-    workers = [_started(make, listener) for _ in range(count)]
-    while not stop.is_set():
-        wait([worker.sentinel for worker in workers], timeout=_LOOK)
-        if all(worker.is_alive() for worker in workers) or stop.wait(_REST):
-            continue
-        workers = [worker if worker.is_alive() else _started(make, listener) for worker in workers]
-    _end(workers)
+    with tempfile.TemporaryDirectory(prefix="toolgram-") as counts:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts  # so workers know where to count; it must be there before them
+        workers = [_started(make, listener) for _ in range(count)]
+        while not stop.is_set():
+            wait([worker.sentinel for worker in workers], timeout=_LOOK)
+            if all(worker.is_alive() for worker in workers) or stop.wait(_REST):
+                continue
+            workers = [worker if worker.is_alive() else _replaced(worker, make, listener) for worker in workers]
+        _end(workers)
 
 
 def _started(make: MakeApp, listener: socket.socket) -> SpawnProcess:
@@ -48,6 +52,11 @@ def _started(make: MakeApp, listener: socket.socket) -> SpawnProcess:
     worker = multiprocessing.get_context("spawn").Process(target=_work, args=(make, listener))
     worker.start()
     return worker
+
+
+def _replaced(dead: SpawnProcess, make: MakeApp, listener: socket.socket) -> SpawnProcess:
+    mark_process_dead(dead.pid)  # what it had running runs no more
+    return _started(make, listener)
 
 
 def _end(workers: Sequence[SpawnProcess]) -> None:
