@@ -41,7 +41,7 @@ function showRelaxations(relaxations) {
   const items = relaxations.map(({ pointer, keyword, enforced }) => {
     const item = element("li");
     item.append(element("code", keyword), ` at `, element("code", pointer || "(root)"));
-    const button = buttonTo(pointer);
+    const button = buttonTo(`${pointer}/${keyword}`); // or what is around it, if it is not there
     if (button) item.append(" ", button);
     item.append(element("p", `enforced: ${enforced}`));
     return item;
