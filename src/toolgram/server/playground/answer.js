@@ -1,9 +1,8 @@
 // An answer as it streams: tokens, events, and the message that they make.
 
-import { element } from "./explain.js";
+import { $, element } from "./dom.js";
 import { pretty } from "./json.js";
 
-const $ = (id) => document.getElementById(id);
 const MOST_EVENTS = 2000;
 
 export class Answer {

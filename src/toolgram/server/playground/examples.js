@@ -97,7 +97,13 @@ export const examples = {
     response_format: schema({
       type: "object",
       properties: {
-        fruits: { type: "array", items: { type: "string", maxLength: 20 }, minItems: 3, maxItems: 3, uniqueItems: true },
+        fruits: {
+          type: "array",
+          items: { type: "string", maxLength: 20 },
+          minItems: 3,
+          maxItems: 3,
+          uniqueItems: true,
+        },
       },
       required: ["fruits"],
     }),

@@ -1,8 +1,7 @@
 // What the request becomes: style, prompt, grammar, relaxations.
 
+import { $, element } from "./dom.js";
 import { buttonTo } from "./faults.js";
-
-const $ = (id) => document.getElementById(id);
 
 export function showExplanation(told) {
   const found = told.style;
@@ -48,11 +47,4 @@ function showRelaxations(relaxations) {
   });
   const none = element("li", "None: all that the schemas ask for is enforced exactly.", "empty");
   $("relaxation-list").replaceChildren(...(items.length ? items : [none]));
-}
-
-export function element(name, text = "", className = "") {
-  const made = document.createElement(name);
-  made.textContent = text;
-  if (className) made.className = className;
-  return made;
 }

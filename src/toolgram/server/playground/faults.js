@@ -1,8 +1,9 @@
 // What is wrong, told at the field that it is about.
 
+import { $, element } from "./dom.js";
 import { locate } from "./locate.js";
 
-const banner = document.getElementById("problem");
+const banner = $("problem");
 
 // Tells a fault at a place of the request; a place that has no field is told above the results alone.
 export function showFault({ message, pointer = null, line = null, at = null }) {
@@ -13,10 +14,8 @@ export function showFault({ message, pointer = null, line = null, at = null }) {
   if (!found) return;
   const { field, control, rest } = found;
   const place = at === null ? (lineTold(control, message) ?? locatedIn(control, rest)) : { start: at, end: at, line };
-  const told = document.createElement("p");
-  told.className = "fault";
+  const told = element("p", place ? `line ${place.line}: ${bare(message, pointer)}` : bare(message, pointer), "fault");
   told.id = "fault";
-  told.append(place ? `line ${place.line}: ${bare(message, pointer)}` : bare(message, pointer));
   field.append(told);
   control.setAttribute("aria-invalid", "true");
   control.setAttribute("aria-describedby", "fault");
@@ -25,7 +24,7 @@ export function showFault({ message, pointer = null, line = null, at = null }) {
 
 export function clearFaults() {
   banner.hidden = true;
-  document.getElementById("fault")?.remove();
+  $("fault")?.remove();
   for (const control of document.querySelectorAll("[aria-invalid]")) {
     control.removeAttribute("aria-invalid");
     control.removeAttribute("aria-describedby");
@@ -39,10 +38,8 @@ export function buttonTo(pointer) {
 }
 
 function jump(control, place) {
-  const button = document.createElement("button");
+  const button = element("button", place ? `Show line ${place.line}` : "Show", "quiet");
   button.type = "button";
-  button.className = "quiet";
-  button.textContent = place ? `Show line ${place.line}` : "Show";
   button.addEventListener("click", () => {
     control.focus();
     if (!place) return;
@@ -62,7 +59,8 @@ function fieldOf(pointer) {
   for (const field of fields) {
     const control = field.querySelector("textarea, select, input");
     const rest = pointer.slice(field.dataset.at.length);
-    if (control) return { field, control, rest, name: control.getAttribute("aria-label") ?? control.labels[0]?.textContent };
+    const name = control?.getAttribute("aria-label") ?? control?.labels[0]?.textContent;
+    if (control) return { field, control, rest, name };
   }
   return null;
 }

@@ -1,13 +1,18 @@
 // The form and the body of a chat-completions request, each made from the other.
 
+import { $ } from "./dom.js";
 import { pretty } from "./json.js";
 import { jsonError } from "./locate.js";
 import { addMessage, clearMessages, readMessages } from "./messages.js";
 
-const $ = (id) => document.getElementById(id);
 const written = (value) => (value === undefined ? "" : pretty(value));
 
-const NUMBERS = { max_tokens: "max-tokens", temperature: "temperature", seed: "seed", reasoning_max_tokens: "thoughts" };
+const NUMBERS = {
+  max_tokens: "max-tokens",
+  temperature: "temperature",
+  seed: "seed",
+  reasoning_max_tokens: "thoughts",
+};
 const DEFAULTS = { temperature: 0, max_tokens: 256 };
 const CHOICES = { auto: "the model decides", none: "no call", required: "a call" };
 

@@ -30,8 +30,8 @@ export function jsonError(text) {
   } catch (error) {
     const found = /position (\d+)/.exec(error.message);
     const at = found ? Number(found[1]) : text.length;
-    const why = error.message.replace(/ ?in JSON at position.*$| ?\(line .*\)$/, "").replace(/, "[^]*" is not valid JSON$/, "");
-    return { at, line: lineOf(text, at), why };
+    const where = / ?in JSON at position.*$| ?\(line .*\)$|, (\.\.\.)?"[^]*" is not valid JSON$/;
+    return { at, line: lineOf(text, at), why: error.message.replace(where, "") };
   }
 }
 

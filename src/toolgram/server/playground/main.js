@@ -2,6 +2,7 @@
 
 import { Answer } from "./answer.js";
 import { get, post, shellCommand, stream } from "./api.js";
+import { $ } from "./dom.js";
 import { examples } from "./examples.js";
 import { showExplanation } from "./explain.js";
 import { clearFaults, showFault } from "./faults.js";
@@ -10,7 +11,6 @@ import { askForKey } from "./keys.js";
 import { addMessage, arrange, removeMessage } from "./messages.js";
 import { showTab } from "./tabs.js";
 
-const $ = (id) => document.getElementById(id);
 const PAUSE = 250; // milliseconds without a key before what was typed is explained
 const CHAT = "v1/chat/completions";
 
@@ -106,7 +106,8 @@ async function told(work) {
     if (error.status === undefined) throw error; // a defect of this page: the console should have it
     explained = "";
     showFault(error);
-    if (error.status === 401 && !$("key-dialog").open && (await askForKey("This server wants a key that it knows."))) begin();
+    const asks = error.status === 401 && !$("key-dialog").open;
+    if (asks && (await askForKey("This server wants a key that it knows."))) begin();
     return false;
   }
 }

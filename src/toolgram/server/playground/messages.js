@@ -1,9 +1,10 @@
 // The cards of the messages.
 
+import { $ } from "./dom.js";
 import { pretty } from "./json.js";
 
-const list = document.getElementById("messages");
-const card = document.getElementById("message-card");
+const list = $("messages");
+const card = $("message-card");
 
 export function clearMessages() {
   list.replaceChildren();
@@ -58,5 +59,5 @@ export function removeMessage(item) {
   const next = item.nextElementSibling ?? item.previousElementSibling;
   item.remove();
   arrange();
-  (next?.querySelector(".remove") ?? document.getElementById("add-message")).focus();
+  (next?.querySelector(".remove") ?? $("add-message")).focus();
 }

@@ -1,5 +1,7 @@
 // Tabs, by mouse and arrow keys, as the ARIA practices have them.
 
+import { $ } from "./dom.js";
+
 const tabs = [...document.querySelectorAll('[role="tab"]')];
 
 export function showTab(id) {
@@ -7,7 +9,7 @@ export function showTab(id) {
     const chosen = tab.id === `tab-${id}`;
     tab.setAttribute("aria-selected", String(chosen));
     tab.tabIndex = chosen ? 0 : -1;
-    document.getElementById(tab.getAttribute("aria-controls")).hidden = !chosen;
+    $(tab.getAttribute("aria-controls")).hidden = !chosen;
   }
 }
 
