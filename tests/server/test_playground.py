@@ -193,6 +193,16 @@ def test_every_example_is_a_request_that_the_server_takes(browser: Browser) -> N
         assert set(browser.script("return [...document.querySelectorAll('#styles option')].map(o => o.value)")) <= known
 
 
+_NO_JSON = {
+    '[{"type": "function"\n "function"}]': "a comma or }",
+    "[1,\n tru, 3,\n 4]": "a value",
+    '[{"a":\n "b\\x"}\n]': "a value",
+    "[{\n'a': 1}\n]": "a key in double quotes",
+    '[{"a": 1}, {"b"\n 1}]': "a colon",
+    "[]\n[]": "the end",
+}
+
+
 def test_what_is_wrong_is_told_at_its_place(browser: Browser) -> None:
     tools = '[{"type": "function",\n "function": {"name": "f", "parameters":\n {"type": "object", "minimum": "x"}}}]'
     with page(browser, Replay(), refusals=True):
@@ -203,8 +213,10 @@ def test_what_is_wrong_is_told_at_its_place(browser: Browser) -> None:
         browser.click("#problem button")
         start = browser.script("return document.activeElement.selectionStart")
         assert tools[start:].startswith('{"type": "object"')
-        browser.type("#tools", '[{"type": "function"\n "function"}]')
-        browser.wait_for_text("#fault", "line 2: this is not JSON")
+        for text, told in _NO_JSON.items():
+            browser.type("#tools", text)
+            browser.wait_for_text("#fault", f"{told} is wanted here")
+            assert browser.text("#fault").startswith("line 2: this is not JSON: ")
         browser.type("#tools", "")
         browser.wait(lambda: not browser.shows("#problem"), "no problem")
         assert browser.script("return document.querySelectorAll('[aria-invalid]').length") == 0

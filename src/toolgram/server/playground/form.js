@@ -2,7 +2,7 @@
 
 import { $ } from "./dom.js";
 import { pretty } from "./json.js";
-import { jsonError } from "./locate.js";
+import { jsonError } from "./json_error.js";
 import { addMessage, clearMessages, readMessages } from "./messages.js";
 
 const written = (value) => (value === undefined ? "" : pretty(value));

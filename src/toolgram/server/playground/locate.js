@@ -14,25 +14,7 @@ export function locate(text, pointer) {
     if (inner === null) break;
     start = inner;
   }
-  return { start, end: endOfValue(text, start), line: lineOf(text, start) };
-}
-
-export function lineOf(text, offset) {
-  return text.slice(0, offset).split("\n").length;
-}
-
-// What JSON.parse says of a text, with the line; null for JSON and for nothing but white space.
-export function jsonError(text) {
-  if (!text.trim()) return null;
-  try {
-    JSON.parse(text);
-    return null;
-  } catch (error) {
-    const found = /position (\d+)/.exec(error.message);
-    const at = found ? Number(found[1]) : text.length;
-    const where = / ?in JSON at position.*$| ?\(line .*\)$|, (\.\.\.)?"[^]*" is not valid JSON$/;
-    return { at, line: lineOf(text, at), why: error.message.replace(where, "") };
-  }
+  return { start, end: endOfValue(text, start), line: text.slice(0, start).split("\n").length };
 }
 
 function member(text, start, key) {
