@@ -7,7 +7,9 @@ import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -20,6 +22,9 @@ from toolgram.errors import ToolgramError
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
 from toolgram.styles.registry import styles
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp  # of the server extra
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +108,17 @@ def keys(given: Sequence[str], file: Path | None) -> tuple[str, ...]:
     return found
 
 
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach a server that listens there."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_file: Path | None) -> None:
     """Serve until told to stop; streams that run are finished then. Raises ToolgramError where it cannot listen."""
-    if settings.style is not None and settings.style not in styles():
-        raise BadInput(f"there is no style {settings.style!r}; there are: {', '.join(styles())}")
+    _check_style(settings)
     try:
         import uvicorn
 
@@ -116,12 +128,68 @@ def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_
     log_to(log_file)
     config = uvicorn.Config(create_app(served, settings), host, port, log_level="warning", access_log=False)
     listener = config.bind_socket()
+    _listen(listener, config.backlog)
+    _say_where(served, host, listener)
+    uvicorn.Server(config).run([listener])
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """What a worker needs to make an application of its own before another server."""
+
+    upstream: Upstream
+    template: Path | None
+    aliases: tuple[str, ...]
+    settings: Settings
+    log_file: Path | None
+
+    def connect(self) -> tuple[Served, ...]:
+        """The model that the other server runs."""
+        return connect(self.upstream, self.template, self.aliases, self.settings.timeout)
+
+    def __call__(self) -> ASGIApp:
+        """The application."""
+        from toolgram.server.app import create_app
+
+        log_to(self.log_file)
+        return create_app(self.connect(), self.settings)
+
+
+def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
+    """As `run`, in so many processes; each has the limits of the settings for itself."""
+    _check_style(remote.settings)
+    served = remote.connect()  # what is wrong is told here, once
+    try:
+        import uvicorn
+
+        from toolgram.server.workers import serve_by_workers
+    except ModuleNotFoundError as error:
+        raise ToolgramError(f"{error.name} is missing: pip install 'toolgram[server]'") from error
+    log_to(remote.log_file)
+    config = uvicorn.Config(remote, host, port, log_level="warning")
+    listener = config.bind_socket()
+    _listen(listener, config.backlog)
+    _say_where(served, host, listener)
+    serve_by_workers(remote, listener, count)
+
+
+def _check_style(settings: Settings) -> None:
+    if settings.style is not None and settings.style not in styles():
+        raise BadInput(f"there is no style {settings.style!r}; there are: {', '.join(styles())}")
+
+
+def _listen(listener: socket.socket, backlog: int) -> None:
+    """Who comes from now on waits until the server runs."""
     # Else each event waits until the client has confirmed the one before, up to 40 ms: asyncio sets this only for
     # sockets that it opens itself. Connections inherit it.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listener.listen(backlog)
+
+
+def _say_where(served: Sequence[Served], host: str, listener: socket.socket) -> None:
     names = ", ".join(model.name for model in served)
-    typer.echo(f"serving {names} at http://{host}:{listener.getsockname()[1] if port == 0 else port}/v1")
-    uvicorn.Server(config).run([listener])
+    where = f"http://{host}:{listener.getsockname()[1]}"
+    typer.echo(f"serving {names} at {where}/v1, with a playground at {where}/")
 
 
 def log_to(file: Path | None) -> None:

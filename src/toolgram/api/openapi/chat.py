@@ -46,7 +46,7 @@ SAMPLING: Json = {
 }
 """The fields that say how tokens are chosen."""
 
-STREAM: Json = {"stream": BOOLEAN, "stream_options": taken(include_usage=BOOLEAN)}
+_STREAM: Json = {"stream": BOOLEAN, "stream_options": taken(include_usage=BOOLEAN, include_tokens=BOOLEAN)}
 
 _FUNCTION_CALL = taken({"name": NAME, "arguments": any_of(STRING, OBJECT)})
 _CALL = any_of(
@@ -99,7 +99,7 @@ REQUEST = taken(
     {"messages": array(_MESSAGE, 1)},
     model=STRING,
     **SAMPLING,
-    **STREAM,
+    **_STREAM,
     max_completion_tokens=whole(1),
     n=whole(1, MAX_CHOICES),
     logprobs=BOOLEAN,
@@ -116,6 +116,7 @@ REQUEST = taken(
     reasoning_effort=one_word(*EFFORTS),
     reasoning_format=one_word("auto", "none"),
     reasoning_max_tokens=COUNT,
+    chat_template=any_of(STRING, taken({"template": STRING}, bos_token=STRING, eos_token=STRING)),
     chat_template_kwargs=OBJECT,
     continue_final_message=BOOLEAN,
     add_generation_prompt=BOOLEAN,
@@ -180,12 +181,21 @@ _DELTA = given(
         ),
     }
 )
+_TOKEN = given({"bytes": array(whole(0, 255)), "logprob": NUMBER}, text=STRING, forced=BOOLEAN)
 CHUNK = any_of(
     given(
         {"usage": nullable(USAGE)},
         **_HEAD,
         object=always("chat.completion.chunk"),
-        choices=array(given(index=COUNT, delta=_DELTA, logprobs=_LOGPROBS, finish_reason=nullable(_FINISH))),
+        choices=array(
+            given(
+                {"tokens": array(_TOKEN)},
+                index=COUNT,
+                delta=_DELTA,
+                logprobs=_LOGPROBS,
+                finish_reason=nullable(_FINISH),
+            )
+        ),
     ),
     ref("Error"),
 )

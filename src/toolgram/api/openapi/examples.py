@@ -23,9 +23,10 @@ _TURNS: list[Json] = [
     {"role": "tool", "tool_call_id": "call_1", "content": "Sunny, 21 °C."},
 ]
 
+_TOLD = {"include_usage": True, "include_tokens": True}
 CHAT: dict[str, Json] = {
     "a question": {"messages": [_HI], "max_tokens": 16},
-    "a stream": {"messages": [_HI], "max_tokens": 16, "stream": True, "stream_options": {"include_usage": True}},
+    "a stream": {"messages": [_HI], "max_tokens": 16, "stream": True, "stream_options": _TOLD},
     "a call": {"messages": [_HI], "tools": [_TOOL], "tool_choice": "required"},
     "the answer after a call": {"messages": _TURNS, "tools": [_TOOL], "max_tokens": 16},
     "an answer in a schema": {

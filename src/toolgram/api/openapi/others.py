@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolgram.api.completions import MAX_N, MAX_PROMPTS
-from toolgram.api.openapi.chat import REQUEST, SAMPLING, STREAM, USAGE
+from toolgram.api.openapi.chat import REQUEST, SAMPLING, USAGE
 from toolgram.api.openapi.shapes import (
     BOOLEAN,
     COUNT,
@@ -27,7 +27,8 @@ COMPLETION_REQUEST = taken(
     {"prompt": any_of(NAME, _IDS, array(any_of(NAME, _IDS), 1, MAX_PROMPTS))},
     model=STRING,
     **SAMPLING,
-    **STREAM,
+    stream=BOOLEAN,
+    stream_options=taken(include_usage=BOOLEAN),
     n=whole(1, MAX_N),
     best_of=whole(1, MAX_N),
     echo=BOOLEAN,
@@ -53,16 +54,18 @@ TOKENS = given(tokens=array(COUNT), count=COUNT, max_model_len=nullable(COUNT))
 DETOKENIZE_REQUEST = taken({"tokens": array(COUNT)}, model=STRING)
 TEXT = given(prompt=STRING, content=STRING)
 
-_MODEL = given(
-    id=STRING,
-    object=always("model"),
-    created=INTEGER,
-    owned_by=STRING,
-    aliases=array(STRING),
-    max_model_len=nullable(COUNT),
-)
+_OF_MODEL: Json = {
+    "id": STRING,
+    "object": always("model"),
+    "created": INTEGER,
+    "owned_by": STRING,
+    "aliases": array(STRING),
+    "max_model_len": nullable(COUNT),
+}
+_MODEL = given(**_OF_MODEL)
+_TEMPLATE = given(template=STRING, bos_token=STRING, eos_token=STRING)
 _ANTHROPIC_MODEL = given(type=always("model"), id=STRING, display_name=STRING, created_at=STRING)
-MODEL = any_of(_MODEL, _ANTHROPIC_MODEL)
+MODEL = any_of(given(**_OF_MODEL, chat_template=_TEMPLATE), _ANTHROPIC_MODEL)
 MODELS = any_of(
     given(object=always("list"), data=array(_MODEL)),
     given(data=array(_ANTHROPIC_MODEL), first_id=STRING, last_id=STRING, has_more=BOOLEAN),
