@@ -53,10 +53,20 @@ class Syntax:
 
 
 def write(rules: Rules, syntax: Syntax) -> str:
-    """Rules that are lowered as text, one a line, `root` first, in the order of their first use."""
+    """Rules that are lowered as text, one a line, `root` first, in the order of their first use.
+
+    In place of a rule that only names another stands that other.
+    """
     rules = reachable(rules)
-    printer = _Printer(syntax, dashed(rules))
-    return "".join([f"{printer.names[name]} ::= {printer.top(expr)}\n" for name, expr in rules.items()])
+    aliases = {name: body.name for name, body in rules.items() if isinstance(body, Ref) and name != "root"}
+    names = dashed([name for name in rules if name not in aliases])
+    for name in aliases:
+        target = aliases[name]
+        while target in aliases:
+            target = aliases[target]
+        names[name] = names[target]
+    printer = _Printer(syntax, names)
+    return "".join([f"{names[name]} ::= {printer.top(body)}\n" for name, body in rules.items() if name not in aliases])
 
 
 def lowered(rules: Rules, most: int) -> dict[str, Expr]:

@@ -34,7 +34,7 @@ from toolgram.grammar.ir import (
     repeat,
     seq,
 )
-from toolgram.grammar.walk import fresh, names_in, renamed, with_children
+from toolgram.grammar.walk import fresh, with_children
 
 _BROAD = 1000
 """Characters in a row; a set of more takes a good part of any vocabulary."""
@@ -46,7 +46,7 @@ repetition with bounds takes 16 ms and more at every mask."""
 
 def shaped(rules: Rules) -> dict[str, Expr]:
     """The rules (simplified, or tidy at least) without unbounded repetitions, in the shapes that are said above."""
-    return _without_aliases(_Loops(rules).rules)
+    return _Loops(rules).rules
 
 
 def _options(expr: Expr) -> tuple[Expr, ...]:
@@ -59,17 +59,6 @@ def _is_broad(expr: Expr) -> TypeGuard[CharSet]:
 
 def _has_broad(expr: Expr) -> bool:
     return any(map(_is_broad, _options(expr)))
-
-
-def _without_aliases(rules: Rules) -> dict[str, Expr]:
-    """The rules, in which those that only name another are not used."""
-    names = {name: body.name for name, body in rules.items() if isinstance(body, Ref) and name != "root"}
-    for name in names:
-        while (target := names[name]) in names:
-            names[name] = names[target]
-    return {
-        name: body if names.keys().isdisjoint(names_in(body)) else renamed(body, names) for name, body in rules.items()
-    }
 
 
 @dataclass(slots=True)
@@ -126,8 +115,7 @@ class _Loops:
     def _key(self, expr: Except, rule: str) -> Ref:
         if expr not in self._keys:
             if expr.char not in self._others:
-                rest = self._rule(self._written(self._spelled(expr.char), rule), 0, Literal('"'), "string")
-                self._others[expr.char] = Others(expr.raw, self._opened(expr.escaped), rest, self.rules)
+                self._others[expr.char] = Others(expr.raw, self._opened(expr.escaped), self.rules)
             self._keys[expr] = self._others[expr.char].rule(expr, rule)
         return self._keys[expr]
 
