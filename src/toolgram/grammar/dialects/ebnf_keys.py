@@ -1,10 +1,10 @@
 """Strings that are none of some, in the shape that XGrammar masks quickly.
 
-XGrammar takes at once the tokens of characters by which a rule leads back to itself. So a string that is none of some is
-told from them at its end: it is any characters, then one by which it leaves the endings that those share, then such an
-ending. `shape`, where `shape` and `size` are left out, is no `x`, `ape` or `size` preceded by what they are preceded by
-there; `reshape` is: it ends with `shape`, which `e` precedes. One loop serves all the strings of a grammar, whichever
-are left out of each: they differ in how they may end at their start.
+XGrammar takes, untried, the tokens of characters by which a rule leads back to itself. So such a string is told from
+those that are left out at its end: it is any characters, then one that none of them has at that place, and from there
+on one of their endings. Where `ape` and `shape` are left out, `grape` is "g", then "r", which stands before "ape" in
+neither, then "ape". One loop serves all the strings of a grammar, whichever are left out of each: they differ in the
+endings that may be all there is.
 """
 
 from __future__ import annotations

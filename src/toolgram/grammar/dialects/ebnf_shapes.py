@@ -68,7 +68,7 @@ class _Loops:
     source: Rules
     rules: dict[str, Expr] = field(init=False)
     _made: dict[tuple[Expr, int, Expr], Ref] = field(default_factory=dict[tuple[Expr, int, Expr], Ref])
-    _rests: dict[Expr, Ref] = field(default_factory=dict[Expr, Ref])
+    _rests: dict[tuple[Expr, str], Ref] = field(default_factory=dict[tuple[Expr, str], Ref])
     _counts: dict[tuple[Expr, int, int, Expr], Ref] = field(default_factory=dict[tuple[Expr, int, int, Expr], Ref])
     """By an item, how often it comes at least and at most, and what comes then, the rule for that."""
     _others: dict[Expr, Others] = field(default_factory=dict[Expr, Others])
@@ -115,7 +115,9 @@ class _Loops:
     def _key(self, expr: Except, rule: str) -> Ref:
         if expr not in self._keys:
             if expr.char not in self._others:
-                self._others[expr.char] = Others(expr.raw, self._opened(expr.escaped), self.rules)
+                # XGrammar looks ahead from a rule where the same always follows: not from one that these share.
+                escaped = self._opened(expr.escaped, "other")
+                self._others[expr.char] = Others(expr.raw, escaped, self.rules)
             self._keys[expr] = self._others[expr.char].rule(expr, rule)
         return self._keys[expr]
 
@@ -158,15 +160,18 @@ class _Loops:
             self.rules[again.name] = choice(*(seq(option, again) for option in options), *ends)
         return self._made[key]
 
-    def _opened(self, option: Expr) -> Expr:
-        """In place of a rule that begins with a text that text, and a rule for what follows: then less is predicted."""
+    def _opened(self, option: Expr, use: str = "") -> Expr:
+        """In place of a rule that begins with a text that text, and a rule for what follows: then less is predicted.
+
+        The rule for what follows is one for each `use`.
+        """
         if not isinstance(option, Ref):
             return option
         body = self.source[option.name]
         if not isinstance(body, Sequence) or not isinstance(body.items[0], Literal):
             return option
         rest = self._written(seq(*body.items[1:]), option.name)
-        if rest not in self._rests:
-            self._rests[rest] = Ref(fresh(f"{option.name}-rest", self.rules))
-            self.rules[self._rests[rest].name] = rest
-        return seq(body.items[0], self._rests[rest])
+        if (rest, use) not in self._rests:
+            self._rests[rest, use] = Ref(fresh(f"{option.name}-rest", self.rules))
+            self.rules[self._rests[rest, use].name] = rest
+        return seq(body.items[0], self._rests[rest, use])
