@@ -92,13 +92,17 @@ def test_a_loop_begins_with_what_its_item_begins_with():
     ]
 
 
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 3), (2, 3), (3, 3), (0, 64), (60, 64), (0, 257)])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0, 1), (0, 3), (2, 3), (3, 3), (60, 64), (0, 257), (2, 384), (127, 385), (128, 600), (500, 600), (601, 601)],
+)
 def test_strings_of_so_many_characters(low: int, high: int):
     ebnf = write_ebnf({"root": seq('"', repeat(Ref("char"), low, high), '",'), **STRING})
-    for count in {0, 1, low - 1, low, low + 1, high - 1, high, high + 1} - {-1}:
+    borders = {count + more for count in (0, 127, 256, 384, low, high) for more in (-1, 0, 1)}
+    for count in borders - {-1}:
         for char in ("a", "é", "\\n", '\\"'):
             assert ebnf_accepts(ebnf, f'"{char * count}",') == (low <= count <= high), (char, count)
-    assert ("root-1-more" in ebnf) == (high <= 256)
+    assert ("root-blocks" in ebnf) == (high > 256)
 
 
 def test_strings_of_different_lengths_share_their_rules():

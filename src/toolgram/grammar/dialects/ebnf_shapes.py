@@ -41,7 +41,11 @@ _BROAD = 1000
 
 _MOST_COUNTED = 256
 """Characters that are counted by a rule for each number: compiling a rule takes some 8 ms over 49,000 tokens, while a
-repetition with bounds takes 16 ms and more at every mask."""
+repetition with bounds takes a second at every mask."""
+_BLOCK = 128
+"""More of them are counted in blocks of so many. Tokens that lead out of a block are tried at every mask: next to none
+at its beginning, and all at its end."""
+_MOST_BLOCKS = 1000
 
 
 def shaped(rules: Rules) -> dict[str, Expr]:
@@ -108,7 +112,7 @@ class _Loops:
                 yield self._loop(item, Literal(closer), rule)
             elif isinstance(item, Repeat) and isinstance(after, Literal) and self._is_counted(item):
                 closer = after.text[:1]
-                yield self._countdown(item, Literal(closer), rule)
+                yield self._counted(item, item.min, item.max or 0, Literal(closer), rule)
             else:
                 yield self._written(item, rule)
 
@@ -129,15 +133,28 @@ class _Loops:
         return seq(repeat(self._written(whole.item, rule), whole.min, whole.min), self._rule(item, 0, closer, rule))
 
     def _is_counted(self, whole: Repeat) -> bool:
-        return whole.max is not None and whole.max <= _MOST_COUNTED and _has_broad(self._spelled(whole.item))
+        return whole.max is not None and whole.max <= _BLOCK * _MOST_BLOCKS and _has_broad(self._spelled(whole.item))
 
-    def _countdown(self, whole: Repeat, closer: Expr, rule: str) -> Expr:
-        """`whole`, which has a highest count, and then `closer`: a rule for each number that may still come."""
+    def _counted(self, whole: Repeat, low: int, high: int, closer: Expr, rule: str) -> Expr:
+        """So many of the characters that `whole` repeats, and then `closer`."""
+        blocks = max(-(-(high - _MOST_COUNTED) // _BLOCK), 0)
+        rest = self._countdown(whole, max(low - blocks * _BLOCK, 0), high - blocks * _BLOCK, closer, rule)
+        for more in range(blocks - 1, -1, -1):
+            block = self._countdown(whole, _BLOCK, _BLOCK, EMPTY, rule)
+            options = [seq(block, rest)]
+            if (least := low - more * _BLOCK) < _BLOCK:
+                options.append(self._countdown(whole, max(least, 0), _BLOCK - 1, closer, rule))
+            rest = Ref(fresh(f"{rule}-blocks", self.rules))
+            self.rules[rest.name] = choice(*options)
+        return rest
+
+    def _countdown(self, whole: Repeat, low: int, high: int, closer: Expr, rule: str) -> Expr:
+        """The same by a rule for each number that may still come."""
         item = self._written(self._spelled(whole.item), rule)
         options = [self._opened(option) for option in _options(item)]
         rest = closer
-        for left in range(1, (whole.max or 0) + 1):
-            least = max(whole.min - (whole.max or 0) + left, 0)
+        for left in range(1, high + 1):
+            least = max(low - high + left, 0)
             key = (item, least, left, closer)
             if key not in self._counts:
                 self._counts[key] = Ref(fresh(f"{rule}-{left}-more", self.rules))
