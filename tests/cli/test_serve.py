@@ -34,6 +34,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
         def getsockname(self) -> tuple[str, int]:
             return "127.0.0.1", 4321
 
+        def listen(self, backlog: int) -> None:
+            pass
+
     def load(*given: Any) -> Replay:
         loaded.append(given)
         return Replay("Hello.")

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
@@ -56,7 +57,7 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("toolgram.engines.models.cached", to(recorded))
     monkeypatch.setattr("toolgram.cli.inputs.load_engine", to(Replay(CALL)))
     monkeypatch.setattr("toolgram.cli.explain._size", to("not counted"))
-    monkeypatch.setattr("uvicorn.Config.bind_socket", to(None))
+    monkeypatch.setattr("uvicorn.Config.bind_socket", to(Mock(getsockname=to(("127.0.0.1", 8080)))))
     monkeypatch.setattr("uvicorn.Server.run", to(None))
     monkeypatch.setattr("toolgram.template.chat_template.ChatTemplate.from_gguf", to(CHATML))
 

@@ -25,7 +25,11 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What an answer and all chunks of it say of themselves."""
+    """What an answer and all chunks of it say of themselves.
+
+    `logprobs`: the chunks tell how likely their tokens were, if the engine does; `include_tokens`: they tell each
+    token, and whether the grammar forced it.
+    """
 
     id: str
     created: int
@@ -33,6 +37,8 @@ class Head:
     custom: frozenset[str] = frozenset()
     legacy: bool = False
     include_usage: bool = False
+    include_tokens: bool = False
+    logprobs: bool = True
 
 
 def completion(head: Head, replies: Sequence[Reply], logprobs: Sequence[Sequence[TokenLogprobs]]) -> Json:
@@ -134,7 +140,10 @@ class ChunkWriter:
             yield self._chunk({"role": "assistant", "content": None})
         match item:
             case Chunk():
-                self._likely += item.logprobs
+                if self.head.logprobs:
+                    self._likely += item.logprobs
+                if self.head.include_tokens and (tokens := tokens_json(item)):
+                    yield self._chunk({}, tokens=tokens)
             case ContentDelta(text) | Unreadable(text):
                 if text:
                     yield self._chunk({"content": text})
@@ -194,10 +203,31 @@ class ChunkWriter:
             return self._chunk({"function_call": {"arguments": arguments}})
         return self._chunk({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]})
 
-    def _chunk(self, delta: Json, finish: str | None = None) -> Json:
+    def _chunk(self, delta: Json, finish: str | None = None, tokens: list[Json] | None = None) -> Json:
         likely, self._likely = _logprobs(self._likely), []  # of the tokens since the last chunk
-        choice = {"index": self.index, "delta": delta, "logprobs": likely, "finish_reason": finish}
+        choice: Json = {"index": self.index, "delta": delta, "logprobs": likely, "finish_reason": finish}
+        if tokens is not None:
+            choice["tokens"] = tokens
         return _chunk(self.head, [choice])
+
+
+def tokens_json(chunk: Chunk) -> list[Json]:
+    """The tokens of a piece of the answer, in raw text; those that the grammar forced were written without a choice.
+
+    An engine that does not tell its tokens apart has one entry for the piece, without `bytes` and `logprob`.
+    """
+    if not chunk.logprobs:
+        return [{"text": chunk.text, "forced": 0 < len(chunk.tokens) == chunk.forced}] if chunk.text else []
+    chosen = len(chunk.logprobs) - chunk.forced  # the forced ones are the last
+    return [
+        {
+            "text": one.chosen.piece.decode(errors="replace"),
+            "bytes": list(one.chosen.piece),
+            "logprob": one.chosen.logprob,
+            "forced": at >= chosen,
+        }
+        for at, one in enumerate(chunk.logprobs)
+    ]
 
 
 def usage_chunk(head: Head, usages: Sequence[Usage]) -> Json:

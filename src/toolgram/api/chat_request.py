@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from toolgram.api.custom_tools import call_as_function, choice_as_function, tool_as_function
 from toolgram.api.fields import Body, boolean, integer, listed, mapping, one_of, string, text
-from toolgram.api.generation import Generation
+from toolgram.api.generation import Generation, GivenTemplate
 from toolgram.api.sampling import SAMPLING_FIELDS, asked_logprobs, sampling_of
 from toolgram.errors import InvalidRequest
 
@@ -27,17 +27,21 @@ _WITHOUT_EFFECT = (
 _READ_HERE = (
     *("model", "n", "stream", "stream_options", "logprobs", "top_logprobs", "max_completion_tokens", "functions"),
     *("function_call", "reasoning_effort", "modalities", "audio", "web_search_options", "style"),
-    *("grammar", "regex", "choice"),
+    *("grammar", "regex", "choice", "chat_template"),
 )
 _KNOWN = frozenset((*_PLANNED, *SAMPLING_FIELDS, *_WITHOUT_EFFECT, *_READ_HERE))
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A chat-completions body; `legacy`: its tools are `functions`, and its answer has a `function_call`."""
+    """A chat-completions body; `legacy`: its tools are `functions`, and its answer has a `function_call`.
+
+    `include_usage` and `include_tokens`: the stream tells what it cost, and its tokens.
+    """
 
     generation: Generation
     include_usage: bool = False
+    include_tokens: bool = False
     legacy: bool = False
     ignored: tuple[str, ...] = ()
 
@@ -67,13 +71,15 @@ def read_chat_request(body: Any) -> ChatRequest:
         model=string(body, "model"),
         style=string(body, "style"),
         grammar=string(body, "grammar"),
+        chat_template=_template(body),
         n=integer(body, "n", 1, MAX_CHOICES) or 1,
         stream=stream,
         custom=custom,
         places=places,
     )
     ignored = tuple(key for key in body if key not in _KNOWN)
-    return ChatRequest(generation, _include_usage(body, stream=stream), legacy, ignored)
+    include_usage, include_tokens = _told_in_stream(body, stream=stream)
+    return ChatRequest(generation, include_usage, include_tokens, legacy, ignored)
 
 
 def _refuse(body: Body) -> None:
@@ -88,13 +94,29 @@ def _refuse(body: Body) -> None:
         text(value, f"/metadata/{key}")
 
 
-def _include_usage(body: Body, *, stream: bool) -> bool:
-    options = body.get("stream_options")
-    if options is None:
-        return False
+def _told_in_stream(body: Body, *, stream: bool) -> tuple[bool, bool]:
+    """Whether the stream is to tell its usage, and its tokens."""
+    if body.get("stream_options") is None:
+        return False, False
     if not stream:
         raise InvalidRequest("/stream_options", "is only allowed where stream is true")
-    return boolean(mapping(options, "/stream_options"), "include_usage", "/stream_options") or False
+    options = mapping(body["stream_options"], "/stream_options")
+    usage, tokens = (boolean(options, key, "/stream_options") for key in ("include_usage", "include_tokens"))
+    return usage or False, tokens or False
+
+
+def _template(body: Body) -> GivenTemplate | None:
+    """The chat template that the body brings: its text, or an object with the texts of two tokens beside it."""
+    match body.get("chat_template"):
+        case None:
+            return None
+        case str(source):
+            return GivenTemplate(source, "/chat_template")
+        case given:
+            at = "/chat_template"
+            fields = mapping(given, at)
+            tokens = (string(fields, key, at) for key in ("bos_token", "eos_token"))
+            return GivenTemplate(text(fields.get("template"), f"{at}/template"), f"{at}/template", *tokens)
 
 
 def _message(value: Any, pointer: str) -> Body:

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolgram.constraint import Constraint
 from toolgram.engines.base import Sampling
-from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, UnsupportedSchema
+from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, TemplateError, UnsupportedSchema
 from toolgram.grammar.dialects.gbnf_reader import read_gbnf
 from toolgram.grammar.grammar import Grammar
 from toolgram.plan import Plan, plan
@@ -17,12 +17,31 @@ from toolgram.template.chat_template import ChatTemplate
 
 
 @dataclass(frozen=True, slots=True)
+class GivenTemplate:
+    """A chat template that a body brings, at `pointer`; a token that is None is the model's own."""
+
+    source: str
+    pointer: str
+    bos_token: str | None = None
+    eos_token: str | None = None
+
+    def instead_of(self, template: ChatTemplate) -> ChatTemplate:
+        """The template in the place of a model's. Raises InvalidRequest where it does not compile."""
+        bos = template.bos_token if self.bos_token is None else self.bos_token
+        eos = template.eos_token if self.eos_token is None else self.eos_token
+        try:
+            return ChatTemplate(self.source, bos, eos)
+        except TemplateError as error:
+            raise InvalidRequest(self.pointer, str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
 class Generation:
     """A request, read.
 
     `request` is what `plan` takes, `places` maps pointers into it to pointers into the body where those differ.
-    `model` None is the server's default; `grammar` is GBNF for the whole answer; `custom` names the tools whose
-    argument is plain text.
+    `model` None is the server's default; `grammar` is GBNF for the whole answer; `chat_template` stands in for the
+    model's; `custom` names the tools whose argument is plain text.
     """
 
     request: Mapping[str, Any]
@@ -30,6 +49,7 @@ class Generation:
     model: str | None = None
     style: str | None = None
     grammar: str | None = None
+    chat_template: GivenTemplate | None = None
     n: int = 1
     stream: bool = False
     custom: frozenset[str] = frozenset()
@@ -40,6 +60,8 @@ class Generation:
 
         Raises what `toolgram.plan` raises, with pointers into the body.
         """
+        if self.chat_template is not None:
+            template = self.chat_template.instead_of(template)
         try:
             made = plan(self.request, template, self.style or style, now)
         except (InvalidRequest, InvalidSchema, UnsupportedSchema) as error:

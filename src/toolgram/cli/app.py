@@ -210,6 +210,12 @@ def serve(
     upstream_key: Annotated[
         str | None, typer.Option(metavar="KEY", envvar=_env("UPSTREAM_KEY"), help="The key that it wants.")
     ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, envvar=_env("WORKERS"), help="Processes before an upstream; each has its own limits."
+        ),
+    ] = 1,
     host: Annotated[str, typer.Option(metavar="ADDRESS", envvar=_env("HOST"), help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", envvar=_env("PORT"), help="Where to listen; 0: any.")] = 8000,
     context: Annotated[
@@ -278,6 +284,15 @@ def serve(
             help="A site whose pages may call; may be given again.",
         ),
     ] = None,
+    trust_templates: Annotated[
+        bool | None,
+        typer.Option(
+            "--trust-request-chat-template/--no-trust-request-chat-template",
+            envvar=_env("TRUST_REQUEST_CHAT_TEMPLATE"),
+            help="Whether a request may bring a chat template (default: only where this machine alone can ask).",
+            show_default=False,
+        ),
+    ] = None,
     keep_alive: Annotated[
         float,
         typer.Option(
@@ -296,7 +311,7 @@ def serve(
 ) -> None:
     """Serve models to clients of OpenAI's API; every option is also an environment variable, TOOLGRAM_…."""
     from toolgram.cli.inputs import BadInput
-    from toolgram.cli.serve import Loading, Upstream, connect, keys, load, run
+    from toolgram.cli.serve import Loading, Remote, Upstream, is_local, keys, load, run, run_workers
     from toolgram.server.settings import Settings
 
     settings = Settings(
@@ -309,6 +324,7 @@ def serve(
         max_body=max_body,
         max_tokens=max_tokens,
         style=style,
+        request_templates=is_local(host) if trust_templates is None else trust_templates,
         log_contents=log_contents,
     )
     aliases = tuple(alias or ())
@@ -316,10 +332,17 @@ def serve(
         raise BadInput("give --model or --upstream, not both")
     if upstream:
         server = Upstream(tuple(upstream), upstream_kind.value, upstream_model, upstream_key)
-        models = connect(server, template, aliases, timeout)
-    else:
-        models = load(Loading(tuple(model or ()), aliases, template, context, threads))
-    run(models, settings, host, port, log_file)
+        remote = Remote(server, template, aliases, settings, log_file)
+        if workers > 1:
+            run_workers(remote, host, port, workers)
+        else:
+            run(remote.connect(), settings, host, port, log_file)
+        return
+    if workers > 1:
+        raise BadInput(
+            "--workers goes with --upstream: an embedded model runs in one process, which batches its requests"
+        )
+    run(load(Loading(tuple(model or ()), aliases, template, context, threads)), settings, host, port, log_file)
 
 
 @app.command(epilog="Example: toolgram pull smollm2")

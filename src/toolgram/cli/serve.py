@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -18,6 +21,9 @@ from toolgram.engines.base import Engine
 from toolgram.errors import ToolgramError
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp  # of the server extra
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,14 @@ def keys(given: Sequence[str], file: Path | None) -> tuple[str, ...]:
     return found
 
 
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach a server that listens there."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_file: Path | None) -> None:
     """Serve until told to stop; streams that run are finished then. Raises ToolgramError where it cannot listen."""
     try:
@@ -112,9 +126,54 @@ def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_
     log_to(log_file)
     config = uvicorn.Config(create_app(served, settings), host, port, log_level="warning", access_log=False)
     listener = config.bind_socket()
-    names = ", ".join(model.name for model in served)
-    typer.echo(f"serving {names} at http://{host}:{listener.getsockname()[1] if port == 0 else port}/v1")
+    listener.listen(config.backlog)  # who comes from now on waits until the server runs
+    _say_where(served, host, listener)
     uvicorn.Server(config).run([listener])
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """What a worker needs to make an application of its own before another server."""
+
+    upstream: Upstream
+    template: Path | None
+    aliases: tuple[str, ...]
+    settings: Settings
+    log_file: Path | None
+
+    def connect(self) -> tuple[Served, ...]:
+        """The model that the other server runs."""
+        return connect(self.upstream, self.template, self.aliases, self.settings.timeout)
+
+    def __call__(self) -> ASGIApp:
+        """The application."""
+        from toolgram.server.app import create_app
+
+        log_to(self.log_file)
+        return create_app(self.connect(), self.settings)
+
+
+def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
+    """As `run`, in so many processes; each has the limits of the settings for itself."""
+    served = remote.connect()  # what is wrong is told here, once
+    try:
+        import uvicorn
+
+        from toolgram.server.workers import serve_by_workers
+    except ModuleNotFoundError as error:
+        raise ToolgramError(f"{error.name} is missing: pip install 'toolgram[server]'") from error
+    log_to(remote.log_file)
+    config = uvicorn.Config(remote, host, port, log_level="warning")
+    listener = config.bind_socket()
+    listener.listen(config.backlog)
+    _say_where(served, host, listener)
+    serve_by_workers(remote, listener, count)
+
+
+def _say_where(served: Sequence[Served], host: str, listener: socket.socket) -> None:
+    names = ", ".join(model.name for model in served)
+    where = f"http://{host}:{listener.getsockname()[1]}"
+    typer.echo(f"serving {names} at {where}/v1, with a playground at {where}/")
 
 
 def log_to(file: Path | None) -> None:

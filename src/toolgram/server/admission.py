@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from toolgram.api.errors import ApiError
+from toolgram.server.metrics import Metrics
 
 _RETRY_AFTER = 1  # seconds
 
@@ -14,10 +15,11 @@ _RETRY_AFTER = 1  # seconds
 class Admission:
     """At most `parallel` requests run and `queue` wait, in the order of their arrival."""
 
-    def __init__(self, parallel: int, queue: int, timeout: float) -> None:
+    def __init__(self, parallel: int, queue: int, timeout: float, metrics: Metrics) -> None:
         self._slots = asyncio.Semaphore(parallel)
         self._queue = queue
         self._timeout = timeout
+        self._metrics = metrics
         self.waiting = 0
         self.running = 0
 
@@ -35,12 +37,14 @@ class Admission:
             async with limit:
                 self.waiting += 1
                 try:
-                    await self._slots.acquire()
+                    with self._metrics.waiting.track_inprogress():
+                        await self._slots.acquire()
                 finally:
                     self.waiting -= 1
                 self.running += 1
                 try:
-                    yield
+                    with self._metrics.running.track_inprogress():
+                        yield
                 finally:
                     self.running -= 1
                     self._slots.release()

@@ -20,6 +20,7 @@ from toolgram.server.front import Front
 from toolgram.server.messages import count_tokens, messages
 from toolgram.server.metrics import Metrics
 from toolgram.server.models import Models, Served
+from toolgram.server.playground import page, pages
 from toolgram.server.responses import responses
 from toolgram.server.settings import Settings
 from toolgram.server.tokens import detokenize, tokenize
@@ -49,7 +50,11 @@ async def _models(desk: Desk, request: Request) -> ASGIApp:
 
 async def _one_model(desk: Desk, request: Request) -> ASGIApp:
     served = desk.models.find(request.path_params["name"])
-    return json_response(request, _model(served, anthropic="anthropic-version" in request.headers))
+    if "anthropic-version" in request.headers:
+        return json_response(request, _model(served, anthropic=True))
+    template = served.template
+    chat_template = {"template": template.source, "bos_token": template.bos_token, "eos_token": template.eos_token}
+    return json_response(request, {**_model(served, anthropic=False), "chat_template": chat_template})
 
 
 def _model(served: Served, *, anthropic: bool) -> dict[str, object]:
@@ -74,11 +79,16 @@ async def _metrics(desk: Desk, _request: Request) -> ASGIApp:
     return Response(desk.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
+async def _page(_desk: Desk, request: Request) -> ASGIApp:
+    return page(request)
+
+
 _GET: dict[str, Handler] = {
     "/v1/models": _models,
     "/v1/models/{name:path}": _one_model,
     "/health": _health,
     "/metrics": _metrics,
+    **dict.fromkeys(pages(), _page),
 }
 
 
@@ -95,8 +105,8 @@ class _Endpoint:
 
 def create_app(models: Sequence[Served], settings: Settings = Settings()) -> ASGIApp:  # noqa: B008 - frozen
     """The application that serves these models, the first as the default; it closes their engines when it ends."""
-    admission = Admission(settings.parallel, settings.queue, settings.timeout)
-    metrics = Metrics(admission)
+    metrics = Metrics()
+    admission = Admission(settings.parallel, settings.queue, settings.timeout, metrics)
     desk = Desk(Models(tuple(models)), settings, admission, metrics)
 
     @asynccontextmanager

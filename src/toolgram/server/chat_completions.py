@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
@@ -40,7 +41,11 @@ async def chat_completions(desk: Desk, request: Request) -> ASGIApp:
         custom=read.generation.custom,
         legacy=read.legacy,
         include_usage=read.include_usage,
+        include_tokens=read.include_tokens,
+        logprobs=job.sampling.logprobs is not None,
     )
+    if read.include_tokens and not head.logprobs:
+        job = replace(job, sampling=replace(job.sampling, logprobs=0))  # engines tell tokens apart with them only
     if read.generation.stream:
         return desk.streamed(request, _events(desk, request, job, head), failure)
     return json_response(request, await desk.whole(request, _answer(desk, request, job, head)))

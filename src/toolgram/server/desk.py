@@ -78,6 +78,9 @@ class Desk:
     async def job(self, request: Request, generation: Generation) -> Job:
         """The request planned for its model. Raises what `plan` raises, and ApiError for what is over a limit."""
         served = self.models.find(generation.model)
+        if generation.chat_template is not None and not self.settings.request_templates:
+            told = "this server takes no templates from requests; `toolgram serve --trust-request-chat-template` does"
+            raise ApiError(400, "not_allowed", told, "/chat_template")
         sampling = self.limited(generation.sampling)
         # A template or a schema that is seen for the first time may take a while: others are served meanwhile.
         plan, count = await asyncio.to_thread(self._planned, generation, served)

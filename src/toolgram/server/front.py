@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import os
 import re
 import time
 import uuid
@@ -18,13 +19,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from toolgram.api.errors import ApiError, anthropic_error, api_error, openai_error
 from toolgram.errors import ToolgramError
 from toolgram.server.metrics import Metrics
+from toolgram.server.playground import pages
 from toolgram.server.record import Record, put
 from toolgram.server.settings import Settings
 from toolgram.server.streams import ClientGone
 
 LOG = logging.getLogger("toolgram.server")
 
-_OPEN = ("/health", "/metrics", "/")
+_OPEN = frozenset(("/health", "/metrics", *pages()))  # for these no key is wanted
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)
 _CLIENT_GONE = 499  # as nginx has it; nobody reads it but the log
 
@@ -85,7 +87,8 @@ class Front:
         try:
             await self._app(scope, receive, send)
         except HTTPException as error:
-            told = f"{scope['method']} {scope['path']}: {error.detail}; there are {', '.join(sorted(self._paths))}"
+            known = ", ".join(sorted(self._paths - pages().keys()))
+            told = f"{scope['method']} {scope['path']}: {error.detail}; there are {known}"
             raise ApiError(error.status_code, "no_such_route", told) from error
 
     def _knows(self, headers: Mapping[bytes, str]) -> bool:
@@ -101,6 +104,7 @@ class Front:
         self._metrics.count(path, status, seconds, record)
         line: dict[str, Any] = {
             "time": time.time(),
+            "process": os.getpid(),
             "request": record.id,
             "method": scope["method"],
             "path": scope["path"],

@@ -1,19 +1,24 @@
-"""Counts for Prometheus, of one server."""
+"""Counts for Prometheus: of one server, or of all its workers together."""
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+import os
 
-from toolgram.server.admission import Admission
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
 from toolgram.server.record import Record
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 
 class Metrics:
-    """What a server has done, and what it does now."""
+    """What a server has done, and what it does now: how many requests run, and how many wait.
 
-    def __init__(self, admission: Admission) -> None:
+    In a process that has PROMETHEUS_MULTIPROC_DIR, as workers do, the counts are those of all processes that share it.
+    """
+
+    def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
         self._requests = Counter(
             "toolgram_requests", "Requests by path and status.", ("path", "status"), registry=registry
@@ -28,10 +33,13 @@ class Metrics:
             "toolgram_tokens", "Tokens of prompts and answers; forced ones are also in answers.", ("kind",),
             registry=registry,
         )  # fmt: skip
-        running = Gauge("toolgram_requests_running", "Requests that run now.", registry=registry)
-        running.set_function(lambda: admission.running)
-        waiting = Gauge("toolgram_requests_waiting", "Requests that wait for a place.", registry=registry)
-        waiting.set_function(lambda: admission.waiting)
+        self.running = Gauge(
+            "toolgram_requests_running", "Requests that run now.", registry=registry, multiprocess_mode="livesum"
+        )
+        self.waiting = Gauge(
+            "toolgram_requests_waiting", "Requests that wait for a place.", registry=registry,
+            multiprocess_mode="livesum",
+        )  # fmt: skip
 
     def count(self, path: str, status: int, seconds: float, record: Record) -> None:
         """Count a request that is over; `path` is one of the routes."""
@@ -45,4 +53,8 @@ class Metrics:
 
     def text(self) -> bytes:
         """The counts in the format of Prometheus."""
-        return generate_latest(self._registry)
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return generate_latest(self._registry)
+        together = CollectorRegistry()
+        MultiProcessCollector(together)
+        return generate_latest(together)

@@ -10,7 +10,8 @@ class Settings:
     """Limits and keys. Without `api_keys` every client is let in; without `origins` no page of another site is.
 
     `parallel` requests run at once and `queue` wait; more are told to come back. `timeout` is in seconds for a whole
-    request, its wait included; `keep_alive` is the silence after which a stream shows that it lives.
+    request, its wait included; `keep_alive` is the silence after which a stream shows that it lives. With
+    `request_templates` a body may bring a chat template: such is limited, but may keep a processor busy for a minute.
     """
 
     api_keys: tuple[str, ...] = ()
@@ -22,4 +23,5 @@ class Settings:
     max_body: int = 16 << 20
     max_tokens: int | None = None
     style: str | None = None
+    request_templates: bool = False
     log_contents: bool = False

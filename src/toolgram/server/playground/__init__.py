@@ -1,0 +1,62 @@
+"""The playground: a page and its files, which the server gives as they lie in this folder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+# The page runs its own files and talks with its own server, no other. What a prompt holds is never run.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A file of the playground; `etag` is of its content."""
+
+    content: bytes
+    media_type: str
+    etag: str
+
+
+@cache
+def pages() -> Mapping[str, Page]:
+    """The files by the path under which they are served."""
+    found: dict[str, Page] = {}
+    for file in files(__name__).iterdir():
+        media_type = _TYPES.get(f".{file.name.rpartition('.')[2]}")
+        if media_type is not None:
+            content = file.read_bytes()
+            path = "/" if file.name == "index.html" else f"/playground/{file.name}"
+            found[path] = Page(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+    return found
+
+
+def page(request: Request) -> Response:
+    """A file; 304 where the browser has it already. It asks each time: another version may have been installed."""
+    asked = pages()[request.scope["path"]]
+    headers = {
+        "etag": asked.etag,
+        "cache-control": "no-cache",
+        "content-security-policy": _POLICY,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+    }
+    if asked.etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(asked.content, 200, headers, asked.media_type)
