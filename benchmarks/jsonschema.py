@@ -247,8 +247,12 @@ def show_masks(cases: list[Case], count: int) -> None:
 
     rows = _schema_masks.rows(_schema_masks.sample(cases, count))
     show("Token masks along a valid instance, the schemas that all do", _schema_masks.HEAD, rows)
-    print("\nfirst: processor time from the schema to the first mask, nothing kept from other schemas, in one thread.")
-    print("toolgram in relaxed mode. Strict, XGrammar's default, takes objects for closed, so it has less to do.")
+    print("\nconverted: processor time from the schema to the text of a grammar; engines begin with the schema itself.")
+    print("first: from there to the first mask, in one thread, nothing kept from other schemas.")
+    print(
+        "toolgram in relaxed mode. Strict is what XGrammar does unless told otherwise: it takes objects for closed, and"
+    )
+    print("has less to do; the first mask is compared to it, and the others to those of the same language.")
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:

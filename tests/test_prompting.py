@@ -58,6 +58,20 @@ def test_a_prompt_that_opens_the_reasoning() -> None:
     assert kept.parse("I know.\n</think>\n\nSunny.") == Message("<think>\nI know.\n</think>\n\nSunny.")
 
 
+def test_blanks_before_a_call_do_not_show_the_reasoning_that_was_not_begun() -> None:
+    """Whether they come with the mark of the call or before it."""
+    request = asked("Hi", chat_template_kwargs={"thinks": True}, reasoning_format="none")
+    plan = toolgram.plan(request | {"tools": [WEATHER]}, HERMES)
+    text = '\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+    whole = plan.parse(text)
+    assert whole.tool_calls
+    assert "<think>" not in (whole.content or "")
+    for cut in range(len(text)):
+        reader = plan.reader()
+        events = [*reader.feed(text[:cut]), *reader.feed(text[cut:]), *reader.finish()]
+        assert Message.from_events(events) == whole, cut
+
+
 def test_a_call_that_was_cut_off_can_stay_in_the_history() -> None:
     call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Par'}}
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "tool_calls": [call]}]

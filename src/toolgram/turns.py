@@ -20,7 +20,8 @@ from toolgram.schema.automata import Automaton
 from toolgram.schema.complement import subtract
 from toolgram.schema.effort import MAX_WORK, limited
 from toolgram.schema.plain_text import plain_language, plain_rules
-from toolgram.schema.spelling import RuleNames, spell_as, writable
+from toolgram.schema.spelled import spell_as
+from toolgram.schema.spelling import RuleNames, writable
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagged
 from toolgram.wire.constrain import Callee, Calls, Turn, allowed, constrain, ways_to_think, without_reasoning

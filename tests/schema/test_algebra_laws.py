@@ -16,7 +16,7 @@ from toolgram.schema import RuleNames, Spelling, compile_type
 from toolgram.schema.algebra import disjoint, intersect
 from toolgram.schema.complement import complement, subtract
 from toolgram.schema.ends import without_dead_ends
-from toolgram.schema.spelling import spell_as
+from toolgram.schema.spelled import spell_as
 from toolgram.schema.types import ANY, EVERY_KIND, NEVER, Canonical, TooLarge, Type, union
 
 SHORT = Spelling(integer_digits=7, fraction_digits=4)

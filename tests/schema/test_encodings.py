@@ -13,7 +13,7 @@ from toolgram.errors import UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.schema import RuleNames, Spelling, compile_schema
 from toolgram.schema.encoding import PYTHON, Encoding
-from toolgram.schema.spelling import spell, spell_as
+from toolgram.schema.spelled import spell, spell_as
 from toolgram.schema.types import ANY, Canonical
 from toolgram.wire.values import Transcoder
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from toolgram.grammar.grammar import Grammar
 from toolgram.schema import RuleNames, Spelling, compile_schema, schema_grammar
 from toolgram.schema.normalize import normalize
-from toolgram.schema.spelling import spell, spell_as
+from toolgram.schema.spelled import spell, spell_as
 from toolgram.schema.types import ANY, Canonical
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)

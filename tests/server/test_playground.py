@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-import threading
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 import toolgram
-from browser import CONTROL, ENTER, ESCAPE, RIGHT, SHIFT, TAB, Browser, chromium
+from browser import CONTROL, ENTER, ESCAPE, Browser
 from live_server import listening, serving
+from playground_page import CALL, Telling, opened, page, run, texts
 from situations import CHATML
-from toolgram.engines.base import Chunk, Logprob, Prompt, Sampling, SupportsGrammar, TokenLogprobs, Usage
 from toolgram.engines.llama_cpp import LlamaCpp
 from toolgram.engines.models import default_model
 from toolgram.engines.replay import Replay
@@ -28,94 +23,7 @@ from toolgram.server.models import Served
 from toolgram.server.playground import pages
 from toolgram.server.settings import Settings
 
-CALL = [
-    ([], ["<tool_call>", '\n{"name": "get_weather", "arguments": {"city": "']),
-    (["Par"], []),
-    (['is"'], [', "days": ']),
-    (["3"], ["}}\n", "</tool_call>"]),
-]
-OPEN = Settings(request_templates=True)
 OTHER = "{% for m in messages %}<turn>{{ m.role }}: {{ m.content }}</turn>{% endfor %}<turn>assistant:"
-
-
-class Telling(Replay):
-    """Writes steps of (chosen, forced) tokens, whatever it is asked, and tells them apart as an embedded engine does.
-
-    It waits where `gate` is closed, after the first step.
-    """
-
-    def __init__(self, steps: list[tuple[list[str], list[str]]] = CALL) -> None:
-        super().__init__()
-        self.steps = steps
-        self.gate = threading.Event()
-        self.gate.set()
-        self.asked: list[Prompt] = []
-        self.stopped = threading.Event()
-
-    async def generate(
-        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
-    ) -> AsyncGenerator[Chunk, None]:
-        """A chunk for each step."""
-        self.asked.append(prompt)
-        try:
-            for at, (chosen, forced) in enumerate(self.steps):
-                while at and not self.gate.is_set():
-                    await asyncio.sleep(0.01)
-                tokens = tuple(range(len(chosen) + len(forced)))
-                likely = () if sampling.logprobs is None else tuple(map(_likely, [*chosen, *forced]))
-                yield Chunk("".join([*chosen, *forced]), tokens, len(forced), logprobs=likely)
-            yield Chunk("", finish="stop", usage=Usage(prompt_tokens=7, completion_tokens=9))
-        finally:
-            self.stopped.set()
-
-
-def _likely(text: str) -> TokenLogprobs:
-    return TokenLogprobs(Logprob(1, text.encode(), -0.5), ())
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with chromium(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
-
-
-@pytest.fixture
-def browser(window: Browser) -> Browser:
-    """A window as wide as a desk's."""
-    window.size(1360, 900)
-    return window
-
-
-@contextmanager
-def opened(browser: Browser, address: str, *, refusals: bool = False) -> Iterator[None]:
-    """The playground there. In the end its console has no errors but the `refusals`, and it asked that server only."""
-    browser.requested()
-    browser.logged()
-    browser.open(f"{address}/")
-    yield
-    browser.open("about:blank")
-    assert [url for url in browser.requested() if not url.startswith((f"{address}/", "about:"))] == []
-    refused = "the server responded with a status of 4" if refusals else None
-    assert [line for line in browser.logged() if refused is None or refused not in line] == []
-
-
-@contextmanager
-def page(browser: Browser, engine: Replay, settings: Settings = OPEN, *, refusals: bool = False) -> Iterator[None]:
-    """The playground, loaded, of a server with that engine."""
-    with serving(engine, settings) as address, opened(browser, address, refusals=refusals):
-        if not settings.api_keys:
-            browser.wait_for_text("#prompt-text", "Paris")
-        yield
-
-
-def run(browser: Browser) -> None:
-    browser.keys(CONTROL, ENTER)
-    browser.wait(lambda: browser.text("#figures"), "the end of the answer")
-
-
-def texts(browser: Browser, selector: str) -> list[str]:
-    found = "return [...document.querySelectorAll(arguments[0])].map(one => one.textContent)"
-    return browser.script(found, selector)
 
 
 def test_files_come_with_a_policy_and_are_not_sent_twice() -> None:
@@ -319,86 +227,6 @@ def test_the_key_is_kept_in_the_tab_alone(browser: Browser) -> None:
         assert list(browser.script("return {...sessionStorage}").values()) == ["secret"]
         assert "secret" not in browser.text("#curl-text")
         browser.script("sessionStorage.clear()")
-
-
-@pytest.mark.parametrize("width", [360, 768, 1360])
-def test_nothing_is_cut_off_and_everything_has_a_name(browser: Browser, width: int) -> None:
-    with page(browser, Telling()):
-        browser.size(width, 740)
-        run(browser)
-        wide = "return document.documentElement.scrollWidth - innerWidth"
-        for tab in ("answer", "prompt", "grammar", "relaxations", "events", "body"):
-            browser.click(f"#tab-{tab}")
-            assert browser.script(wide) <= 0, tab
-        nameless = """
-            return [...document.querySelectorAll("input, select, textarea, button")]
-              .filter((one) => one.checkVisibility())
-              .filter((one) => !one.labels?.length && !one.ariaLabel)
-              .filter((one) => !one.matches("button") || !one.textContent.trim())
-              .map((one) => one.outerHTML)"""
-        assert browser.script(nameless) == []
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_texts_can_be_read_by_day_and_by_night(browser: Browser, dark: bool) -> None:
-    """The contrast of every colour of text with what is behind it is at least 4.5, as WCAG asks."""
-    with page(browser, Telling(), refusals=True):
-        browser.dark(on=dark)
-        run(browser)
-        browser.type("#temperature", "9")
-        browser.wait(lambda: browser.shows("#fault"), "a fault")
-        shades: list[list[str]] = []
-        for tab in ("answer", "prompt", "relaxations", "events"):
-            browser.click(f"#tab-{tab}")
-            browser.wait(lambda: not browser.script("return document.getAnimations().length"), "stillness")
-            shades += browser.script(_SHADES)
-        browser.dark(on=False)
-    assert len({text for text, _ in shades}) >= 6
-    assert max(map(_luminance, {behind for _, behind in shades})) < 0.5 or not dark
-    for text, behind in shades:
-        darker, lighter = sorted((_luminance(text), _luminance(behind)))
-        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (text, behind)
-
-
-_SHADES = """
-    const behind = (one) => {
-      for (; one; one = one.parentElement) {
-        const colour = getComputedStyle(one).backgroundColor
-        if (colour !== "rgba(0, 0, 0, 0)") return colour
-      }
-    }
-    const shown = [...document.querySelectorAll("body *")].filter((one) => one.checkVisibility())
-    const worded = shown.filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
-    return worded.map((one) => [getComputedStyle(one).color, behind(one)])"""
-
-
-def _luminance(colour: str) -> float:
-    """The relative luminance of `rgb(…)`, as WCAG 2 defines it."""
-    shares = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def test_the_keyboard_reaches_everything(browser: Browser) -> None:
-    with page(browser, Telling()):
-        wanted = browser.script("""
-            return [...document.querySelectorAll("input, select, textarea, button, [tabindex='0']")]
-              .filter((one) => one.checkVisibility() && one.tabIndex >= 0).length""")
-        seen: list[str] = []
-        browser.script("document.activeElement.blur(); getSelection().removeAllRanges()")
-        for _ in range(wanted):
-            browser.keys(TAB)
-            place = "const one = document.activeElement; return one.id || one.className"
-            seen.append(browser.script(place))
-            outline = "return getComputedStyle(document.activeElement).outlineStyle"
-            assert browser.script(outline) == "solid", seen[-1]
-        assert len(set(seen)) == wanted, seen
-        assert seen.index("example") < seen.index("tools") < seen.index("model") < seen.index("tab-answer")
-        browser.keys(SHIFT, TAB)
-        browser.script("document.querySelector('#tab-answer').focus()")
-        browser.keys(RIGHT)
-        assert browser.shows("#prompt")
-        assert browser.script("return document.activeElement.id") == "tab-prompt"
 
 
 def test_the_embedded_model_at_one_key(browser: Browser) -> None:

@@ -6,7 +6,8 @@ import json
 from dataclasses import replace
 
 from toolgram.messages import Message, ToolCall
-from toolgram.schema.spelling import Spelling, spell
+from toolgram.schema.spelled import spell
+from toolgram.schema.spelling import Spelling
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagged
 from toolgram.wire.element_values import written_elements

@@ -184,7 +184,9 @@ class Reader:
         match = free.marks.find.search(buffer, i) if free.marks.find else None
         if match is None:
             keep = free.marks.held_back(buffer, i)
-            self._may_skip = self._may_skip and not buffer[i:keep].strip()
+            if self._may_skip and not buffer[i:keep].strip():
+                return i, True  # if a mark comes next, the prefill is none
+            self._may_skip = False
             self._text(buffer[i:keep])
             return keep, True
         mark = match[0]

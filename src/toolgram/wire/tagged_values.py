@@ -9,7 +9,8 @@ from typing import Any, cast
 from toolgram.errors import Relaxation
 from toolgram.grammar.ir import NOTHING, Expr, Ref, Text, choice, seq
 from toolgram.schema import compile_type, types
-from toolgram.schema.spelling import RuleNames, Spelling, spell_as
+from toolgram.schema.spelled import spell_as
+from toolgram.schema.spelling import RuleNames, Spelling
 from toolgram.schema.types import Canonical, Type
 from toolgram.wire.counted import in_order
 from toolgram.wire.expected import kinds_of, options_of

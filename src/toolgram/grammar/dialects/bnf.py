@@ -30,7 +30,7 @@ from toolgram.grammar.ir import (
 )
 from toolgram.grammar.names import dashed
 from toolgram.grammar.until import text_rules
-from toolgram.grammar.walk import fresh, reachable, with_children
+from toolgram.grammar.walk import fresh, with_children
 
 _ANY = not_chars()
 _CHUNK = 1000
@@ -53,10 +53,20 @@ class Syntax:
 
 
 def write(rules: Rules, syntax: Syntax) -> str:
-    """Rules that are lowered as text, one a line, `root` first, in the order of their first use."""
-    rules = reachable(rules)
-    printer = _Printer(syntax, dashed(rules))
-    return "".join([f"{printer.names[name]} ::= {printer.top(expr)}\n" for name, expr in rules.items()])
+    """Rules that are lowered as text, one a line, `root` first, in the order of their first use.
+
+    In place of a rule that only names another stands that other.
+    """
+    aliases = {name: body.name for name, body in rules.items() if isinstance(body, Ref) and name != "root"}
+    printer = _Printer(syntax, aliases)
+    lines: dict[str, str] = {}
+    waiting = ["root"]
+    while waiting:
+        if (name := waiting.pop()) not in lines:
+            printer.used.clear()
+            lines[name] = f"{printer.names[name]} ::= {printer.top(rules[name])}\n"
+            waiting.extend(reversed(printer.used))
+    return "".join(lines.values())
 
 
 def lowered(rules: Rules, most: int) -> dict[str, Expr]:
@@ -165,13 +175,18 @@ def _weight(expr: Expr) -> int:
             return 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Printer:
     """Lowered expressions as text."""
 
     syntax: Syntax
-    names: Mapping[str, str]
-    """What each rule is called in the dialect."""
+    aliases: Mapping[str, str]
+    """For rules that only name another that other."""
+    names: dict[str, str] = field(default_factory=lambda: {"root": "root"})
+    """What each rule that was met is called in the dialect."""
+    used: list[str] = field(default_factory=list[str])
+    """The rules that were met, in order; whoever prints clears it."""
+    _taken: set[str] = field(default_factory=lambda: {"root"})
 
     def top(self, expr: Expr) -> str:
         if not isinstance(expr, Choice):
@@ -188,7 +203,7 @@ class _Printer:
 
     def _item(self, expr: Expr) -> str:
         if isinstance(expr, Ref):
-            return self.names[expr.name]
+            return self._name(expr.name)
         match expr:
             case Literal(text) | Token(text, None):
                 return _literal(text, self.syntax.escape)
@@ -207,6 +222,15 @@ class _Printer:
                 return f"({self.top(expr)})"
             case _:
                 raise GrammarError(f"not lowered: {expr!r}")
+
+    def _name(self, rule: str) -> str:
+        while rule in self.aliases:
+            rule = self.aliases[rule]
+        self.used.append(rule)
+        if rule not in self.names:
+            self.names[rule] = name = dashed(rule, self._taken)
+            self._taken.add(name)
+        return self.names[rule]
 
     def _repeated(self, expr: Expr) -> str:
         """An item to which a repetition can be added: two of them in a row are read in more than one way."""

@@ -1,20 +1,57 @@
 """Strings that are none of some, in the shape that XGrammar masks quickly.
 
-"Any character but some, then the rest" stands at each letter of the keys that an object declares. It is cut into
-classes of characters that are rules of their own: each token is tried for one of them, and not once for each letter.
+XGrammar takes, untried, the tokens of characters by which a rule leads back to itself. So such a string is told from
+those that are left out at its end: it is any characters, then one that none of them has at that place, and from there
+on one of their endings. Where `ape` and `shape` are left out, `grape` is "g", then "r", which stands before "ape" in
+neither, then "ape". One loop serves all the strings of a grammar, whichever are left out of each: they differ in the
+endings that may be all there is.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from toolgram.grammar.excepts import write_tree
 from toolgram.grammar.ir import EMPTY, CharSet, Choice, Except, Expr, Literal, Ref, chars, choice, not_chars, seq
 from toolgram.grammar.walk import fresh
 
-_ALWAYS_APART = (chars(" "), chars((0x30, 0x39), (0x41, 0x5A), "_", (0x61, 0x7A)))
-"""Cut apart in all grammars, so that XGrammar, which keeps the masks of rules, tries these tokens once for all."""
-_OTHERS = not_chars(*(pair for each in _ALWAYS_APART for pair in each.ranges))
+_QUOTE = Literal('"')
+_NONE = chars()
+_WHOLE = 0
+"""The ending of no characters."""
+
+
+@dataclass(slots=True)
+class _Endings:
+    """The endings of some texts, each by a number; the first is empty, and the others have one character more each."""
+
+    firsts: list[str] = field(default_factory=lambda: [""])
+    rests: list[int] = field(default_factory=lambda: [_WHOLE])
+    """What is left of each without its first character."""
+    longer: list[dict[str, int]] = field(default_factory=lambda: [{}])
+    """By a character the ending that it makes when it is put before."""
+
+    def add(self, text: str) -> int:
+        """The number of the text, which is added with all its endings."""
+        at = _WHOLE
+        for char in reversed(text):
+            there = self.longer[at].get(char)
+            if there is None:
+                there = self.longer[at][char] = len(self.firsts)
+                self.firsts.append(char)
+                self.rests.append(at)
+                self.longer.append({})
+            at = there
+        return at
+
+    def by_first(self, some: Iterable[int]) -> dict[str, frozenset[int]]:
+        """By their first characters what is left of them; not of the empty one."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for each in some:
+            if each != _WHOLE:
+                found[self.firsts[each]].append(self.rests[each])
+        return {first: frozenset(found[first]) for first in sorted(found)}
 
 
 @dataclass(slots=True)
@@ -23,51 +60,71 @@ class Others:
 
     raw: CharSet
     escaped: Expr
-    rest: Ref
-    """The rest of such a string, with its closing quote."""
     rules: dict[str, Expr]
     """Where rules are added."""
-    _but: dict[str, Ref] = field(default_factory=dict[str, Ref])
-    """By some characters, the rule for a character that is none of them and the rest."""
+    _asked: list[tuple[str, frozenset[int]]] = field(default_factory=list[tuple[str, frozenset[int]]])
+    """The rules that were asked for, with what is left out of each."""
+    _endings: _Endings = field(default_factory=_Endings)
+    _all: dict[str, frozenset[int]] = field(default_factory=dict[str, frozenset[int]])
+    """By their first characters what is left of all endings: the endings before which that character may not stand."""
+    _firsts: dict[tuple[str, frozenset[int]], Ref] = field(default_factory=dict[tuple[str, frozenset[int]], Ref])
+    _rests: dict[frozenset[int], Expr] = field(default_factory=dict[frozenset[int], Expr])
+    _due: list[tuple[str, str, frozenset[int]]] = field(default_factory=list[tuple[str, str, frozenset[int]]])
+    """Rules that are named and not yet written: texts may be longer than calls are deep."""
+    _count: int = 0
 
     def rule(self, expr: Except, inside: str) -> Ref:
         """The rule for such strings, which is named like the rule that it is in. `finish` must come after the last."""
-        return write_tree(expr.texts, self._none_of, f"{inside}-key", self.rules)
-
-    def _none_of(self, some: str) -> Ref:
-        some = "".join(sorted(some))
-        if some not in self._but:
-            self._but[some] = self._added("but")
-        return self._but[some]
-
-    def finish(self) -> None:
-        """Write the rules that these strings share: by now it is known which characters must be told apart."""
-        unnamed, named = self._classes()
-        always = self._added("always", Choice((*map(self._from, unnamed), seq(self.escaped, self.rest))))
-        classes = [(alike[0], self._from(chars(*alike))) for alike in named]
-        for some, ref in self._but.items():
-            self.rules[ref.name] = choice(always, *[rule for first, rule in classes if first not in some])
-
-    def _from(self, charset: CharSet) -> Ref:
-        return self._added("from", seq(_plain(charset), self.rest))
-
-    def _classes(self) -> tuple[list[CharSet], list[list[str]]]:
-        """The raw characters in classes that none of the rules tells apart: those that all rules have, and others."""
-        together: dict[tuple[object, ...], list[str]] = {}
-        for char in sorted({char for some in self._but for char in some}):
-            apart = tuple([char in charset for charset in _ALWAYS_APART])
-            together.setdefault((apart, *[some for some in self._but if char in some]), []).append(char)
-        taken = (*self._but, *not_chars(*self.raw.ranges).ranges)
-        classes = [not_chars(*taken, *not_chars(*each.ranges).ranges) for each in (*_ALWAYS_APART, _OTHERS)]
-        return [each for each in classes if each.ranges], list(together.values())
-
-    def _added(self, kind: str, body: Expr = EMPTY) -> Ref:
-        name = fresh(f"{self.rest.name}-{kind}", self.rules)
-        self.rules[name] = body
+        name = fresh(f"{inside}-key", self.rules)
+        self.rules[name] = EMPTY  # holds the name
+        self._asked.append((name, frozenset(map(self._endings.add, expr.texts))))
         return Ref(name)
 
+    def finish(self) -> None:
+        """Write the rules: by now all the texts are known."""
+        self._all = self._endings.by_first(range(len(self._endings.firsts)))
+        loop = self._named()
+        for name, texts in self._asked:
+            self.rules[name] = seq(_QUOTE, choice(loop, self._ends(texts)))
+        self.rules[loop.name] = choice(*self._loop(loop))
+        for name, first, rests in self._due:  # which grows
+            self.rules[name] = seq(first, self._one_of(rests))
 
-def _plain(charset: CharSet) -> Expr:
-    """A set of one character as a literal."""
-    (low, high), *others = charset.ranges
-    return charset if others or low < high else Literal(chr(low))
+    def _loop(self, loop: Ref) -> Iterator[Expr]:
+        """Any character and on, or one that is not what some texts have there, and an ending."""
+        whole = self._named(self._ends(frozenset()))
+        others = not_chars(*self._all, *not_chars(*self.raw.ranges).ranges)
+        yield from (seq(self.raw, loop), seq(self.escaped, loop))
+        yield from (seq(char, whole) for char in (others, self.escaped) if char != _NONE)
+        yield from (seq(Literal(char), self._named(self._ends(rests))) for char, rests in self._all.items())
+
+    def _ends(self, but: frozenset[int]) -> Expr:
+        """The endings but these, and the quote that closes the string."""
+        without = self._endings.by_first(but)
+        left = {first: rests - without[first] if first in without else rests for first, rests in self._all.items()}
+        return self._begun(left, whole=_WHOLE not in but)
+
+    def _one_of(self, endings: frozenset[int]) -> Expr:
+        """One of some endings, and the quote: one rule for all places, since those share their masks."""
+        if endings not in self._rests:
+            begun = self._begun(self._endings.by_first(endings), whole=_WHOLE in endings)
+            self._rests[endings] = self._named(begun) if isinstance(begun, Choice) else begun
+        return self._rests[endings]
+
+    def _begun(self, endings: Mapping[str, frozenset[int]], *, whole: bool) -> Expr:
+        """The quote if `whole`, or one of the endings, given as what is left of them by their first characters."""
+        options: list[Expr] = [_QUOTE] if whole else []
+        for first, rests in endings.items():
+            if rests:
+                ref = self._firsts.get((first, rests))
+                if ref is None:
+                    ref = self._firsts[first, rests] = self._named()
+                    self._due.append((ref.name, first, rests))
+                options.append(ref)
+        return options[0] if len(options) == 1 else Choice(tuple(options))
+
+    def _named(self, body: Expr = EMPTY) -> Ref:
+        while (name := f"other-{self._count}" if self._count else "other") in self.rules:
+            self._count += 1
+        self.rules[name] = body
+        return Ref(name)

@@ -34,19 +34,23 @@ from toolgram.grammar.ir import (
     repeat,
     seq,
 )
-from toolgram.grammar.walk import fresh, names_in, renamed, with_children
+from toolgram.grammar.walk import fresh, with_children
 
 _BROAD = 1000
 """Characters in a row; a set of more takes a good part of any vocabulary."""
 
 _MOST_COUNTED = 256
 """Characters that are counted by a rule for each number: compiling a rule takes some 8 ms over 49,000 tokens, while a
-repetition with bounds takes 16 ms and more at every mask."""
+repetition with bounds takes a second at every mask."""
+_BLOCK = 128
+"""More of them are counted in blocks of so many. Tokens that lead out of a block are tried at every mask: next to none
+at its beginning, and all at its end."""
+_MOST_BLOCKS = 1000
 
 
 def shaped(rules: Rules) -> dict[str, Expr]:
     """The rules (simplified, or tidy at least) without unbounded repetitions, in the shapes that are said above."""
-    return _without_aliases(_Loops(rules).rules)
+    return _Loops(rules).rules
 
 
 def _options(expr: Expr) -> tuple[Expr, ...]:
@@ -61,17 +65,6 @@ def _has_broad(expr: Expr) -> bool:
     return any(map(_is_broad, _options(expr)))
 
 
-def _without_aliases(rules: Rules) -> dict[str, Expr]:
-    """The rules, in which those that only name another are not used."""
-    names = {name: body.name for name, body in rules.items() if isinstance(body, Ref) and name != "root"}
-    for name in names:
-        while (target := names[name]) in names:
-            names[name] = names[target]
-    return {
-        name: body if names.keys().isdisjoint(names_in(body)) else renamed(body, names) for name, body in rules.items()
-    }
-
-
 @dataclass(slots=True)
 class _Loops:
     """Writes unbounded repetitions as rules that end with themselves."""
@@ -79,7 +72,7 @@ class _Loops:
     source: Rules
     rules: dict[str, Expr] = field(init=False)
     _made: dict[tuple[Expr, int, Expr], Ref] = field(default_factory=dict[tuple[Expr, int, Expr], Ref])
-    _rests: dict[Expr, Ref] = field(default_factory=dict[Expr, Ref])
+    _rests: dict[tuple[Expr, str], Ref] = field(default_factory=dict[tuple[Expr, str], Ref])
     _counts: dict[tuple[Expr, int, int, Expr], Ref] = field(default_factory=dict[tuple[Expr, int, int, Expr], Ref])
     """By an item, how often it comes at least and at most, and what comes then, the rule for that."""
     _others: dict[Expr, Others] = field(default_factory=dict[Expr, Others])
@@ -119,15 +112,16 @@ class _Loops:
                 yield self._loop(item, Literal(closer), rule)
             elif isinstance(item, Repeat) and isinstance(after, Literal) and self._is_counted(item):
                 closer = after.text[:1]
-                yield self._countdown(item, Literal(closer), rule)
+                yield self._counted(item, item.min, item.max or 0, Literal(closer), rule)
             else:
                 yield self._written(item, rule)
 
     def _key(self, expr: Except, rule: str) -> Ref:
         if expr not in self._keys:
             if expr.char not in self._others:
-                rest = self._rule(self._written(self._spelled(expr.char), rule), 0, Literal('"'), "string")
-                self._others[expr.char] = Others(expr.raw, self._opened(expr.escaped), rest, self.rules)
+                # XGrammar looks ahead from a rule where the same always follows: not from one that these share.
+                escaped = self._opened(expr.escaped, "other")
+                self._others[expr.char] = Others(expr.raw, escaped, self.rules)
             self._keys[expr] = self._others[expr.char].rule(expr, rule)
         return self._keys[expr]
 
@@ -139,15 +133,28 @@ class _Loops:
         return seq(repeat(self._written(whole.item, rule), whole.min, whole.min), self._rule(item, 0, closer, rule))
 
     def _is_counted(self, whole: Repeat) -> bool:
-        return whole.max is not None and whole.max <= _MOST_COUNTED and _has_broad(self._spelled(whole.item))
+        return whole.max is not None and whole.max <= _BLOCK * _MOST_BLOCKS and _has_broad(self._spelled(whole.item))
 
-    def _countdown(self, whole: Repeat, closer: Expr, rule: str) -> Expr:
-        """`whole`, which has a highest count, and then `closer`: a rule for each number that may still come."""
+    def _counted(self, whole: Repeat, low: int, high: int, closer: Expr, rule: str) -> Expr:
+        """So many of the characters that `whole` repeats, and then `closer`."""
+        blocks = max(-(-(high - _MOST_COUNTED) // _BLOCK), 0)
+        rest = self._countdown(whole, max(low - blocks * _BLOCK, 0), high - blocks * _BLOCK, closer, rule)
+        for more in range(blocks - 1, -1, -1):
+            block = self._countdown(whole, _BLOCK, _BLOCK, EMPTY, rule)
+            options = [seq(block, rest)]
+            if (least := low - more * _BLOCK) < _BLOCK:
+                options.append(self._countdown(whole, max(least, 0), _BLOCK - 1, closer, rule))
+            rest = Ref(fresh(f"{rule}-blocks", self.rules))
+            self.rules[rest.name] = choice(*options)
+        return rest
+
+    def _countdown(self, whole: Repeat, low: int, high: int, closer: Expr, rule: str) -> Expr:
+        """The same by a rule for each number that may still come."""
         item = self._written(self._spelled(whole.item), rule)
         options = [self._opened(option) for option in _options(item)]
         rest = closer
-        for left in range(1, (whole.max or 0) + 1):
-            least = max(whole.min - (whole.max or 0) + left, 0)
+        for left in range(1, high + 1):
+            least = max(low - high + left, 0)
             key = (item, least, left, closer)
             if key not in self._counts:
                 self._counts[key] = Ref(fresh(f"{rule}-{left}-more", self.rules))
@@ -170,15 +177,18 @@ class _Loops:
             self.rules[again.name] = choice(*(seq(option, again) for option in options), *ends)
         return self._made[key]
 
-    def _opened(self, option: Expr) -> Expr:
-        """In place of a rule that begins with a text that text, and a rule for what follows: then less is predicted."""
+    def _opened(self, option: Expr, use: str = "") -> Expr:
+        """In place of a rule that begins with a text that text, and a rule for what follows: then less is predicted.
+
+        The rule for what follows is one for each `use`.
+        """
         if not isinstance(option, Ref):
             return option
         body = self.source[option.name]
         if not isinstance(body, Sequence) or not isinstance(body.items[0], Literal):
             return option
         rest = self._written(seq(*body.items[1:]), option.name)
-        if rest not in self._rests:
-            self._rests[rest] = Ref(fresh(f"{option.name}-rest", self.rules))
-            self.rules[self._rests[rest].name] = rest
-        return seq(body.items[0], self._rests[rest])
+        if (rest, use) not in self._rests:
+            self._rests[rest, use] = Ref(fresh(f"{option.name}-rest", self.rules))
+            self.rules[self._rests[rest, use].name] = rest
+        return seq(body.items[0], self._rests[rest, use])

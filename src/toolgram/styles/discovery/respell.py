@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from toolgram.messages import Message, ToolCall
-from toolgram.schema.spelling import Spelling, spell
+from toolgram.schema.spelled import spell
+from toolgram.schema.spelling import Spelling
 from toolgram.styles.discovery.probes import CallProbe
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding
