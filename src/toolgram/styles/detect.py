@@ -59,7 +59,7 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
         return int(bool(style.announced_by) and style.announced_by in announcement) or asked_for(announcement, style)
     program = compile_format(style.wire.turn)
     beginnings = tuple(
-        dict.fromkeys(("", opened_by(program, template.capabilities.generation_prompt), *_thoughts(style)))
+        dict.fromkeys(("", opening(style.wire.turn, template.capabilities.generation_prompt), *_thoughts(style)))
     )
 
     marks = _marks_of_calls(style)
@@ -94,13 +94,17 @@ def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
 
 
 @lru_cache(maxsize=512)
-def opening(program: Program, prompt: str) -> str:
+def opening(turn: wire.Node, prompt: str) -> str:
     """The end of a prompt that is the fixed beginning of a turn; it is the same at every request."""
-    return opened_by(program, prompt)
+    return opened_by(turn, prompt)
 
 
-def opened_by(program: Program, prompt: str, content: str = "", reasoning: str = "") -> str:
-    """The longest end of a prompt that is the beginning of a turn which says just this so far; "" if there is none."""
+def opened_by(turn: wire.Node, prompt: str, content: str = "", reasoning: str = "") -> str:
+    """The longest end of a prompt that is the beginning of a turn which says just this so far; "" if there is none.
+
+    A template writes it: what a reader takes besides does not count.
+    """
+    program = compile_format(wire.as_written(turn))
     places = [match.start() for match in _MARK.finditer(prompt)]
     if content and (at := prompt.rfind(content.strip())) >= 0:
         places.append(at)

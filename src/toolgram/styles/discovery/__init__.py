@@ -57,7 +57,7 @@ def _discovered(scene: Scene) -> Discovery:
     if wrong is not None:
         return Discovery(None, f"the format found does not read {wrong.probe} of the template: {wrong.wrong}", read)
     why = f"it was found from the template, and reads {len(read)} other turns back as the template renders them"
-    style = ToolStyle(NAME, format_, "found from the chat template", reasons=laid.reasoning is not None)
+    style = ToolStyle(NAME, format_, "found from the chat template", reasons=laid.reasons)
     return Discovery(style, why, read)
 
 

@@ -10,6 +10,7 @@ from toolgram.styles.discovery.arguments import Notation, json_objects, notation
 from toolgram.styles.discovery.layout import Layout
 from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
 from toolgram.styles.discovery.probes import CallProbe, Scene, common_prefix, common_suffix
+from toolgram.styles.discovery.slips import first_forgotten, opener_forgotten
 from toolgram.styles.discovery.tails import ONE, TWO
 from toolgram.wire.format import (
     COUNT,
@@ -20,6 +21,7 @@ from toolgram.wire.format import (
     Const,
     Lit,
     Many,
+    Mark,
     Name,
     Node,
     Object,
@@ -216,7 +218,7 @@ def _single(laid: Layout, found: _Found, written: Notation) -> Calls | None:
     if not (laid.calls_follow_answers or before.strip() or behind) and isinstance(found.pieces[0], Object):
         return Calls(Call(found.pieces[0]), written, bare=True)
     body = with_mark([before, *found.pieces, behind], written.separators)
-    return None if body is None else Calls(Opt(Call(Seq(*body))), written)
+    return None if body is None else Calls(Opt(Call(Seq(*first_forgotten(body)))), written)
 
 
 def _several(
@@ -246,14 +248,15 @@ def _section(begin: str, end: str, call: list[Piece], separator: str, written: N
         return None
     if not begin.strip():
         end = ""  # nothing was opened that it may close: it is how the template goes on
-    each = Call(as_one(whole))
+    each = Call(as_one(first_forgotten(whole)))
     if not begin:
         return Calls(Many(each, separator=as_one(nodes([separator]))), written)
     listed = isinstance(each.item, Object) and begin.endswith("[") and end.startswith("]")
     if listed and separator == written.item_separator:
         return Calls(Opt(Seq(*_without_last(opened), Array(each), *nodes([end[1:]]))), written)
     many = Many(each, separator=as_one(nodes([separator])), min=1)
-    return Calls(Opt(Seq(*opened, many, *nodes([end]))), written)
+    section = opener_forgotten(opened, (many,)) if isinstance(whole[0], Mark) else (*opened, many)
+    return Calls(Opt(Seq(*section, *nodes([end]))), written)
 
 
 def _without_last(found: tuple[Node, ...]) -> tuple[Node, ...]:
