@@ -57,26 +57,34 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     if not template.capabilities.supports_tool_calls:
         announcement = _announcement(template)
         return int(bool(style.announced_by) and style.announced_by in announcement) or asked_for(announcement, style)
+    if not _shows_marks(template, style):  # reading is dear, and most styles are not the template's
+        return _fit_of_what_is_asked(template, style)
     program = compile_format(style.wire.turn)
-    beginnings = tuple(
-        dict.fromkeys(("", opening(style.wire.turn, template.capabilities.generation_prompt), *_thoughts(style)))
-    )
-
-    marks = _marks_of_calls(style)
+    opened = opening(style.wire.turn, template.capabilities.generation_prompt)
+    beginnings = tuple(dict.fromkeys(("", opened, *_thoughts(style))))
 
     def reads(said: Message) -> bool:
         texts = rendered_turns(template, said)
-        if marks and said.tool_calls:  # reading is dear, and most styles are not the template's
-            texts = tuple(text for text in texts if any(mark in text for mark in marks))
-        return any(_says(program, opened, text, said) for text in texts for opened in beginnings)
+        return any(_says(program, each, text, said) for text in texts for each in beginnings)
 
     if not reads(_PROBE):
-        asked = asked_for(_announcement(template), style)
-        return 3 * len(_MORE) + 3 + asked if asked and _writes_bare_calls(template) else 0
+        return _fit_of_what_is_asked(template, style)
     written = write_freely(style.wire, replace(_PROBE, tool_calls=(replace(_PROBE.tool_calls[0], id=_ID),)))
     texts = rendered_turns(template, _PROBE)
     exact = 0 if written is None else (written in texts) + any(written.strip() in text for text in texts)
     return 3 * sum(map(reads, _MORE)) + 1 + exact
+
+
+def _shows_marks(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether a mark of the style's calls, if they have any, stands in a call as the template writes it."""
+    marks = _marks_of_calls(style)
+    return not marks or any(mark in text for text in rendered_turns(template, _PROBE) for mark in marks)
+
+
+def _fit_of_what_is_asked(template: ChatTemplate, style: ToolStyle) -> int:
+    """How well a style fits that the template asks for, though it writes bare calls into the history; else 0."""
+    asked = asked_for(_announcement(template), style) if _writes_bare_calls(template) else 0
+    return 3 * len(_MORE) + 3 + asked if asked else 0
 
 
 def _writes_bare_calls(template: ChatTemplate) -> bool:
@@ -199,12 +207,9 @@ def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
         turn["tool_calls"] = [
             {"id": _ID, "type": "function", "function": {"name": _NAME, "arguments": each}} for each in arguments
         ]
-    variables = _tool_variables(template)
-    try:
-        before = template.render([_QUESTION], add_generation_prompt=False, now=_NOW, **variables)
-        prompt = template.render([_QUESTION], add_generation_prompt=True, now=_NOW, **variables)
-        after = template.render([_QUESTION, turn], add_generation_prompt=False, now=_NOW, **variables)
-    except TemplateError:
+    before, prompt = _question(template)
+    after = _rendered(template, [_QUESTION, turn])
+    if before is None or prompt is None or after is None:
         return ()
     first, last = _outside_marker(after, _common(before, after)), _common(prompt, after)
     last = max(last, _through(after, prompt))
@@ -220,6 +225,19 @@ def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
+@lru_cache(maxsize=256)
+def _question(template: ChatTemplate) -> tuple[str | None, str | None]:
+    """The question as the template writes it, without and with what opens a turn; None where it refuses that."""
+    return _rendered(template, [_QUESTION]), _rendered(template, [_QUESTION], prompts=True)
+
+
+def _rendered(template: ChatTemplate, messages: list[dict[str, Any]], *, prompts: bool = False) -> str | None:
+    try:
+        return template.render(messages, add_generation_prompt=prompts, now=_NOW, **_tool_variables(template))
+    except TemplateError:
+        return None
+
+
 def _outside_marker(text: str, at: int) -> int:
     """The place itself, or where the marker begins that it is in."""
     return next((match.start() for match in MARKER.finditer(text) if match.start() < at < match.end()), at)
@@ -227,8 +245,11 @@ def _outside_marker(text: str, at: int) -> int:
 
 def _common(one: str, other: str) -> int:
     """How many characters two texts have in common at their beginning."""
-    differ = (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return next(differ, min(len(one), len(other)))
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
 
 
 def _through(text: str, prompt: str) -> int:
