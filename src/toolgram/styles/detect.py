@@ -16,6 +16,7 @@ from toolgram.messages import Message, ToolCall
 from toolgram.styles.asked import asked_for
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery import discover
+from toolgram.styles.discovery.probes import CONTENT, ONE, REASONING, CallProbe, TurnProbe, rendered
 from toolgram.template.capabilities import MARKER
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire import format as wire
@@ -23,13 +24,12 @@ from toolgram.wire.freely import write_freely
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
 
-_NAME, _ID = "zqprobe", "zqcall001"
-_PROBE = Message(tool_calls=(ToolCall(_NAME, '{"text": "zq one", "count": 3}'),))
+_PROBE = Message(tool_calls=(ToolCall(ONE.name, ONE.text),))
 _MORE = (
-    Message(content="zqanswer"),
-    Message(content="zqanswer", reasoning="zqthought"),
-    replace(_PROBE, content="zqanswer"),
-    replace(_PROBE, reasoning="zqthought"),
+    Message(CONTENT),
+    Message(CONTENT, REASONING),
+    replace(_PROBE, content=CONTENT),
+    replace(_PROBE, reasoning=REASONING),
 )
 _NOW = datetime(2024, 1, 2)
 _QUESTION = {"role": "user", "content": "zqquestion"}
@@ -41,7 +41,7 @@ _PARAMETERS = {
     },
     "required": ["text"],
 }
-_TOOL = {"type": "function", "function": {"name": _NAME, "description": "zqdoes", "parameters": _PARAMETERS}}
+_TOOL = {"type": "function", "function": {"name": "zqprobe", "description": "zqdoes", "parameters": _PARAMETERS}}
 _MOST_CUTS = 3
 _MARK = re.compile(r"[<\[\]>]")
 
@@ -69,7 +69,7 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
 
     if not reads(_PROBE):
         return _fit_of_what_is_asked(template, style)
-    written = write_freely(style.wire, replace(_PROBE, tool_calls=(replace(_PROBE.tool_calls[0], id=_ID),)))
+    written = write_freely(style.wire, replace(_PROBE, tool_calls=(replace(_PROBE.tool_calls[0], id=ONE.id),)))
     texts = rendered_turns(template, _PROBE)
     exact = 0 if written is None else (written in texts) + any(written.strip() in text for text in texts)
     return 3 * sum(map(reads, _MORE)) + 1 + exact
@@ -167,12 +167,15 @@ def _parsed(text: str) -> Any:
 @lru_cache(maxsize=512)
 def _marks_of_calls(style: ToolStyle) -> tuple[str, ...]:
     """The marks of the smallest part that a call needs; none where it needs none."""
-    found: tuple[str, ...] = ()
-    for node in wire.walk(style.wire.turn, written=True):
-        if isinstance(node, wire.Call | wire.Seq) and wire.holds(node, wire.Call):
-            marks = (part for part in wire.walk(node, written=True) if isinstance(part, wire.Mark))
-            found = tuple(spelling for mark in marks for spelling in mark.spellings) or found
-    return found
+    parts = [node for node in wire.walk(style.wire.turn, written=True) if isinstance(node, wire.Call | wire.Seq)]
+    calls = [node for node in parts if isinstance(node, wire.Call)]
+    around = [node for node in parts if isinstance(node, wire.Seq) and wire.holds(node, wire.Call)]
+    return next((marks for node in reversed((*around, *calls)) if (marks := _marks(node))), ())
+
+
+def _marks(node: wire.Node) -> tuple[str, ...]:
+    marks = (part for part in wire.walk(node, written=True) if isinstance(part, wire.Mark))
+    return tuple(spelling for mark in marks for spelling in mark.spellings)
 
 
 def _thoughts(style: ToolStyle) -> Iterator[str]:
@@ -195,24 +198,14 @@ def _announcement(template: ChatTemplate) -> str:
 @lru_cache(maxsize=1024)
 def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
     """An assistant's turn as the template writes it, from every place where it may be said to begin."""
-    capabilities = template.capabilities
-    turn: dict[str, Any] = {"role": "assistant", "content": said.content}
-    if said.content is None and not capabilities.supports_null_content:
-        turn["content"] = ""
-    if said.reasoning is not None:
-        turn["reasoning_content"] = said.reasoning
-    if said.tool_calls:
-        as_object = capabilities.tool_call_arguments == "object"
-        arguments = [json.loads(call.arguments) if as_object else call.arguments for call in said.tool_calls]
-        turn["tool_calls"] = [
-            {"id": _ID, "type": "function", "function": {"name": _NAME, "arguments": each}} for each in arguments
-        ]
-    before, prompt = _question(template)
-    after = _rendered(template, [_QUESTION, turn])
+    calls = tuple(CallProbe(call.name, call.arguments, ONE.id) for call in said.tool_calls)
+    before, prompt = rendered(template, None), rendered(template, None, prompts=True)
+    after = rendered(template, TurnProbe(calls, said.content or "", said.reasoning or ""))
     if before is None or prompt is None or after is None:
         return ()
+    capabilities = template.capabilities
     first, last = _outside_marker(after, _common(before, after)), _common(prompt, after)
-    last = max(last, _through(after, prompt))
+    last = last if last == len(prompt) else max(last, _through(after, prompt))
     stops = (*capabilities.stop, capabilities.turn_end.strip())
     tags = [match.span() for match in MARKER.finditer(after, first)]
     marks = (match.start() for match in _MARK.finditer(after, first, last + 1))
@@ -223,19 +216,6 @@ def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
     ends = (len(after), len(after) - always) if MARKER.search(after, len(after) - always) else (len(after),)
     texts = (text for end in ends for place in places for text in _before_stop(after[place:end], stops))
     return tuple(dict.fromkeys(texts))
-
-
-@lru_cache(maxsize=256)
-def _question(template: ChatTemplate) -> tuple[str | None, str | None]:
-    """The question as the template writes it, without and with what opens a turn; None where it refuses that."""
-    return _rendered(template, [_QUESTION]), _rendered(template, [_QUESTION], prompts=True)
-
-
-def _rendered(template: ChatTemplate, messages: list[dict[str, Any]], *, prompts: bool = False) -> str | None:
-    try:
-        return template.render(messages, add_generation_prompt=prompts, now=_NOW, **_tool_variables(template))
-    except TemplateError:
-        return None
 
 
 def _outside_marker(text: str, at: int) -> int:
@@ -253,14 +233,13 @@ def _common(one: str, other: str) -> int:
 
 
 def _through(text: str, prompt: str) -> int:
-    """Where a text has gone through all of a prompt but for white space, which some templates strew; else 0."""
-    words = prompt.split()
+    """How far a text goes through the words of a prompt, but for white space, which some templates strew."""
     at = 0
-    for word in words:
-        at = _behind_space(text, at)
-        if not text.startswith(word, at):
-            return 0
-        at += len(word)
+    for word in prompt.split():
+        start = _behind_space(text, at)
+        if not text.startswith(word, start):
+            break
+        at = start + len(word)
     return at
 
 

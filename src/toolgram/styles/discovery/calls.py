@@ -9,9 +9,8 @@ from typing import Any
 from toolgram.styles.discovery.arguments import Notation, json_objects, notation, place
 from toolgram.styles.discovery.layout import Layout
 from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
-from toolgram.styles.discovery.probes import CallProbe, Scene, common_prefix, common_suffix
+from toolgram.styles.discovery.probes import ONE, TWO, CallProbe, Scene, common_prefix, common_suffix
 from toolgram.styles.discovery.slips import first_forgotten, opener_forgotten
-from toolgram.styles.discovery.tails import ONE, TWO
 from toolgram.wire.format import (
     COUNT,
     Arguments,

@@ -91,29 +91,33 @@ def _tool(probe: CallProbe) -> dict[str, Any]:
 @lru_cache(maxsize=4096)
 def tail(scene: Scene, turn: TurnProbe | None, *, prompts: bool = False) -> str | None:
     """What stands behind the question: the turn, or with `prompts` what opens one; None where that is refused."""
-    capabilities = scene.capabilities
-    messages: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
-    if turn is not None:
-        messages.append(_message(turn, scene))
-    shown = [_tool(probe) for probe in (turn.calls if turn else ())] or [_tool(_ANY)]
-    variables = capabilities.tool_variables(shown if capabilities.supports_tools else None, _NOW)
-    if capabilities.requires_typed_content:
-        messages = [_in_parts(each) for each in messages]
-    text = None if scene.followed and turn else _rendered(scene, messages, variables, prompts=prompts)
+    text = None if scene.followed and turn else rendered(scene.template, turn, prompts=prompts)
     if text is None and turn is not None and (turn.calls or scene.followed):
-        ending = [_in_parts(_NEXT) if capabilities.requires_typed_content else _NEXT] if scene.followed else []
-        text = _rendered(scene, [*messages, *map(_result, turn.calls), *ending], variables)
+        text = _rendered(scene.template, turn, [*map(_result, turn.calls), *([_NEXT] if scene.followed else [])])
         text = None if text is None else re.split(f"{RESULT}|{NEXT}", text)[0]
     _, found, rest = (text or "").rpartition(QUESTION)
     return rest if found else None
 
 
+@lru_cache(maxsize=4096)
+def rendered(template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = False) -> str | None:
+    """The question and the turn as the template writes them; None where it refuses them."""
+    return _rendered(template, turn, [], prompts=prompts)
+
+
 def _rendered(
-    scene: Scene, messages: list[dict[str, Any]], variables: dict[str, Any], *, prompts: bool = False
+    template: ChatTemplate, turn: TurnProbe | None, ending: list[dict[str, Any]], *, prompts: bool = False
 ) -> str | None:
     """A conversation as the template writes it; None where it refuses it, as some do calls that nothing answers."""
+    capabilities = template.capabilities
+    messages = [_QUESTION, *([_message(turn, capabilities)] if turn else []), *ending]
+    if capabilities.requires_typed_content:
+        messages = [_in_parts(each) for each in messages]
+    # The tools stand before the question: they are the same where turns are compared with what comes before them.
+    called = {probe.name: _tool(probe) for probe in (turn.calls if turn else ())} or {ONE.name: _tool(ONE)}
+    variables = capabilities.tool_variables([*called.values()] if capabilities.supports_tools else None, _NOW)
     try:
-        return scene.template.render(messages, add_generation_prompt=prompts, now=_NOW, **variables, **_THINKS)
+        return template.render(messages, add_generation_prompt=prompts, now=_NOW, **variables, **_THINKS)
     except TemplateError:
         return None
 
@@ -127,8 +131,7 @@ def _in_parts(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "content": [{"type": "text", "text": text}]} if isinstance(text, str) else message
 
 
-def _message(turn: TurnProbe, scene: Scene) -> dict[str, Any]:
-    capabilities = scene.capabilities
+def _message(turn: TurnProbe, capabilities: Capabilities) -> dict[str, Any]:
     blank = None if turn.calls and capabilities.supports_null_content else ""
     message: dict[str, Any] = {"role": "assistant", "content": turn.content or blank}
     if turn.in_parts:
@@ -150,8 +153,10 @@ def _message(turn: TurnProbe, scene: Scene) -> dict[str, Any]:
     return message
 
 
-_NEXT = {"role": "user", "content": NEXT}
-_ANY = call("zqany", {"zqkey": "zqvalue"}, 0)
+_QUESTION, _NEXT = {"role": "user", "content": QUESTION}, {"role": "user", "content": NEXT}
+# The keys stand in alphabetical order, in which some templates sort them.
+ONE = call("zqfirst", {"zqkeya": "zqvalue", "zqkeyb": 7301}, 1)
+TWO = call("zqsecond", {"zqkeyc": "zqdeep", "zqkeyd": 7302}, 2)
 
 
 def without_end(scene: Scene, text: str, last: int) -> str:

@@ -82,14 +82,13 @@ def readings(scene: Scene, format_: WireFormat, header: str, openers: tuple[str,
             continue
         last = max(text.rfind(word) + len(word) for word in _words(said))
         turn_text = without_end(scene, text, last)[len(header) :]
-        wrongs = [_wrong(program, opened, turn_text, said) for opened in openers]
+        wrong = _wrong(program, openers, turn_text, said)
         plain = said.calls and not said.content and all(probe in _SPELT_ALIKE for probe in said.calls)
-        if "" in wrongs and plain and (other := differs(format_, said.calls, turn_text)):
-            wrongs = [f"it would be written {other!r}"]
-        if "" in wrongs:
-            found.append(Reading(name))
-        elif not any(stop in text[len(header) : last] for stop in scene.capabilities.stop if stop):
-            found.append(Reading(name, wrongs[0]))  # else the template makes two turns of it
+        if not wrong and plain and (other := differs(format_, said.calls, turn_text)):
+            wrong = f"it would be written {other!r}"
+        # The template may make two turns of it.
+        if not wrong or not any(stop in text[len(header) : last] for stop in scene.capabilities.stop if stop):
+            found.append(Reading(name, wrong))
     return tuple(found)
 
 
@@ -107,7 +106,14 @@ def _words(turn: TurnProbe) -> list[str]:
     return [word for word in (turn.content, turn.reasoning, *(probe.name for probe in turn.calls)) if word]
 
 
-def _wrong(program: Program, opened: str, text: str, said: TurnProbe) -> str:
+def _wrong(program: Program, openers: tuple[str, ...], text: str, said: TurnProbe) -> str:
+    """What goes wrong with the first opener; "" where with any of them nothing does."""
+    wrongs = (_wrong_when(program, opened, text, said) for opened in openers)
+    first = next(wrongs)
+    return first if first and all(wrongs) else ""
+
+
+def _wrong_when(program: Program, opened: str, text: str, said: TurnProbe) -> str:
     reader = Reader(program, opened=opened, expected={probe.name: _expected(probe) for probe in said.calls})
     events = [*reader.feed(text), *reader.finish()]
     if said.calls:
