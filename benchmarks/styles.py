@@ -33,9 +33,10 @@ class Row(NamedTuple):
 def row(file: Path) -> Row:
     """One template, as if it were the first; of several rounds the quickest, since other work disturbs."""
     template = toolgram.ChatTemplate.from_file(file)
-    times = [min(each) for each in zip(*(_round(template) for _ in range(ROUNDS)), strict=True)]
-    found = discover(template)
-    return Row(file.stem, *times, choose_style(template)[0].name, "yes" if found.style else "no")
+    rounds = (_round(template) for _ in range(ROUNDS))
+    capabilities, detection, discovery = (min(each) for each in zip(*rounds, strict=True))
+    chosen, found = choose_style(template)[0].name, "yes" if discover(template).style else "no"
+    return Row(file.stem, capabilities, detection, discovery, chosen, found)
 
 
 def _round(template: toolgram.ChatTemplate) -> tuple[float, float, float]:

@@ -11,6 +11,7 @@ from toolgram.styles.discovery.layout import Layout
 from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
 from toolgram.styles.discovery.probes import ONE, TWO, CallProbe, Scene, common_prefix, common_suffix
 from toolgram.styles.discovery.slips import first_forgotten, opener_forgotten
+from toolgram.wire.arguments import Encoding
 from toolgram.wire.format import (
     COUNT,
     Arguments,
@@ -235,7 +236,19 @@ def _several(
             return Calls(Many(Call(same[0]), separator=as_one(nodes([rest])), min=1), written, bare=True)
         if (begin.strip(), end, rest) == ("[", "]", written.item_separator):
             return Calls(Array(Call(same[0])), written, bare=True)
-    return _section(begin, end, [opener, *same, closer], rest.removeprefix(closer), written)
+    marked = _section(begin, end, [opener, *same, closer], rest.removeprefix(closer), written)
+    return marked or _python_list(begin, end, [opener, *same, closer], rest.removeprefix(closer), written)
+
+
+def _python_list(begin: str, end: str, call: list[Piece], separator: str, written: Notation) -> Calls | None:
+    """A list of Python's calls, which is clear enough without a mark where it is all of a turn."""
+    match [piece for piece in call if piece]:
+        case [Name() as name, Arguments(Encoding(keyword_arguments=True)) as arguments]:
+            many = Many(Call(Seq(name, arguments)), separator=Lit(separator), min=1)
+            listed = begin.strip() == "[" and end == "]"
+            return Calls(Seq(Lit("["), many, Lit("]")), written, bare=True) if listed else None
+        case _:
+            return None
 
 
 def _section(begin: str, end: str, call: list[Piece], separator: str, written: Notation) -> Calls | None:

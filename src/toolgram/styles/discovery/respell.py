@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +23,8 @@ def differs(format_: wire.WireFormat, calls: tuple[CallProbe, ...], rendered: st
     The template may write more before the calls, tags of its thoughts, and behind them, what comes next; it may also
     leave out what closes them.
     """
-    texts = [_without_space(text) for text in _written(format_, calls) if text is not None]
+    ways = (text for each in ways_to_quote(format_, calls) for text in _written(format_, each))
+    texts = [_without_space(text) for text in ways if text is not None]
     shown = _without_space(rendered)
     if any(text in shown for text in texts):
         return ""
@@ -30,6 +32,22 @@ def differs(format_: wire.WireFormat, calls: tuple[CallProbe, ...], rendered: st
     if any(text.startswith(shown[at:]) for text in texts for at in range(first)):
         return ""
     return texts[0] if texts else "nothing"
+
+
+def ways_to_quote(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> tuple[tuple[CallProbe, ...], ...]:
+    """The calls as they are, and as of a template that puts all values between quotes, whatever their types.
+
+    Between tags nothing is quoted: what a value is the tool's schema tells.
+    """
+    encodings = (node.encoding for node in wire.walk(format_.turn) if isinstance(node, wire.Arguments))
+    if not all(isinstance(encoding, Encoding) for encoding in encodings):
+        return (calls,)
+    return (calls, *(tuple(_quoted(each, printed) for each in calls) for printed in (str, json.dumps)))
+
+
+def _quoted(probe: CallProbe, printed: Callable[[Any], str]) -> CallProbe:
+    values = {key: value if isinstance(value, str) else printed(value) for key, value in probe.arguments.items()}
+    return replace(probe, text=json.dumps(values, ensure_ascii=False))
 
 
 def _written(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> list[str | None]:

@@ -22,9 +22,9 @@ from toolgram.styles.discovery.probes import (
     tail,
     without_end,
 )
-from toolgram.styles.discovery.respell import differs
+from toolgram.styles.discovery.respell import differs, ways_to_quote
+from toolgram.wire import format as wire
 from toolgram.wire.expected import Expected
-from toolgram.wire.format import WireFormat
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
 
@@ -34,6 +34,7 @@ _NASTY = call(
     {"query": 'a "b" {c: [1]} d\'s <e> & é☃', "limit": -2.5, "exact": False, "options": {"deep": {"er": []}, "n": 1}},
     12,
 )
+_CALM = call(_NASTY.name, _NASTY.arguments | {"query": "a b {c: [1]} ds <e> & é☃"}, 12)
 _LIKE_JSON = call("save", {"text": "12", "lines": "one\ntwo", "tags": ["x", "y z"], "flag": True}, 13)
 _NOTHING = call("now", {}, 14)
 _AGAIN = call("get_weather", {"city": "Rome", "days": 1}, 15)
@@ -62,7 +63,7 @@ class Reading:
     wrong: str = ""
 
 
-def readings(scene: Scene, format_: WireFormat, header: str, openers: tuple[str, ...]) -> tuple[Reading, ...]:
+def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple[str, ...]) -> tuple[Reading, ...]:
     """All probes that the template shows, read by a format that begins behind `header`, and written by it.
 
     Raises GrammarError where the marks of the format cannot be told apart.
@@ -71,18 +72,18 @@ def readings(scene: Scene, format_: WireFormat, header: str, openers: tuple[str,
     """
     program = compile_format(format_.turn)
     several = scene.capabilities.supports_parallel_tool_calls
+    either = any(isinstance(node, wire.Alt) and wire.holds(node, wire.Call) for node in wire.walk(format_.turn))
     found: list[Reading] = []
     for name, turn in _TURNS.items():
-        text = tail(scene, turn) if several or len(turn.calls) < 2 else None
-        said = None if text is None else _shown(turn, text)
-        if text is None or said is None:
+        text, said = _as_shown(scene, turn) if several or len(turn.calls) < 2 else (None, None)
+        if text is None or said is None or (either and said.calls and said.content):
             continue
         if not text.startswith(header):
             found.append(Reading(name, "the turn begins in another way"))
             continue
         last = max(text.rfind(word) + len(word) for word in _words(said))
         turn_text = without_end(scene, text, last)[len(header) :]
-        wrong = _wrong(program, openers, turn_text, said)
+        wrong = _wrong(program, openers, turn_text, said, ways_to_quote(format_, said.calls))
         plain = said.calls and not said.content and all(probe in _SPELT_ALIKE for probe in said.calls)
         if not wrong and plain and (other := differs(format_, said.calls, turn_text)):
             wrong = f"it would be written {other!r}"
@@ -90,6 +91,21 @@ def readings(scene: Scene, format_: WireFormat, header: str, openers: tuple[str,
         if not wrong or not any(stop in text[len(header) : last] for stop in scene.capabilities.stop if stop):
             found.append(Reading(name, wrong))
     return tuple(found)
+
+
+def _as_shown(scene: Scene, turn: TurnProbe) -> tuple[str | None, TurnProbe | None]:
+    """A turn as the template writes it, and what of it that shows."""
+    text = tail(scene, turn)
+    if text is not None and _quotes_badly(turn, text):
+        turn = replace(turn, calls=tuple(_CALM if probe == _NASTY else probe for probe in turn.calls))
+        text = tail(scene, turn)
+    return text, None if text is None else _shown(turn, text)
+
+
+def _quotes_badly(turn: TurnProbe, text: str) -> bool:
+    """Whether the template puts strings between quotes that stand in the string too, which nobody could read."""
+    values = [value for probe in turn.calls for value in probe.arguments.values() if isinstance(value, str)]
+    return any(quote in value and quote + value + quote in text for value in values for quote in "\"'")
 
 
 def _shown(turn: TurnProbe, text: str) -> TurnProbe | None:
@@ -106,14 +122,17 @@ def _words(turn: TurnProbe) -> list[str]:
     return [word for word in (turn.content, turn.reasoning, *(probe.name for probe in turn.calls)) if word]
 
 
-def _wrong(program: Program, openers: tuple[str, ...], text: str, said: TurnProbe) -> str:
+_Calls = tuple[CallProbe, ...]
+
+
+def _wrong(program: Program, openers: tuple[str, ...], text: str, said: TurnProbe, meant: tuple[_Calls, ...]) -> str:
     """What goes wrong with the first opener; "" where with any of them nothing does."""
-    wrongs = (_wrong_when(program, opened, text, said) for opened in openers)
+    wrongs = (_wrong_behind(opened, program, text, said, meant) for opened in openers)
     first = next(wrongs)
     return first if first and all(wrongs) else ""
 
 
-def _wrong_when(program: Program, opened: str, text: str, said: TurnProbe) -> str:
+def _wrong_behind(opened: str, program: Program, text: str, said: TurnProbe, meant: tuple[_Calls, ...]) -> str:
     reader = Reader(program, opened=opened, expected={probe.name: _expected(probe) for probe in said.calls})
     events = [*reader.feed(text), *reader.finish()]
     if said.calls:
@@ -122,9 +141,8 @@ def _wrong_when(program: Program, opened: str, text: str, said: TurnProbe) -> st
     if unreadable is not None:
         return f"{unreadable.text[:60]!r} cannot be read: {unreadable.reason}"
     message = Message.from_events(events)
-    if [(each.name, _parsed(each.arguments)) for each in message.tool_calls] != [
-        (each.name, _exact(each.arguments)) for each in said.calls
-    ]:
+    read = [(each.name, _parsed(each.arguments)) for each in message.tool_calls]
+    if read not in [[(each.name, _exact(each.arguments)) for each in calls] for calls in meant]:
         return f"the calls read {[(each.name, each.arguments) for each in message.tool_calls]}"
     content, reasoning = (message.content or "").strip(), (message.reasoning or "").strip()
     # Some templates write what is said before a call as a thought.
