@@ -16,7 +16,7 @@ from toolgram.styles.discovery.layout import Layout, layout
 from toolgram.styles.discovery.probes import Scene
 from toolgram.styles.discovery.verify import Reading, readings
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.wire.format import WireFormat
+from toolgram.wire.format import Reasoning, WireFormat, holds
 
 NAME = "discovered"
 
@@ -57,7 +57,7 @@ def _discovered(scene: Scene) -> Discovery:
     if wrong is not None:
         return Discovery(None, f"the format found does not read {wrong.probe} of the template: {wrong.wrong}", read)
     why = f"it was found from the template, and reads {len(read)} other turns back as the template renders them"
-    style = ToolStyle(NAME, format_, "found from the chat template", reasons=laid.reasons)
+    style = ToolStyle(NAME, format_, "found from the chat template", reasons=holds(format_.turn, Reasoning))
     return Discovery(style, why, read)
 
 
