@@ -158,6 +158,7 @@ IN_THE_MANNER_OF = {
         header="<|start_header_id|>assistant<|end_header_id|>\n\n",
         end="<|eot_id|>",
     ),
+    "ToolACE": Family("[" + each(PYTHON, ", ") + "]"),
     "EXAONE": Family(
         each("<tool_call>" + OBJECT + "</tool_call>", "\n"),
         thought="<think>\n{{ m.reasoning_content or '' }}\n</think>\n\n",
@@ -258,6 +259,27 @@ IN_THE_MANNER_OF = {
         thought="{% if m.reasoning_content %}<longcat_think>\n{{ m.reasoning_content }}\n</longcat_think>{% endif %}",
         header=" ASSISTANT:",
         end="</longcat_s>",
+    ),
+}
+
+_QUOTED = (
+    "{% for k, v in c.function.arguments.items() %}{{ k }}:<|q|>{{ v }}<|q|>{{ ',' if not loop.last }}{% endfor %}"
+)
+_STREWN = "  {% if m.content %}    {{ m.content }}  {% endif %}    "
+
+# Not as a model should write, but clear enough to tell how it should.
+CARELESS = {
+    "all values between quotes": Family(each(f"<|do|>{NAME}{{{{ '{{' }}}}{_QUOTED}{{{{ '}}' }}}}<|done|>")),
+    "quotes in quotes": Family(
+        f"<calls>[{{% for c in m.tool_calls %}}{NAME}({{% for k, v in c.function.arguments.items() %}}{{{{ k }}}}="
+        "{% if v is string %}'{{ v }}'{% else %}{{ v }}{% endif %}{{ ', ' if not loop.last }}{% endfor %})"
+        "{{ ', ' if not loop.last }}{% endfor %}]</calls>"
+    ),
+    "blanks strewn about": Family(
+        each(f"   <|call|>   {NAME}   <|with|>  {JSON}  <|end_call|>  "),
+        content=_STREWN,
+        header="  <|assistant|>  ",
+        prompt="   <|assistant|>    ",
     ),
 }
 

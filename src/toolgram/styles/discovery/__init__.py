@@ -13,7 +13,7 @@ from toolgram.errors import GrammarError
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery.build import build
 from toolgram.styles.discovery.layout import Layout, layout
-from toolgram.styles.discovery.probes import Scene
+from toolgram.styles.discovery.probes import Scene, scenes
 from toolgram.styles.discovery.verify import Reading, readings
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.format import Reasoning, WireFormat, holds
@@ -35,11 +35,12 @@ def discover(template: ChatTemplate) -> Discovery:
     """The style in which a template writes calls, proved by probes that it was not built from."""
     if not template.capabilities.supports_tool_calls:
         return Discovery(None, "the template writes no tool calls")
-    last = _discovered(Scene(template))
-    if last.style is not None:
-        return last
-    before = _discovered(Scene(template, followed=True))
-    return last if before.style is None else before
+    tried: list[Discovery] = []
+    for scene in scenes(template):
+        tried.append(_discovered(scene))
+        if tried[-1].style is not None:
+            return tried[-1]
+    return tried[0]
 
 
 def _discovered(scene: Scene) -> Discovery:
@@ -63,7 +64,7 @@ def _discovered(scene: Scene) -> Discovery:
 
 def proof(template: ChatTemplate, style: ToolStyle) -> tuple[Reading, ...]:
     """The probes that discovery is proved by, read by any style; none where the template shows no calls."""
-    scene = Scene(template)
+    scene = next(scenes(template))
     laid = layout(scene) if scene.capabilities.supports_tool_calls else None
     return () if laid is None else _readings(scene, laid, style.wire)
 

@@ -23,7 +23,7 @@ def build(scene: Scene, laid: Layout) -> WireFormat | None:
 
 def _sequence(laid: Layout, called: Calls) -> Node | None:
     """Reasoning, an answer, calls: each may be missing."""
-    parts: list[Node] = [*header_again(laid.header)]
+    parts: list[Node] = [] if called.bare else [*header_again(laid.opener)]
     if laid.reasoning is not None and (laid.reasons or not called.bare):
         found = _around(laid.reasoning, Reasoning())
         if found is None:

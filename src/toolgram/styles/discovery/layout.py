@@ -36,6 +36,7 @@ class Around:
 class Layout:
     """A turn behind its header: each part with the text around it, as the template renders it.
 
+    `opener` is the header without what ends the question.
     Each part begins with `lead`, and `join` stands between two of them; both are empty where the parts simply follow
     one another. `one_call` and `two_calls` are the calls of turns that say nothing else; `closing` may close a turn.
     Without `reasons` the template shows nothing of reasoning, and it stands where most models have it. With
@@ -54,6 +55,7 @@ class Layout:
     closes_no_thought: bool = False
     calls_follow_answers: bool = True
     reasons: bool = False
+    opener: str = ""
 
 
 def layout(scene: Scene) -> Layout | None:
@@ -113,6 +115,7 @@ def _in_a_row(said: Tails, header: str, hidden: Around | None) -> Layout:
         closes_no_thought=closes,
         calls_follow_answers=follow,
         reasons=reasons,
+        opener=header.removeprefix(said.question_end),
     )
 
 

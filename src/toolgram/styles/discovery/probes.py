@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -21,22 +22,35 @@ _NOW = datetime(2024, 1, 2)
 _THINKS: dict[str, Any] = {"enable_thinking": True, "thinking": True}
 _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 _LONGEST_CLOSING = 60
+_INDENTATION = re.compile(" {2,}")
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A template, and where in a conversation its turns are looked at: at its end, or `followed` by others.
+    """A template, and how its turns are looked at: at the end of a conversation, or `followed` by others.
 
-    Some templates write the last turn in another way than those before it, which is not that of the model.
+    Some templates write the last turn in another way than those before it, which is not that of the model. Others strew
+    the blanks by which their own lines are indented: these are left out where it is `tidied`.
     """
 
     template: ChatTemplate
     followed: bool = False
+    tidied: bool = False
 
     @property
     def capabilities(self) -> Capabilities:
         """Those of the template."""
         return self.template.capabilities
+
+
+def scenes(template: ChatTemplate) -> Iterator[Scene]:
+    """The ways to look at a template, the likeliest first."""
+    answer = tail(Scene(template), TurnProbe((), CONTENT)) or ""
+    strewn = _INDENTATION.search(answer) is not None
+    yield Scene(template, tidied=strewn)
+    yield Scene(template, followed=True, tidied=strewn)
+    if strewn:
+        yield Scene(template)
 
 
 @dataclass(frozen=True)
@@ -96,6 +110,8 @@ def tail(scene: Scene, turn: TurnProbe | None, *, prompts: bool = False) -> str 
         text = _rendered(scene.template, turn, [*map(_result, turn.calls), *([_NEXT] if scene.followed else [])])
         text = None if text is None else re.split(f"{RESULT}|{NEXT}", text)[0]
     _, found, rest = (text or "").rpartition(QUESTION)
+    if scene.tidied:
+        rest = _INDENTATION.sub("", rest)
     return rest if found else None
 
 
