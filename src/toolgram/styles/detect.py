@@ -20,6 +20,7 @@ from toolgram.styles.discovery.probes import CONTENT, ONE, REASONING, CallProbe,
 from toolgram.template.capabilities import MARKER
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire import format as wire
+from toolgram.wire.arguments import Tagged
 from toolgram.wire.freely import write_freely
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
@@ -57,7 +58,7 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     if not template.capabilities.supports_tool_calls:
         announcement = _announcement(template)
         return int(bool(style.announced_by) and style.announced_by in announcement) or asked_for(announcement, style)
-    if not _shows_marks(template, style):  # reading is dear, and most styles are not the template's
+    if not _shows_call(template, style):  # reading is dear, and most styles are not the template's
         return _fit_of_what_is_asked(template, style)
     program = compile_format(style.wire.turn)
     opened = opening(style.wire.turn, template.capabilities.generation_prompt)
@@ -75,10 +76,14 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     return 3 * sum(map(reads, _MORE)) + 1 + exact
 
 
-def _shows_marks(template: ChatTemplate, style: ToolStyle) -> bool:
-    """Whether a mark of the style's calls, if they have any, stands in a call as the template writes it."""
-    marks = _marks_of_calls(style)
-    return not marks or any(mark in text for text in rendered_turns(template, _PROBE) for mark in marks)
+def _shows_call(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether what the style's calls need stands in a call as the template writes it."""
+    marks, texts = _marks_of_calls(style), rendered_turns(template, _PROBE)
+    return any(
+        (not marks or any(mark in text for mark in marks))
+        and any(all(part in text for part in parts) for parts in _parts_of_calls(style))
+        for text in texts
+    )
 
 
 def _fit_of_what_is_asked(template: ChatTemplate, style: ToolStyle) -> int:
@@ -171,6 +176,33 @@ def _marks_of_calls(style: ToolStyle) -> tuple[str, ...]:
     calls = [node for node in parts if isinstance(node, wire.Call)]
     around = [node for node in parts if isinstance(node, wire.Seq) and wire.holds(node, wire.Call)]
     return next((marks for node in reversed((*around, *calls)) if (marks := _marks(node))), ())
+
+
+@lru_cache(maxsize=512)
+def _parts_of_calls(style: ToolStyle) -> tuple[tuple[str, ...], ...]:
+    """For each way to call: the marks up to the arguments, and the key of the name, that no such call does without."""
+    return tuple(tuple(_needed(node)) for node in wire.walk(style.wire.turn) if isinstance(node, wire.Call))
+
+
+def _needed(node: wire.Node) -> Iterator[str]:
+    match node:
+        case wire.Mark(text, ()):
+            yield text
+        case wire.Arguments(Tagged(_, open_)):
+            yield open_
+        case wire.Object(members):
+            for key, member in members:
+                if isinstance(member, wire.Name):  # arguments are read under other keys too
+                    yield f'"{key}"'
+        case wire.Call(item):
+            yield from _needed(item)
+        case wire.Seq(items):
+            for item in items:
+                yield from _needed(item)
+                if any(isinstance(part, wire.Arguments) for part in wire.walk(item)):
+                    return
+        case _:
+            pass
 
 
 def _marks(node: wire.Node) -> tuple[str, ...]:
