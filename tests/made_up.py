@@ -159,6 +159,15 @@ IN_THE_MANNER_OF = {
         end="<|eot_id|>",
     ),
     "ToolACE": Family("[" + each(PYTHON, ", ") + "]"),
+    "HyperCLOVA X": Family(
+        "<|im_start|>assistant -> tool/function_call\n[" + each(OBJECT, ", ") + "]<|im_end|>\n",
+        content="{% if m.content %}<|im_start|>assistant\n{{ m.content }}<|im_end|>\n{% endif %}",
+        thought="{% if m.reasoning_content %}<|im_start|>assistant/think\n"
+        "{{ m.reasoning_content }}<|im_end|>\n{% endif %}",
+        header="",
+        end="",
+        prompt="<|im_start|>assistant",
+    ),
     "EXAONE": Family(
         each("<tool_call>" + OBJECT + "</tool_call>", "\n"),
         thought="<think>\n{{ m.reasoning_content or '' }}\n</think>\n\n",
@@ -274,6 +283,11 @@ CARELESS = {
         f"<calls>[{{% for c in m.tool_calls %}}{NAME}({{% for k, v in c.function.arguments.items() %}}{{{{ k }}}}="
         "{% if v is string %}'{{ v }}'{% else %}{{ v }}{% endif %}{{ ', ' if not loop.last }}{% endfor %})"
         "{{ ', ' if not loop.last }}{% endfor %}]</calls>"
+    ),
+    "strings without quotes": Family(
+        "<calls>["
+        + each(PYTHON.replace("{{ v | tojson if v is string or v is mapping else v }}", "{{ v }}"), ", ")
+        + "]</calls>"
     ),
     "blanks strewn about": Family(
         each(f"   <|call|>   {NAME}   <|with|>  {JSON}  <|end_call|>  "),

@@ -215,6 +215,8 @@ def _encoding(text: str) -> Encoding | None:
         word = "True" if keywords else "true"
     elif number != "7311":
         return None
+    # Others leave the quotes out; of keyword arguments it is known how they should be.
+    quote = quote or ('"' if keywords and text[string - 1] == "=" else "")
     if not quote or not item_separator.startswith(",") or word not in ("true", "True"):
         return None
     if not keywords and (opener != "{" or key_separator.strip() != ":"):

@@ -34,9 +34,9 @@ def _sequence(laid: Layout, called: Calls) -> Node | None:
     if around is None:
         return None
     content = as_one(around)
-    if called.bare:
-        return as_one((*parts, Alt(called.node, Opt(content))))
     closing = (Opt(as_one(nodes([laid.closing]))),) if laid.closing else ()
+    if called.bare:
+        return as_one((*parts, Alt(called.node, Opt(content)), *closing))
     return Seq(*parts, Opt(content), called.node, *closing)
 
 
@@ -47,7 +47,9 @@ def _chain(laid: Layout, called: Calls) -> Node | None:
         return None
 
     def part(around: Around, field: Content | Reasoning) -> Node:
-        return Opt(Seq(*nodes([*lead, around.before.removeprefix(laid.lead), field, around.behind])))
+        behind: list[Piece] = [around.before.removeprefix(laid.lead), field, around.behind]
+        marked = with_mark(behind, _SEPARATORS) if laid.lead_of_marks and isinstance(field, Reasoning) else None
+        return Opt(Seq(*lead, *(marked or nodes(behind))))
 
     parts = [part(laid.reasoning, Reasoning())] if laid.reasoning else []
     return Chain(*parts, part(laid.content, Content()), called.node, join=as_one(nodes([laid.join])))

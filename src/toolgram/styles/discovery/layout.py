@@ -57,6 +57,11 @@ class Layout:
     reasons: bool = False
     opener: str = ""
 
+    @property
+    def lead_of_marks(self) -> str:
+        """The `lead` behind which other parts need marks of their own, since an answer begins there without any."""
+        return self.lead if not self.content.before.removeprefix(self.lead).strip() else ""
+
 
 def layout(scene: Scene) -> Layout | None:
     """The layout of a template's turns; None where it does not show a call, or an answer, as it was said."""

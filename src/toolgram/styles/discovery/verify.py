@@ -24,6 +24,7 @@ from toolgram.styles.discovery.probes import (
 )
 from toolgram.styles.discovery.respell import differs, ways_to_quote
 from toolgram.wire import format as wire
+from toolgram.wire.arguments import Encoding
 from toolgram.wire.expected import Expected
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
@@ -34,11 +35,13 @@ _NASTY = call(
     {"query": 'a "b" {c: [1]} d\'s <e> & é☃', "limit": -2.5, "exact": False, "options": {"deep": {"er": []}, "n": 1}},
     12,
 )
-_CALM = call(_NASTY.name, _NASTY.arguments | {"query": "a b {c: [1]} ds <e> & é☃"}, 12)
 _LIKE_JSON = call("save", {"text": "12", "lines": "one\ntwo", "tags": ["x", "y z"], "flag": True}, 13)
 _NOTHING = call("now", {}, 14)
 _AGAIN = call("get_weather", {"city": "Rome", "days": 1}, 15)
-_SPELT_ALIKE = (_PLAIN, _NOTHING, _AGAIN)
+_SPELT_ALIKE = (_PLAIN.name, _NOTHING.name)
+
+_QUOTES = "\"'"
+_NO_QUOTES = str.maketrans("", "", _QUOTES)
 
 _TURNS = {
     "a call": TurnProbe((_PLAIN,)),
@@ -73,9 +76,15 @@ def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple
     program = compile_format(format_.turn)
     several = scene.capabilities.supports_parallel_tool_calls
     either = any(isinstance(node, wire.Alt) and wire.holds(node, wire.Call) for node in wire.walk(format_.turn))
+    keywords = any(
+        isinstance(node, wire.Arguments) and isinstance(node.encoding, Encoding) and node.encoding.keyword_arguments
+        for node in wire.walk(format_.turn)
+    )
     found: list[Reading] = []
     for name, turn in _TURNS.items():
-        text, said = _as_shown(scene, turn) if several or len(turn.calls) < 2 else (None, None)
+        if len(turn.calls) > 1 and not several:
+            continue
+        text, said = _as_shown(scene, turn, keywords=keywords)
         if text is None or said is None or (either and said.calls and said.content):
             continue
         if not text.startswith(header):
@@ -84,7 +93,7 @@ def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple
         last = max(text.rfind(word) + len(word) for word in _words(said))
         turn_text = without_end(scene, text, last)[len(header) :]
         wrong = _wrong(program, openers, turn_text, said, ways_to_quote(format_, said.calls))
-        plain = said.calls and not said.content and all(probe in _SPELT_ALIKE for probe in said.calls)
+        plain = said.calls and not said.content and all(probe.name in _SPELT_ALIKE for probe in said.calls)
         if not wrong and plain and (other := differs(format_, said.calls, turn_text)):
             wrong = f"it would be written {other!r}"
         # The template may make two turns of it.
@@ -93,19 +102,29 @@ def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple
     return tuple(found)
 
 
-def _as_shown(scene: Scene, turn: TurnProbe) -> tuple[str | None, TurnProbe | None]:
-    """A turn as the template writes it, and what of it that shows."""
+def _as_shown(scene: Scene, turn: TurnProbe, *, keywords: bool) -> tuple[str | None, TurnProbe | None]:
+    """A turn as the template writes it, and what of it that shows.
+
+    Some templates put strings between quotes that stand in the string too, or, as keyword arguments, between none at
+    all, which nobody could read: they are asked again without such strings.
+    """
     text = tail(scene, turn)
-    if text is not None and _quotes_badly(turn, text):
-        turn = replace(turn, calls=tuple(_CALM if probe == _NASTY else probe for probe in turn.calls))
+    calls = tuple(replace(probe, text=_legible(probe.arguments, text or "", keywords)) for probe in turn.calls)
+    if [probe.arguments for probe in calls] != [probe.arguments for probe in turn.calls]:
+        turn = replace(turn, calls=calls)
         text = tail(scene, turn)
     return text, None if text is None else _shown(turn, text)
 
 
-def _quotes_badly(turn: TurnProbe, text: str) -> bool:
-    """Whether the template puts strings between quotes that stand in the string too, which nobody could read."""
-    values = [value for probe in turn.calls for value in probe.arguments.values() if isinstance(value, str)]
-    return any(quote in value and quote + value + quote in text for value in values for quote in "\"'")
+def _legible(arguments: dict[str, Any], text: str, keywords: bool) -> str:
+    """The arguments as JSON without strings that the text shows so that they cannot be read."""
+    changed: dict[str, Any] = {}
+    for key, value in arguments.items():
+        if isinstance(value, str) and keywords and f"{key}={value}" in text:
+            changed[key] = len(value)
+        elif isinstance(value, str) and any(quote in value and quote + value + quote in text for quote in _QUOTES):
+            changed[key] = value.translate(_NO_QUOTES)
+    return json.dumps(arguments | changed, ensure_ascii=False)
 
 
 def _shown(turn: TurnProbe, text: str) -> TurnProbe | None:
