@@ -6,17 +6,15 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from toolgram.errors import TemplateError
 from toolgram.events import ContentDelta, Event, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.messages import Message, ToolCall
 from toolgram.styles.asked import asked_for
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery import discover
-from toolgram.styles.discovery.probes import CONTENT, ONE, REASONING, CallProbe, TurnProbe, rendered
+from toolgram.styles.discovery.probes import CONTENT, NEXT, ONE, REASONING, CallProbe, TurnProbe, rendered
 from toolgram.template.capabilities import MARKER
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire import format as wire
@@ -32,17 +30,6 @@ _MORE = (
     replace(_PROBE, content=CONTENT),
     replace(_PROBE, reasoning=REASONING),
 )
-_NOW = datetime(2024, 1, 2)
-_QUESTION = {"role": "user", "content": "zqquestion"}
-_PARAMETERS = {
-    "type": "object",
-    "properties": {
-        "text": {"type": "string", "description": "zqfirst"},
-        "count": {"type": "integer", "description": "zqsecond"},
-    },
-    "required": ["text"],
-}
-_TOOL = {"type": "function", "function": {"name": "zqprobe", "description": "zqdoes", "parameters": _PARAMETERS}}
 _MOST_CUTS = 3
 _MARK = re.compile(r"[<\[\]>]")
 
@@ -218,18 +205,17 @@ def _thoughts(style: ToolStyle) -> Iterator[str]:
             yield "".join(item.text for item in node.items[:at] if isinstance(item, wire.Lit | wire.Mark))
 
 
-@lru_cache(maxsize=256)
 def _announcement(template: ChatTemplate) -> str:
     """A prompt in which the template shows a tool; "" where it shows none."""
-    capabilities = template.capabilities
-    if not capabilities.supports_tools:
-        return ""
-    return template.render([_QUESTION], now=_NOW, **capabilities.tool_variables([_TOOL], _NOW))
+    return (rendered(template, None, prompts=True) or "") if template.capabilities.supports_tools else ""
 
 
 @lru_cache(maxsize=1024)
 def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
-    """An assistant's turn as the template writes it, from every place where it may be said to begin."""
+    """An assistant's turn as the template writes it, from every place where it may be said to begin.
+
+    Its calls are of the tool that stands before every turn without calls too.
+    """
     calls = tuple(CallProbe(call.name, call.arguments, ONE.id) for call in said.tool_calls)
     before, prompt = rendered(template, None), rendered(template, None, prompts=True)
     after = rendered(template, TurnProbe(calls, said.content or "", said.reasoning or ""))
@@ -287,11 +273,6 @@ def _before_stop(text: str, stops: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(text[:cut] for cut in cuts[:_MOST_CUTS]) or (text,)
 
 
-def _tool_variables(template: ChatTemplate) -> dict[str, Any]:
-    capabilities = template.capabilities
-    return capabilities.tool_variables([_TOOL] if capabilities.supports_tools else None, _NOW)
-
-
 @lru_cache(maxsize=512)
 def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     """The strings at which a turn ends.
@@ -304,10 +285,8 @@ def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     found = template.capabilities.stop
     if not any(stop in marks for stop in found):
         return found
-    answer, more = {"role": "assistant", "content": "zqanswer"}, {"role": "user", "content": "zqmore"}
-    try:
-        shown = template.render([_QUESTION, answer, more], now=_NOW, **_tool_variables(template))
-    except TemplateError:
+    shown = rendered(template, TurnProbe((), CONTENT), followed=True)
+    if shown is None:
         return found
-    between = shown.rpartition("zqanswer")[2].partition("zqmore")[0]
+    between = shown.rpartition(CONTENT)[2].partition(NEXT)[0]
     return tuple(between.rstrip() if between.startswith(stop) and stop in marks else stop for stop in found)

@@ -105,20 +105,21 @@ def _tool(probe: CallProbe) -> dict[str, Any]:
 @lru_cache(maxsize=4096)
 def tail(scene: Scene, turn: TurnProbe | None, *, prompts: bool = False) -> str | None:
     """What stands behind the question: the turn, or with `prompts` what opens one; None where that is refused."""
-    text = None if scene.followed and turn else rendered(scene.template, turn, prompts=prompts)
-    if text is None and turn is not None and (turn.calls or scene.followed):
-        text = _rendered(scene.template, turn, [*map(_result, turn.calls), *([_NEXT] if scene.followed else [])])
-        text = None if text is None else re.split(f"{RESULT}|{NEXT}", text)[0]
-    _, found, rest = (text or "").rpartition(QUESTION)
+    text = rendered(scene.template, turn, prompts=prompts, followed=scene.followed and turn is not None)
+    if text is None and turn is not None and turn.calls and not scene.followed:
+        text = _rendered(scene.template, turn, _results(turn))
+    _, found, rest = re.split(f"{RESULT}|{NEXT}", text or "")[0].rpartition(QUESTION)
     if scene.tidied:
         rest = _INDENTATION.sub("", rest)
     return rest if found else None
 
 
 @lru_cache(maxsize=4096)
-def rendered(template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = False) -> str | None:
-    """The question and the turn as the template writes them; None where it refuses them."""
-    return _rendered(template, turn, [], prompts=prompts)
+def rendered(
+    template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = False, followed: bool = False
+) -> str | None:
+    """The question and the turn as the template writes them, with what follows it; None where it refuses them."""
+    return _rendered(template, turn, [*_results(turn), _NEXT] if followed else [], prompts=prompts)
 
 
 def _rendered(
@@ -138,8 +139,9 @@ def _rendered(
         return None
 
 
-def _result(probe: CallProbe) -> dict[str, Any]:
-    return {"role": "tool", "name": probe.name, "tool_call_id": probe.id, "content": RESULT}
+def _results(turn: TurnProbe | None) -> list[dict[str, Any]]:
+    calls = turn.calls if turn else ()
+    return [{"role": "tool", "name": probe.name, "tool_call_id": probe.id, "content": RESULT} for probe in calls]
 
 
 def _in_parts(message: dict[str, Any]) -> dict[str, Any]:
