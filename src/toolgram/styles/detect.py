@@ -285,7 +285,7 @@ def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     found = template.capabilities.stop
     if not any(stop in marks for stop in found):
         return found
-    shown = rendered(template, TurnProbe((), CONTENT), followed=True)
+    shown = rendered(template, TurnProbe((), CONTENT), ending="next")
     if shown is None:
         return found
     between = shown.rpartition(CONTENT)[2].partition(NEXT)[0]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from toolgram.errors import TemplateError
 from toolgram.template.capabilities import MARKER, Capabilities
@@ -105,29 +105,34 @@ def _tool(probe: CallProbe) -> dict[str, Any]:
 @lru_cache(maxsize=4096)
 def tail(scene: Scene, turn: TurnProbe | None, *, prompts: bool = False) -> str | None:
     """What stands behind the question: the turn, or with `prompts` what opens one; None where that is refused."""
-    text = rendered(scene.template, turn, prompts=prompts, followed=scene.followed and turn is not None)
+    text = rendered(scene.template, turn, prompts=prompts, ending="next" if scene.followed and turn else "")
     if text is None and turn is not None and turn.calls and not scene.followed:
-        text = _rendered(scene.template, turn, _results(turn))
+        text = rendered(scene.template, turn, ending="results")
     _, found, rest = re.split(f"{RESULT}|{NEXT}", text or "")[0].rpartition(QUESTION)
     if scene.tidied:
         rest = _INDENTATION.sub("", rest)
     return rest if found else None
 
 
-@lru_cache(maxsize=4096)
+_Ending = Literal["", "results", "next"]
+
+
 def rendered(
-    template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = False, followed: bool = False
+    template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = False, ending: _Ending = ""
 ) -> str | None:
-    """The question and the turn as the template writes them, with what follows it; None where it refuses them."""
-    return _rendered(template, turn, [*_results(turn), _NEXT] if followed else [], prompts=prompts)
+    """The question and the turn as the template writes them; None where it refuses them.
+
+    Results of the turn's calls follow where it should have such an `ending`, and with "next" another question.
+    """
+    return _rendered(template, turn, prompts, ending)
 
 
-def _rendered(
-    template: ChatTemplate, turn: TurnProbe | None, ending: list[dict[str, Any]], *, prompts: bool = False
-) -> str | None:
-    """A conversation as the template writes it; None where it refuses it, as some do calls that nothing answers."""
+@lru_cache(maxsize=4096)
+def _rendered(template: ChatTemplate, turn: TurnProbe | None, prompts: bool, ending: _Ending) -> str | None:
+    """One entry of the cache for a conversation, however it is asked for."""
+    behind = [*(_results(turn) if ending else ()), *([_NEXT] if ending == "next" else ())]
     capabilities = template.capabilities
-    messages = [_QUESTION, *([_message(turn, capabilities)] if turn else []), *ending]
+    messages = [_QUESTION, *([_message(turn, capabilities)] if turn else []), *behind]
     if capabilities.requires_typed_content:
         messages = [_in_parts(each) for each in messages]
     # The tools stand before the question: they are the same where turns are compared with what comes before them.
