@@ -319,6 +319,13 @@ IRREGULAR = {
     "other words for short calls": Family(
         each(f"<{{{{ 'long' if {LONG} else 'short' }}}}>{OBJECT}</{{{{ 'long' if {LONG} else 'short' }}}}>")
     ),
+    "calls with a header that no prompt opens": Family(
+        "<|caller|>\n" + each(OBJECT, "\n") + "<|end|>\n",
+        content="{% if m.content %}<|assistant|>\n{{ m.content }}<|end|>\n{% endif %}",
+        header="",
+        end="",
+        prompt="<|assistant|>\n",
+    ),
     "strings without their ends": Family(each(f"<call>{NAME}(" + parameters("{{ k }}=<" + VALUE) + ")</call>")),
 }
 

@@ -11,8 +11,12 @@ import toolgram
 from conformance.test_chat_cases import NOT_READ as HELD_TO_BE_WRONG
 from conformance.test_chat_cases import body, cases, needs_cases, plain, template
 from made_up import SHARED
+from situations import WEATHER, tool
+from toolgram import Message, ToolCall
+from toolgram.plan import same_message
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery import discover
+from toolgram.wire import format as wire
 
 NAMES = sorted(path.name for path in SHARED.glob("*.jinja"))
 
@@ -28,6 +32,8 @@ NO_STYLE = {
         "microsoft-Phi-3.5-mini-instruct.jinja",
     ),
 }
+
+FOUND = [name for name in NAMES if not any(name in names for names in NO_STYLE.values())]
 
 # Outputs that do not come out as expected, by reason. One that does come out must be taken off the list. Those of which
 # we hold the expected message to be wrong are listed with the other tests of these outputs.
@@ -70,8 +76,32 @@ def test_a_style_is_found_where_calls_are_written(name: str) -> None:
     assert found.style is None or len(found.readings) >= 5
 
 
+@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("thinking", [True, False])
+def test_a_call_can_be_forced_in_what_is_found(name: str, thinking: bool) -> None:
+    if (name, thinking) == ("Kimi-K3.jinja", False):
+        return  # its prompt opens an answer then
+    style = discover(template(name)).style
+    assert style is not None
+    request = {
+        "messages": [{"role": "user", "content": "Rain?"}],
+        "tools": [tool("get_weather", WEATHER)],
+        "tool_choice": "required",
+        "chat_template_kwargs": {"enable_thinking": thinking, "thinking": thinking},
+    }
+    plan = toolgram.plan(request, template(name), style)
+    ids = [node for node in wire.walk(style.wire.turn) if isinstance(node, wire.CallId)]
+    id_ = ids[0].form.format(name="get_weather", id="1" * ids[0].length) if ids else None
+    message = Message(tool_calls=(ToolCall("get_weather", '{"city": "Oslo"}', id_),))
+    text = plan.write(message)
+    assert text is not None
+    assert same_message(plan.parse(text), message)
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.accepts(text)
+
+
 @needs_cases
-@pytest.mark.parametrize("name", [name for name in NAMES if not any(name in names for names in NO_STYLE.values())])
+@pytest.mark.parametrize("name", FOUND)
 def test_what_is_found_reads_real_outputs(name: str) -> None:
     """All outputs of a template that a style was found of, but for those listed."""
     assert unread(name) == KNOWN & {case["id"] for case in of_template(name)}

@@ -13,7 +13,8 @@ from toolgram.errors import GrammarError
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery.build import build
 from toolgram.styles.discovery.layout import Layout, layout
-from toolgram.styles.discovery.probes import Scene, scenes
+from toolgram.styles.discovery.probes import ONE, Scene, scenes, tail
+from toolgram.styles.discovery.respell import goes_on
 from toolgram.styles.discovery.verify import Reading, readings
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.format import Reasoning, WireFormat, holds
@@ -57,6 +58,9 @@ def _discovered(scene: Scene) -> Discovery:
     wrong = next((reading for reading in read if reading.wrong), None)
     if wrong is not None:
         return Discovery(None, f"the format found does not read {wrong.probe} of the template: {wrong.wrong}", read)
+    prompt = tail(scene, None, prompts=True) or ""
+    if not goes_on(format_, (ONE,), prompt.removeprefix(laid.header)):
+        return Discovery(None, "behind what the template's prompt opens, the format found has no calls", read)
     why = f"it was found from the template, and reads {len(read)} other turns back as the template renders them"
     style = ToolStyle(NAME, format_, "found from the chat template", reasons=holds(format_.turn, Reasoning))
     return Discovery(style, why, read)

@@ -71,7 +71,8 @@ def layout(scene: Scene) -> Layout | None:
     header = _header(said)
     hidden = None if said.thinks else _hidden_reasoning(said, scene, header)
     if hidden is not None:
-        header = header.removesuffix(hidden.before.rstrip())
+        opener = hidden.before.rstrip()
+        header = header.rstrip().removesuffix(opener) if header.rstrip().endswith(opener) else header
     elif said.thinks is not None:
         header = _before_opener(header, said.thinks)
     lead = _lead(header, said)
@@ -177,7 +178,9 @@ def _hidden_reasoning(said: Tails, scene: Scene, header: str) -> Around | None:
 
     It opens it in the prompt, or takes it out of an answer that holds it between the usual tags.
     """
-    opened = re.search(r"<([A-Za-z_:]+)>(\s*)", said.prompt[max(len(header) - len(_THINK[0]), 0) :])
+    opened = re.search(r"<([A-Za-z_:]+)>(\s*)\Z", said.prompt)
+    if opened is None or f"</{opened[1]}>" not in said.content:
+        opened = re.search(r"<([A-Za-z_:]+)>(\s*)", said.prompt[max(len(header) - len(_THINK[0]), 0) :])
     if opened is not None:
         space = opened[2]
         return Around(opened[0], f"{space}</{opened[1]}>{space * 2}")

@@ -22,7 +22,7 @@ _NOW = datetime(2024, 1, 2)
 _THINKS: dict[str, Any] = {"enable_thinking": True, "thinking": True}
 _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 _LONGEST_CLOSING = 60
-_INDENTATION = re.compile(" {2,}")
+_INDENTATION, _BETWEEN_TAGS = re.compile(" {2,}"), re.compile(r"(?<=>)\s+(?=<)")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Scene:
     """A template, and how its turns are looked at: at the end of a conversation, or `followed` by others.
 
     Some templates write the last turn in another way than those before it, which is not that of the model. Others strew
-    the blanks by which their own lines are indented: these are left out where it is `tidied`.
+    the blanks and line breaks of their own lines: where it is `tidied`, these are left out.
     """
 
     template: ChatTemplate
@@ -49,8 +49,7 @@ def scenes(template: ChatTemplate) -> Iterator[Scene]:
     strewn = _INDENTATION.search(answer) is not None
     yield Scene(template, tidied=strewn)
     yield Scene(template, followed=True, tidied=strewn)
-    if strewn:
-        yield Scene(template)
+    yield Scene(template, tidied=not strewn)
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def tail(scene: Scene, turn: TurnProbe | None, *, prompts: bool = False) -> str 
         text = rendered(scene.template, turn, ending="results")
     _, found, rest = re.split(f"{RESULT}|{NEXT}", text or "")[0].rpartition(QUESTION)
     if scene.tidied:
-        rest = _INDENTATION.sub("", rest)
+        rest = _BETWEEN_TAGS.sub("", _INDENTATION.sub("", rest))
     return rest if found else None
 
 
