@@ -42,7 +42,7 @@ NOT_READ = {
         {419, *range(423, 430), 432, 433}
     ),
 }
-HELD_WRONG = frozenset().union(*HELD_TO_BE_WRONG.values())
+HELD_WRONG = frozenset[int]().union(*HELD_TO_BE_WRONG.values())
 KNOWN = HELD_WRONG.union(*NOT_READ.values())
 
 
