@@ -158,6 +158,16 @@ IN_THE_MANNER_OF = {
         header="<|start_header_id|>assistant<|end_header_id|>\n\n",
         end="<|eot_id|>",
     ),
+    "ToolACE": Family("[" + each(PYTHON, ", ") + "]"),
+    "HyperCLOVA X": Family(
+        "<|im_start|>assistant -> tool/function_call\n[" + each(OBJECT, ", ") + "]<|im_end|>\n",
+        content="{% if m.content %}<|im_start|>assistant\n{{ m.content }}<|im_end|>\n{% endif %}",
+        thought="{% if m.reasoning_content %}<|im_start|>assistant/think\n"
+        "{{ m.reasoning_content }}<|im_end|>\n{% endif %}",
+        header="",
+        end="",
+        prompt="<|im_start|>assistant",
+    ),
     "EXAONE": Family(
         each("<tool_call>" + OBJECT + "</tool_call>", "\n"),
         thought="<think>\n{{ m.reasoning_content or '' }}\n</think>\n\n",
@@ -261,6 +271,32 @@ IN_THE_MANNER_OF = {
     ),
 }
 
+_QUOTED = (
+    "{% for k, v in c.function.arguments.items() %}{{ k }}:<|q|>{{ v }}<|q|>{{ ',' if not loop.last }}{% endfor %}"
+)
+_STREWN = "  {% if m.content %}    {{ m.content }}  {% endif %}    "
+
+# Not as a model should write, but clear enough to tell how it should.
+CARELESS = {
+    "all values between quotes": Family(each(f"<|do|>{NAME}{{{{ '{{' }}}}{_QUOTED}{{{{ '}}' }}}}<|done|>")),
+    "quotes in quotes": Family(
+        f"<calls>[{{% for c in m.tool_calls %}}{NAME}({{% for k, v in c.function.arguments.items() %}}{{{{ k }}}}="
+        "{% if v is string %}'{{ v }}'{% else %}{{ v }}{% endif %}{{ ', ' if not loop.last }}{% endfor %})"
+        "{{ ', ' if not loop.last }}{% endfor %}]</calls>"
+    ),
+    "strings without quotes": Family(
+        "<calls>["
+        + each(PYTHON.replace("{{ v | tojson if v is string or v is mapping else v }}", "{{ v }}"), ", ")
+        + "]</calls>"
+    ),
+    "blanks strewn about": Family(
+        each(f"   <|call|>   {NAME}   <|with|>  {JSON}  <|end_call|>  "),
+        content=_STREWN,
+        header="  <|assistant|>  ",
+        prompt="   <|assistant|>    ",
+    ),
+}
+
 LONG = "c.function.arguments | length > 2"
 
 # What is written so that no format could be true of it.
@@ -282,6 +318,13 @@ IRREGULAR = {
     "lines of keys and values": Family(each(f"call {NAME}\n" + parameters("{{ k }}: " + VALUE + "\n"))),
     "other words for short calls": Family(
         each(f"<{{{{ 'long' if {LONG} else 'short' }}}}>{OBJECT}</{{{{ 'long' if {LONG} else 'short' }}}}>")
+    ),
+    "calls with a header that no prompt opens": Family(
+        "<|caller|>\n" + each(OBJECT, "\n") + "<|end|>\n",
+        content="{% if m.content %}<|assistant|>\n{{ m.content }}<|end|>\n{% endif %}",
+        header="",
+        end="",
+        prompt="<|assistant|>\n",
     ),
     "strings without their ends": Family(each(f"<call>{NAME}(" + parameters("{{ k }}=<" + VALUE) + ")</call>")),
 }

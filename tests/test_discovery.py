@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from made_up import IN_THE_MANNER_OF, IRREGULAR, MADE_UP, Family, discovered
+from made_up import CARELESS, IN_THE_MANNER_OF, IRREGULAR, JSON, MADE_UP, NAME, OBJECT, Family, discovered, each
 from situations import CHATML, WEATHER, tool
 from toolgram import Message, ToolCall
 from toolgram.plan import same_message
@@ -88,6 +88,44 @@ def _call(style: ToolStyle, name: str, arguments: dict[str, Any]) -> ToolCall:
     """A call, with an id if the style writes ids."""
     ids = [node for node in walk(style.wire.turn) if isinstance(node, CallId)]
     return ToolCall(name, json.dumps(arguments), "abcdefgh1"[-ids[0].length :] if ids else None)
+
+
+@pytest.mark.parametrize("name", CARELESS)
+def test_a_template_that_is_careless_shows_how_a_model_should_write(name: str) -> None:
+    found = discover(CARELESS[name].template)
+    assert found.style is not None, found.why
+    assert len(found.readings) >= 7
+    plan = planned(CARELESS[name], tool_choice="required")
+    turn = Message(tool_calls=(ToolCall("get_weather", json.dumps(ARGUMENTS)),))
+    text = plan.write(turn)
+    assert text is not None
+    assert same_message(plan.parse(text), turn)
+
+
+@pytest.mark.parametrize(
+    ("family", "text"),
+    [
+        (Family(each(f"<call>\n<do={NAME}>{JSON}</do>\n</call>")), "<do=now>{}</do>\n</call>"),
+        (
+            Family("<|calls|>" + each(f"<|call|>{NAME}{JSON}<|end|>") + "<|/calls|>", end="<|eot|>"),
+            "<|call|>now{}<|end|><|/calls|>",
+        ),
+        (Family(each(f"<call>{OBJECT}</call>")), '<|assistant|><call>{"name": "now", "arguments": {}}</call>'),
+        (Family(each(f"<call>{OBJECT}</call>")), '<think>Now?</think><call>{"name": "now", "arguments": {}}</call>'),
+    ],
+)
+def test_slips_of_models_are_read(family: Family, text: str) -> None:
+    plan = planned(family)
+    message = plan.parse(text)
+    assert message.content is None
+    assert [(call.name, call.arguments) for call in message.tool_calls] == [("now", "{}")]
+
+
+@pytest.mark.parametrize("text", ["<|muse|><|muse|>Rain?<|/muse|>It will.", "<|muse|>Rain?<|/muse|>It will.<|/muse|>"])
+def test_control_tokens_of_thoughts_that_are_written_twice_are_no_text(text: str) -> None:
+    thought = "{% if m.reasoning_content %}<|muse|>{{ m.reasoning_content }}<|/muse|>{% endif %}"
+    plan = planned(Family(each(f"<call>{OBJECT}</call>"), thought=thought))
+    assert plan.parse(text) == Message("It will.", "Rain?")
 
 
 @pytest.mark.parametrize("name", IRREGULAR)

@@ -21,7 +21,6 @@ from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.provenance import render_parts
 from toolgram.wire import format as wire
 from toolgram.wire.freely import write_freely
-from toolgram.wire.program import compile_format
 
 Parts = tuple[tuple[str, bool], ...]
 _LONGEST_OPENING = 200
@@ -86,16 +85,20 @@ def _continued(request: Request, template: ChatTemplate, style: ToolStyle, now: 
 
 
 def _said(request: Request, template: ChatTemplate, style: ToolStyle) -> tuple[str, str]:
-    """Content and reasoning of the message to be continued; a family that does not reason shows no reasoning."""
+    """Content and reasoning of the message to be continued; a family that does not reason shows no reasoning.
+
+    Where only the style says that it may, the caller must be one who tells reasoning from content.
+    """
     last = request.messages[-1]
-    shown = template.capabilities.supports_reasoning or style.reasons or _lead(template, style)
+    may = style.reasons and request.reasoning_format == "auto"
+    shown = template.capabilities.supports_reasoning or may or _lead(template, style)
     reasons = shown and wire.holds(style.wire.turn, wire.Reasoning)
     return _text(last.get("content")), (last.get("reasoning_content") or "") if reasons else ""
 
 
 def _lead(template: ChatTemplate, style: ToolStyle) -> str:
     """What the generation prompt holds of a turn."""
-    return opening(compile_format(style.wire.turn), template.capabilities.generation_prompt)
+    return opening(style.wire.turn, template.capabilities.generation_prompt)
 
 
 def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime, *, native: bool) -> Prompt:
@@ -130,11 +133,11 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
     if not request.continue_final_message:
         end = _trusted_end(parts)
         opens = request.add_generation_prompt or end.endswith(capabilities.generation_prompt)
-        return Prompt(parts, format_prompt, opening(compile_format(format_.turn), end) if opens else "")
+        return Prompt(parts, format_prompt, opening(format_.turn, end) if opens else "")
     parts = _cut(parts)
     content, reasoning = _said(request, template, style)
     tail = _end_of(parts, _LONGEST_OPENING + 2 * len(content) + 2 * len(reasoning))
-    opened = opened_by(compile_format(format_.turn), tail, content, reasoning)
+    opened = opened_by(format_.turn, tail, content, reasoning)
     if not opened:
         return _continued(request, template, style, now, native=native)
     return Prompt(parts, format_prompt, opened)

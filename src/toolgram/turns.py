@@ -39,7 +39,7 @@ Spell = Callable[[Any], str | None]
 
 _CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
 _FENCES = ("```json", "```")
-_GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 4
+_GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 5
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _fenced(node: wire.Node) -> wire.Node:
 
 def _after(grammar: Grammar, opened: str) -> tuple[str, Grammar]:
     """The opened part as the style spaces it, and what may follow; templates space their marks as they like."""
-    marks = ["", *(part for part in re.split(r"(?<=[>\]])\s*", opened.strip()) if part)]
+    marks = ["", *(part for part in re.split(r"(?<=[>\]])\s*|\s*(?=[<\[])", opened.strip()) if part)]
     spaced = ("".join(map("".join, zip(marks, gaps, strict=True))) for gaps in product(_GAPS, repeat=len(marks)))
     for text in (opened, *(spaced if len(marks) <= _MOST_MARKS else ())):
         try:

@@ -33,7 +33,18 @@ DISCOVERED = discovered()
 STYLES = {style.name: style for style in NATIVE} | DISCOVERED
 MODES: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
 # Marks of the headers that calls and answers have alike.
-SHARED = {"<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", ">>>", "@@", "<|open|>", "<|close|>", "<|sep|>"}
+SHARED = {
+    "<|start|>",
+    "<|im_start|>",
+    "<|channel|>",
+    "<|message|>",
+    "<|constrain|>",
+    ">>>",
+    "@@",
+    "<|open|>",
+    "<|close|>",
+    "<|sep|>",
+}
 LIST = {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2}}}
 PARAMETERS: dict[str, Any] = {"get": None, "get_weather": WEATHER, "tag": LIST | {"additionalProperties": False}}
 VALIDATORS = {

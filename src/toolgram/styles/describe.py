@@ -18,7 +18,6 @@ from toolgram.styles.detect import opened_by
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Tagged
-from toolgram.wire.program import compile_format
 
 _NAME = r"[\w.-]+"
 _FIELDS = (wire.Reasoning, wire.Content, wire.Call)
@@ -63,7 +62,7 @@ class _Inexpressible(Exception):
 
 def _start(style: ToolStyle, prompt: str) -> str:
     """Where the model's turn begins: behind the generation prompt, but for what that holds of the turn already."""
-    opened = opened_by(compile_format(style.wire.turn), prompt)
+    opened = opened_by(style.wire.turn, prompt)
     before = prompt.removesuffix(opened)
     return (_escaped(before) + (f"(?={_escaped(opened)})" if opened else "")) or r"\Z"
 

@@ -6,42 +6,30 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from toolgram.errors import TemplateError
 from toolgram.events import ContentDelta, Event, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.messages import Message, ToolCall
 from toolgram.styles.asked import asked_for
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery import discover
+from toolgram.styles.discovery.probes import CONTENT, NEXT, ONE, REASONING, CallProbe, TurnProbe, rendered
 from toolgram.template.capabilities import MARKER
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire import format as wire
+from toolgram.wire.arguments import Tagged
 from toolgram.wire.freely import write_freely
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
 
-_NAME, _ID = "zqprobe", "zqcall001"
-_PROBE = Message(tool_calls=(ToolCall(_NAME, '{"text": "zq one", "count": 3}'),))
+_PROBE = Message(tool_calls=(ToolCall(ONE.name, ONE.text),))
 _MORE = (
-    Message(content="zqanswer"),
-    Message(content="zqanswer", reasoning="zqthought"),
-    replace(_PROBE, content="zqanswer"),
-    replace(_PROBE, reasoning="zqthought"),
+    Message(CONTENT),
+    Message(CONTENT, REASONING),
+    replace(_PROBE, content=CONTENT),
+    replace(_PROBE, reasoning=REASONING),
 )
-_NOW = datetime(2024, 1, 2)
-_QUESTION = {"role": "user", "content": "zqquestion"}
-_PARAMETERS = {
-    "type": "object",
-    "properties": {
-        "text": {"type": "string", "description": "zqfirst"},
-        "count": {"type": "integer", "description": "zqsecond"},
-    },
-    "required": ["text"],
-}
-_TOOL = {"type": "function", "function": {"name": _NAME, "description": "zqdoes", "parameters": _PARAMETERS}}
 _MOST_CUTS = 3
 _MARK = re.compile(r"[<\[\]>]")
 
@@ -57,26 +45,38 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     if not template.capabilities.supports_tool_calls:
         announcement = _announcement(template)
         return int(bool(style.announced_by) and style.announced_by in announcement) or asked_for(announcement, style)
+    if not _shows_call(template, style):  # reading is dear, and most styles are not the template's
+        return _fit_of_what_is_asked(template, style)
     program = compile_format(style.wire.turn)
-    beginnings = tuple(
-        dict.fromkeys(("", opened_by(program, template.capabilities.generation_prompt), *_thoughts(style)))
-    )
-
-    marks = _marks_of_calls(style)
+    opened = opening(style.wire.turn, template.capabilities.generation_prompt)
+    beginnings = tuple(dict.fromkeys(("", opened, *_thoughts(style))))
 
     def reads(said: Message) -> bool:
         texts = rendered_turns(template, said)
-        if marks and said.tool_calls:  # reading is dear, and most styles are not the template's
-            texts = tuple(text for text in texts if any(mark in text for mark in marks))
-        return any(_says(program, opened, text, said) for text in texts for opened in beginnings)
+        return any(_says(program, each, text, said) for text in texts for each in beginnings)
 
     if not reads(_PROBE):
-        asked = asked_for(_announcement(template), style)
-        return 3 * len(_MORE) + 3 + asked if asked and _writes_bare_calls(template) else 0
-    written = write_freely(style.wire, replace(_PROBE, tool_calls=(replace(_PROBE.tool_calls[0], id=_ID),)))
+        return _fit_of_what_is_asked(template, style)
+    written = write_freely(style.wire, replace(_PROBE, tool_calls=(replace(_PROBE.tool_calls[0], id=ONE.id),)))
     texts = rendered_turns(template, _PROBE)
     exact = 0 if written is None else (written in texts) + any(written.strip() in text for text in texts)
     return 3 * sum(map(reads, _MORE)) + 1 + exact
+
+
+def _shows_call(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether what the style's calls need stands in a call as the template writes it."""
+    marks, texts = _marks_of_calls(style), rendered_turns(template, _PROBE)
+    return any(
+        (not marks or any(mark in text for mark in marks))
+        and any(all(part in text for part in parts) for parts in _parts_of_calls(style))
+        for text in texts
+    )
+
+
+def _fit_of_what_is_asked(template: ChatTemplate, style: ToolStyle) -> int:
+    """How well a style fits that the template asks for, though it writes bare calls into the history; else 0."""
+    asked = asked_for(_announcement(template), style) if _writes_bare_calls(template) else 0
+    return 3 * len(_MORE) + 3 + asked if asked else 0
 
 
 def _writes_bare_calls(template: ChatTemplate) -> bool:
@@ -94,13 +94,17 @@ def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
 
 
 @lru_cache(maxsize=512)
-def opening(program: Program, prompt: str) -> str:
+def opening(turn: wire.Node, prompt: str) -> str:
     """The end of a prompt that is the fixed beginning of a turn; it is the same at every request."""
-    return opened_by(program, prompt)
+    return opened_by(turn, prompt)
 
 
-def opened_by(program: Program, prompt: str, content: str = "", reasoning: str = "") -> str:
-    """The longest end of a prompt that is the beginning of a turn which says just this so far; "" if there is none."""
+def opened_by(turn: wire.Node, prompt: str, content: str = "", reasoning: str = "") -> str:
+    """The longest end of a prompt that is the beginning of a turn which says just this so far; "" if there is none.
+
+    A template writes it: what a reader takes besides does not count.
+    """
+    program = compile_format(wire.as_written(turn))
     places = [match.start() for match in _MARK.finditer(prompt)]
     if content and (at := prompt.rfind(content.strip())) >= 0:
         places.append(at)
@@ -155,12 +159,42 @@ def _parsed(text: str) -> Any:
 @lru_cache(maxsize=512)
 def _marks_of_calls(style: ToolStyle) -> tuple[str, ...]:
     """The marks of the smallest part that a call needs; none where it needs none."""
-    found: tuple[str, ...] = ()
-    for node in wire.walk(style.wire.turn, written=True):
-        if isinstance(node, wire.Call | wire.Seq) and wire.holds(node, wire.Call):
-            marks = (part for part in wire.walk(node, written=True) if isinstance(part, wire.Mark))
-            found = tuple(spelling for mark in marks for spelling in mark.spellings) or found
-    return found
+    parts = [node for node in wire.walk(style.wire.turn, written=True) if isinstance(node, wire.Call | wire.Seq)]
+    calls = [node for node in parts if isinstance(node, wire.Call)]
+    around = [node for node in parts if isinstance(node, wire.Seq) and wire.holds(node, wire.Call)]
+    return next((marks for node in reversed((*around, *calls)) if (marks := _marks(node))), ())
+
+
+@lru_cache(maxsize=512)
+def _parts_of_calls(style: ToolStyle) -> tuple[tuple[str, ...], ...]:
+    """For each way to call: the marks up to the arguments, and the key of the name, that no such call does without."""
+    return tuple(tuple(_needed(node)) for node in wire.walk(style.wire.turn) if isinstance(node, wire.Call))
+
+
+def _needed(node: wire.Node) -> Iterator[str]:
+    match node:
+        case wire.Mark(text, ()):
+            yield text
+        case wire.Arguments(Tagged(_, open_)):
+            yield open_
+        case wire.Object(members):
+            for key, member in members:
+                if isinstance(member, wire.Name):  # arguments are read under other keys too
+                    yield f'"{key}"'
+        case wire.Call(item):
+            yield from _needed(item)
+        case wire.Seq(items):
+            for item in items:
+                yield from _needed(item)
+                if any(isinstance(part, wire.Arguments) for part in wire.walk(item)):
+                    return
+        case _:
+            pass
+
+
+def _marks(node: wire.Node) -> tuple[str, ...]:
+    marks = (part for part in wire.walk(node, written=True) if isinstance(part, wire.Mark))
+    return tuple(spelling for mark in marks for spelling in mark.spellings)
 
 
 def _thoughts(style: ToolStyle) -> Iterator[str]:
@@ -171,39 +205,25 @@ def _thoughts(style: ToolStyle) -> Iterator[str]:
             yield "".join(item.text for item in node.items[:at] if isinstance(item, wire.Lit | wire.Mark))
 
 
-@lru_cache(maxsize=256)
 def _announcement(template: ChatTemplate) -> str:
     """A prompt in which the template shows a tool; "" where it shows none."""
-    capabilities = template.capabilities
-    if not capabilities.supports_tools:
-        return ""
-    return template.render([_QUESTION], now=_NOW, **capabilities.tool_variables([_TOOL], _NOW))
+    return (rendered(template, None, prompts=True) or "") if template.capabilities.supports_tools else ""
 
 
 @lru_cache(maxsize=1024)
 def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
-    """An assistant's turn as the template writes it, from every place where it may be said to begin."""
-    capabilities = template.capabilities
-    turn: dict[str, Any] = {"role": "assistant", "content": said.content}
-    if said.content is None and not capabilities.supports_null_content:
-        turn["content"] = ""
-    if said.reasoning is not None:
-        turn["reasoning_content"] = said.reasoning
-    if said.tool_calls:
-        as_object = capabilities.tool_call_arguments == "object"
-        arguments = [json.loads(call.arguments) if as_object else call.arguments for call in said.tool_calls]
-        turn["tool_calls"] = [
-            {"id": _ID, "type": "function", "function": {"name": _NAME, "arguments": each}} for each in arguments
-        ]
-    variables = _tool_variables(template)
-    try:
-        before = template.render([_QUESTION], add_generation_prompt=False, now=_NOW, **variables)
-        prompt = template.render([_QUESTION], add_generation_prompt=True, now=_NOW, **variables)
-        after = template.render([_QUESTION, turn], add_generation_prompt=False, now=_NOW, **variables)
-    except TemplateError:
+    """An assistant's turn as the template writes it, from every place where it may be said to begin.
+
+    Its calls are of the tool that stands before every turn without calls too.
+    """
+    calls = tuple(CallProbe(call.name, call.arguments, ONE.id) for call in said.tool_calls)
+    before, prompt = rendered(template, None), rendered(template, None, prompts=True)
+    after = rendered(template, TurnProbe(calls, said.content or "", said.reasoning or ""))
+    if before is None or prompt is None or after is None:
         return ()
+    capabilities = template.capabilities
     first, last = _outside_marker(after, _common(before, after)), _common(prompt, after)
-    last = max(last, _through(after, prompt))
+    last = last if last == len(prompt) else max(last, _through(after, prompt))
     stops = (*capabilities.stop, capabilities.turn_end.strip())
     tags = [match.span() for match in MARKER.finditer(after, first)]
     marks = (match.start() for match in _MARK.finditer(after, first, last + 1))
@@ -223,19 +243,21 @@ def _outside_marker(text: str, at: int) -> int:
 
 def _common(one: str, other: str) -> int:
     """How many characters two texts have in common at their beginning."""
-    differ = (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return next(differ, min(len(one), len(other)))
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
 
 
 def _through(text: str, prompt: str) -> int:
-    """Where a text has gone through all of a prompt but for white space, which some templates strew; else 0."""
-    words = prompt.split()
+    """How far a text goes through the words of a prompt, but for white space, which some templates strew."""
     at = 0
-    for word in words:
-        at = _behind_space(text, at)
-        if not text.startswith(word, at):
-            return 0
-        at += len(word)
+    for word in prompt.split():
+        start = _behind_space(text, at)
+        if not text.startswith(word, start):
+            break
+        at = start + len(word)
     return at
 
 
@@ -251,11 +273,6 @@ def _before_stop(text: str, stops: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(text[:cut] for cut in cuts[:_MOST_CUTS]) or (text,)
 
 
-def _tool_variables(template: ChatTemplate) -> dict[str, Any]:
-    capabilities = template.capabilities
-    return capabilities.tool_variables([_TOOL] if capabilities.supports_tools else None, _NOW)
-
-
 @lru_cache(maxsize=512)
 def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     """The strings at which a turn ends.
@@ -268,10 +285,8 @@ def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     found = template.capabilities.stop
     if not any(stop in marks for stop in found):
         return found
-    answer, more = {"role": "assistant", "content": "zqanswer"}, {"role": "user", "content": "zqmore"}
-    try:
-        shown = template.render([_QUESTION, answer, more], now=_NOW, **_tool_variables(template))
-    except TemplateError:
+    shown = rendered(template, TurnProbe((), CONTENT), ending="next")
+    if shown is None:
         return found
-    between = shown.rpartition("zqanswer")[2].partition("zqmore")[0]
+    between = shown.rpartition(CONTENT)[2].partition(NEXT)[0]
     return tuple(between.rstrip() if between.startswith(stop) and stop in marks else stop for stop in found)

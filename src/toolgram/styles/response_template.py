@@ -25,6 +25,7 @@ from toolgram.errors import GrammarError, TemplateError
 from toolgram.messages import Message, ToolCall
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import rendered_turns
+from toolgram.styles.discovery.probes import CONTENT, ONE, REASONING
 from toolgram.styles.patterns import GAP, Gap, Piece, Slot, joined, pieces_of
 from toolgram.template.capabilities import MARKER
 from toolgram.template.chat_template import ChatTemplate
@@ -36,10 +37,9 @@ Json = Mapping[str, Any]
 NAME = "response_template"
 _REASONING, _CONTENT, _CALLS = ("thinking", "reasoning_content", "reasoning"), ("content",), ("tool_calls",)
 _KEYS = frozenset(("version", "defaults", "fields", "start_anchor", "start_anchor_pattern"))
-_KEY, _TEXT, _OTHER = "text", "zq one", "count"
-_PROBE = ToolCall("zqprobe", json.dumps({_KEY: _TEXT, _OTHER: 3}))
-_ANSWER = "zqanswer"
-_PROBES = (Message(_ANSWER, "zqthought", (_PROBE, _PROBE)), Message(_ANSWER, "zqthought", (_PROBE,)))
+_PROBE = ToolCall(ONE.name, ONE.text)
+(_KEY, _TEXT), (_OTHER, _NUMBER) = ONE.arguments.items()
+_PROBES = (Message(CONTENT, REASONING, (_PROBE, _PROBE)), Message(CONTENT, REASONING, (_PROBE,)))
 _PLACEHOLDER = re.compile(r"\{([\w.]+)\}")
 _TOKENS = re.compile(f"({MARKER.pattern})")
 
@@ -170,7 +170,7 @@ class _Reader:
     def section(self, opener: tuple[Piece, ...], closer: tuple[Piece, ...]) -> tuple[str, str]:
         """What the template writes before the first call and behind the last, of which the fields need not speak."""
         first, last = ("".join(map(_searched, pieces)) for pieces in (opener, closer))
-        begin = self.found(f"{_ANSWER}(?P<begin>.*?){first}")
+        begin = self.found(f"{CONTENT}(?P<begin>.*?){first}")
         end = self.found(f".*{last}(?P<end>.*)$") if closer else ()
         return begin[0] if begin else "", end[-1] if end else ""
 
@@ -219,7 +219,7 @@ class _Reader:
 
     def notation(self, quote: str) -> Encoding:
         q = re.escape(quote)
-        members = rf"{_KEY}:(\s*){q}{_TEXT}{q},(\s*){_OTHER}:", rf"{_OTHER}:(\s*)3,(\s*){_KEY}:"
+        members = rf"{_KEY}:(\s*){q}{_TEXT}{q},(\s*){_OTHER}:", rf"{_OTHER}:(\s*){_NUMBER},(\s*){_KEY}:"
         key, item = self.found(members[0]) or self.found(members[1]) or ("", "")
         return Encoding(
             NAME, quote=quote, escapes=False, bare_keys=True, item_separator=f",{item}", key_separator=f":{key}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolgram.wire.arguments import JSON, AnyEncoding
 
@@ -251,6 +251,27 @@ def walk(node: Node, *, written: bool = False) -> Iterator[Node]:
     yield node
     for part in (node.item,) if written and isinstance(node, Lenient) else parts(node):
         yield from walk(part, written=written)
+
+
+def as_written(node: Node) -> Node:
+    """The node without what only a reader takes."""
+    match node:
+        case Lenient(item):
+            return as_written(item)
+        case Call(item) | Opt(item) | Array(item):
+            return replace(node, item=as_written(item))
+        case Many():
+            return replace(node, item=as_written(node.item), separator=as_written(node.separator))
+        case Seq(items):
+            return Seq(*map(as_written, items))
+        case Alt(options):
+            return Alt(*map(as_written, options))
+        case Chain():
+            return Chain(*map(as_written, node.items), join=as_written(node.join))
+        case Object(members):
+            return Object(*((key, as_written(member)) for key, member in members))
+        case _:
+            return node
 
 
 def holds(node: Node, kind: type[Call | Content | Reasoning]) -> bool:

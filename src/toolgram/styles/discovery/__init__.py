@@ -13,10 +13,11 @@ from toolgram.errors import GrammarError
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery.build import build
 from toolgram.styles.discovery.layout import Layout, layout
-from toolgram.styles.discovery.probes import Scene
+from toolgram.styles.discovery.probes import ONE, Scene, scenes, tail
+from toolgram.styles.discovery.respell import goes_on
 from toolgram.styles.discovery.verify import Reading, readings
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.wire.format import WireFormat
+from toolgram.wire.format import Reasoning, WireFormat, holds
 
 NAME = "discovered"
 
@@ -35,11 +36,12 @@ def discover(template: ChatTemplate) -> Discovery:
     """The style in which a template writes calls, proved by probes that it was not built from."""
     if not template.capabilities.supports_tool_calls:
         return Discovery(None, "the template writes no tool calls")
-    last = _discovered(Scene(template))
-    if last.style is not None:
-        return last
-    before = _discovered(Scene(template, followed=True))
-    return last if before.style is None else before
+    tried: list[Discovery] = []
+    for scene in scenes(template):
+        tried.append(_discovered(scene))
+        if tried[-1].style is not None:
+            return tried[-1]
+    return tried[0]
 
 
 def _discovered(scene: Scene) -> Discovery:
@@ -56,14 +58,17 @@ def _discovered(scene: Scene) -> Discovery:
     wrong = next((reading for reading in read if reading.wrong), None)
     if wrong is not None:
         return Discovery(None, f"the format found does not read {wrong.probe} of the template: {wrong.wrong}", read)
+    prompt = tail(scene, None, prompts=True) or ""
+    if not goes_on(format_, (ONE,), prompt.removeprefix(laid.header)):
+        return Discovery(None, "behind what the template's prompt opens, the format found has no calls", read)
     why = f"it was found from the template, and reads {len(read)} other turns back as the template renders them"
-    style = ToolStyle(NAME, format_, "found from the chat template", reasons=laid.reasoning is not None)
+    style = ToolStyle(NAME, format_, "found from the chat template", reasons=holds(format_.turn, Reasoning))
     return Discovery(style, why, read)
 
 
 def proof(template: ChatTemplate, style: ToolStyle) -> tuple[Reading, ...]:
     """The probes that discovery is proved by, read by any style; none where the template shows no calls."""
-    scene = Scene(template)
+    scene = next(scenes(template))
     laid = layout(scene) if scene.capabilities.supports_tool_calls else None
     return () if laid is None else _readings(scene, laid, style.wire)
 

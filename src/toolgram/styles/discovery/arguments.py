@@ -198,20 +198,26 @@ def _encoding(text: str) -> Encoding | None:
     """Keyword arguments, or an object whose keys are bare; `text` begins behind the name of the typed probe."""
     keys = list(TYPED.arguments)
     places = [text.find(key) for key in keys]
-    if min(places) <= 0 or places != sorted(places):
+    string = text.find("zqtext")
+    if min(places) <= 0 or places != sorted(places) or not places[0] < string < places[1]:
         return None
     opener = text[places[0] - 1]
-    behind = [at + len(key) for at, key in zip(places, keys, strict=True)]
-    string, number = text.find("zqtext", behind[0]), text.find("7311", behind[1])
-    if string < 0 or number < 0 or opener not in "({":
-        return None
-    key_separator = text[behind[1] : number]
-    quote = text[behind[0] : string].removeprefix(key_separator)
-    item_separator = text[number + len("7311") : places[2]]
-    word = text[behind[2] : places[3]].removeprefix(key_separator).removesuffix(item_separator)
-    closed = text.startswith(quote + item_separator, string + len("zqtext"))
+    before, behind = text[places[0] + len(keys[0]) : string], text[string + len("zqtext") : places[1]]
+    quote = next((before[at:] for at in range(len(before)) if behind.startswith(before[at:])), "")
+    key_separator, item_separator = before.removesuffix(quote), behind.removeprefix(quote)
+    number, word = (
+        text[places[at] + len(keys[at]) : places[at + 1]].removeprefix(key_separator).removesuffix(item_separator)
+        for at in (1, 2)
+    )
     keywords = opener == "(" and key_separator == "="
-    if not quote or not closed or not item_separator.startswith(",") or word not in ("true", "True"):
+    # Some templates put all values between quotes; there the words of the notation do not show.
+    if number == f"{quote}7311{quote}":
+        word = "True" if keywords else "true"
+    elif number != "7311":
+        return None
+    # Others leave the quotes out; of keyword arguments it is known how they should be.
+    quote = quote or ('"' if keywords and text[string - 1] == "=" else "")
+    if not quote or not item_separator.startswith(",") or word not in ("true", "True"):
         return None
     if not keywords and (opener != "{" or key_separator.strip() != ":"):
         return None

@@ -6,6 +6,7 @@ from toolgram.styles.discovery.calls import Calls, calls
 from toolgram.styles.discovery.layout import Around, Layout
 from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
 from toolgram.styles.discovery.probes import Scene
+from toolgram.styles.discovery.slips import header_again, thought
 from toolgram.wire.format import Alt, Chain, Content, Node, Opt, Reasoning, Seq, WireFormat
 
 _SEPARATORS = (", ", ": ")
@@ -22,19 +23,20 @@ def build(scene: Scene, laid: Layout) -> WireFormat | None:
 
 def _sequence(laid: Layout, called: Calls) -> Node | None:
     """Reasoning, an answer, calls: each may be missing."""
-    parts: list[Node] = []
-    if laid.reasoning is not None:
-        reasoning = _around(laid.reasoning, Reasoning())
-        if reasoning is None:
+    parts: list[Node] = [] if called.bare else [*header_again(laid.opener)]
+    if laid.reasoning is not None and (laid.reasons or not called.bare):
+        found = _around(laid.reasoning, Reasoning())
+        if found is None:
             return None
         skipped = as_one(nodes([laid.reasoning.behind.strip()]))
-        parts.append(Opt(Alt(skipped, reasoning) if laid.closes_no_thought else reasoning))
-    content = _around(laid.content, Content())
-    if content is None:
+        parts.append(Opt(Alt(skipped, as_one(found)) if laid.closes_no_thought else thought(found)))
+    around = _around(laid.content, Content())
+    if around is None:
         return None
-    if called.bare:
-        return as_one((*parts, Alt(called.node, Opt(content))))
+    content = as_one(around)
     closing = (Opt(as_one(nodes([laid.closing]))),) if laid.closing else ()
+    if called.bare:
+        return as_one((*parts, Alt(called.node, Opt(content)), *closing))
     return Seq(*parts, Opt(content), called.node, *closing)
 
 
@@ -45,15 +47,16 @@ def _chain(laid: Layout, called: Calls) -> Node | None:
         return None
 
     def part(around: Around, field: Content | Reasoning) -> Node:
-        return Opt(Seq(*nodes([*lead, around.before.removeprefix(laid.lead), field, around.behind])))
+        behind: list[Piece] = [around.before.removeprefix(laid.lead), field, around.behind]
+        marked = with_mark(behind, _SEPARATORS) if laid.lead_of_marks and isinstance(field, Reasoning) else None
+        return Opt(Seq(*lead, *(marked or nodes(behind))))
 
     parts = [part(laid.reasoning, Reasoning())] if laid.reasoning else []
     return Chain(*parts, part(laid.content, Content()), called.node, join=as_one(nodes([laid.join])))
 
 
-def _around(around: Around, field: Content | Reasoning) -> Node | None:
+def _around(around: Around, field: Content | Reasoning) -> tuple[Node, ...] | None:
     """The field with what stands around it; free text takes the space at its ends."""
     before = around.before if around.before.strip() else ""
     pieces: list[Piece] = [before, field, around.behind if around.behind.strip() else ""]
-    found = with_mark(pieces, _SEPARATORS) if before else nodes(pieces)
-    return None if found is None else as_one(found)
+    return with_mark(pieces, _SEPARATORS) if before else nodes(pieces)

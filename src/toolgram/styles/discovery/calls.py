@@ -8,9 +8,10 @@ from typing import Any
 
 from toolgram.styles.discovery.arguments import Notation, json_objects, notation, place
 from toolgram.styles.discovery.layout import Layout
-from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
-from toolgram.styles.discovery.probes import CallProbe, Scene, common_prefix, common_suffix
-from toolgram.styles.discovery.tails import ONE, TWO
+from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark_behind
+from toolgram.styles.discovery.probes import ONE, TWO, CallProbe, Scene, common_prefix, common_suffix
+from toolgram.styles.discovery.slips import first_forgotten, opener_forgotten
+from toolgram.wire.arguments import Encoding
 from toolgram.wire.format import (
     COUNT,
     Arguments,
@@ -20,6 +21,7 @@ from toolgram.wire.format import (
     Const,
     Lit,
     Many,
+    Mark,
     Name,
     Node,
     Object,
@@ -215,8 +217,8 @@ def _single(laid: Layout, found: _Found, written: Notation) -> Calls | None:
     before, behind = laid.one_call[: found.start], laid.one_call[found.end :].rstrip()
     if not (laid.calls_follow_answers or before.strip() or behind) and isinstance(found.pieces[0], Object):
         return Calls(Call(found.pieces[0]), written, bare=True)
-    body = with_mark([before, *found.pieces, behind], written.separators)
-    return None if body is None else Calls(Opt(Call(Seq(*body))), written)
+    body = with_mark_behind(laid.lead_of_marks, [before, *found.pieces, behind], written.separators)
+    return None if body is None else Calls(Opt(Call(Seq(*first_forgotten(body)))), written)
 
 
 def _several(
@@ -224,7 +226,7 @@ def _several(
 ) -> Calls | None:
     """The calls of a template that writes any number: what stands around each, and around all."""
     before, between, behind = text[: first.start], text[first.end : second.start], text[second.end :].rstrip()
-    opener = before if laid.lead else common_suffix(before, between).lstrip()
+    opener = before if laid.lead and laid.lead in between else common_suffix(before, between).lstrip()
     rest = between.removesuffix(opener)
     closer = common_prefix(rest, behind)
     closer = closer if closer.strip() else ""
@@ -234,26 +236,40 @@ def _several(
             return Calls(Many(Call(same[0]), separator=as_one(nodes([rest])), min=1), written, bare=True)
         if (begin.strip(), end, rest) == ("[", "]", written.item_separator):
             return Calls(Array(Call(same[0])), written, bare=True)
-    return _section(begin, end, [opener, *same, closer], rest.removeprefix(closer), written)
+    lead = laid.lead_of_marks
+    marked = _section(begin, end, [opener, *same, closer], rest.removeprefix(closer), written, lead)
+    return marked or _python_list(begin, end, [opener, *same, closer], rest.removeprefix(closer), written)
 
 
-def _section(begin: str, end: str, call: list[Piece], separator: str, written: Notation) -> Calls | None:
+def _python_list(begin: str, end: str, call: list[Piece], separator: str, written: Notation) -> Calls | None:
+    """A list of Python's calls, which is clear enough without a mark where it is all of a turn."""
+    match [piece for piece in call if piece]:
+        case [Name() as name, Arguments(Encoding(keyword_arguments=True)) as arguments]:
+            many = Many(Call(Seq(name, arguments)), separator=Lit(separator), min=1)
+            listed = begin.strip() == "[" and end == "]"
+            return Calls(Seq(Lit("["), many, Lit("]")), written, bare=True) if listed else None
+        case _:
+            return None
+
+
+def _section(begin: str, end: str, call: list[Piece], separator: str, written: Notation, lead: str) -> Calls | None:
     """Calls with a separator between, in a section that opens and closes."""
     marks = begin.strip("[ \n")
-    whole = nodes(call) if marks else with_mark(call, written.separators)
-    opened = with_mark([begin], written.separators) if marks else nodes([begin])
+    whole = nodes(call) if marks else with_mark_behind(lead, call, written.separators)
+    opened = with_mark_behind(lead, [begin], written.separators) if marks else nodes([begin])
     if whole is None or opened is None:
         return None
     if not begin.strip():
         end = ""  # nothing was opened that it may close: it is how the template goes on
-    each = Call(as_one(whole))
+    each = Call(as_one(first_forgotten(whole)))
     if not begin:
         return Calls(Many(each, separator=as_one(nodes([separator]))), written)
     listed = isinstance(each.item, Object) and begin.endswith("[") and end.startswith("]")
     if listed and separator == written.item_separator:
         return Calls(Opt(Seq(*_without_last(opened), Array(each), *nodes([end[1:]]))), written)
     many = Many(each, separator=as_one(nodes([separator])), min=1)
-    return Calls(Opt(Seq(*opened, many, *nodes([end]))), written)
+    section = opener_forgotten(opened, (many,)) if isinstance(whole[0], Mark) else (*opened, many)
+    return Calls(Opt(Seq(*section, *nodes([end]))), written)
 
 
 def _without_last(found: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -36,9 +36,11 @@ class Around:
 class Layout:
     """A turn behind its header: each part with the text around it, as the template renders it.
 
+    `opener` is the header without what ends the question.
     Each part begins with `lead`, and `join` stands between two of them; both are empty where the parts simply follow
     one another. `one_call` and `two_calls` are the calls of turns that say nothing else; `closing` may close a turn.
-    With `closes_no_thought` the model begins a turn without reasoning with what closes it. `calls_follow_answers` where
+    Without `reasons` the template shows nothing of reasoning, and it stands where most models have it. With
+    `closes_no_thought` the model begins a turn without reasoning with what closes it. `calls_follow_answers` where
     both may stand in a turn.
     """
 
@@ -52,6 +54,13 @@ class Layout:
     join: str = ""
     closes_no_thought: bool = False
     calls_follow_answers: bool = True
+    reasons: bool = False
+    opener: str = ""
+
+    @property
+    def lead_of_marks(self) -> str:
+        """The `lead` behind which other parts need marks of their own, since an answer begins there without any."""
+        return self.lead if not self.content.before.removeprefix(self.lead).strip() else ""
 
 
 def layout(scene: Scene) -> Layout | None:
@@ -62,7 +71,8 @@ def layout(scene: Scene) -> Layout | None:
     header = _header(said)
     hidden = None if said.thinks else _hidden_reasoning(said, scene, header)
     if hidden is not None:
-        header = header.removesuffix(hidden.before.rstrip())
+        opener = hidden.before.rstrip()
+        header = header.rstrip().removesuffix(opener) if header.rstrip().endswith(opener) else header
     elif said.thinks is not None:
         header = _before_opener(header, said.thinks)
     lead = _lead(header, said)
@@ -78,7 +88,8 @@ def _chained(said: Tails, header: str, lead: str) -> Layout:
     between = said.to_call or said.thought_to_call or ""
     join = between.removesuffix(before_calls).removeprefix(content.behind)
     one, two = _calls(said, before_calls, closing)
-    return Layout(header, None if shown is None else Around(shown), content, one, two, closing, lead, join)
+    reasoning = None if shown is None else Around(shown)
+    return Layout(header, reasoning, content, one, two, closing, lead, join, reasons=shown is not None)
 
 
 def _in_a_row(said: Tails, header: str, hidden: Around | None) -> Layout:
@@ -86,20 +97,32 @@ def _in_a_row(said: Tails, header: str, hidden: Around | None) -> Layout:
     closing = _closing(said)
     before_content = said.content[len(header) :].partition(CONTENT)[0]
     content = Around(before_content, _content_closer(said, closing))
-    reasoning = hidden
+    reasoning = hidden or Around(*_THINK)
+    reasons = hidden is not None or said.thinks is not None
     if said.thinks is not None:
         before = said.thinks[len(header) :].partition(REASONING)[0]
         behind, opener = _between_thought_and_answer(said, content)
         reasoning, content = Around(before, behind), Around(opener, content.behind)
-    wraps = (reasoning.before, reasoning.behind) if reasoning else ()
+    wraps = (reasoning.before, reasoning.behind)
     content = Around(_without(content.before, wraps), content.behind)
     before_calls = said.call[len(header) : first_of_call(said.call)]
     before_calls = _without(before_calls, (*wraps, content.before, content.behind))
     one, two = _calls(said, _with_space(before_calls, said.to_call), closing)
     opened = said.prompt[len(header) :].strip()
-    closes = reasoning is not None and not opened and _closes_first(reasoning, before_content)
+    closes = not opened and _closes_first(reasoning, before_content)
     follow = said.to_call is not None
-    return Layout(header, reasoning, content, one, two, closing, closes_no_thought=closes, calls_follow_answers=follow)
+    return Layout(
+        header,
+        reasoning,
+        content,
+        one,
+        two,
+        closing,
+        closes_no_thought=closes,
+        calls_follow_answers=follow,
+        reasons=reasons,
+        opener=header.removeprefix(said.question_end),
+    )
 
 
 def _calls(said: Tails, before: str, closing: str) -> tuple[str, str | None]:
@@ -155,7 +178,9 @@ def _hidden_reasoning(said: Tails, scene: Scene, header: str) -> Around | None:
 
     It opens it in the prompt, or takes it out of an answer that holds it between the usual tags.
     """
-    opened = re.search(r"<([A-Za-z_:]+)>(\s*)", said.prompt[max(len(header) - len(_THINK[0]), 0) :])
+    opened = re.search(r"<([A-Za-z_:]+)>(\s*)\Z", said.prompt)
+    if opened is None or f"</{opened[1]}>" not in said.content:
+        opened = re.search(r"<([A-Za-z_:]+)>(\s*)", said.prompt[max(len(header) - len(_THINK[0]), 0) :])
     if opened is not None:
         space = opened[2]
         return Around(opened[0], f"{space}</{opened[1]}>{space * 2}")

@@ -84,6 +84,15 @@ def with_mark(pieces: Sequence[Piece], separators: tuple[str, str]) -> tuple[Nod
     return (*nodes([space]), Mark(words.strip()), *_joined([*nodes([behind]), *rest]))
 
 
+def with_mark_behind(lead: str, pieces: Sequence[Piece], separators: tuple[str, str]) -> tuple[Node, ...] | None:
+    """The pieces, of which a mark comes behind the words that every part of a turn begins with."""
+    first, *rest = pieces
+    if not (lead and isinstance(first, str) and first.startswith(lead)):
+        return with_mark(pieces, separators)
+    behind = with_mark([first.removeprefix(lead), *rest], separators)
+    return None if behind is None else (*nodes([lead]), *behind)
+
+
 def _head(found: tuple[Node, ...]) -> tuple[str, tuple[Node, ...]]:
     """The text before the first other node, and the rest."""
     if found and isinstance(found[0], Lit):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from toolgram.errors import TemplateError
 from toolgram.template.capabilities import MARKER, Capabilities
@@ -21,22 +22,34 @@ _NOW = datetime(2024, 1, 2)
 _THINKS: dict[str, Any] = {"enable_thinking": True, "thinking": True}
 _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 _LONGEST_CLOSING = 60
+_INDENTATION, _BETWEEN_TAGS = re.compile(" {2,}"), re.compile(r"(?<=>)\s+(?=<)")
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A template, and where in a conversation its turns are looked at: at its end, or `followed` by others.
+    """A template, and how its turns are looked at: at the end of a conversation, or `followed` by others.
 
-    Some templates write the last turn in another way than those before it, which is not that of the model.
+    Some templates write the last turn in another way than those before it, which is not that of the model. Others strew
+    the blanks and line breaks of their own lines: where it is `tidied`, these are left out.
     """
 
     template: ChatTemplate
     followed: bool = False
+    tidied: bool = False
 
     @property
     def capabilities(self) -> Capabilities:
         """Those of the template."""
         return self.template.capabilities
+
+
+def scenes(template: ChatTemplate) -> Iterator[Scene]:
+    """The ways to look at a template, the likeliest first."""
+    answer = tail(Scene(template), TurnProbe((), CONTENT)) or ""
+    strewn = _INDENTATION.search(answer) is not None
+    yield Scene(template, tidied=strewn)
+    yield Scene(template, followed=True, tidied=strewn)
+    yield Scene(template, tidied=not strewn)
 
 
 @dataclass(frozen=True)
@@ -91,35 +104,48 @@ def _tool(probe: CallProbe) -> dict[str, Any]:
 @lru_cache(maxsize=4096)
 def tail(scene: Scene, turn: TurnProbe | None, *, prompts: bool = False) -> str | None:
     """What stands behind the question: the turn, or with `prompts` what opens one; None where that is refused."""
-    capabilities = scene.capabilities
-    messages: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
-    if turn is not None:
-        messages.append(_message(turn, scene))
-    shown = [_tool(probe) for probe in (turn.calls if turn else ())] or [_tool(_ANY)]
-    variables = capabilities.tool_variables(shown if capabilities.supports_tools else None, _NOW)
-    if capabilities.requires_typed_content:
-        messages = [_in_parts(each) for each in messages]
-    text = None if scene.followed and turn else _rendered(scene, messages, variables, prompts=prompts)
-    if text is None and turn is not None and (turn.calls or scene.followed):
-        ending = [_in_parts(_NEXT) if capabilities.requires_typed_content else _NEXT] if scene.followed else []
-        text = _rendered(scene, [*messages, *map(_result, turn.calls), *ending], variables)
-        text = None if text is None else re.split(f"{RESULT}|{NEXT}", text)[0]
-    _, found, rest = (text or "").rpartition(QUESTION)
+    text = rendered(scene.template, turn, prompts=prompts, ending="next" if scene.followed and turn else "")
+    if text is None and turn is not None and turn.calls and not scene.followed:
+        text = rendered(scene.template, turn, ending="results")
+    _, found, rest = re.split(f"{RESULT}|{NEXT}", text or "")[0].rpartition(QUESTION)
+    if scene.tidied:
+        rest = _BETWEEN_TAGS.sub("", _INDENTATION.sub("", rest))
     return rest if found else None
 
 
-def _rendered(
-    scene: Scene, messages: list[dict[str, Any]], variables: dict[str, Any], *, prompts: bool = False
+_Ending = Literal["", "results", "next"]
+
+
+def rendered(
+    template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = False, ending: _Ending = ""
 ) -> str | None:
-    """A conversation as the template writes it; None where it refuses it, as some do calls that nothing answers."""
+    """The question and the turn as the template writes them; None where it refuses them.
+
+    Results of the turn's calls follow where it should have such an `ending`, and with "next" another question.
+    """
+    return _rendered(template, turn, prompts, ending)
+
+
+@lru_cache(maxsize=4096)
+def _rendered(template: ChatTemplate, turn: TurnProbe | None, prompts: bool, ending: _Ending) -> str | None:
+    """One entry of the cache for a conversation, however it is asked for."""
+    behind = [*(_results(turn) if ending else ()), *([_NEXT] if ending == "next" else ())]
+    capabilities = template.capabilities
+    messages = [_QUESTION, *([_message(turn, capabilities)] if turn else []), *behind]
+    if capabilities.requires_typed_content:
+        messages = [_in_parts(each) for each in messages]
+    # The tools stand before the question: they are the same where turns are compared with what comes before them.
+    called = {probe.name: _tool(probe) for probe in (turn.calls if turn else ())} or {ONE.name: _tool(ONE)}
+    variables = capabilities.tool_variables([*called.values()] if capabilities.supports_tools else None, _NOW)
     try:
-        return scene.template.render(messages, add_generation_prompt=prompts, now=_NOW, **variables, **_THINKS)
+        return template.render(messages, add_generation_prompt=prompts, now=_NOW, **variables, **_THINKS)
     except TemplateError:
         return None
 
 
-def _result(probe: CallProbe) -> dict[str, Any]:
-    return {"role": "tool", "name": probe.name, "tool_call_id": probe.id, "content": RESULT}
+def _results(turn: TurnProbe | None) -> list[dict[str, Any]]:
+    calls = turn.calls if turn else ()
+    return [{"role": "tool", "name": probe.name, "tool_call_id": probe.id, "content": RESULT} for probe in calls]
 
 
 def _in_parts(message: dict[str, Any]) -> dict[str, Any]:
@@ -127,8 +153,7 @@ def _in_parts(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "content": [{"type": "text", "text": text}]} if isinstance(text, str) else message
 
 
-def _message(turn: TurnProbe, scene: Scene) -> dict[str, Any]:
-    capabilities = scene.capabilities
+def _message(turn: TurnProbe, capabilities: Capabilities) -> dict[str, Any]:
     blank = None if turn.calls and capabilities.supports_null_content else ""
     message: dict[str, Any] = {"role": "assistant", "content": turn.content or blank}
     if turn.in_parts:
@@ -150,8 +175,10 @@ def _message(turn: TurnProbe, scene: Scene) -> dict[str, Any]:
     return message
 
 
-_NEXT = {"role": "user", "content": NEXT}
-_ANY = call("zqany", {"zqkey": "zqvalue"}, 0)
+_QUESTION, _NEXT = {"role": "user", "content": QUESTION}, {"role": "user", "content": NEXT}
+# The keys stand in alphabetical order, in which some templates sort them.
+ONE = call("zqfirst", {"zqkeya": "zqvalue", "zqkeyb": 7301}, 1)
+TWO = call("zqsecond", {"zqkeyc": "zqdeep", "zqkeyd": 7302}, 2)
 
 
 def without_end(scene: Scene, text: str, last: int) -> str:

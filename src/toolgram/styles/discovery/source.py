@@ -101,6 +101,8 @@ def _parts(value: Any) -> tuple[str, list[_Part]]:
             return type(value).__name__, [("", item) for item in items]
         case wire.Chain(items, join):
             return "Chain", [*(("", item) for item in items), ("join", join)]
+        case wire.Lenient(item, others):
+            return "Lenient", [("", item), *(("", other) for other in others)]
         case wire.Object(members):
             return "Object", [("", member) for member in members]
         case _:

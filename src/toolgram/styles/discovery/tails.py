@@ -8,19 +8,17 @@ from dataclasses import dataclass, replace
 
 from toolgram.styles.discovery.probes import (
     CONTENT,
+    ONE,
     REASONING,
+    TWO,
     CallProbe,
     Scene,
     TurnProbe,
-    call,
     common_prefix,
     tail,
     without_end,
 )
 
-# The keys stand in alphabetical order, in which some templates sort them.
-ONE = call("zqfirst", {"zqkeya": "zqvalue", "zqkeyb": 7301}, 1)
-TWO = call("zqsecond", {"zqkeyc": "zqdeep", "zqkeyd": 7302}, 2)
 _THOUGHTS = (
     TurnProbe((), CONTENT, REASONING),
     TurnProbe((ONE,), "", REASONING),

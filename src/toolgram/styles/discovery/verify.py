@@ -22,9 +22,10 @@ from toolgram.styles.discovery.probes import (
     tail,
     without_end,
 )
-from toolgram.styles.discovery.respell import differs
+from toolgram.styles.discovery.respell import differs, ways_to_quote
+from toolgram.wire import format as wire
+from toolgram.wire.arguments import Encoding
 from toolgram.wire.expected import Expected
-from toolgram.wire.format import WireFormat
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
 
@@ -37,7 +38,10 @@ _NASTY = call(
 _LIKE_JSON = call("save", {"text": "12", "lines": "one\ntwo", "tags": ["x", "y z"], "flag": True}, 13)
 _NOTHING = call("now", {}, 14)
 _AGAIN = call("get_weather", {"city": "Rome", "days": 1}, 15)
-_SPELT_ALIKE = (_PLAIN, _NOTHING, _AGAIN)
+_SPELT_ALIKE = (_PLAIN.name, _NOTHING.name)
+
+_QUOTES = "\"'"
+_NO_QUOTES = str.maketrans("", "", _QUOTES)
 
 _TURNS = {
     "a call": TurnProbe((_PLAIN,)),
@@ -62,7 +66,7 @@ class Reading:
     wrong: str = ""
 
 
-def readings(scene: Scene, format_: WireFormat, header: str, openers: tuple[str, ...]) -> tuple[Reading, ...]:
+def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple[str, ...]) -> tuple[Reading, ...]:
     """All probes that the template shows, read by a format that begins behind `header`, and written by it.
 
     Raises GrammarError where the marks of the format cannot be told apart.
@@ -71,26 +75,56 @@ def readings(scene: Scene, format_: WireFormat, header: str, openers: tuple[str,
     """
     program = compile_format(format_.turn)
     several = scene.capabilities.supports_parallel_tool_calls
+    either = any(isinstance(node, wire.Alt) and wire.holds(node, wire.Call) for node in wire.walk(format_.turn))
+    keywords = any(
+        isinstance(node, wire.Arguments) and isinstance(node.encoding, Encoding) and node.encoding.keyword_arguments
+        for node in wire.walk(format_.turn)
+    )
     found: list[Reading] = []
     for name, turn in _TURNS.items():
-        text = tail(scene, turn) if several or len(turn.calls) < 2 else None
-        said = None if text is None else _shown(turn, text)
-        if text is None or said is None:
+        if len(turn.calls) > 1 and not several:
+            continue
+        text, said = _as_shown(scene, turn, keywords=keywords)
+        if text is None or said is None or (either and said.calls and said.content):
             continue
         if not text.startswith(header):
             found.append(Reading(name, "the turn begins in another way"))
             continue
         last = max(text.rfind(word) + len(word) for word in _words(said))
         turn_text = without_end(scene, text, last)[len(header) :]
-        wrongs = [_wrong(program, opened, turn_text, said) for opened in openers]
-        plain = said.calls and not said.content and all(probe in _SPELT_ALIKE for probe in said.calls)
-        if "" in wrongs and plain and (other := differs(format_, said.calls, turn_text)):
-            wrongs = [f"it would be written {other!r}"]
-        if "" in wrongs:
-            found.append(Reading(name))
-        elif not any(stop in text[len(header) : last] for stop in scene.capabilities.stop if stop):
-            found.append(Reading(name, wrongs[0]))  # else the template makes two turns of it
+        wrong = _wrong(program, openers, turn_text, said, ways_to_quote(format_, said.calls))
+        plain = said.calls and not said.content and all(probe.name in _SPELT_ALIKE for probe in said.calls)
+        if not wrong and plain and (other := differs(format_, said.calls, turn_text)):
+            wrong = f"it would be written {other!r}"
+        # The template may make two turns of it.
+        if not wrong or not any(stop in text[len(header) : last] for stop in scene.capabilities.stop if stop):
+            found.append(Reading(name, wrong))
     return tuple(found)
+
+
+def _as_shown(scene: Scene, turn: TurnProbe, *, keywords: bool) -> tuple[str | None, TurnProbe | None]:
+    """A turn as the template writes it, and what of it that shows.
+
+    Some templates put strings between quotes that stand in the string too, or, as keyword arguments, between none at
+    all, which nobody could read: they are asked again without such strings.
+    """
+    text = tail(scene, turn)
+    calls = tuple(replace(probe, text=_legible(probe.arguments, text or "", keywords)) for probe in turn.calls)
+    if [probe.arguments for probe in calls] != [probe.arguments for probe in turn.calls]:
+        turn = replace(turn, calls=calls)
+        text = tail(scene, turn)
+    return text, None if text is None else _shown(turn, text)
+
+
+def _legible(arguments: dict[str, Any], text: str, keywords: bool) -> str:
+    """The arguments as JSON without strings that the text shows so that they cannot be read."""
+    changed: dict[str, Any] = {}
+    for key, value in arguments.items():
+        if isinstance(value, str) and keywords and f"{key}={value}" in text:
+            changed[key] = len(value)
+        elif isinstance(value, str) and any(quote in value and quote + value + quote in text for quote in _QUOTES):
+            changed[key] = value.translate(_NO_QUOTES)
+    return json.dumps(arguments | changed, ensure_ascii=False)
 
 
 def _shown(turn: TurnProbe, text: str) -> TurnProbe | None:
@@ -107,7 +141,17 @@ def _words(turn: TurnProbe) -> list[str]:
     return [word for word in (turn.content, turn.reasoning, *(probe.name for probe in turn.calls)) if word]
 
 
-def _wrong(program: Program, opened: str, text: str, said: TurnProbe) -> str:
+_Calls = tuple[CallProbe, ...]
+
+
+def _wrong(program: Program, openers: tuple[str, ...], text: str, said: TurnProbe, meant: tuple[_Calls, ...]) -> str:
+    """What goes wrong with the first opener; "" where with any of them nothing does."""
+    wrongs = (_wrong_behind(opened, program, text, said, meant) for opened in openers)
+    first = next(wrongs)
+    return first if first and all(wrongs) else ""
+
+
+def _wrong_behind(opened: str, program: Program, text: str, said: TurnProbe, meant: tuple[_Calls, ...]) -> str:
     reader = Reader(program, opened=opened, expected={probe.name: _expected(probe) for probe in said.calls})
     events = [*reader.feed(text), *reader.finish()]
     if said.calls:
@@ -116,9 +160,8 @@ def _wrong(program: Program, opened: str, text: str, said: TurnProbe) -> str:
     if unreadable is not None:
         return f"{unreadable.text[:60]!r} cannot be read: {unreadable.reason}"
     message = Message.from_events(events)
-    if [(each.name, _parsed(each.arguments)) for each in message.tool_calls] != [
-        (each.name, _exact(each.arguments)) for each in said.calls
-    ]:
+    read = [(each.name, _parsed(each.arguments)) for each in message.tool_calls]
+    if read not in [[(each.name, _exact(each.arguments)) for each in calls] for calls in meant]:
         return f"the calls read {[(each.name, each.arguments) for each in message.tool_calls]}"
     content, reasoning = (message.content or "").strip(), (message.reasoning or "").strip()
     # Some templates write what is said before a call as a thought.
