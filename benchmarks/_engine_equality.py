@@ -1,10 +1,16 @@
-"""Whether greedy answers depend on how they were made: with jumps and many at once, or token by token and alone."""
+"""Whether greedy answers depend on how they were made: all at once, with jumps and shared prompts, or token by token.
+
+What is evaluated together changes the last digits of the logits. How much is measured where both have the same tokens;
+where two answers part, the two likeliest tokens must have been as near to each other as that.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import statistics
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice, product
 
 import toolgram
@@ -15,7 +21,10 @@ from toolgram.engines.base import Chunk, Sampling, TokenLogprobs
 from toolgram.engines.llama_cpp import LlamaCpp
 from toolgram.engines.masks import Guide
 
-_TIE = 0.3  # of two log-probabilities: what is evaluated together changes the logits by some hundredths, at most tenths
+AT_ONCE = 16
+_TIE = 0.3  # of two log-probabilities
+_TOOLS = 2  # of a task, at most: what is read without sharing takes the most of the time
+_LONGEST = 48  # tokens of an answer
 _OPTIONS = (
     {},
     {"tool_choice": "auto"},
@@ -26,15 +35,28 @@ _OPTIONS = (
 
 def equality(engine: LlamaCpp, template: toolgram.ChatTemplate, count: int) -> None:
     """Print on so many tasks how answers of the engine as it is differ from answers token by token, one at a time."""
-    plans = [task.plan(template, **options) for options, task in islice(product(_OPTIONS, tasks()), count)]
-    jumped = asyncio.run(_all(engine, plans))
-    forced, Guide.forced = Guide.forced, _nothing
-    try:
-        stepped = [asyncio.run(_answer(engine, plan)) for plan in plans]
-    finally:
-        Guide.forced = forced
-    found = Counter(map(difference, jumped, stepped))
+    some = [replace(task, tools=task.tools[:_TOOLS]) for task in tasks()]
+    plans = [task.plan(template, **options) for options, task in islice(product(_OPTIONS, some), count)]
+    fast = asyncio.run(_all(engine, plans))
+    slow = plainly(engine, plans)
+    found = Counter(map(difference, fast, slow))
     show(f"Answers to {len(plans)} tasks, against those token by token", ["", "answers"], sorted(found.items()))
+    noise = [each for one, other in zip(fast, slow, strict=True) for each in _noise(_told(one), _told(other))]
+    print(f"\nThe log-probability of the same token differs by {statistics.median(noise):.3f} in the median", end="")
+    print(f", in one of a hundred by {statistics.quantiles(noise, n=100)[-1]:.3f} or more, at most by {max(noise):.3f}.")
+    parted = [(difference(*pair), doubt(*map(_told, pair))) for pair in zip(fast, slow, strict=True)]
+    margins = sorted(margin for kind, margin in parted if kind.startswith("another text"))
+    print(f"Where texts part, the best two tokens differed by: {', '.join(f'{each:.3f}' for each in margins) or '–'}.")
+
+
+def plainly(engine: LlamaCpp, plans: Sequence[toolgram.Plan]) -> list[list[Chunk]]:
+    """The answers without jumps, without anything kept from other requests, one at a time."""
+    forced, Guide.forced = Guide.forced, _nothing
+    shares, engine._model.shares = engine._model.shares, False
+    try:
+        return [asyncio.run(_answer(engine, plan)) for plan in plans]
+    finally:
+        Guide.forced, engine._model.shares = forced, shares
 
 
 def _nothing(_: Guide) -> list[int]:
@@ -46,7 +68,7 @@ async def _all(engine: LlamaCpp, plans: Sequence[toolgram.Plan]) -> list[list[Ch
 
 
 async def _answer(engine: LlamaCpp, plan: toolgram.Plan) -> list[Chunk]:
-    sampling = Sampling(max_tokens=48, logprobs=2)
+    sampling = Sampling(max_tokens=_LONGEST, logprobs=2)
     return [chunk async for chunk in engine.generate(plan.prompt_parts, bound(engine, plan), sampling)]
 
 
@@ -55,24 +77,39 @@ def difference(one: Sequence[Chunk], other: Sequence[Chunk]) -> str:
     mine, theirs = _told(one), _told(other)
     if [each.chosen.token for each in mine] == [each.chosen.token for each in theirs]:
         return "the same tokens"
-    text, wanted = (b"".join(each.chosen.piece for each in told) for told in (mine, theirs))
+    text, wanted = _text(mine), _text(theirs)
     size = min(len(text), len(wanted))  # other splits fit more or less text into as many tokens
     if text[:size] == wanted[:size]:
         return "the same text in other tokens"
-    return "another text after a tie" if _tied(mine, theirs) else "another text"
+    return "another text after a tie" if doubt(mine, theirs) < _TIE else "another text"
 
 
 def _told(chunks: Sequence[Chunk]) -> list[TokenLogprobs]:
     return [told for chunk in chunks for told in chunk.logprobs]
 
 
-def _tied(mine: Sequence[TokenLogprobs], theirs: Sequence[TokenLogprobs]) -> bool:
-    """Whether the two were about as likely where the texts part; forced text is compared by its bytes."""
-    text = b"".join(each.chosen.piece for each in mine)
+def _text(told: Sequence[TokenLogprobs]) -> bytes:
+    return b"".join(each.chosen.piece for each in told)
+
+
+def doubt(mine: Sequence[TokenLogprobs], theirs: Sequence[TokenLogprobs]) -> float:
+    """By how much the token was likelier than the next one where the texts part; what was forced goes by its bytes."""
+    text = _text(mine)
     at = 0
     for each in theirs:
         end = at + len(each.chosen.piece)
         if text[at:end] != each.chosen.piece:
-            return len(each.top) > 1 and each.top[0].logprob - each.top[1].logprob < _TIE
+            return each.top[0].logprob - each.top[1].logprob if len(each.top) > 1 else float("inf")
         at = end
-    return False
+    return float("inf")
+
+
+def _noise(mine: Sequence[TokenLogprobs], theirs: Sequence[TokenLogprobs]) -> list[float]:
+    """How much log-probabilities of the same tokens after the same tokens differ, of those that were not forced."""
+    found: list[float] = []
+    for one, other in zip(mine, theirs, strict=False):
+        if one.chosen.token != other.chosen.token:
+            break
+        if len(one.top) > 1:
+            found.append(abs(one.chosen.logprob - other.chosen.logprob))
+    return found
