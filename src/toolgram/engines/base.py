@@ -102,7 +102,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Logprob:
-    """A token, its bytes, and the natural logarithm of how likely it was."""
+    """A token, its bytes, and the natural logarithm of how likely it was; -1 for a token that a server shows as text."""
 
     token: int
     piece: bytes
@@ -113,7 +113,7 @@ class Logprob:
 class TokenLogprobs:
     """How likely a token was among all that could come there under the grammar, biases and penalties applied.
 
-    `top` has the likeliest, the best first, as many as `Sampling.logprobs` asks for and the grammar allows.
+    Servers say for themselves what they mean: llama-server and vLLM give the model's own, before any of these. `top` has the likeliest, the best first, as many as `Sampling.logprobs` asks for and the grammar allows.
     A token that the grammar forced was certain.
     """
 
