@@ -1,4 +1,4 @@
-"""Whether greedy answers depend on how they were made: all at once, with jumps and shared prompts, or token by token.
+"""Whether greedy answers depend on how they were made: many at once, with jumps, drafts and shared prompts, or plainly.
 
 What is evaluated together changes the last digits of the logits. How much is measured where both have the same tokens;
 where two answers part, the two likeliest tokens must have been as near to each other as that.
@@ -18,13 +18,13 @@ from _common import show
 from _engine_census import bound
 from _tool_tasks import tasks
 from toolgram.engines.base import Chunk, Sampling, TokenLogprobs
+from toolgram.engines.decoding import Generation
 from toolgram.engines.llama_cpp import LlamaCpp
 from toolgram.engines.masks import Guide
 
-AT_ONCE = 16
 _TIE = 0.3  # of two log-probabilities
-_TOOLS = 2  # of a task, at most: what is read without sharing takes the most of the time
-_LONGEST = 48  # tokens of an answer
+_TOOLS = 1  # of a task, at most: what is read without sharing takes the most of the time
+_LONGEST = 40  # tokens of an answer
 _OPTIONS = (
     {},
     {"tool_choice": "auto"},
@@ -36,35 +36,42 @@ _OPTIONS = (
 def equality(engine: LlamaCpp, template: toolgram.ChatTemplate, count: int) -> None:
     """Print on so many tasks how answers of the engine as it is differ from answers token by token, one at a time."""
     some = [replace(task, tools=task.tools[:_TOOLS]) for task in tasks()]
-    plans = [task.plan(template, **options) for options, task in islice(product(_OPTIONS, some), count)]
+    plans = [task.plan(template, **options) for task, options in islice(product(some, _OPTIONS), count)]
     fast = asyncio.run(_all(engine, plans))
     slow = plainly(engine, plans)
     found = Counter(map(difference, fast, slow))
     show(f"Answers to {len(plans)} tasks, against those token by token", ["", "answers"], sorted(found.items()))
     noise = [each for one, other in zip(fast, slow, strict=True) for each in _noise(_told(one), _told(other))]
+    rare = statistics.quantiles(noise, n=100, method="inclusive")[-1]
     print(f"\nThe log-probability of the same token differs by {statistics.median(noise):.3f} in the median", end="")
-    print(f", in one of a hundred by {statistics.quantiles(noise, n=100)[-1]:.3f} or more, at most by {max(noise):.3f}.")
+    print(f", in one of a hundred by {rare:.3f} or more, at most by {max(noise):.3f}.")
     parted = [(difference(*pair), doubt(*map(_told, pair))) for pair in zip(fast, slow, strict=True)]
     margins = sorted(margin for kind, margin in parted if kind.startswith("another text"))
     print(f"Where texts part, the best two tokens differed by: {', '.join(f'{each:.3f}' for each in margins) or '–'}.")
 
 
 def plainly(engine: LlamaCpp, plans: Sequence[toolgram.Plan]) -> list[list[Chunk]]:
-    """The answers without jumps, without anything kept from other requests, one at a time."""
+    """The answers without jumps and drafts, without anything kept from other requests, one at a time."""
     forced, Guide.forced = Guide.forced, _nothing
+    draft, Generation.draft = Generation.draft, _nothing
     shares, engine._model.shares = engine._model.shares, False
     try:
         return [asyncio.run(_answer(engine, plan)) for plan in plans]
     finally:
-        Guide.forced, engine._model.shares = forced, shares
+        Guide.forced, Generation.draft, engine._model.shares = forced, draft, shares
 
 
-def _nothing(_: Guide) -> list[int]:
+def _nothing(_: object) -> list[int]:
     return []
 
 
 async def _all(engine: LlamaCpp, plans: Sequence[toolgram.Plan]) -> list[list[Chunk]]:
-    return await asyncio.gather(*(_answer(engine, plan) for plan in plans))
+    """The first half as many at once as the engine runs, the others in pairs, among which drafts are tried too."""
+    half = len(plans) // 2
+    answers = await asyncio.gather(*(_answer(engine, plan) for plan in plans[:half]))
+    for at in range(half, len(plans), 2):
+        answers += await asyncio.gather(*(_answer(engine, plan) for plan in plans[at : at + 2]))
+    return answers
 
 
 async def _answer(engine: LlamaCpp, plan: toolgram.Plan) -> list[Chunk]:
