@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 
 import toolgram
 from _common import show
 from toolgram.constraint import Constraint
-from toolgram.engines.base import Prompt, Sampling
+from toolgram.engines.base import Sampling
 from toolgram.engines.llama_cpp import LlamaCpp
 
 AT_ONCE = 16
 PARTS = 10
-_NUMBER = {"type": "integer", "minimum": 0, "maximum": 9}
 
 
 def memory(engine: LlamaCpp, requests: int) -> None:
@@ -29,23 +29,19 @@ def memory(engine: LlamaCpp, requests: int) -> None:
 
 
 async def many(engine: LlamaCpp, numbers: Sequence[int]) -> None:
-    """A short request for each number, all with other prompts; every third without a grammar, every fifth left early."""
+    """A short request for each number, all with other prompts and grammars; some have none, some are left early."""
     left = iter(numbers)
     await asyncio.gather(*(_client(engine, left) for _ in range(AT_ONCE)))
 
 
-async def _client(engine: LlamaCpp, numbers: Sequence[int]) -> None:
+async def _client(engine: LlamaCpp, numbers: Iterator[int]) -> None:
     for number in numbers:
-        constraint = Constraint(toolgram.schema_grammar({**_NUMBER, "description": str(number)}))
-        chunks = engine.generate(_prompt(number), constraint if number % 3 else None, Sampling(max_tokens=3))
-        async for _ in chunks:
-            if number % 5 == 0:
-                break
-        await chunks.aclose()
-
-
-def _prompt(number: int) -> Prompt:
-    return (("<|im_start|>user\n", True), (f"{number}?", False), ("<|im_end|>\n<|im_start|>assistant\n", True))
+        constraint = Constraint(toolgram.schema_grammar({"const": f"a{number}"})) if number % 3 else None
+        sampling = Sampling(max_tokens=2, temperature=1.0, seed=number)
+        async with aclosing(engine.generate(((f"{number}", False),), constraint, sampling)) as chunks:
+            async for _ in chunks:
+                if number % 5 == 0:
+                    break
 
 
 def resident() -> int:
