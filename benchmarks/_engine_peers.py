@@ -24,7 +24,6 @@ from toolgram.engines.llama_cpp import LlamaCpp
 
 SLOTS = 16
 CONTEXT = 1536  # tokens of prompt and answer; both sides may remember so many for each slot
-UNIFIED = bool(int(os.environ.get("UNI","0")))
 _UNREADABLE = "does not match the expected"  # the chat layer on a text that it let the model write
 TEXT_TOKENS = 64  # of an answer without a grammar
 
@@ -204,7 +203,7 @@ def _server(model: Path) -> Any:
 
     params: Any = xllamacpp.CommonParams()
     params.model.path = str(model)
-    params.n_parallel, params.n_ctx, params.kv_unified = SLOTS, SLOTS * CONTEXT, UNIFIED
+    params.n_parallel, params.n_ctx, params.kv_unified = SLOTS, SLOTS * CONTEXT, False
     params.cpuparams.n_threads, params.cpuparams_batch.n_threads = 1, os.cpu_count() or 1
     params.ui, params.verbosity, params.port = False, -1, 0
     params.use_jinja, params.chat_template = True, WITH_TOOLS

@@ -102,7 +102,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Logprob:
-    """A token, its bytes, and the natural logarithm of how likely it was; -1 for a token that a server shows as text."""
+    """A token, its bytes, and the natural logarithm of how likely it was.
+
+    Where a server tells only the text of a token, `token` is -1, and `piece` that text.
+    """
 
     token: int
     piece: bytes
@@ -113,8 +116,9 @@ class Logprob:
 class TokenLogprobs:
     """How likely a token was among all that could come there under the grammar, biases and penalties applied.
 
-    Servers say for themselves what they mean: llama-server and vLLM give the model's own, before any of these. `top` has the likeliest, the best first, as many as `Sampling.logprobs` asks for and the grammar allows.
-    A token that the grammar forced was certain.
+    `top` has the likeliest, the best first, as many as `Sampling.logprobs` asks for and the grammar allows.
+    A token that the grammar forced was certain. Engines that ask a server tell what it tells: llama-server and vLLM
+    look at the model alone, before grammar, biases and penalties.
     """
 
     chosen: Logprob

@@ -22,7 +22,7 @@ class Generation:
 
     Tokens that the grammar forces are appended with the token before them, and evaluated in the same pass. `begin`
     comes first, then `advance` with the logits after the last of `tokens`, again and again until `finish` is set.
-    What `draft` gives may be evaluated with `tokens`: where it is what was written then, its logits serve for `advance`.
+    What `draft` gives may be evaluated with `tokens`: its logits serve for `advance` as far as it was written then.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Generation:
         return self._write([], [])
 
     def draft(self) -> list[int]:
-        """What may well be written next, as the grammar allows it; only under a grammar, which rules out most errors."""
+        """What may well be written next, as the grammar allows it; only under a grammar: it rules out most errors."""
         if self._guide is None or not self.writing:
             return []
         if self._drafter is None:

@@ -37,7 +37,7 @@ class LlamaServer:
     A constraint with a trigger (`constraint.lazy()`) is enforced from the trigger on. `timeout` is how many seconds the
     server may be silent, a wait for a free slot included.
 
-    The server counts tokens of the prompt for every penalty, and its logprobs are the model's own: those before grammar,
+    The server counts tokens of the prompt for every penalty, and its logprobs are the model's own: before grammar,
     penalties, biases and temperature.
     """
 
