@@ -11,7 +11,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice, product
+from itertools import cycle, islice, product
 
 import toolgram
 from _common import show
@@ -23,7 +23,7 @@ from toolgram.engines.llama_cpp import LlamaCpp
 from toolgram.engines.masks import Guide
 
 _TIE = 0.3  # of two log-probabilities
-_TOOLS = 1  # of a task, at most: what is read without sharing takes the most of the time
+_STYLES = ("short", "functionary_v2", "short")  # an odd number, so that each meets each of the options
 _LONGEST = 40  # tokens of an answer
 _OPTIONS = (
     {},
@@ -32,21 +32,38 @@ _OPTIONS = (
     {"tool_choice": "none"},
 )
 
+Pair = tuple[Sequence[Chunk], Sequence[Chunk]]
+
 
 def equality(engine: LlamaCpp, template: toolgram.ChatTemplate, count: int) -> None:
     """Print on so many tasks how answers of the engine as it is differ from answers token by token, one at a time."""
-    some = [replace(task, tools=task.tools[:_TOOLS]) for task in tasks()]
-    plans = [task.plan(template, **options) for task, options in islice(product(some, _OPTIONS), count)]
-    fast = asyncio.run(_all(engine, plans))
-    slow = plainly(engine, plans)
-    found = Counter(map(difference, fast, slow))
-    show(f"Answers to {len(plans)} tasks, against those token by token", ["", "answers"], sorted(found.items()))
-    noise = [each for one, other in zip(fast, slow, strict=True) for each in _noise(_told(one), _told(other))]
+    report(answers(engine, plans(template, count)))
+
+
+def plans(template: toolgram.ChatTemplate, count: int) -> Sequence[toolgram.Plan]:
+    """So many requests, with calls and without, in styles whose prompts are short."""
+    some = islice(product(tasks(), _OPTIONS), count)
+    return [
+        toolgram.plan(replace(task, tools=task.tools[:1]).request(**options), template, style=style)
+        for (task, options), style in zip(some, cycle(_STYLES), strict=False)
+    ]
+
+
+def answers(engine: LlamaCpp, plans: Sequence[toolgram.Plan]) -> list[Pair]:
+    """What the engine says as it is, and plainly."""
+    return list(zip(asyncio.run(_all(engine, plans)), plainly(engine, plans), strict=True))
+
+
+def report(pairs: Sequence[Pair]) -> None:
+    """Print how many answers differ, and by how much the model was undecided there."""
+    kinds = [difference(*pair) for pair in pairs]
+    show(f"{len(pairs)} answers, against those token by token", ["", "answers"], sorted(Counter(kinds).items()))
+    noise = [each for one, other in pairs for each in _noise(_told(one), _told(other))]
     rare = statistics.quantiles(noise, n=100, method="inclusive")[-1]
     print(f"\nThe log-probability of the same token differs by {statistics.median(noise):.3f} in the median", end="")
     print(f", in one of a hundred by {rare:.3f} or more, at most by {max(noise):.3f}.")
-    parted = [(difference(*pair), doubt(*map(_told, pair))) for pair in zip(fast, slow, strict=True)]
-    margins = sorted(margin for kind, margin in parted if kind.startswith("another text"))
+    parted = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind.startswith("another text")]
+    margins = sorted(doubt(_told(one), _told(other)) for one, other in parted)
     print(f"Where texts part, the best two tokens differed by: {', '.join(f'{each:.3f}' for each in margins) or '–'}.")
 
 

@@ -1,4 +1,4 @@
-"""The benchmark of the engine: its tasks are sound, and it tells differences apart; hundreds of requests leave nothing."""
+"""The benchmark of the engine: its tasks are sound, it tells differences apart; many requests leave nothing behind."""
 
 from __future__ import annotations
 
