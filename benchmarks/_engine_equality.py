@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import cycle, islice, product
+from itertools import accumulate, cycle, islice, product
 
 import toolgram
 from _common import show
@@ -117,15 +117,24 @@ def _text(told: Sequence[TokenLogprobs]) -> bytes:
 
 
 def doubt(mine: Sequence[TokenLogprobs], theirs: Sequence[TokenLogprobs]) -> float:
-    """By how much the token was likelier than the next one where the texts part; what was forced goes by its bytes."""
+    """By how much the token was likelier than the next one where two texts part.
+
+    That is where both chose, and chose otherwise; one token may begin with another one. What was forced goes by its
+    bytes, which may be split otherwise.
+    """
     text = _text(mine)
-    at = 0
-    for each in theirs:
-        end = at + len(each.chosen.piece)
-        if text[at:end] != each.chosen.piece:
+    chosen = {end - len(each.chosen.piece): each for end, each in _ends(mine) if len(each.top) > 1}
+    for end, each in _ends(theirs):
+        at = end - len(each.chosen.piece)
+        other = chosen.get(at, each).chosen
+        if other.token != each.chosen.token or text[at:end] != each.chosen.piece:
             return each.top[0].logprob - each.top[1].logprob if len(each.top) > 1 else float("inf")
-        at = end
     return float("inf")
+
+
+def _ends(told: Sequence[TokenLogprobs]) -> Iterator[tuple[int, TokenLogprobs]]:
+    """The tokens, each with the place in the text where it ends."""
+    return zip(accumulate(len(each.chosen.piece) for each in told), told, strict=True)
 
 
 def _noise(mine: Sequence[TokenLogprobs], theirs: Sequence[TokenLogprobs]) -> list[float]:

@@ -52,6 +52,7 @@ def said(*tokens: str, doubt: float = 2.0) -> list[Chunk]:
         (said("ab"), said("a", "b"), "the same text in other tokens"),
         (said("a", "b", "c"), said("a", "x", "c"), "another text"),
         (said("a", "b", "c"), said("a", "x", "c", doubt=0.1), "another text after a tie"),
+        (said("a", "bit"), [*said("a"), *said("b", doubt=0.1), *said("y")], "another text after a tie"),
     ],
 )
 def test_differences_are_told_apart(one: list[Chunk], other: list[Chunk], expected: str) -> None:
