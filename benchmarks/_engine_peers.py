@@ -1,11 +1,16 @@
-"""Who runs the model: toolgram's engine, and llama.cpp's own server, in this process, with equal threads and slots."""
+"""Who runs the model: toolgram's engine, and llama.cpp's own server, in this process, with equal threads and slots.
+
+llama.cpp's chat layer drops the tools where the model's template knows none, as that of SmolLM2, and where it knows
+them `required` lets a model write on for ever before it calls. So it is given a template that announces tools, and
+ends where the name of a function comes: in such a format (that of functionary 3.2) it enforces a call.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +23,29 @@ from toolgram.engines.base import Sampling, Usage
 from toolgram.engines.llama_cpp import LlamaCpp
 
 SLOTS = 16
-CONTEXT = 2048
+CONTEXT = 1536  # tokens of prompt and answer; both sides may remember so many for each slot
+_UNREADABLE = "does not match the expected"  # the chat layer on a text that it let the model write
 TEXT_TOKENS = 64  # of an answer without a grammar
+
+WITH_TOOLS = """
+{%- if tools %}
+    {{- '<|im_start|>system\\nYou are a helpful assistant who calls these functions where they help. Write >>>, the ' }}
+    {{- 'name of a function, a new line and its arguments as JSON; or >>>all, a new line and an answer in words.\\n' }}
+    {%- for tool in tools %}{{ '\\n' + (tool.function | tojson) }}{% endfor %}
+    {{- '<|im_end|>\\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\\n' }}
+    {%- if message.role == 'assistant' %}
+        {%- if message.content %}{{ '>>>all\\n' + message.content }}{% endif %}
+        {%- for call in message.tool_calls or [] %}
+            {{- '>>>' + call.function.name + '\\n' + (call.function.arguments | tojson) }}
+        {%- endfor %}
+    {%- else %}{{ message.content }}{% endif %}
+    {{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n>>>' }}{% endif %}
+"""
 
 
 class Cost(NamedTuple):
@@ -32,11 +58,7 @@ class Cost(NamedTuple):
     tokens: int
     passes: int
     text: str
-
-    @property
-    def called(self) -> bool:
-        """Whether there is a tool call in it."""
-        return "tool_call" in self.text
+    called: bool
 
     @property
     def decode(self) -> float:
@@ -55,6 +77,7 @@ class Clock:
 
     @classmethod
     def start(cls) -> Clock:
+        """A request begins."""
         return cls(time.perf_counter(), time.process_time())
 
     def sampled(self) -> None:
@@ -63,9 +86,10 @@ class Clock:
             self.first = time.perf_counter() - self.began
             self.cpu_first = time.process_time() - self.cpu_began
 
-    def stop(self, tokens: int, passes: int, text: str) -> Cost:
+    def stop(self, tokens: int, passes: int, text: str, *, called: bool) -> Cost:
+        """The whole cost."""
         total, cpu = time.perf_counter() - self.began, time.process_time() - self.cpu_began
-        return Cost(self.first or total, total, self.cpu_first or cpu, cpu, tokens, passes, text)
+        return Cost(self.first or total, total, self.cpu_first or cpu, cpu, tokens, passes, text, called)
 
 
 Ask = Callable[[Task], Cost]
@@ -73,7 +97,8 @@ Ask = Callable[[Task], Cost]
 
 
 def ours(engine: LlamaCpp, template: toolgram.ChatTemplate) -> Mapping[str, Ask]:
-    """Our engine: a tool call, and a text."""
+    """Our engine: a tool call, one under the template that llama.cpp's chat layer has, and a text."""
+    with_tools = toolgram.ChatTemplate(WITH_TOOLS, "", "<|im_end|>")
 
     async def ask(plan: toolgram.Plan, sampling: Sampling, clock: Clock) -> Cost:
         text, usage = "", Usage()
@@ -82,9 +107,10 @@ def ours(engine: LlamaCpp, template: toolgram.ChatTemplate) -> Mapping[str, Ask]
             usage = chunk.usage or usage
             if len(chunk.tokens) > chunk.forced:
                 clock.sampled()
-        return clock.stop(usage.completion_tokens, usage.forward_passes, text)
+        called = bool(plan.parse(text).tool_calls)
+        return clock.stop(usage.completion_tokens, usage.forward_passes, text, called=called)
 
-    def call(task: Task) -> Cost:
+    def call(task: Task, template: toolgram.ChatTemplate) -> Cost:
         clock = Clock.start()
         return asyncio.run(ask(task.plan(template), Sampling(max_tokens=LONGEST), clock))
 
@@ -94,66 +120,74 @@ def ours(engine: LlamaCpp, template: toolgram.ChatTemplate) -> Mapping[str, Ask]
         bias = dict.fromkeys(engine._model.vocabulary.ends, -100.0)  # as long a text for each
         return asyncio.run(ask(plan, Sampling(max_tokens=TEXT_TOKENS, logit_bias=bias), clock))
 
-    return {"call": call, "text": write}
+    return {
+        "call": lambda task: call(task, template),
+        "required": lambda task: call(task, with_tools),
+        "text": write,
+    }
+
+
+@dataclass
+class _Heard:
+    """What llama.cpp's server says, as it comes."""
+
+    clock: Clock
+    text: str = ""
+    tokens: int = 0
+    called: bool = False
+    error: str = ""
+
+    def take(self, event: Any) -> bool:
+        """An event, or several; whether to stop."""
+        for part in event if isinstance(event, list) else [event]:
+            if "error" in part:  # what is raised here would be lost
+                self.error = part["error"]["message"]
+            for choice in part.get("choices", ()):
+                delta = choice.get("delta", {})
+                said = choice.get("text") or delta.get("content") or delta.get("tool_calls")
+                if said:
+                    self.clock.sampled()
+                    self.text += str(said)
+                self.called |= bool(delta.get("tool_calls"))
+            self.tokens = part.get("timings", {}).get("predicted_n", self.tokens)
+        return False
+
+    def cost(self) -> Cost:
+        """The whole cost. Raises RuntimeError for an error, unless it is that the answer cannot be read."""
+        if self.error and _UNREADABLE not in self.error:
+            raise RuntimeError(self.error)
+        if self.error:
+            self.tokens = 0  # and nobody says how many there were
+        return self.clock.stop(self.tokens, self.tokens, self.text, called=self.called)
 
 
 def llama_cpp(model: Path, template: toolgram.ChatTemplate) -> Mapping[str, Ask]:
     """llama.cpp's server: a call by raw completion under our GBNF, by its chat layer, and a text."""
-    os.environ.setdefault("GOMP_SPINCOUNT", "20000")
-    import xllamacpp  # it reads the environment
+    server = _server(model)
 
-    params: Any = xllamacpp.CommonParams()
-    params.model.path = str(model)
-    params.n_parallel, params.n_ctx, params.kv_unified = SLOTS, 4 * CONTEXT, True
-    params.cpuparams.n_threads, params.cpuparams_batch.n_threads = 1, os.cpu_count() or 1
-    params.ui, params.verbosity, params.port, params.use_jinja = False, -1, 0, True
-    server: Any = xllamacpp.Server(params)
-
-    def raw(body: dict[str, Any], clock: Clock) -> Cost:
-        text, last = "", dict[str, Any]()
-
-        def take(event: Any) -> bool:
-            nonlocal text, last
-            for part in event if isinstance(event, list) else [event]:
-                text += part["choices"][0]["text"] if part.get("choices") else ""
-                if text:
-                    clock.sampled()
-                last = part if "timings" in part else last
-            return False
-
-        server.handle_completions({"stream": True, "temperature": 0, "cache_prompt": True, **body}, take)
-        tokens = last["timings"]["predicted_n"]
-        return clock.stop(tokens, tokens, text)
+    def raw(body: dict[str, Any], clock: Clock) -> _Heard:
+        heard = _Heard(clock)
+        server.handle_completions({"stream": True, "temperature": 0, "cache_prompt": True, **body}, heard.take)
+        return heard
 
     def call(task: Task) -> Cost:
         plan = task.plan(template)
         grammar = plan.constraint.grammar.to("gbnf") if plan.constraint else ""
         clock = Clock.start()  # the prompt and the grammar are given
-        return raw({"prompt": plan.prompt, "grammar": grammar, "n_predict": LONGEST}, clock)
+        heard = raw({"prompt": plan.prompt, "grammar": grammar, "n_predict": LONGEST}, clock)
+        heard.called = bool(plan.parse(heard.text).tool_calls)
+        return heard.cost()
 
     def write(task: Task) -> Cost:
         plan = toolgram.plan({"messages": [{"role": "user", "content": task.question}]}, template)
         clock = Clock.start()
-        return raw({"prompt": plan.prompt, "n_predict": TEXT_TOKENS, "ignore_eos": True}, clock)
+        return raw({"prompt": plan.prompt, "n_predict": TEXT_TOKENS, "ignore_eos": True}, clock).cost()
 
     def chat(task: Task, choice: str) -> Cost:
-        clock = Clock.start()
-        text, last = "", dict[str, Any]()
-
-        def take(event: Any) -> bool:
-            nonlocal text, last
-            for part in event if isinstance(event, list) else [event]:
-                deltas = [choice["delta"] for choice in part["choices"]]
-                if any(delta.get("content") or delta.get("tool_calls") for delta in deltas):
-                    clock.sampled()
-                text += str(part["choices"])
-                last = part if "timings" in part else last
-            return False
-
+        heard = _Heard(Clock.start())
         options = {"stream": True, "temperature": 0, "max_tokens": LONGEST}
-        server.handle_chat_completions({**task.request(tool_choice=choice), **options}, take)
-        tokens = last["timings"]["predicted_n"]
-        return clock.stop(tokens, tokens, text)
+        server.handle_chat_completions({**task.request(tool_choice=choice), **options}, heard.take)
+        return heard.cost()
 
     return {
         "call": call,
@@ -163,7 +197,20 @@ def llama_cpp(model: Path, template: toolgram.ChatTemplate) -> Mapping[str, Ask]
     }
 
 
-def at_once(ask: Ask, tasks: list[Task], clients: int) -> tuple[list[Cost], float, float]:
+def _server(model: Path) -> Any:
+    os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+    import xllamacpp  # it reads the environment
+
+    params: Any = xllamacpp.CommonParams()
+    params.model.path = str(model)
+    params.n_parallel, params.n_ctx, params.kv_unified = SLOTS, SLOTS * CONTEXT, False
+    params.cpuparams.n_threads, params.cpuparams_batch.n_threads = 1, os.cpu_count() or 1
+    params.ui, params.verbosity, params.port = False, -1, 0
+    params.use_jinja, params.chat_template = True, WITH_TOOLS
+    return xllamacpp.Server(params)
+
+
+def at_once(ask: Ask, tasks: Sequence[Task], clients: int) -> tuple[list[Cost], float, float]:
     """All tasks, so many at once; with the seconds that it took, and the processor's."""
     with ThreadPoolExecutor(clients) as pool:
         began, cpu = time.perf_counter(), time.process_time()

@@ -1,7 +1,8 @@
-"""The benchmark of the engine: its tasks are sound, and it tells differences apart. No model is run."""
+"""The benchmark of the engine: its tasks are sound, it tells differences apart; many requests leave nothing behind."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -12,10 +13,14 @@ import pytest
 
 import toolgram
 from toolgram.engines.base import Chunk, Logprob, TokenLogprobs
+from toolgram.engines.llama_cpp import LlamaCpp
+from toolgram.engines.models import default_model
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 tool_tasks: Any = import_module("_tool_tasks")
 equality: Any = import_module("_engine_equality")
+memory: Any = import_module("_engine_memory")
+peers: Any = import_module("_engine_peers")
 common: Any = import_module("_common")
 
 
@@ -47,7 +52,32 @@ def said(*tokens: str, doubt: float = 2.0) -> list[Chunk]:
         (said("ab"), said("a", "b"), "the same text in other tokens"),
         (said("a", "b", "c"), said("a", "x", "c"), "another text"),
         (said("a", "b", "c"), said("a", "x", "c", doubt=0.1), "another text after a tie"),
+        (said("a", "bit"), [*said("a"), *said("b", doubt=0.1), *said("y")], "another text after a tie"),
     ],
 )
 def test_differences_are_told_apart(one: list[Chunk], other: list[Chunk], expected: str) -> None:
     assert equality.difference(one, other) == expected
+
+
+def test_the_template_of_the_chat_layer_announces_tools_and_ends_at_a_name() -> None:
+    plan: toolgram.Plan = tool_tasks.tasks()[0].plan(toolgram.ChatTemplate(peers.WITH_TOOLS, "", "<|im_end|>"))
+    assert plan.style.name == "functionary_v3"
+    assert plan.prompt.endswith(">>>")
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.accepts('calculate_triangle_area\n{"base": 10, "height": 5}')
+
+
+def test_hundreds_of_requests_leave_nothing() -> None:
+    budget = 512
+    engine = LlamaCpp(default_model(), context=256, parallel=memory.AT_ONCE, budget=budget, threads=1)
+    slots: Any = engine._scheduler._slots  # pyright: ignore[reportPrivateUsage] - what is kept is not seen from outside
+    asyncio.run(memory.many(engine, range(100)))
+    before = memory.resident()
+    asyncio.run(memory.many(engine, range(100, 400)))
+    assert memory.resident() - before < 15_000_000
+    engine._worker.submit(int).result()  # pyright: ignore[reportPrivateUsage] - when all that were left have ended
+    assert slots._used == []
+    assert len(slots._free) + len(slots._ended) == engine._model.sequences  # pyright: ignore[reportPrivateUsage]
+    stored = {tuple(slot.tokens[:size]) for slot in slots._ended for size in range(1, len(slot.tokens) + 1)}
+    assert 0 < len(stored) <= budget
+    engine.close()

@@ -197,10 +197,23 @@ class FakeVllm:
         return body.get("skip_special_tokens", True) and token in self.tokenizer.added_tokens_decoder
 
     def _event(self, body: dict[str, Any], text: str, token: int, finish: str | None, word: str | None) -> bytes:
-        choice: dict[str, Any] = {"index": 0, "text": text, "finish_reason": finish, "stop_reason": word}
+        likely = None if body.get("logprobs") is None else self._likely(token, body["logprobs"])
+        choice: dict[str, Any] = {
+            "index": 0,
+            "text": text,
+            "logprobs": likely,
+            "finish_reason": finish,
+            "stop_reason": word,
+        }
         if body.get("return_token_ids"):
             choice["token_ids"] = [token]
         return _sse({"object": "text_completion", "choices": [choice], "usage": None})
+
+    def _likely(self, token: int, top: int) -> dict[str, Any]:
+        """In the shape of the completions API: the token first, less likely ones after it."""
+        text = self.pieces[token].decode(errors="replace")
+        best = {text: -0.5, **{f"{text}?{n}": -0.5 - n for n in range(1, top)}}
+        return {"tokens": [text], "token_logprobs": [-0.5], "top_logprobs": [best if top else None]}
 
     def _constrained(self, masks: Generator[Mask, int, None], dice: random.Random) -> Generator[int, None, None]:
         """Any token that may come, but rather one that comes to an end."""

@@ -102,7 +102,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Logprob:
-    """A token, its bytes, and the natural logarithm of how likely it was."""
+    """A token, its bytes, and the natural logarithm of how likely it was.
+
+    Where a server tells only the text of a token, `token` is -1, and `piece` that text.
+    """
 
     token: int
     piece: bytes
@@ -114,7 +117,8 @@ class TokenLogprobs:
     """How likely a token was among all that could come there under the grammar, biases and penalties applied.
 
     `top` has the likeliest, the best first, as many as `Sampling.logprobs` asks for and the grammar allows.
-    A token that the grammar forced was certain.
+    A token that the grammar forced was certain. Engines that ask a server tell what it tells: llama-server and vLLM
+    look at the model alone, before grammar, biases and penalties.
     """
 
     chosen: Logprob

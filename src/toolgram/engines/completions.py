@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from toolgram.engines.base import Chunk, FinishReason, Sampling, Usage
+from toolgram.engines.base import Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, Usage
 from toolgram.engines.http import Http, Json, Unavailable
 
 _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length", "abort": "cancelled"}
@@ -28,6 +28,15 @@ def options(sampling: Sampling) -> Json:
         given["top_k"] = sampling.top_k
     if sampling.min_p:
         given["min_p"] = sampling.min_p
+    if sampling.repetition_penalty != 1:
+        given["repetition_penalty"] = sampling.repetition_penalty
+    for name in ("presence_penalty", "frequency_penalty"):
+        if penalty := getattr(sampling, name):
+            given[name] = penalty
+    if sampling.logit_bias:
+        given["logit_bias"] = {str(token): bias for token, bias in sampling.logit_bias.items()}
+    if sampling.logprobs is not None:
+        given["logprobs"] = sampling.logprobs
     return given
 
 
@@ -42,9 +51,10 @@ async def completion(http: Http, body: Mapping[str, Any]) -> AsyncGenerator[Chun
             usage = _usage(event.get("usage")) or usage
             for choice in event.get("choices") or ():
                 text, tokens = choice.get("text") or "", tuple[int, ...](choice.get("token_ids") or ())
-                if text or tokens:
+                likely = _likely(choice.get("logprobs"), tokens, body.get("logprobs"))
+                if text or tokens or likely:
                     said += 1
-                    yield Chunk(text, tokens)
+                    yield Chunk(text, tokens, logprobs=likely)
                 if reason := choice.get("finish_reason"):
                     if reason not in _FINISH:
                         raise Unavailable(f"{http.url} ended for a reason of its own: {reason}")
@@ -54,6 +64,26 @@ async def completion(http: Http, body: Mapping[str, Any]) -> AsyncGenerator[Chun
     if finish is None:
         raise Unavailable(f"{http.url} broke off after {said} pieces of text")
     yield Chunk("", finish=finish, usage=usage, stopped_by=stopped_by)
+
+
+def _likely(told: Json | None, ids: tuple[int, ...], top: int | None) -> tuple[TokenLogprobs, ...]:
+    """How likely the tokens of a choice were; the ids of those that were not chosen are not told."""
+    if not told or top is None:
+        return ()
+    pieces: list[str] = told["tokens"]
+    count = len(pieces)
+    tokens = ids if len(ids) == count else (-1,) * count
+    others: list[dict[str, float] | None] = told.get("top_logprobs") or [None] * count
+    return tuple(
+        TokenLogprobs(
+            Logprob(token, piece.encode(errors="replace"), logprob),
+            tuple(
+                Logprob(token if other == piece else -1, other.encode(errors="replace"), likely)
+                for other, likely in sorted((best or {}).items(), key=lambda item: -item[1])[:top]
+            ),
+        )
+        for token, piece, logprob, best in zip(tokens, pieces, told["token_logprobs"], others, strict=True)
+    )
 
 
 def _usage(usage: Json | None) -> Usage | None:

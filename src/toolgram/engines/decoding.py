@@ -8,10 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolgram.engines.base import Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, Usage
+from toolgram.engines.drafts import Drafter
 from toolgram.engines.masks import Guide
 from toolgram.engines.sampling import Logits, Sampler, logprobs_of
 from toolgram.engines.text import Detokenizer, StopScanner
 from toolgram.engines.vocabulary import Vocabulary
+
+_LOOK_BACK = 12  # tokens that a draft goes on from
 
 
 class Generation:
@@ -19,6 +22,7 @@ class Generation:
 
     Tokens that the grammar forces are appended with the token before them, and evaluated in the same pass. `begin`
     comes first, then `advance` with the logits after the last of `tokens`, again and again until `finish` is set.
+    What `draft` gives may be evaluated with `tokens`: its logits serve for `advance` as far as it was written then.
     """
 
     def __init__(
@@ -34,6 +38,7 @@ class Generation:
         self._sampler = Sampler(sampling, prompt)
         self._ends = vocabulary.ends_with(sampling.ends)
         self._left = min(room, sampling.max_tokens or room)
+        self._drafter: Drafter | None = None
         self._detokenizer, self._scanner = Detokenizer(), StopScanner(sampling.stop)
         self._forced = self._passes = 0
         self._began = self._read = 0.0
@@ -49,9 +54,27 @@ class Generation:
         self.cached = cached
         return self._write([], [])
 
-    def advance(self, logits: Logits) -> Chunk | None:
-        """Choose a token; the text that it adds, with what is forced after it. None if it ends the text."""
-        self._passes += 1
+    def draft(self) -> list[int]:
+        """What may well be written next, as the grammar allows it; only under a grammar: it rules out most errors."""
+        if self._guide is None or not self.writing:
+            return []
+        if self._drafter is None:
+            self._drafter = Drafter(self.tokens[: self._prompt_tokens], self._vocabulary.pieces)
+        last = self.tokens[max(self._prompt_tokens, len(self.tokens) - _LOOK_BACK) :]
+        draft = self._drafter.propose(b"".join(map(self._vocabulary.pieces.__getitem__, last)))
+        return self._guide.allowed_beginning(draft[: self._left - 1])
+
+    def learn(self, drafted: int, taken: int) -> None:
+        """Tell how many tokens of the draft were evaluated, and how many of them were written then."""
+        if self._drafter is not None and drafted:
+            self._drafter.learn(drafted, taken)
+
+    def advance(self, logits: Logits, *, drafted: bool = False) -> Chunk | None:
+        """Choose a token; the text that it adds, with what is forced after it. None if it ends the text.
+
+        `drafted`: the logits were left from the pass before.
+        """
+        self._passes += not drafted
         self._read = self._read or time.perf_counter()
         logits = self._sampler.adjusted(logits)
         if self._guide is not None:

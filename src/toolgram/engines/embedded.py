@@ -22,4 +22,4 @@ def load(
         return LlamaCpp(path, context=context, threads=threads)
     except OtherLibrary as error:
         notify(f"{error}. Until then llama.cpp's own server runs the model, which takes longer.")
-        return LlamaObject(path, context=context)
+        return LlamaObject(path, context=context, threads=threads)

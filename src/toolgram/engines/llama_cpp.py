@@ -28,8 +28,10 @@ class LlamaCpp:
     `context` is in tokens, at most what the model was trained with: what a prompt and its answer may have together.
     `parallel` requests run at once, the others wait in the order of their arrival. `budget` is how many tokens all that
     is remembered may have, four contexts if it is None; what prompts have in common with each other, or with requests
-    that ended, is evaluated and stored once. `threads` cores are used; None decodes with one, which on a machine that
-    others use too is the fastest, and reads prompts with all.
+    that ended, is evaluated and stored once. What the grammar forces is appended without being sampled; while few
+    requests run, values are drafted from the prompt, and a right draft gives several tokens in one pass. `threads`
+    cores are used; None decodes with one, which on a machine that others use too is the fastest, and reads prompts with
+    all.
 
     Raises ModelError for a file that cannot be run, EngineError where llama.cpp cannot be loaded.
     """
@@ -99,7 +101,7 @@ class LlamaCpp:
     async def generate(
         self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
     ) -> AsyncGenerator[Chunk, None]:
-        """Chunks of the answer, one for each forward pass; closing the generator stops the work within a token.
+        """Chunks of the answer, one for each sampled token; closing the generator stops the work within a token.
 
         Raises EngineError for a grammar that is refused, or a prompt that is empty or does not fit.
         """

@@ -21,7 +21,8 @@ class LlamaObject:
     """Runs a GGUF file by llama.cpp's server, `parallel` requests at once, each in `context` tokens.
 
     The server listens on a port of this machine, and answers nobody but us. It samples every token: nothing is jumped
-    over. Raises ModelError for a file that cannot be run, EngineError where xllamacpp cannot be loaded.
+    over. Its penalties and logprobs are those of `LlamaServer`. Raises ModelError for a file that cannot be run,
+    EngineError where xllamacpp cannot be loaded.
     """
 
     capabilities = LlamaServer.capabilities

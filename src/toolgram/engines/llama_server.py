@@ -9,7 +9,17 @@ from functools import lru_cache
 from typing import Any
 
 from toolgram.constraint import Constraint
-from toolgram.engines.base import Capabilities, Chunk, FinishReason, Prompt, Sampling, SupportsGrammar, Usage
+from toolgram.engines.base import (
+    Capabilities,
+    Chunk,
+    FinishReason,
+    Logprob,
+    Prompt,
+    Sampling,
+    SupportsGrammar,
+    TokenLogprobs,
+    Usage,
+)
 from toolgram.engines.http import Http, Json, Unavailable
 from toolgram.engines.server_tokens import ServerTokens
 from toolgram.errors import EngineError, GrammarError
@@ -17,6 +27,7 @@ from toolgram.grammar.dialects.gbnf import read_gbnf
 
 _FINISH: dict[str, FinishReason] = {"eos": "stop", "word": "stop", "limit": "length"}
 _WORD_TRIGGER = 1  # COMMON_GRAMMAR_TRIGGER_TYPE_WORD
+_PENALIZED = 32_768  # the last tokens, of which penalties are taken; the server reserves memory for so many
 _RANDOM_SEED = 2**32 - 1  # LLAMA_DEFAULT_SEED
 
 
@@ -25,6 +36,9 @@ class LlamaServer:
 
     A constraint with a trigger (`constraint.lazy()`) is enforced from the trigger on. `timeout` is how many seconds the
     server may be silent, a wait for a free slot included.
+
+    The server counts tokens of the prompt for every penalty, and its logprobs are the model's own: before grammar,
+    penalties, biases and temperature.
     """
 
     capabilities = Capabilities(dialects=("gbnf",), special_tokens=True, lazy=True, token_ids=True)
@@ -62,7 +76,8 @@ class LlamaServer:
                         yield Chunk("", finish="stop", usage=Usage(len(ids), completion_tokens=said))
                         return
                 said = event.get("tokens_predicted", said)
-                chunk = Chunk(event.get("content", ""), tuple[int, ...](event.get("tokens", ())))
+                likely = _likely(event, sampling.logprobs)
+                chunk = Chunk(event.get("content", ""), tuple[int, ...](event.get("tokens", ())), logprobs=likely)
                 # A special token may be the end of the turn, which is no text: what comes next tells.
                 held = chunk if self._tokens.any_special(chunk.tokens) else None
                 if held is None:
@@ -112,7 +127,25 @@ def _options(sampling: Sampling) -> dict[str, Any]:
         "min_p": sampling.min_p,
         "seed": _RANDOM_SEED if sampling.seed is None else sampling.seed % _RANDOM_SEED,
         "stop": list(sampling.stop),
+        "repeat_penalty": sampling.repetition_penalty,
+        "presence_penalty": sampling.presence_penalty,
+        "frequency_penalty": sampling.frequency_penalty,
+        "repeat_last_n": _PENALIZED,
+        "logit_bias": [[token, bias] for token, bias in sampling.logit_bias.items()],
+        "n_probs": 0 if sampling.logprobs is None else max(1, sampling.logprobs),  # 0 is none at all
     }
+
+
+def _likely(event: Json, top: int | None) -> tuple[TokenLogprobs, ...]:
+    """What an event tells of how likely its tokens were."""
+    if top is None:
+        return ()
+    told: list[Json] = event.get("completion_probabilities", [])
+    return tuple(TokenLogprobs(_logprob(each), tuple(map(_logprob, each["top_logprobs"][:top]))) for each in told)
+
+
+def _logprob(told: Json) -> Logprob:
+    return Logprob(told["id"], bytes(told["bytes"]), told["logprob"])
 
 
 def _last(event: Json) -> Chunk:

@@ -58,6 +58,10 @@ class Guide:
         if not self._matcher.consume_tokens(list(tokens)):
             self._check()
 
+    def allowed_beginning(self, tokens: Sequence[int]) -> list[int]:
+        """As many of these tokens, from the first on, as may come next; nothing is consumed."""
+        return list(tokens[: self._matcher.validate_tokens(list(tokens))])
+
     def _check(self) -> None:
         if self._matcher.is_error():
             raise EngineError(f"the grammar cannot be followed: {self._matcher.get_error()}")

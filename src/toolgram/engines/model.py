@@ -61,12 +61,12 @@ class NoRoom(Exception):
 
 
 class Span(NamedTuple):
-    """Tokens to append to a sequence that has `start` already; with `wanted` the logits after the last are kept."""
+    """Tokens to append to a sequence that has `start` already; the logits after the `wanted` last ones are kept."""
 
     sequence: int
     start: int
     tokens: Sequence[int]
-    wanted: bool
+    wanted: int
 
 
 class Model:
@@ -103,8 +103,8 @@ class Model:
         """Free the memory; nothing else may be called afterwards."""
         self._free()
 
-    def evaluate(self, spans: Sequence[Span], cancel: Cancel) -> list[Logits]:
-        """Append spans of at most `BATCH` tokens in all; the logits of those that want them, valid until the next call.
+    def evaluate(self, spans: Sequence[Span], cancel: Cancel) -> list[list[Logits]]:
+        """Append spans of at most `BATCH` tokens in all; the logits that each of them wants, valid until the next call.
 
         Raises Cancelled, NoRoom (nothing was appended then), or EngineError; after both others the sequences may have
         part of the tokens.
@@ -121,7 +121,9 @@ class Model:
         if status != 0:
             raise EngineError(f"llama.cpp failed to evaluate {count} tokens (status {status})")
         ends = accumulate(len(span.tokens) for span in spans)
-        return [self._logits(end - 1) for span, end in zip(spans, ends, strict=True) if span.wanted]
+        return [
+            [self._logits(row) for row in range(end - span.wanted, end)] for span, end in zip(spans, ends, strict=True)
+        ]
 
     def _logits(self, row: int) -> Logits:
         logits = self._c.llama_get_logits_ith(self._context, row)
@@ -172,8 +174,7 @@ class _Rows:
             self.tokens[row:end] = span.tokens
             self.positions[row:end] = range(span.start, span.start + len(span.tokens))
             self.sequences[row:end] = [span.sequence] * len(span.tokens)
-            self.wanted[row:end] = [0] * len(span.tokens)
-            self.wanted[end - 1] = span.wanted
+            self.wanted[row:end] = [0] * (len(span.tokens) - span.wanted) + [1] * span.wanted
             row = end
         return row
 

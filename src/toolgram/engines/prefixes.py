@@ -72,6 +72,11 @@ class Slots:
                 self._drop(other)
         self._ended.append(slot)
 
+    def cut(self, slot: Slot, length: int) -> None:
+        """Keep so many tokens of a sequence; a model that shares nothing may keep none."""
+        if length < len(slot.tokens):
+            self._cut(slot, length)
+
     def suspend(self, slot: Slot) -> None:
         """The sequence is not in use any more, and its memory is needed."""
         self._used.remove(slot)

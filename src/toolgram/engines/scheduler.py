@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from toolgram.engines.base import Chunk, FinishReason
 from toolgram.engines.decoding import Generation
+from toolgram.engines.drafts import LONGEST_DRAFT
 from toolgram.engines.model import BATCH, Cancel, Cancelled, Model, NoRoom, Span
 from toolgram.engines.prefixes import Slot, Slots, common
 from toolgram.engines.sampling import Logits
@@ -17,6 +18,7 @@ from toolgram.errors import EngineError
 
 _BESIDE_WRITERS = 64  # tokens of prompts in one pass while others write: more would stall them
 _SHORT = 32  # tokens that are not worth cutting up
+_FEW = 2  # requests at once, beside which there is time to try drafts
 _WORTH_WAITING = 64  # tokens that another one is about to read, and that need not be read twice
 
 
@@ -31,10 +33,11 @@ class Request:
 
 @dataclass(slots=True, eq=False)
 class _Live:
-    """A request with its place in the model."""
+    """A request with its place in the model, and what is guessed to come next."""
 
     request: Request
     slot: Slot
+    draft: list[int] = field(default_factory=list[int])
 
     @property
     def generation(self) -> Generation:
@@ -97,7 +100,7 @@ class Scheduler:
             return
         alone = spans[0][0].request.cancel if len(spans) == 1 else Cancel()  # others must not suffer from one who goes
         try:
-            logits = iter(self._model.evaluate([span for _, span in spans], alone))
+            logits = self._model.evaluate([span for _, span in spans], alone)
         except Cancelled:
             self._slots.restore()
             return
@@ -106,9 +109,9 @@ class Scheduler:
             return
         for live, span in spans:
             live.slot.tokens += span.tokens
-        for live, span in spans:
+        for (live, span), rows in zip(spans, logits, strict=True):
             if span.wanted:
-                self._advance(live, next(logits))
+                self._advance(live, rows)
 
     def _drop_cancelled(self) -> None:
         for request in [request for request in self._waiting if request.cancel.is_set()]:
@@ -134,10 +137,29 @@ class Scheduler:
         """What is evaluated in the next pass."""
         writers = any(live.generation.writing for live in self._live)
         shares = share([live.pending for live in self._live], _BESIDE_WRITERS if writers else BATCH)
+        guess = len(self._live) <= _FEW and self._model.shares and sum(shares) + _FEW * LONGEST_DRAFT <= BATCH
+        for live, count in zip(self._live, shares, strict=True):
+            live.draft = live.generation.draft() if guess and count == live.pending else []
         return [(live, _span(live, count)) for live, count in zip(self._live, shares, strict=True) if count]
 
-    def _advance(self, live: _Live, logits: Logits) -> None:
-        self._tell(live, lambda: live.generation.advance(logits))
+    def _advance(self, live: _Live, rows: Sequence[Logits]) -> None:
+        """Write on as far as there are logits: those after the draft serve where the draft is what was written."""
+        read, tokens = live.slot.tokens, live.generation.tokens
+        first = len(tokens)  # of the text that the first row is about
+        self._tell(live, lambda: live.generation.advance(rows[0]))
+        while (
+            live.generation.finish is None
+            and live in self._live
+            and len(tokens) <= len(read)
+            and read[first : len(tokens)] == tokens[first:]
+        ):
+            row = rows[len(tokens) - first]
+            self._tell(live, lambda row=row: live.generation.advance(row, drafted=True))
+        taken = common(read[first:], tokens[first:])
+        live.generation.learn(len(live.draft), taken)
+        live.draft = []
+        if live in self._live:
+            self._slots.cut(live.slot, first + taken)
 
     def _tell(self, live: _Live, work: Callable[[], Chunk | None]) -> None:
         """Post what the work gives; end the request if it ended, or failed."""
@@ -183,8 +205,8 @@ class Scheduler:
 
 def _span(live: _Live, count: int) -> Span:
     start = len(live.slot.tokens)
-    tokens = live.generation.tokens[start : start + count]
-    return Span(live.slot.sequence, start, tokens, wanted=count == live.pending)
+    tokens = live.generation.tokens[start : start + count] + live.draft
+    return Span(live.slot.sequence, start, tokens, wanted=1 + len(live.draft) if count == live.pending else 0)
 
 
 def _is_reading(live: _Live, prompt: Sequence[int]) -> bool:
