@@ -127,7 +127,7 @@ def no_tokens(_: Guide) -> list[int]:
     return []
 
 
-@pytest.mark.parametrize("lark", [CALL, PEOPLE, r'start: "🎉🎊" /[a-z]{3}/ " naïve 日本語"'])
+@pytest.mark.parametrize("lark", [CALL, PEOPLE, r'start: "🎉🎊" /[A-Z][a-z]{3}/ " naïve 日本語"'])
 def test_jumping_forward_changes_nothing_but_the_work(
     engine: LlamaCpp, lark: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,11 +48,15 @@ class Generation:
         """Whether the prompt was read."""
         return self._passes > 0
 
-    def begin(self, cached: int) -> Chunk | None:
-        """The work begins, with so many tokens of the prompt known; what the grammar forces at once."""
+    def begin(self) -> Chunk | None:
+        """The work begins; what the grammar forces at once."""
         self._began = time.perf_counter()
-        self.cached = cached
         return self._write([], [])
+
+    def found(self, known: int) -> None:
+        """Tell how many of the tokens need not be read, since others had them."""
+        if not self.writing:
+            self.cached = min(known, self._prompt_tokens)
 
     def draft(self) -> list[int]:
         """What may well be written next, as the grammar allows it; only under a grammar: it rules out most errors."""

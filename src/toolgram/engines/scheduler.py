@@ -127,11 +127,23 @@ class Scheduler:
             tokens = request.generation.tokens
             if any(_is_reading(live, tokens) for live in self._live):
                 continue
-            live = _Live(request, self._slots.take(tokens))
             self._waiting.remove(request)
-            self._live.append(live)
-            if not request.generation.writing:
-                self._tell(live, lambda live=live: live.generation.begin(len(live.slot.tokens)))
+            self._start(request)
+
+    def _start(self, request: Request) -> None:
+        """Give it a sequence: one that has what the grammar forces at once too, if the same was asked before."""
+        generation = request.generation
+        chunk = None
+        if not generation.writing:
+            try:
+                chunk = generation.begin()
+            except EngineError as error:
+                request.post(error)
+                return
+        live = _Live(request, self._slots.take(generation.tokens))
+        self._live.append(live)
+        generation.found(len(live.slot.tokens))
+        self._tell(live, lambda: chunk)
 
     def _spans(self) -> list[tuple[_Live, Span]]:
         """What is evaluated in the next pass."""
