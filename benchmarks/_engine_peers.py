@@ -1,8 +1,10 @@
-"""Who runs the model: toolgram's engine, and llama.cpp's own server, in this process, with equal threads and slots.
+"""Who runs the model: toolgram's engine, and llama.cpp's own server, in this process, with equal slots.
 
 llama.cpp's chat layer drops the tools where the model's template knows none, as that of SmolLM2, and where it knows
 them `required` lets a model write on for ever before it calls. So it is given a template that announces tools, and
 ends where the name of a function comes: in such a format (that of functionary 3.2) it enforces a call.
+
+Its server decodes one sequence with one thread, and more with all; ours with those that nobody else wants.
 """
 
 from __future__ import annotations

@@ -30,8 +30,7 @@ class LlamaCpp:
     is remembered may have, four contexts if it is None; what prompts have in common with each other, or with requests
     that ended, is evaluated and stored once. What the grammar forces is appended without being sampled; while few
     requests run, values are drafted from the prompt, and a right draft gives several tokens in one pass. `threads`
-    cores are used; None decodes with one, which on a machine that others use too is the fastest, and reads prompts with
-    all.
+    cores are used; None decodes with those that nobody else wants, half of all at most, and reads prompts with all.
 
     Raises ModelError for a file that cannot be run, EngineError where llama.cpp cannot be loaded.
     """

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from toolgram.engines import llama_c
+from toolgram.engines.cores import Cores
 from toolgram.engines.llama_layout import Batch
 from toolgram.engines.sampling import Logits
 from toolgram.engines.vocabulary import Vocabulary
 from toolgram.errors import EngineError, ModelError
 
 BATCH = 512  # tokens in one call
-_WORTH_SHARING = 64  # tokens; sharing fewer among cores costs more than it saves, much more on a busy machine
 _LOADING = threading.Lock()  # llama.cpp's log does not say which model a line is about
 
 
@@ -72,8 +72,8 @@ class Span(NamedTuple):
 class Model:
     """A loaded GGUF model with the memory of some sequences, which share what they have in common.
 
-    `context` tokens at most fit into a sequence, and `budget` into all together (None: one context). `threads` cores
-    are used, or all for many tokens at once and else one. Raises ModelError for a file that is missing, damaged, or of
+    `context` tokens at most fit into a sequence, and `budget` into all together (None: one context). `threads` are
+    those of `Cores`. Raises ModelError for a file that is missing, damaged, or of
     a kind that cannot be run.
     """
 
@@ -94,7 +94,7 @@ class Model:
             )
         self._context = context_pointer
         self._memory: int = self._c.llama_get_memory(self._context)
-        self._threads = threads or 1, threads or os.cpu_count() or 1
+        self._cores = Cores(threads)
         self._batch = _Rows.of(BATCH)
         # the state of a recurrent model after a text is not its state after the half of it
         self.shares = not (self._c.llama_model_is_recurrent(self._model) or self._c.llama_model_is_hybrid(self._model))
@@ -111,7 +111,7 @@ class Model:
         """
         cancel.install(self._context)
         count = self._batch.fill(spans)
-        threads = self._threads[count >= _WORTH_SHARING]
+        threads = self._cores.of_pass(count)
         self._c.llama_set_n_threads(self._context, threads, threads)
         status = self._c.llama_decode(self._context, self._batch.first(count))
         if status == _NO_ROOM:
