@@ -16,8 +16,9 @@ from typing import Any, cast
 
 from toolgram.errors import InvalidRequest
 
-_INPUT = "input"
+INPUT = "input"
 _HALF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$")
+_BEGINNING = re.compile(r'\s*(\{\s*("(i(n(p(u(t("\s*(:\s*)?)?)?)?)?)?)?)?)?')
 
 
 def as_function(custom: Mapping[str, Any], pointer: str) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def as_function(custom: Mapping[str, Any], pointer: str) -> dict[str, Any]:
     Raises InvalidRequest for a format that is not known, or that cannot be enforced: grammars in Lark.
     """
     schema = {"type": "string", **_restriction(custom.get("format"), f"{pointer}/format")}
-    parameters = {"type": "object", "properties": {_INPUT: schema}, "required": [_INPUT], "additionalProperties": False}
+    parameters = {"type": "object", "properties": {INPUT: schema}, "required": [INPUT], "additionalProperties": False}
     described = {key: custom[key] for key in ("name", "description") if key in custom}
     return {**described, "parameters": parameters}
 
@@ -52,21 +53,28 @@ def call_as_function(call: Mapping[str, Any], pointer: str) -> dict[str, Any]:
     if not isinstance(custom, Mapping):
         raise InvalidRequest(f"{pointer}/custom", "must be an object")
     said = cast("Mapping[str, Any]", custom)
-    for key in ("name", _INPUT):
+    for key in ("name", INPUT):
         if not isinstance(said.get(key), str):
             raise InvalidRequest(f"{pointer}/custom/{key}", "must be a string")
-    arguments = json.dumps({_INPUT: said[_INPUT]}, ensure_ascii=False)
+    arguments = json.dumps({INPUT: said[INPUT]}, ensure_ascii=False)
     kept = {key: value for key, value in call.items() if key != "custom"}
     return {**kept, "type": "function", "function": {"name": said.get("name"), "arguments": arguments}}
 
 
 def input_of(arguments: str) -> str:
-    """The input that the arguments of a call say, or as much of it as is there; other arguments as they are."""
-    for text in (arguments, _HALF_ESCAPE.sub(r"\1", arguments) + '"}'):
+    """The input that the arguments of a call say; of a call that was cut off, what had come of it.
+
+    Other arguments are given as they are.
+    """
+    begun = _HALF_ESCAPE.sub(r"\1", arguments)
+    for whole in (arguments, begun + '"}', arguments + "}"):
         try:
-            value = json.loads(text)
+            value = json.loads(whole, strict=False)
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict) and isinstance(said := cast("dict[str, Any]", value).get(_INPUT), str):
-            return said
-    return arguments
+        match value:
+            case {"input": str(said)}:
+                return said
+            case _:
+                return arguments
+    return "" if _BEGINNING.fullmatch(arguments) else arguments

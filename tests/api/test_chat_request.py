@@ -8,8 +8,8 @@ import pytest
 
 from situations import CHATML
 from toolgram.api.chat_request import read_chat_request
-from toolgram.api.custom_tools import input_of
 from toolgram.api.errors import api_error, openai_error, param
+from toolgram.custom_tools import input_of
 from toolgram.errors import InvalidRequest, InvalidSchema, UnsupportedSchema
 
 USER = {"role": "user", "content": "Hi."}

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.api.custom_tools import input_of
 from toolgram.chat import Reply
+from toolgram.custom_tools import input_of
 from toolgram.engines.base import Chunk, Logprob, TokenLogprobs, Usage
 from toolgram.events import (
     ArgumentsDelta,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from toolgram.api.custom_tools import call_as_function, choice_as_function, tool_as_function
+from toolgram.api.custom_tools import choice_as_function, tool_as_function
 from toolgram.api.fields import Body, boolean, inner, integer, items, listed, mapping, one_of, string, text
 from toolgram.api.generation import Generation, GivenTemplate
 from toolgram.api.sampling import SAMPLING_FIELDS, asked_logprobs, sampling_of
@@ -124,9 +124,6 @@ def _message(value: Any, pointer: str) -> Body:
     changed: dict[str, Any] = {}
     if isinstance(parts := message.get("content"), list):
         changed["content"] = [_part(part, f"{pointer}/content/{i}") for i, part in enumerate(cast("list[Any]", parts))]
-    if calls := message.get("tool_calls"):
-        places = ((call, f"{pointer}/tool_calls/{i}") for i, call in enumerate(listed(calls, f"{pointer}/tool_calls")))
-        changed["tool_calls"] = [call_as_function(mapping(call, at), at) for call, at in places]
     if (legacy := message.get("function_call")) is not None:
         call = mapping(legacy, f"{pointer}/function_call")
         text(call.get("name"), f"{pointer}/function_call/name")

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.api.custom_tools import input_of
 from toolgram.api.errors import ApiError, param
 from toolgram.chat import Reply
+from toolgram.custom_tools import input_of
 from toolgram.engines.base import Chunk, Usage
 from toolgram.events import (
     ArgumentsDelta,

@@ -139,8 +139,8 @@ class _Loops:
         """So many of the characters that `whole` repeats, and then `closer`."""
         blocks = max(-(-(high - _MOST_COUNTED) // _BLOCK), 0)
         rest = self._countdown(whole, max(low - blocks * _BLOCK, 0), high - blocks * _BLOCK, closer, rule)
+        block = self._countdown(whole, _BLOCK, _BLOCK, EMPTY, rule) if blocks else EMPTY
         for more in range(blocks - 1, -1, -1):
-            block = self._countdown(whole, _BLOCK, _BLOCK, EMPTY, rule)
             options = [seq(block, rest)]
             if (least := low - more * _BLOCK) < _BLOCK:
                 options.append(self._countdown(whole, max(least, 0), _BLOCK - 1, closer, rule))
