@@ -145,6 +145,7 @@ def test_the_end_finishes_streams(number: signal.Signals, tmp_path: Path) -> Non
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     with serve(tmp_path) as server:
         server.metrics()
+        server.wait(lambda: bool(server.processes()))  # a line is logged when its answer is sent already
         (worker, *_) = server.processes()
         server.process.kill()
         server.wait(lambda: not Path(f"/proc/{worker}").exists())
