@@ -200,7 +200,7 @@ def llama_cpp(model: Path, template: toolgram.ChatTemplate) -> Mapping[str, Ask]
 
 
 def _server(model: Path) -> Any:
-    os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     import xllamacpp  # it reads the environment
 
     params: Any = xllamacpp.CommonParams()

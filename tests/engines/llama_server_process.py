@@ -6,7 +6,7 @@ Arguments: a GGUF file, how many requests run at once, and the port (0: any). Pr
 import os
 import sys
 
-os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # before the import: idle threads must not spin on a shared machine
+os.environ.setdefault("GOMP_SPINCOUNT", "2000")  # before the import: idle threads must not spin on a shared machine
 
 import xllamacpp
 

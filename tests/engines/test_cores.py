@@ -3,43 +3,54 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
 
 import pytest
 
-from toolgram.engines.cores import Cores, run_elsewhere
+from toolgram.engines.cores import Cores, busy
 
 
-def threads(elsewhere: Sequence[int | None], cores: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def threads(others: Sequence[float], cores: int, monkeypatch: pytest.MonkeyPatch, tokens: int = 1) -> list[int]:
+    """What each pass has, a second after the one before, in which others used so many cores and this process one."""
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    told: Iterator[int | None] = iter(elsewhere)
-    counter = Cores(None, lambda: next(told))
-    return [counter.of_pass(1) for _ in elsewhere]
+    now, used = 0.0, 100.0
+    counter = Cores(None, lambda: used, lambda: now, lambda: now)
+    found: list[int] = []
+    for other in others:
+        now, used = now + 1, used + 1 + other
+        found.append(counter.of_pass(tokens))
+    return found
 
 
-def test_a_core_must_be_free_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert threads([0] * 8, 2, monkeypatch) == [1] * 4 + [2] * 4
-    assert threads([0] * 8, 16, monkeypatch) == [1] * 4 + [8] * 4
-    assert threads([0] * 8, 1, monkeypatch) == [1] * 8
+def test_free_cores_are_taken_half_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert threads([0, 0.1, 0], 2, monkeypatch) == [2, 2, 2]
+    assert threads([0, 2], 16, monkeypatch) == [8, 8]
+    assert threads([0, 0], 1, monkeypatch) == [1, 1]
 
 
 def test_one_that_is_wanted_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert threads([0] * 8 + [1] * 3 + [0], 2, monkeypatch)[7:] == [2] * 5
-    assert threads([0] * 8 + [1] * 4 + [0] * 5, 2, monkeypatch)[7:] == [2] * 4 + [1] * 5 + [2]
-    assert threads([5] * 9, 8, monkeypatch)[-1] == 3
-    assert threads([99] * 9, 8, monkeypatch)[-1] == 1
+    assert threads([0, 1, 0.4, 0], 2, monkeypatch) == [2, 1, 1, 2]
+    assert threads([5, 99], 8, monkeypatch) == [3, 1]
 
 
-def test_where_nobody_tells_one_core_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert threads([None] * 9, 8, monkeypatch) == [1] * 9
+def test_many_tokens_take_one_that_others_use_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert threads([0.5, 1], 2, monkeypatch, tokens=16) == [2, 1]
+
+
+def test_where_nobody_tells_one_core_is_taken() -> None:
+    counter = Cores(None, lambda: None)
+    assert counter.of_pass(1) == 1
+    time.sleep(0.11)
+    assert counter.of_pass(1) == 1
 
 
 def test_prompts_are_read_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    assert Cores(None, lambda: 99).of_pass(512) == 8
-    assert [Cores(3, lambda: 99).of_pass(count) for count in (1, 512)] == [3, 3]
+    assert Cores(None, lambda: 99.0).of_pass(512) == 8
+    assert [Cores(3, lambda: 99.0).of_pass(count) for count in (1, 512)] == [3, 3]
 
 
 def test_linux_tells() -> None:
-    others = run_elsewhere()
-    assert others is None or others >= 0
+    seconds = busy()
+    assert seconds is None or seconds > 0

@@ -101,13 +101,26 @@ def test_a_prompt_that_is_being_read_is_not_read_twice(engine: LlamaCpp) -> None
     assert min(known[1:]) > 100
 
 
-def test_ended_texts_are_found_again_until_the_memory_is_needed(engine: LlamaCpp) -> None:
-    red, blue, long = "Red is warm. " * 15, "Blue is cold. " * 15, "Green grows everywhere. " * 40
+def test_ended_texts_are_found_again_until_there_are_too_many(engine: LlamaCpp) -> None:
+    red, blue = "Red is warm. " * 15, "Blue is cold. " * 15
+    green, grey = "Green grows everywhere. " * 40, "Grey is all there is. " * 35
     cached(engine, red)
     cached(engine, blue)
     assert min(cached(engine, red), cached(engine, blue)) > 50
-    cached(engine, long)
-    assert min(cached(engine, red), cached(engine, blue)) < 20
+    cached(engine, green)  # there is no room for it beside the others, which are put aside
+    assert min(cached(engine, red), cached(engine, blue)) > 50
+    cached(engine, grey)
+    cached(engine, green)
+    assert max(cached(engine, red), cached(engine, blue)) < 20
+
+
+def test_what_was_put_aside_and_fetched_is_gone_on_with_as_if_it_had_been_read(engine: LlamaCpp) -> None:
+    prompt = asked("Count from one to ten, in words. " * 4)
+    first = asyncio.run(answer(engine, prompt, 12))
+    cached(engine, "Green grows everywhere. " * 40)
+    again = asyncio.run(answer(engine, prompt, 12))
+    assert again[-1].usage and again[-1].usage.cached_tokens > 30
+    assert [chunk.tokens for chunk in again] == [chunk.tokens for chunk in first]
 
 
 def test_a_long_prompt_does_not_stall_who_writes(engine: LlamaCpp) -> None:

@@ -1,47 +1,67 @@
 """How many cores a pass of the model takes: those that nobody else wants.
 
 The threads of llama.cpp wait for one another some hundred times in a pass. Where one of them has no core of its own,
-all wait: a pass that takes 8 ms on two free cores, and 12 on one, may then take a second.
+all wait: a pass of one token that takes 9 ms on two free cores, and 13 on one, may then take 30. With many tokens there
+is less to lose: what takes 75 ms on two free cores, and 135 on one, then takes 160.
 """
 
 from __future__ import annotations
 
 import os
-from collections import deque
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-_LOAD = Path("/proc/loadavg")
-_WORTH_SHARING = 64  # tokens: then even a busy machine is faster with all its cores
-_LOOKS = 8  # passes that are looked back on
-_MAY_MISS = 3  # of them that may have found a core taken: by the rest of this process, mostly, for a moment
+_STAT = Path("/proc/stat")
+_MOMENT = 0.1  # seconds that are looked back on; Linux counts in hundredths
+_MANY, _MOST = 8, 64  # tokens, from which a part of a core is enough, and any part
+_WHOLE, _PART = 0.8, 0.3  # of a core: what must be free for one more thread
 
 
-def run_elsewhere() -> int | None:
-    """How many threads want to run just now, of all processes, besides this one; None where Linux does not tell."""
+def busy() -> float | None:
+    """How many seconds all cores together have worked since the machine started; None where Linux does not tell."""
     try:
-        running = _LOAD.read_text().split()[3].partition("/")[0]
-    except (OSError, IndexError):
+        user, nice, system, _idle, _waiting, *interrupts = map(int, _STAT.read_text().split("\n", 1)[0].split()[1:8])
+        return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
         return None
-    return max(int(running) - 1, 0)
 
 
 class Cores:
     """Tells each pass how many threads it has. `threads` are those of every pass; None for as many as are free."""
 
-    def __init__(self, threads: int | None, elsewhere: Callable[[], int | None] = run_elsewhere) -> None:
+    def __init__(
+        self,
+        threads: int | None,
+        busy: Callable[[], float | None] = busy,
+        own: Callable[[], float] = time.process_time,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self._threads = threads
-        self._elsewhere = elsewhere
+        self._busy, self._own, self._clock = busy, own, clock
         self._all = os.cpu_count() or 1
         self._most = max(min(self._all, 2), self._all // 2)  # half of what a machine counts as cores may be no more
-        self._free = deque([1] * _LOOKS, maxlen=_LOOKS)
+        self._free = 0.0
+        self._looked = self._look()
 
     def of_pass(self, tokens: int) -> int:
         """The threads of a pass with so many tokens."""
         if self._threads is not None:
             return self._threads
-        if tokens >= _WORTH_SHARING:
+        if tokens >= _MOST:
             return self._all
-        others = self._elsewhere()
-        self._free.append(1 if others is None else max(self._all - others, 1))
-        return min(sorted(self._free)[_MAY_MISS], self._most)
+        self._update()
+        wanted = _PART if tokens >= _MANY else _WHOLE
+        return min(max(int(self._free + 1 - wanted), 1), self._most)
+
+    def _update(self) -> None:
+        """See how many cores the other processes left free since the last look, if that was a moment ago."""
+        then, busy_then, own_then = self._looked
+        if self._clock() - then < _MOMENT:
+            return
+        self._looked = now, busy, own = self._look()
+        others = (busy - busy_then) - (own - own_then)
+        self._free = 0.0 if busy == 0 else self._all - max(others, 0.0) / (now - then)
+
+    def _look(self) -> tuple[float, float, float]:
+        return self._clock(), self._busy() or 0.0, self._own()

@@ -60,6 +60,10 @@ class NoRoom(Exception):
     """The sequences hold as many tokens as there is memory for."""
 
 
+State = ctypes.Array[ctypes.c_char]
+"""What a sequence has read, as llama.cpp packs it."""
+
+
 class Span(NamedTuple):
     """Tokens to append to a sequence that has `start` already; the logits after the `wanted` last ones are kept."""
 
@@ -85,13 +89,12 @@ class Model:
         self.vocabulary = Vocabulary.of_model(self._model)
         self.context = min(context, self._c.llama_model_n_ctx_train(self._model))
         self.sequences = sequences
-        context_pointer = _context(self._model, max(self.context, budget or 0), sequences)
+        self.room = max(self.context, budget or 0)  # in tokens
+        context_pointer = _context(self._model, self.room, sequences)
         self._free = weakref.finalize(self, _free, self._model, context_pointer)
         if context_pointer is None:
             self._free()
-            raise ModelError(
-                f"{path}: no context of {max(self.context, budget or 0)} tokens can be made; is there memory enough?"
-            )
+            raise ModelError(f"{path}: no context of {self.room} tokens can be made; is there memory enough?")
         self._context = context_pointer
         self._memory: int = self._c.llama_get_memory(self._context)
         self._cores = Cores(threads)
@@ -138,6 +141,18 @@ class Model:
     def cut(self, sequence: int, length: int) -> bool:
         """Keep so many tokens of a sequence; False, and nothing is done, for a model that cannot go back."""
         return self._c.llama_memory_seq_rm(self._memory, sequence, length, -1)
+
+    def save(self, sequence: int) -> State:
+        """What a sequence has read, to be restored later."""
+        size = self._c.llama_state_seq_get_size(self._context, sequence)
+        state = ctypes.create_string_buffer(size)
+        if self._c.llama_state_seq_get_data(self._context, state, size, sequence) != size:
+            raise EngineError("llama.cpp cannot save what a sequence has read")
+        return state
+
+    def restore(self, sequence: int, state: State) -> bool:
+        """Let an empty sequence have read what another one had; False, and nothing is done, where there is no room."""
+        return self._c.llama_state_seq_set_data(self._context, state, len(state), sequence) > 0
 
     def clear(self) -> None:
         """Forget all sequences."""

@@ -1,12 +1,21 @@
-"""Which sequence of the model holds what, so that a prompt is not read again where it is known."""
+"""Which sequence of the model holds what, so that a prompt is not read again where it is known.
+
+A pass looks at every place in the memory of the model for each of its tokens, whoever the place belongs to: 5,000
+tokens that nobody uses make a pass of 16 a third longer. So what ended is put aside before long, to ordinary memory. To
+put a token aside and to fetch it costs as much as to have it there while ten are written.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from toolgram.engines.model import Model
+from toolgram.engines.model import Model, State
+
+_PATIENCE = 64  # tokens that others evaluate before what ended is put aside
+_WORTH_FETCHING = 16  # tokens, beyond those that a sequence has
 
 
 @dataclass(slots=True, eq=False)
@@ -15,12 +24,25 @@ class Slot:
 
     sequence: int
     tokens: list[int]
+    used: int = 0  # how many tokens had been evaluated in all when it was last used
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Aside:
+    """What a sequence had read, outside of the model."""
+
+    tokens: Sequence[int]
+    state: State
+
+
+_Known = TypeVar("_Known", Slot, _Aside)
 
 
 class Slots:
-    """The sequences of a model: those in use, and those that ended, which stay until their place is needed.
+    """The sequences of a model: those in use, and those that ended, which are put aside after a while.
 
     What a new prompt has in common with any of them is shared. Of those that ended the least recently used goes first.
+    Aside there are as many tokens at most as the model has room for.
     """
 
     def __init__(self, model: Model) -> None:
@@ -28,6 +50,8 @@ class Slots:
         self._free = list(range(model.sequences))
         self._used: list[Slot] = []
         self._ended: list[Slot] = []  # the least recently used first
+        self._aside: list[_Aside] = []  # so too
+        self._evaluated = 0
 
     def take(self, prompt: Sequence[int]) -> Slot:
         """A sequence that has as much of the prompt as any has, but never all: the last token gives the logits.
@@ -35,7 +59,12 @@ class Slots:
         There must be one that is not in use.
         """
         donor, length = self._donor(prompt)
+        slot = self._fetched(prompt, length + _WORTH_FETCHING)
+        if slot is not None:
+            self._used.append(slot)
+            return slot
         if donor in self._ended:
+            donor.used = self._evaluated
             self._ended.remove(donor)
             self._ended.append(donor)
         if not self._free and self._ended[0] is donor:
@@ -52,13 +81,25 @@ class Slots:
         return slot
 
     def _donor(self, prompt: Sequence[int]) -> tuple[Slot | None, int]:
-        best, length = None, 0
-        if self._model.shares:
-            for slot in (*self._used, *reversed(self._ended)):
-                shared = min(common(slot.tokens, prompt), len(prompt) - 1)
-                if shared > length:
-                    best, length = slot, shared
-        return best, length
+        return _best([*self._used, *reversed(self._ended)] if self._model.shares else [], prompt)
+
+    def _fetched(self, prompt: Sequence[int], least: int) -> Slot | None:
+        """A sequence with what was put aside, if that has at least so much of the prompt, and there is room for it."""
+        found, length = _best(self._aside[::-1] if self._model.shares else [], prompt)
+        if found is None or length < least:
+            return None
+        self._aside.remove(found)
+        self._aside.append(found)
+        if not self._free:
+            self.evict()
+        sequence = self._free.pop()
+        while not self._model.restore(sequence, found.state):
+            if not self.evict():
+                self._free.append(sequence)
+                return None
+        slot = Slot(sequence, list(found.tokens))
+        self.cut(slot, length)
+        return slot
 
     def end(self, slot: Slot) -> None:
         """The sequence is not in use any more; what it read is kept for others."""
@@ -67,10 +108,18 @@ class Slots:
             self._drop(slot)
             return
         for other in self._ended[:]:
-            if common(other.tokens, slot.tokens) == len(other.tokens):  # nothing that the new one does not have
+            if _begins(other, slot):  # it has nothing that the new one does not have
                 self._ended.remove(other)
                 self._drop(other)
+        self._aside = [other for other in self._aside if not _begins(other, slot)]
+        slot.used = self._evaluated
         self._ended.append(slot)
+
+    def evaluated(self, tokens: int) -> None:
+        """Tell that there was a pass with so many tokens: what nobody used for a while is put aside."""
+        self._evaluated += tokens
+        while self._ended and self._evaluated - self._ended[0].used > _PATIENCE:
+            self.evict()
 
     def cut(self, slot: Slot, length: int) -> None:
         """Keep so many tokens of a sequence; a model that shares nothing may keep none."""
@@ -83,10 +132,14 @@ class Slots:
         self._drop(slot)
 
     def evict(self) -> bool:
-        """Forget the sequence that was used least recently of those that ended; False if there is none."""
+        """Put aside the sequence that was used least recently of those that ended; False if there is none."""
         if not self._ended:
             return False
-        self._drop(self._ended.pop(0))
+        slot = self._ended.pop(0)
+        self._aside.append(_Aside(slot.tokens, self._model.save(slot.sequence)))
+        self._drop(slot)
+        while sum(len(other.tokens) for other in self._aside) > self._model.room:
+            del self._aside[0]
         return True
 
     def restore(self) -> None:
@@ -100,6 +153,7 @@ class Slots:
         self._free = list(range(self._model.sequences))
         self._used.clear()
         self._ended.clear()
+        self._aside.clear()
 
     def _cut(self, slot: Slot, length: int) -> None:
         if not self._model.cut(slot.sequence, length):  # a recurrent model: it must begin again
@@ -110,6 +164,22 @@ class Slots:
     def _drop(self, slot: Slot) -> None:
         self._model.cut(slot.sequence, 0)
         self._free.append(slot.sequence)
+
+
+def _best(known: Sequence[_Known], prompt: Sequence[int]) -> tuple[_Known | None, int]:
+    """Which has most in common with a prompt, and how much, without its last token; of equals the first."""
+    best: _Known | None = None
+    length = 0
+    for each in known:
+        shared = min(common(each.tokens, prompt), len(prompt) - 1)
+        if shared > length:
+            best, length = each, shared
+    return best, length
+
+
+def _begins(one: Slot | _Aside, other: Slot) -> bool:
+    """Whether the other has all that the one has."""
+    return common(one.tokens, other.tokens) == len(one.tokens)
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:

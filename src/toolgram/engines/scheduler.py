@@ -109,6 +109,7 @@ class Scheduler:
             return
         for live, span in spans:
             live.slot.tokens += span.tokens
+        self._slots.evaluated(sum(len(span.tokens) for _, span in spans))
         for (live, span), rows in zip(spans, logits, strict=True):
             if span.wanted:
                 self._advance(live, rows)
