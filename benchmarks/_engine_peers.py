@@ -1,10 +1,11 @@
-"""Who runs the model: toolgram's engine, and llama.cpp's own server, in this process, with equal slots.
+"""Who runs the model: toolgram's engine, and llama.cpp's own server object, with equal slots.
 
 llama.cpp's chat layer drops the tools where the model's template knows none, as that of SmolLM2, and where it knows
 them `required` lets a model write on for ever before it calls. So it is given a template that announces tools, and
 ends where the name of a function comes: in such a format (that of functionary 3.2) it enforces a call.
 
-Its server decodes one sequence with one thread, and more with all; ours with those that nobody else wants.
+Unless both are given as many threads, its server decodes one sequence with one thread, and more with all, and ours with
+the cores that nobody else wants.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,6 +64,11 @@ class Cost(NamedTuple):
 
     @property
     def decode(self) -> float:
+        """Seconds after the first token."""
+        return self.total - self.first
+
+    @property
+    def cpu_decode(self) -> float:
         """Processor seconds after the first token."""
         return self.cpu_total - self.cpu_first
 
@@ -97,8 +102,11 @@ class Clock:
 Ask = Callable[[Task], Cost]
 """Sends one request, and waits for the answer; may be called from several threads at once."""
 
+Asks = dict[str, Ask]
+"""The kinds of requests: "call", "text" and "required", and "auto" for llama.cpp's chat layer."""
 
-def ours(engine: LlamaCpp, template: toolgram.ChatTemplate) -> Mapping[str, Ask]:
+
+def ours(engine: LlamaCpp, template: toolgram.ChatTemplate) -> Asks:
     """Our engine: a tool call, one under the template that llama.cpp's chat layer has, and a text."""
     with_tools = toolgram.ChatTemplate(WITH_TOOLS, "", "<|im_end|>")
 
@@ -163,9 +171,10 @@ class _Heard:
         return self.clock.stop(self.tokens, self.tokens, self.text, called=self.called)
 
 
-def llama_cpp(model: Path, template: toolgram.ChatTemplate) -> Mapping[str, Ask]:
+def llama_cpp(model: Path, threads: int | None) -> Asks:
     """llama.cpp's server: a call by raw completion under our GBNF, by its chat layer, and a text."""
-    server = _server(model)
+    template = toolgram.ChatTemplate.from_gguf(model)
+    server = _server(model, threads)
 
     def raw(body: dict[str, Any], clock: Clock) -> _Heard:
         heard = _Heard(clock)
@@ -199,22 +208,14 @@ def llama_cpp(model: Path, template: toolgram.ChatTemplate) -> Mapping[str, Ask]
     }
 
 
-def _server(model: Path) -> Any:
+def _server(model: Path, threads: int | None) -> Any:
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     import xllamacpp  # it reads the environment
 
     params: Any = xllamacpp.CommonParams()
     params.model.path = str(model)
     params.n_parallel, params.n_ctx, params.kv_unified = SLOTS, SLOTS * CONTEXT, False
-    params.cpuparams.n_threads, params.cpuparams_batch.n_threads = 1, os.cpu_count() or 1
+    params.cpuparams.n_threads, params.cpuparams_batch.n_threads = threads or 1, threads or os.cpu_count() or 1
     params.ui, params.verbosity, params.port = False, -1, 0
     params.use_jinja, params.chat_template = True, WITH_TOOLS
     return xllamacpp.Server(params)
-
-
-def at_once(ask: Ask, tasks: Sequence[Task], clients: int) -> tuple[list[Cost], float, float]:
-    """All tasks, so many at once; with the seconds that it took, and the processor's."""
-    with ThreadPoolExecutor(clients) as pool:
-        began, cpu = time.perf_counter(), time.process_time()
-        costs = list(pool.map(ask, tasks))
-        return costs, time.perf_counter() - began, time.process_time() - cpu

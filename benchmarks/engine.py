@@ -1,8 +1,9 @@
 """The embedded engine: what requests cost, beside llama.cpp's own server, and what the grammar forces.
 
-Times are in seconds; those of the processor count all threads, and depend less on what else the machine does.
-Run: python benchmarks/engine.py [--tasks N] [text] [calls] [clients] [census]; or, each by its name alone, for
-equality [--answers N] and memory [--requests N], which take longer.
+Times are in seconds; those of the processor count all threads of a side, and depend less on what else the machine does.
+With --threads both have so many, whatever they do; to compare what each does with a core, take 1.
+Run: python benchmarks/engine.py [--tasks N] [--threads N] [text] [calls] [clients] [census]; or, each by its name
+alone, for equality [--answers N] and memory [--requests N], which take longer.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import toolgram
 from _common import show
 from _engine_census import census
 from _engine_equality import equality
 from _engine_memory import memory
-from _engine_peers import CONTEXT, SLOTS, Ask, Cost, at_once, llama_cpp, ours
+from _engine_peers import CONTEXT, SLOTS, Cost, ours
+from _engine_sides import Side, apart, here
 from _tool_tasks import Task, tasks
 from toolgram.engines.llama_cpp import LlamaCpp
 from toolgram.engines.models import default_model
@@ -37,15 +39,16 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=20, help="how many tasks; the census takes twice as many")
     parser.add_argument("--answers", type=int, default=200, help="how many answers are compared")
     parser.add_argument("--requests", type=int, default=10_000, help="how many requests the memory is watched over")
+    parser.add_argument("--threads", type=int, help="threads of both sides")
     options = parser.parse_args()
     parts = set(options.parts or PARTS)
     model = default_model()
     template = toolgram.ChatTemplate.from_gguf(model)
-    engine = LlamaCpp(model, context=CONTEXT, parallel=SLOTS, budget=SLOTS * CONTEXT)
+    engine = LlamaCpp(model, context=CONTEXT, parallel=SLOTS, budget=SLOTS * CONTEXT, threads=options.threads)
     if parts & {"calls", "text", "clients"}:
-        mine, theirs = ours(engine, template), llama_cpp(model, template)
+        mine, theirs = here(ours(engine, template)), apart(model, options.threads)
         chosen = smallest(options.tasks)
-        if "text" in parts:  # before the prompts of calls are kept: each one that is costs every pass a little
+        if "text" in parts:
             texts(mine, theirs, chosen)
         if "calls" in parts:
             calls(mine, theirs, chosen)
@@ -66,28 +69,31 @@ def smallest(count: int) -> Sequence[Task]:
     return sorted(tasks(), key=lambda task: len(task.tools))[:count]
 
 
-def calls(mine: Mapping[str, Ask], theirs: Mapping[str, Ask], chosen: Sequence[Task]) -> None:
+def calls(mine: Side, theirs: Side, chosen: Sequence[Task]) -> None:
     """What a tool call costs: asked for the first time, and again."""
     who = {
-        "toolgram": mine["call"],
-        BASE: theirs["call"],
-        "toolgram, as the chat layer": mine["required"],
-        "llama.cpp chat, required": theirs["required"],
-        "llama.cpp chat, auto": theirs["auto"],
+        "toolgram": (mine, "call"),
+        BASE: (theirs, "call"),
+        "toolgram, as the chat layer": (mine, "required"),
+        "llama.cpp chat, required": (theirs, "required"),
+        "llama.cpp chat, auto": (theirs, "auto"),
     }
     pairs = {name: list[tuple[Cost, Cost]]() for name in who}
     for task in chosen:
-        for name, ask in who.items():
-            pairs[name].append((ask(task), ask(task)))
+        for name, (side, kind) in who.items():
+            pairs[name].append((side.ask(kind, task), side.ask(kind, task)))
     rows = [_call_row(name, costs, pairs[BASE]) for name, costs in pairs.items()]
-    head = ["who", "cold", "first token", "warm", "warm, processor", "decoding, processor", "passes", "calls"]
-    head += ["× warm", "× decoding"]
+    head = ["who", "cold", "first token", "warm", "decoding", "passes", "calls", "× warm", "× decoding"]
+    head += ["warm, processor", "decoding", "× warm", "× decoding"]
     show(f"A tool call: medians over {len(chosen)} tasks; × is against {BASE}", head, rows)
     print(f"\nThe chat layer's prompt is cold for the first of each; {BASE} is given its prompt and grammar.")
     same = [at for at, (one, _) in enumerate(pairs["toolgram"]) if one.text == pairs[BASE][at][0].text]
     if same:
-        alike = [[pairs[name][at][1] for at in same] for name in ("toolgram", BASE)]
-        print(f"Where both write the same text ({len(same)} of {len(chosen)} tasks): {_times(*alike)}.")
+        warm, decoding, cpu_warm, cpu_decoding = _times(
+            *([pairs[name][at][1] for at in same] for name in ("toolgram", BASE))
+        )
+        print(f"Where both write the same text ({len(same)} of {len(chosen)} tasks): warm × {warm:.2f}, ", end="")
+        print(f"decoding × {decoding:.2f}; by the processor × {cpu_warm:.2f} and × {cpu_decoding:.2f}.")
 
 
 def _call_row(name: str, costs: Sequence[tuple[Cost, Cost]], base: Sequence[tuple[Cost, Cost]]) -> list[object]:
@@ -96,56 +102,67 @@ def _call_row(name: str, costs: Sequence[tuple[Cost, Cost]], base: Sequence[tupl
         print(f"\n{name} ends with an error on {unread} of {len(warm)} tasks, and says nothing of their tokens.")
     read = [(cost, at) for cost, at in zip(warm, other, strict=True) if cost.tokens]
     warm, other = [cost for cost, _ in read], [at for _, at in read]
+    cold = _median([cold.total for cold, _ in costs])
     if not read:
-        return [name, _median([cold.total for cold, _ in costs]), *[None] * 5, 0, None, None]
+        return [name, cold, *[None] * 4, 0, *[None] * 6]
+    times = _times(warm, other)
     return [
         name,
-        _median([cold.total for cold, _ in costs]),
+        cold,
         _median([cost.first for cost in warm]),
         _median([cost.total for cost in warm]),
-        _median([cost.cpu_total for cost in warm]),
         _median([cost.decode for cost in warm]),
         _median([cost.passes for cost in warm]),
         sum(cost.called for cost in warm),
-        _ratio([cost.cpu_total for cost in warm], [cost.cpu_total for cost in other]),
-        _ratio([cost.decode for cost in warm], [cost.decode for cost in other]),
+        *times[:2],
+        _median([cost.cpu_total for cost in warm]),
+        _median([cost.cpu_decode for cost in warm]),
+        *times[2:],
     ]
 
 
-def _times(mine: Sequence[Cost], base: Sequence[Cost]) -> str:
-    warm = _ratio([cost.cpu_total for cost in mine], [cost.cpu_total for cost in base])
-    decoding = _ratio([cost.decode for cost in mine], [cost.decode for cost in base])
-    return f"warm × {warm:.2f}, decoding × {decoding:.2f}"
+def _times(mine: Sequence[Cost], base: Sequence[Cost]) -> list[float]:
+    """The whole request and its decoding against those of the base, by the clock, and both by the processor."""
+    values: list[Callable[[Cost], float]] = [
+        lambda cost: cost.total,
+        lambda cost: cost.decode,
+        lambda cost: cost.cpu_total,
+        lambda cost: cost.cpu_decode,
+    ]
+    return [_ratio(list(map(value, mine)), list(map(value, base))) for value in values]
 
 
-def texts(mine: Mapping[str, Ask], theirs: Mapping[str, Ask], chosen: Sequence[Task]) -> None:
+def texts(mine: Side, theirs: Side, chosen: Sequence[Task]) -> None:
     """What a text without a grammar costs."""
-    asks = {"toolgram": mine["text"], "llama.cpp": theirs["text"]}
-    costs = {name: list[Cost]() for name in asks}
+    sides = {"toolgram": mine, "llama.cpp": theirs}
+    costs = {name: list[Cost]() for name in sides}
     for task in chosen:
-        for name, ask in asks.items():
-            costs[name].append(ask(task))
+        for name, side in sides.items():
+            costs[name].append(side.ask("text", task))
     speeds = {name: [(cost.tokens - 1) / cost.decode for cost in each] for name, each in costs.items()}
-    rows = [
-        [name, _median([cost.first for cost in costs[name]]), _median(speed), _ratio(speed, speeds["llama.cpp"])]
-        for name, speed in speeds.items()
-    ]
-    show("Text without a grammar", ["who", "first token", "tokens per processor second", "×"], rows)
+    thrift = {name: [(cost.tokens - 1) / cost.cpu_decode for cost in each] for name, each in costs.items()}
+    rows: list[list[object]] = []
+    for name in sides:
+        row: list[object] = [name, _median([cost.first for cost in costs[name]])]
+        for found in (speeds, thrift):
+            row += [_median(found[name]), _ratio(found[name], found["llama.cpp"])]
+        rows.append(row)
+    show("Text without a grammar", ["who", "first token", "tokens/s", "×", "per processor s", "×"], rows)
 
 
-def clients(mine: Mapping[str, Ask], theirs: Mapping[str, Ask], chosen: Sequence[Task]) -> None:
+def clients(mine: Side, theirs: Side, chosen: Sequence[Task]) -> None:
     """Tokens a second of tool calls and of texts, from several at once; each question was asked before."""
     few = chosen[:: max(1, len(chosen) // 8)][:8]
     rows: list[list[object]] = []
     for kind in ("call", "text"):
-        for ask in (mine[kind], theirs[kind]):
-            at_once(ask, few, 1)
+        for side in (mine, theirs):
+            side.at_once(kind, few, 1)
         for count in CLIENTS:
             work = [few[at % len(few)] for at in range(max(count, len(few)))]
-            found = [at_once(asks[kind], work, count) for asks in (mine, theirs)]
-            speeds = [sum(cost.tokens for cost in costs) / wall for costs, wall, _ in found]
-            firsts = [_median([cost.first for cost in costs]) for costs, _, _ in found]
-            thrift = [sum(cost.tokens for cost in costs) / cpu for costs, _, cpu in found]
+            found = [side.at_once(kind, work, count) for side in (mine, theirs)]
+            speeds = [sum(cost.tokens for cost in run.costs) / run.wall for run in found]
+            thrift = [sum(cost.tokens for cost in run.costs) / run.cpu for run in found]
+            firsts = [_median([cost.first for cost in run.costs]) for run in found]
             rows.append([kind, count, *speeds, speeds[0] / speeds[1], *thrift, thrift[0] / thrift[1], *firsts])
     head = ["what", "clients", "tokens/s", "llama.cpp", "×", "per processor s", "llama.cpp", "×", "first", "llama.cpp"]
     show("Many clients", head, rows)

@@ -11,7 +11,7 @@ import pytest
 from toolgram.engines.cores import Cores, busy
 
 
-def threads(others: Sequence[float], cores: int, monkeypatch: pytest.MonkeyPatch, tokens: int = 1) -> list[int]:
+def threads(others: Sequence[float], cores: int, monkeypatch: pytest.MonkeyPatch, tokens: int = 2) -> list[int]:
     """What each pass has, a second after the one before, in which others used so many cores and this process one."""
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     now, used = 0.0, 100.0
@@ -38,11 +38,15 @@ def test_many_tokens_take_one_that_others_use_half(monkeypatch: pytest.MonkeyPat
     assert threads([0.5, 1], 2, monkeypatch, tokens=16) == [2, 1]
 
 
+def test_one_token_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert threads([0, 0], 8, monkeypatch, tokens=1) == [1, 1]
+
+
 def test_where_nobody_tells_one_core_is_taken() -> None:
     counter = Cores(None, lambda: None)
-    assert counter.of_pass(1) == 1
+    assert counter.of_pass(2) == 1
     time.sleep(0.11)
-    assert counter.of_pass(1) == 1
+    assert counter.of_pass(2) == 1
 
 
 def test_prompts_are_read_with_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,11 @@
 """How many cores a pass of the model takes: those that nobody else wants.
 
 The threads of llama.cpp wait for one another some hundred times in a pass. Where one of them has no core of its own,
-all wait: a pass of one token that takes 9 ms on two free cores, and 13 on one, may then take 30. With many tokens there
-is less to lose: what takes 75 ms on two free cores, and 135 on one, then takes 160.
+all wait: what takes 25 ms on two free cores, and 43 on one, may then take 60. With many tokens there is less to lose:
+what takes 75 ms on two free cores, and 135 on one, then takes 160.
+
+A pass of one token always has one thread. With more, llama.cpp adds up what the token attends to in as many parts, by
+where in its memory that is, and so the same seed would not give the same answer.
 """
 
 from __future__ import annotations
@@ -48,6 +51,8 @@ class Cores:
         """The threads of a pass with so many tokens."""
         if self._threads is not None:
             return self._threads
+        if tokens == 1:
+            return 1
         if tokens >= _MOST:
             return self._all
         self._update()

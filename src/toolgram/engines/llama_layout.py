@@ -155,7 +155,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_state_seq_get_data": (c_size_t, (c_void_p, c_char_p, c_size_t, c_int32)),
     "llama_state_seq_set_data": (c_size_t, (c_void_p, c_char_p, c_size_t, c_int32)),
     "llama_decode": (c_int32, (c_void_p, Batch)),
-    "llama_get_logits_ith": (POINTER(c_float), (c_void_p, c_int32)),
+    "llama_get_logits_ith": (c_void_p, (c_void_p, c_int32)),
 }
 
 

@@ -97,6 +97,7 @@ class Model:
             raise ModelError(f"{path}: no context of {self.room} tokens can be made; is there memory enough?")
         self._context = context_pointer
         self._memory: int = self._c.llama_get_memory(self._context)
+        self._row = ctypes.c_float * len(self.vocabulary.pieces)
         self._cores = Cores(threads)
         self._batch = _Rows.of(BATCH)
         # the state of a recurrent model after a text is not its state after the half of it
@@ -129,10 +130,10 @@ class Model:
         ]
 
     def _logits(self, row: int) -> Logits:
-        logits = self._c.llama_get_logits_ith(self._context, row)
-        if not logits:
+        address: int | None = self._c.llama_get_logits_ith(self._context, row)
+        if address is None:
             raise EngineError("the model gives no logits: it is not one that writes text")
-        return np.ctypeslib.as_array(logits, (len(self.vocabulary.pieces),))
+        return np.frombuffer(self._row.from_address(address), np.float32)
 
     def copy(self, source: int, target: int, length: int) -> None:
         """Let an empty sequence begin with the first tokens of another; they are shared, not doubled."""

@@ -15,6 +15,7 @@ from typing import TypeVar
 from toolgram.engines.model import Model, State
 
 _PATIENCE = 64  # tokens that others evaluate before what ended is put aside
+_MOST = 256  # texts that are aside: each is compared with each prompt
 _WORTH_FETCHING = 16  # tokens, beyond those that a sequence has
 
 
@@ -116,7 +117,7 @@ class Slots:
         self._ended.append(slot)
 
     def evaluated(self, tokens: int) -> None:
-        """Tell that there was a pass with so many tokens: what nobody used for a while is put aside."""
+        """Tell that there was a pass with so many tokens of several: what nobody used for a while is put aside."""
         self._evaluated += tokens
         while self._ended and self._evaluated - self._ended[0].used > _PATIENCE:
             self.evict()
@@ -138,7 +139,7 @@ class Slots:
         slot = self._ended.pop(0)
         self._aside.append(_Aside(slot.tokens, self._model.save(slot.sequence)))
         self._drop(slot)
-        while sum(len(other.tokens) for other in self._aside) > self._model.room:
+        while len(self._aside) > _MOST or sum(len(other.tokens) for other in self._aside) > self._model.room:
             del self._aside[0]
         return True
 

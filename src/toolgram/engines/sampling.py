@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from toolgram.engines.base import Logprob, Sampling, TokenLogprobs
 
 Logits = NDArray[np.float32]
+_Numbers = tuple[NDArray[np.intp], Logits]
 
 
 class Sampler:
@@ -21,21 +22,28 @@ class Sampler:
         self._random = np.random.default_rng(sampling.seed)
         self._counts = Counter[int]()
         self._seen = set(prompt) if sampling.repetition_penalty != 1 else set[int]()
+        self._counts_matter = bool(sampling.frequency_penalty or sampling.presence_penalty)
+        self._biases: _Numbers | None = None  # those of tokens that there are, once it is known how many there are
 
     def adjusted(self, logits: Logits) -> Logits:
         """The logits with biases and penalties, as a copy where there are any."""
         sampling = self._sampling
         if sampling.logit_bias:
-            logits = _changed(logits, sampling.logit_bias, lambda old, bias: old + bias)
+            self._biases = self._biases or _numbers(sampling.logit_bias, len(logits))
+            logits = _changed(logits, self._biases, lambda old, bias: old + bias)
         if sampling.repetition_penalty != 1:
             factors = dict.fromkeys(self._seen, sampling.repetition_penalty)
-            logits = _changed(logits, factors, lambda old, factor: np.where(old > 0, old / factor, old * factor))
-        if sampling.frequency_penalty or sampling.presence_penalty:
+            logits = _changed(
+                logits,
+                _numbers(factors, len(logits)),
+                lambda old, factor: np.where(old > 0, old / factor, old * factor),
+            )
+        if self._counts_matter:
             losses = {
                 token: count * sampling.frequency_penalty + sampling.presence_penalty
                 for token, count in self._counts.items()
             }
-            logits = _changed(logits, losses, lambda old, loss: old - loss)
+            logits = _changed(logits, _numbers(losses, len(logits)), lambda old, loss: old - loss)
         return logits
 
     def choose(self, logits: Logits) -> int:
@@ -44,17 +52,24 @@ class Sampler:
 
     def note(self, tokens: Sequence[int]) -> None:
         """Tell which tokens were written."""
-        self._counts.update(tokens)
+        if self._counts_matter:
+            self._counts.update(tokens)
         if self._sampling.repetition_penalty != 1:
             self._seen.update(tokens)
 
 
-def _changed(logits: Logits, by: Mapping[int, float], change: Callable[[Logits, Logits], Logits]) -> Logits:
-    """A copy in which the logits of some tokens are changed by a number each; others are no tokens, and left out."""
-    known = {token: number for token, number in by.items() if 0 <= token < len(logits)}
+def _numbers(by: Mapping[int, float], size: int) -> _Numbers:
+    """Tokens with a number each; what is none of the `size` tokens is left out."""
+    known = {token: number for token, number in by.items() if 0 <= token < size}
     ids = np.fromiter(known, dtype=np.intp, count=len(known))
+    return ids, np.fromiter(known.values(), dtype=np.float32, count=len(known))
+
+
+def _changed(logits: Logits, by: _Numbers, change: Callable[[Logits, Logits], Logits]) -> Logits:
+    """A copy in which the logits of some tokens are changed by a number each."""
+    ids, numbers = by
     logits = logits.copy()
-    logits[ids] = change(logits[ids], np.fromiter(known.values(), dtype=np.float32, count=len(known)))
+    logits[ids] = change(logits[ids], numbers)
     return logits
 
 

@@ -109,7 +109,8 @@ class Scheduler:
             return
         for live, span in spans:
             live.slot.tokens += span.tokens
-        self._slots.evaluated(sum(len(span.tokens) for _, span in spans))
+        if len(self._live) > 1:  # one alone has less to gain, and keeps its place in memory: then answers repeat
+            self._slots.evaluated(sum(len(span.tokens) for _, span in spans))
         for (live, span), rows in zip(spans, logits, strict=True):
             if span.wanted:
                 self._advance(live, rows)
