@@ -133,7 +133,7 @@ class Model:
         address: int | None = self._c.llama_get_logits_ith(self._context, row)
         if address is None:
             raise EngineError("the model gives no logits: it is not one that writes text")
-        return np.frombuffer(self._row.from_address(address), np.float32)
+        return np.frombuffer(memoryview(self._row.from_address(address)), np.float32)
 
     def copy(self, source: int, target: int, length: int) -> None:
         """Let an empty sequence begin with the first tokens of another; they are shared, not doubled."""
