@@ -57,6 +57,11 @@ def _options(expr: Expr) -> tuple[Expr, ...]:
     return expr.options if isinstance(expr, Choice) else (expr,)
 
 
+def _separator(text: str) -> str:
+    """What of a text that follows a key no value can begin with."""
+    return text[: len(text) - len(text.lstrip(":"))]
+
+
 def _is_broad(expr: Expr) -> TypeGuard[CharSet]:
     return isinstance(expr, CharSet) and expr.ranges[-1][1] - expr.ranges[-1][0] > _BROAD
 
@@ -72,12 +77,12 @@ class _Loops:
     source: Rules
     rules: dict[str, Expr] = field(init=False)
     _made: dict[tuple[Expr, int, Expr], Ref] = field(default_factory=dict[tuple[Expr, int, Expr], Ref])
-    _rests: dict[tuple[Expr, str], Ref] = field(default_factory=dict[tuple[Expr, str], Ref])
+    _rests: dict[Expr, Ref] = field(default_factory=dict[Expr, Ref])
     _counts: dict[tuple[Expr, int, int, Expr], Ref] = field(default_factory=dict[tuple[Expr, int, int, Expr], Ref])
     """By an item, how often it comes at least and at most, and what comes then, the rule for that."""
-    _others: dict[Expr, Others] = field(default_factory=dict[Expr, Others])
+    _others: dict[tuple[Expr, str], Others] = field(default_factory=dict[tuple[Expr, str], Others])
     """By the characters of strings the rules for those that are none of some."""
-    _keys: dict[Except, Ref] = field(default_factory=dict[Except, Ref])
+    _keys: dict[tuple[Except, str], Ref] = field(default_factory=dict[tuple[Except, str], Ref])
     _texts: dict[Text, Ref] = field(default_factory=dict[Text, Ref])
 
     def __post_init__(self) -> None:
@@ -93,7 +98,7 @@ class _Loops:
         if isinstance(expr, Repeat) and expr.max is None:
             return self._loop(expr, EMPTY, rule)
         if isinstance(expr, Except):
-            return self._key(expr, rule)
+            return self._key(expr, "", rule)
         if isinstance(expr, Text):
             if expr not in self._texts:
                 self._texts[expr] = text_rule(expr, self.rules)
@@ -110,20 +115,22 @@ class _Loops:
             elif isinstance(item, Repeat) and item.max is None:
                 closer = after.text[:1] if isinstance(after, Literal) else ""
                 yield self._loop(item, Literal(closer), rule)
+            elif isinstance(item, Except):
+                closer = _separator(after.text) if isinstance(after, Literal) else ""
+                yield self._key(item, closer, rule)
             elif isinstance(item, Repeat) and isinstance(after, Literal) and self._is_counted(item):
                 closer = after.text[:1]
                 yield self._counted(item, item.min, item.max or 0, Literal(closer), rule)
             else:
                 yield self._written(item, rule)
 
-    def _key(self, expr: Except, rule: str) -> Ref:
-        if expr not in self._keys:
-            if expr.char not in self._others:
-                # XGrammar looks ahead from a rule where the same always follows: not from one that these share.
-                escaped = self._opened(expr.escaped, "other")
-                self._others[expr.char] = Others(expr.raw, escaped, self.rules)
-            self._keys[expr] = self._others[expr.char].rule(expr, rule)
-        return self._keys[expr]
+    def _key(self, expr: Except, closer: str, rule: str) -> Ref:
+        if (expr, closer) not in self._keys:
+            kind = expr.char, closer
+            if kind not in self._others:
+                self._others[kind] = Others(expr.raw, self._opened(expr.escaped), Literal('"' + closer), self.rules)
+            self._keys[expr, closer] = self._others[kind].rule(expr, rule)
+        return self._keys[expr, closer]
 
     def _loop(self, whole: Repeat, closer: Expr, rule: str) -> Expr:
         """`whole`, which has no highest count, and then `closer`."""
@@ -177,18 +184,15 @@ class _Loops:
             self.rules[again.name] = choice(*(seq(option, again) for option in options), *ends)
         return self._made[key]
 
-    def _opened(self, option: Expr, use: str = "") -> Expr:
-        """In place of a rule that begins with a text that text, and a rule for what follows: then less is predicted.
-
-        The rule for what follows is one for each `use`.
-        """
+    def _opened(self, option: Expr) -> Expr:
+        """In place of a rule that begins with a text that text, and a rule for what follows: then less is predicted."""
         if not isinstance(option, Ref):
             return option
         body = self.source[option.name]
         if not isinstance(body, Sequence) or not isinstance(body.items[0], Literal):
             return option
         rest = self._written(seq(*body.items[1:]), option.name)
-        if (rest, use) not in self._rests:
-            self._rests[rest, use] = Ref(fresh(f"{option.name}-rest", self.rules))
-            self.rules[self._rests[rest, use].name] = rest
-        return seq(body.items[0], self._rests[rest, use])
+        if rest not in self._rests:
+            self._rests[rest] = Ref(fresh(f"{option.name}-rest", self.rules))
+            self.rules[self._rests[rest].name] = rest
+        return seq(body.items[0], self._rests[rest])
