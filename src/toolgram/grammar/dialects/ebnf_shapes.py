@@ -145,19 +145,26 @@ class _Loops:
     def _counted(self, whole: Repeat, low: int, high: int, closer: Expr, rule: str) -> Expr:
         """So many of the characters that `whole` repeats, and then `closer`."""
         blocks = max(-(-(high - _MOST_COUNTED) // _BLOCK), 0)
-        rest = self._countdown(whole, max(low - blocks * _BLOCK, 0), high - blocks * _BLOCK, closer, rule)
-        block = self._countdown(whole, _BLOCK, _BLOCK, EMPTY, rule) if blocks else EMPTY
+        item = self._written(self._spelled(whole.item), rule)
+        rest = self._countdown(item, max(low - blocks * _BLOCK, 0), high - blocks * _BLOCK, closer, rule)
         for more in range(blocks - 1, -1, -1):
-            options = [seq(block, rest)]
-            if (least := low - more * _BLOCK) < _BLOCK:
-                options.append(self._countdown(whole, max(least, 0), _BLOCK - 1, closer, rule))
-            rest = Ref(fresh(f"{rule}-blocks", self.rules))
-            self.rules[rest.name] = choice(*options)
+            least, most = max(low - more * _BLOCK, 0), high - more * _BLOCK
+            key = (item, least, most, closer)
+            if key not in self._counts:
+                options = [seq(self._countdown(item, _BLOCK, _BLOCK, EMPTY, rule), rest)]
+                if least < _BLOCK:
+                    options.append(self._countdown(item, least, _BLOCK - 1, closer, rule))
+                self._counts[key] = Ref(fresh(f"{rule}-blocks", self.rules))
+                self.rules[self._counts[key].name] = choice(*options)
+            rest = self._counts[key]
         return rest
 
-    def _countdown(self, whole: Repeat, low: int, high: int, closer: Expr, rule: str) -> Expr:
+    def _countdown(self, item: Expr, low: int, high: int, closer: Expr, rule: str) -> Expr:
         """The same by a rule for each number that may still come."""
-        item = self._written(self._spelled(whole.item), rule)
+        if high == 0:
+            return closer
+        if (item, low, high, closer) in self._counts:
+            return self._counts[item, low, high, closer]
         options = [self._opened(option) for option in _options(item)]
         rest = closer
         for left in range(1, high + 1):
