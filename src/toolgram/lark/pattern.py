@@ -68,22 +68,11 @@ class _Writer:
             case Choice(options):
                 return f"(?:{'|'.join([self._written(option, terminal=terminal) for option in options])})"
             case Repeat(item, low, high):
-                return f"(?:{self._written(item, terminal=terminal)}){_times(low, high)}"
+                most = "" if high is None else high
+                return f"(?:{self._written(item, terminal=terminal)}){{{low},{most}}}"
 
     def _token(self, text: str, *, terminal: bool) -> str:
         return text if terminal or not text else text + self.skipped
-
-
-def _times(low: int, high: int | None) -> str:
-    match low, high:
-        case 0, None:
-            return "*"
-        case 1, None:
-            return "+"
-        case 0, 1:
-            return "?"
-        case _:
-            return f"{{{low},{'' if high is None else high}}}"
 
 
 def _unrolled(name: str, node: Node) -> Node:
