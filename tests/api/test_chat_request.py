@@ -75,6 +75,8 @@ def test_sampling_is_as_openai_has_it() -> None:
             {"messages": [{"role": "assistant", "tool_calls": [CALL]}, {"role": "tool", "tool_call_id": "c2"}]},
             "messages[1].tool_call_id",
         ),
+        ({"messages": [{"role": "assistant", "tool_calls": [[]]}]}, "messages[0].tool_calls[0]"),
+        ({"messages": [{"role": "assistant", "tool_calls": {"id": "c1"}}]}, "messages[0].tool_calls"),
         ({"tools": [{"type": "custom", "custom": {}}]}, "tools[0].custom.name"),
         ({"tools": [{"type": "custom", "custom": {"name": "c", "format": 1}}]}, "tools[0].custom.format"),
     ],

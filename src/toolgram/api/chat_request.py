@@ -148,8 +148,9 @@ def _check_results(messages: Sequence[Body]) -> None:
     open_calls: list[Any] | None = None
     for i, message in enumerate(messages):
         if message.get("role") != "tool":
-            calls = message.get("tool_calls")
-            open_calls = [call.get("id") for call in calls] if calls else None
+            calls = items(message, "tool_calls", f"/messages/{i}")
+            ids = [mapping(call, f"/messages/{i}/tool_calls/{n}").get("id") for n, call in enumerate(calls)]
+            open_calls = ids or None
             continue
         if open_calls is None:
             raise InvalidRequest(
