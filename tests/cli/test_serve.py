@@ -81,6 +81,27 @@ def test_options_and_environment(
     assert [line["status"] for line in lines] == [401, 200, 413]
 
 
+@pytest.mark.parametrize(
+    ("options", "hosts"),
+    [
+        ([], ()),
+        (["--host", "::1"], ()),
+        (["--host", "0.0.0.0"], ("*",)),  # noqa: S104 - nothing listens
+        (["--host", "0.0.0.0", "--allowed-hosts", "nas.local"], ("nas.local",)),  # noqa: S104
+        (["--allowed-hosts", "a", "--allowed-hosts", "*.b"], ("a", "*.b")),
+    ],
+)
+def test_a_server_for_this_machine_alone_goes_by_no_other_name(
+    options: list[str], hosts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Settings] = []
+    monkeypatch.setattr("toolgram.cli.serve.load", lambda loading: ())
+    monkeypatch.setattr("toolgram.cli.serve.run", lambda served, settings, *rest: told.append(settings))
+    result = CliRunner().invoke(app, ["serve", *options])
+    assert result.exception is None, result.output
+    assert told[0].hosts == hosts
+
+
 def test_several_models_have_different_names(started: list[uvicorn.Config]) -> None:
     result = CliRunner().invoke(app, ["serve", "-m", "a", "-m", "b", "--port", "0"])
     assert "serving a, b at" in result.output

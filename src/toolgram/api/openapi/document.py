@@ -17,6 +17,7 @@ absent. Text after `data:` is an event of a stream; comments between them show t
 _WHY = {
     400: "Something is wrong with the body: `param` and `pointer` say where.",
     401: "The key is not one of the server's.",
+    403: "The name in `Host`, or the site of the page that calls, is not one that the server allows.",
     404: "There is no such model.",
     405: "The route is not for this method.",
     413: "The body is too large.",
@@ -183,7 +184,7 @@ def _responses(route: _Route) -> Json:
         content["text/event-stream"] = {"itemSchema": _event(route.event)}
     told = ("x-request-id", "x-toolgram-relaxations", "x-toolgram-ignored") if route.body else ("x-request-id",)
     answers: Json = {"200": {"description": "The answer.", "headers": _headers(told), "content": content}}
-    for status in (*route.errors, 405):
+    for status in sorted((*route.errors, 403, 405)):
         headers = ("x-request-id", "retry-after") if status in (429, 503) else ("x-request-id",)
         answers[str(status)] = {
             "description": _WHY[status],
