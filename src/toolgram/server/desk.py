@@ -83,7 +83,8 @@ class Desk:
             raise ApiError(400, "not_allowed", told, "/chat_template")
         sampling = self.limited(generation.sampling)
         # A template or a schema that is seen for the first time may take a while: others are served meanwhile.
-        plan, count = await asyncio.to_thread(self._planned, generation, served)
+        async with self.admission.planning():
+            plan, count = await asyncio.to_thread(self._planned, generation, served)
         record = record_of(request.scope)
         record.planned(served.name, plan)
         if relaxations := relaxations_of(plan, served.engine):

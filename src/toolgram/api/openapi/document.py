@@ -27,8 +27,9 @@ _WHY = {
     504: "The answer took too long.",
 }
 _READ = (400, 401, 404, 413)
+_PLAN = (*_READ, 429)
 _TOLD = (401,)
-_RUN = (*_READ, 429, 502, 503, 504)
+_RUN = (*_PLAN, 502, 503, 504)
 
 _SCHEMAS: dict[str, Json] = {
     "Error": others.ERROR,
@@ -119,7 +120,7 @@ _ROUTES = {
     "/v1/messages/count_tokens": _Route(
         "How long the prompt of a conversation would be.",
         anthropic.COUNTED,
-        _READ,
+        _PLAN,
         anthropic.COUNT_REQUEST,
         examples=examples.COUNT_TOKENS,
         error="AnthropicError",
@@ -127,14 +128,14 @@ _ROUTES = {
     "/v1/explain": _Route(
         "What would be sent to the engine for a conversation.",
         ref("Explanation"),
-        _READ,
+        _PLAN,
         chat.EXPLAIN_REQUEST,
         examples=examples.CHAT,
     ),
     "/tokenize": _Route(
         "The tokens of a text, or of a conversation as it would be prompted.",
         others.TOKENS,
-        _READ,
+        _PLAN,
         others.TOKENIZE_REQUEST,
         examples=examples.TOKENIZE,
     ),
