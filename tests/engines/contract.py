@@ -117,9 +117,11 @@ async def cannot_end_early(peer: Peer) -> None:
 
 
 async def stops_at_a_limit(peer: Peer) -> None:
-    """`max_tokens` ends the text, and says so."""
+    """`max_tokens` ends the text, and says so; one that is beyond the context is no limit."""
     _, last = await said(peer, SEA, Constraint(toolgram.schema_grammar({"const": "a" * 90})), Sampling(max_tokens=4))
     assert last.finish == "length"
+    text, last = await said(peer, SEA, one_of("yes"), Sampling(max_tokens=1_000_000))
+    assert (text, last.finish) == ('"yes"', "stop")
 
 
 async def stops_at_a_string(peer: Peer) -> None:

@@ -121,10 +121,13 @@ class FakeVllm:
         most = body.get("max_tokens", 16) or CONTEXT - len(ids)
         if len(ids) + 1 > CONTEXT:
             return _error(400, f"This model's maximum context length is {CONTEXT} tokens.")
+        if most > CONTEXT:
+            return _error(400, f"max_tokens={most} cannot be greater than max_model_len={CONTEXT}.")
         try:
             masks = self._followed(body.get("structured_outputs"))
-        except (EngineError, RuntimeError, ValueError) as error:
-            return _error(400, f"Invalid grammar specification: {error}")
+        except (EngineError, RuntimeError, ValueError):
+            told = _sse({"error": {"message": "Invalid grammar specification.", "type": "BadRequestError", "code": 400}})
+            return Response(told + b"data: [DONE]\n\n", media_type="text/event-stream")  # the stream has begun by then
         seed = body.get("seed") if body["temperature"] else None
         fixed = seed is not None or not body["temperature"]
         dice = random.Random(f"{seed} {ids}" if fixed else None)
