@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from toolgram.server.streams import ClientGone, EventStream, while_connected
 T = TypeVar("T")
 
 Item = Chunk | Event | Reply
+_FIELD = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
 
 
@@ -77,6 +79,7 @@ class Desk:
 
     async def job(self, request: Request, generation: Generation) -> Job:
         """The request planned for its model. Raises what `plan` raises, and ApiError for what is over a limit."""
+        self.tell_ignored(request, generation.ignored)
         served = self.models.find(generation.model)
         if generation.chat_template is not None and not self.settings.request_templates:
             told = "this server takes no templates from requests; `toolgram serve --trust-request-chat-template` does"
@@ -94,6 +97,11 @@ class Desk:
     def _planned(self, generation: Generation, served: Served) -> tuple[Plan, int | None]:
         plan = generation.plan(served.template, self.settings.style)
         return plan, served.count(plan.prompt_parts)
+
+    def tell_ignored(self, request: Request, fields: Sequence[str]) -> None:
+        """Name the fields of a body that are not known here, in a header."""
+        if named := ", ".join(name for name in fields[:20] if _FIELD.fullmatch(name)):
+            record_of(request.scope).headers["x-toolgram-ignored"] = named
 
     def limited(self, sampling: Sampling, field: str = "max_tokens") -> Sampling:
         """The sampling within the server's limit. Raises ApiError where more is asked for."""

@@ -92,7 +92,7 @@ class Front:
             await self._app(scope, receive, send)
         except HTTPException as error:
             record_of(scope).headers.update(error.headers or {})  # which methods there are
-            known = ", ".join(sorted(self._paths - pages().keys()))
+            known = ", ".join(sorted(self._paths - pages().keys())).replace(":path", "")
             told = f"{scope['method']} {scope['path']}: {error.detail}; there are {known}"
             raise ApiError(error.status_code, "no_such_route", told) from error
 
