@@ -134,6 +134,23 @@ def test_a_server_before_another_server(kind: str, model: str | None, engine: ty
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
 
 
+@pytest.mark.parametrize(
+    ("options", "dialect"), [([], "ebnf"), (["--upstream-backend", "guidance"], "lark"), (["--workers", "2"], "ebnf")]
+)
+def test_grammars_are_sent_as_the_backend_of_the_upstream_reads_them(
+    options: list[str], dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template = tmp_path / "t.jinja"
+    template.write_text(CHATML.source)
+    served: list[Served] = []
+    monkeypatch.setattr("toolgram.cli.serve.run", lambda models, *rest: served.extend(models))
+    monkeypatch.setattr("toolgram.cli.serve.run_workers", lambda remote, *rest: served.extend(remote.connect()))
+    given = ["serve", "--upstream", "http://127.0.0.1:9", "--chat-template", str(template), *options]
+    result = CliRunner().invoke(app, given)
+    assert result.exception is None, result.output
+    assert served[0].engine.capabilities.dialects == (dialect,)
+
+
 def test_what_an_upstream_needs(tmp_path: Path) -> None:
     template = tmp_path / "t.jinja"
     template.write_text(CHATML.source)

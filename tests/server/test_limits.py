@@ -114,6 +114,14 @@ def test_malformed_bodies_are_never_a_500(path: str) -> None:
         assert "toolgram_requests_running 0.0" in client.get(address + "/metrics").text
 
 
+def test_a_compressed_body_is_refused() -> None:
+    with serving(Replay("a")) as address:
+        for encoding, status in (("gzip", 400), ("identity", 200)):
+            answer = httpx2.post(address + CHAT, json=HI, headers={"content-encoding": encoding})
+            assert answer.status_code == status
+            assert status == 200 or answer.json()["error"]["code"] == "unsupported_encoding"
+
+
 def test_no_such_route_or_method() -> None:
     with serving(Replay()) as address:
         assert httpx2.get(address + "/v2/nothing").status_code == 404

@@ -165,6 +165,13 @@ class Kind(StrEnum):
     openai = "openai"
 
 
+class Backend(StrEnum):
+    """What may enforce grammars in vLLM."""
+
+    xgrammar = "xgrammar"
+    guidance = "guidance"
+
+
 def _env(name: str) -> str:
     return f"TOOLGRAM_{name}"
 
@@ -210,6 +217,9 @@ def serve(
         typer.Option(metavar="URL", envvar=_env("UPSTREAM"), help="A server that runs the model; may be given again."),
     ] = None,
     upstream_kind: Annotated[Kind, typer.Option(envvar=_env("UPSTREAM_KIND"), help="What it is.")] = Kind.vllm,
+    upstream_backend: Annotated[
+        Backend, typer.Option(envvar=_env("UPSTREAM_BACKEND"), help="vLLM's --structured-outputs-config.backend.")
+    ] = Backend.xgrammar,
     upstream_model: Annotated[
         str | None, typer.Option(metavar="NAME", envvar=_env("UPSTREAM_MODEL"), help="Its name of the model.")
     ] = None,
@@ -355,7 +365,7 @@ def serve(
     if upstream and model:
         raise BadInput("give --model or --upstream, not both")
     if upstream:
-        server = Upstream(tuple(upstream), upstream_kind.value, upstream_model, upstream_key)
+        server = Upstream(tuple(upstream), upstream_kind.value, upstream_model, upstream_key, upstream_backend.value)
         remote = Remote(server, template, aliases, settings, log_file)
         if workers > 1:
             run_workers(remote, host, port, workers)

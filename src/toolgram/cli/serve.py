@@ -29,12 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A server that runs the model: `kind` is vllm (of which there may be several), llama-server or openai."""
+    """A server that runs the model: `kind` is vllm (of which there may be several), llama-server or openai.
+
+    `backend` is what enforces grammars in vLLM: xgrammar or guidance.
+    """
 
     urls: tuple[str, ...]
     kind: str
     model: str | None = None
     api_key: str | None = None
+    backend: str = "xgrammar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,8 @@ def _engine(upstream: Upstream, timeout: float) -> Engine:
         case "vllm":
             from toolgram.engines.vllm import Vllm
 
-            return Vllm(upstream.urls, model=model, api_key=key, timeout=timeout)
+            dialect = "lark" if upstream.backend == "guidance" else "ebnf"
+            return Vllm(upstream.urls, model=model, dialect=dialect, api_key=key, timeout=timeout)
         case "llama-server":
             from toolgram.engines.llama_server import LlamaServer
 

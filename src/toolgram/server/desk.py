@@ -59,6 +59,8 @@ class Desk:
 
     async def body(self, request: Request) -> Any:
         """The JSON of a request's body. Raises ApiError: 413 for too much of it, 400 for what is not JSON."""
+        if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
+            raise ApiError(400, "unsupported_encoding", f"a body is not read in {encoding[:40]!r}: send it as it is")
         pieces: list[bytes] = []
         size = 0
         try:
