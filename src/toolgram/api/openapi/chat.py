@@ -91,6 +91,7 @@ _CHOICES = array(NAME, 1)
 _FORMAT = any_of(
     taken({"type": one_word("text", "json_object")}),
     taken({"type": always("json_schema"), "json_schema": taken({"schema": _SCHEMA}, name=STRING, strict=BOOLEAN)}),
+    taken({"type": one_word("json_object", "json_schema"), "schema": _SCHEMA}, name=STRING, strict=BOOLEAN),
     taken({"type": always("regex"), "regex": STRING}),
     taken({"type": always("choice"), "choice": _CHOICES}),
 )
