@@ -31,9 +31,11 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	@set -e; for file in $(sort $(wildcard benchmarks/[!_]*.py)); do echo "== $$file"; $(BIN)/python "$$file"; done
 
-## fuzz: a million mutated outputs, of every style and of real models; thousands of requests to the server
+## fuzz: a million mutated outputs, of every style and of real models; thousands of requests to the server; each
+## property of schemas for 2,000 examples
 fuzz: $(VENV)/.dev
 	$(BIN)/pytest -n 2 -m fuzz tests/fuzz tests/server
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 tests/schema
 
 clean:
 	rm -rf $(VENV) $(VLLM) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 KEYS = ("a", "b", "ab", "c1", 'q"')
-PATTERNS = ("^a", "b$", "^[ab]*$", "^a{1,3}$", "1", "^[^a]+$", "^(a|b1)$", "^.?$", '"', "\\\\", "^(?!a)", "(?<=a)b")
+PATTERNS = ("^a", "b$", "^[ab]*$", "^a{1,3}$", "1", "^[^a]+$", "^(a|b1)$", "^\\D?$", '"', "\\\\", "^(?!a)", "(?<=a)b")
+"""Without a dot, which of line separators jsonschema-rs takes more than ECMA-262 does; see test_regex."""
 FORMATS = ("date", "ipv4", "uuid", "json-pointer", "nothing")
 KINDS = ("null", "boolean", "integer", "number", "string", "array", "object")
 DEFINITIONS = ("x", "y/~")

@@ -83,6 +83,11 @@ REQUESTS: dict[str, tuple[Any, type[toolgram.ToolgramError], str]] = {
         toolgram.InvalidRequest,
         "/messages/1/tool_call_id",
     ),
+    "a call of an unknown type": (
+        {"messages": [*ASK, {"role": "assistant", "tool_calls": [{"type": "odd", "function": {"name": "f"}}]}]},
+        toolgram.InvalidRequest,
+        "/messages/1/tool_calls/0/type",
+    ),
     "a value that is not JSON": (with_tool({"const": {1}}), toolgram.InvalidRequest, f"{SCHEMA}/const"),
     "response format without a schema": (
         {"messages": ASK, "response_format": {"type": "json_schema"}},

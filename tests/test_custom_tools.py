@@ -12,6 +12,7 @@ import toolgram
 from llama_oracle import gbnf_accepted
 from oracles import ebnf_accepts, lark_accepts
 from situations import CHATML, TOOLS
+from test_lark_patterns import EDITS
 from toolgram.events import CustomCallStart, ToolCallStart
 
 PATTERN = r"[a-z]{2,4} \d|<[/a-z]*>"
@@ -91,6 +92,19 @@ def test_of_a_call_that_was_cut_off_the_input_so_far_is_told(arguments: str, sai
     assert toolgram.CustomToolCall("say", arguments).input == said
 
 
+@pytest.mark.parametrize("style", toolgram.styles())
+def test_every_style_writes_inputs_of_a_lark_grammar_alone(style: str) -> None:
+    plan = planned(style, [custom("edit", grammar(EDITS, "lark"))], named("edit"))
+    assert plan.constraint is not None
+    assert not plan.relaxations
+    text = plan.constraint.grammar.sample(3)
+    assert lark_accepts(plan.constraint.grammar.to("lark"), text)
+    assert ebnf_accepts(plan.constraint.grammar.to("ebnf"), text)
+    calls = plan.parse(text).tool_calls
+    assert calls
+    assert all(isinstance(call, toolgram.CustomToolCall) and lark_accepts(EDITS, call.input) for call in calls)
+
+
 @pytest.mark.parametrize("style", ["long", "hermes", "qwen_xml", "functionary_v2"])
 def test_calls_of_the_history_are_in_the_prompt(style: str) -> None:
     call = {"id": "call_1", "type": "custom", "custom": {"name": "run", "input": "ls 5"}}
@@ -107,7 +121,9 @@ def test_calls_of_the_history_are_in_the_prompt(style: str) -> None:
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({"tools": [custom("run", grammar("start: /a/", "lark"))]}, "/tools/0/custom/format/grammar/syntax"),
+        ({"tools": [custom("run", grammar("start: a", "lark"))]}, "/tools/0/custom/format/grammar/definition"),
+        ({"tools": [custom("run", grammar("start: /(/", "lark"))]}, "/tools/0/custom/format/grammar/definition"),
+        ({"tools": [custom("run", grammar("start: /a/", "yacc"))]}, "/tools/0/custom/format"),
         ({"tools": [custom("run", grammar("("))]}, "/tools/0/custom/format/grammar/definition"),
         ({"tools": [custom("run", grammar(r"(a)\1"))]}, "/tools/0/custom/format/grammar/definition"),
         ({"tools": [custom("run", {"type": "yaml"})]}, "/tools/0/custom/format"),

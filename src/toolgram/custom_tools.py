@@ -14,7 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from toolgram.errors import InvalidRequest
+from toolgram.errors import GrammarError, InvalidRequest
+from toolgram.lark import as_pattern
 
 INPUT = "input"
 _HALF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$")
@@ -24,7 +25,8 @@ _BEGINNING = re.compile(r'\s*(\{\s*("(i(n(p(u(t("\s*(:\s*)?)?)?)?)?)?)?)?)?')
 def as_function(custom: Mapping[str, Any], pointer: str) -> dict[str, Any]:
     """The function that stands for a custom tool, whose `custom` object is at this pointer.
 
-    Raises InvalidRequest for a format that is not known, or that cannot be enforced: grammars in Lark.
+    Raises InvalidRequest for a format that is not known, or that cannot be enforced: grammars in Lark that are no
+    regular expressions.
     """
     schema = {"type": "string", **_restriction(custom.get("format"), f"{pointer}/format")}
     parameters = {"type": "object", "properties": {INPUT: schema}, "required": [INPUT], "additionalProperties": False}
@@ -38,12 +40,16 @@ def _restriction(given: Any, pointer: str) -> dict[str, str]:
             return {}
         case {"type": "grammar", "grammar": {"syntax": "regex", "definition": str(pattern)}}:
             return {"pattern": f"^(?:{pattern})$"}
-        case {"type": "grammar", "grammar": {"syntax": "lark"}}:
-            raise InvalidRequest(f"{pointer}/grammar/syntax", "a grammar in Lark cannot be enforced: give a regex")
+        case {"type": "grammar", "grammar": {"syntax": "lark", "definition": str(grammar)}}:
+            try:
+                return {"pattern": f"^{as_pattern(grammar)}$"}
+            except GrammarError as error:
+                raise InvalidRequest(f"{pointer}/grammar/definition", str(error)) from error
         case _:
             raise InvalidRequest(
                 pointer,
-                'must be {"type": "text"} or {"type": "grammar", "grammar": {"syntax": "regex", "definition": "…"}}',
+                'must be {"type": "text"} or {"type": "grammar", "grammar": {"syntax": "regex" or "lark", '
+                '"definition": "…"}}',
             )
 
 

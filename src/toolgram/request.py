@@ -193,6 +193,16 @@ def _name(function: Json, pointer: str) -> str:
     return name
 
 
+def _kind(value: Json, pointer: str) -> str:
+    """The type of a tool, or of a call; "function" where none is told."""
+    kind = value.get("type")
+    if kind is None:
+        return "function"
+    if kind not in ("function", "custom"):
+        raise InvalidRequest(f"{pointer}/type", f'unknown type {kind!r}: must be "function" or "custom"')
+    return kind
+
+
 def _messages(body: Json) -> tuple[Json, ...]:
     messages = _list(body.get("messages"), "/messages")
     if not messages:
@@ -212,7 +222,7 @@ def _message(value: Any, pointer: str) -> Json:
     for i, call in enumerate(_listed(message, "tool_calls", pointer)):
         at = f"{pointer}/tool_calls/{i}"
         call = _object(call, at)
-        if call.get("type") == "custom":
+        if _kind(call, at) == "custom":
             call = call_as_function(call, at)
         calls.append(call)
         function = _object(call.get("function"), f"{at}/function")
@@ -251,9 +261,7 @@ def _tools(body: Json) -> tuple[Tool, ...]:
     for i, value in enumerate(_listed(body, "tools")):
         pointer = f"/tools/{i}"
         source = _object(value, pointer)
-        kind = source.get("type", "function")
-        if kind not in ("function", "custom"):
-            raise InvalidRequest(f"{pointer}/type", f'unknown type {kind!r}: must be "function" or "custom"')
+        kind = _kind(source, pointer)
         at = f"{pointer}/{kind}"
         function = _object(source.get(kind), at)
         name = _name(function, at)

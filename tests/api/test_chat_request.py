@@ -70,11 +70,16 @@ def test_sampling_is_as_openai_has_it() -> None:
         ({"functions": [FUNCTION], "function_call": 1}, "function_call"),
         ({"regex": "a", "choice": ["b"]}, "choice"),
         ({"grammar": 1}, "grammar"),
+        ({"guided_json": {"type": "object"}}, "guided_json"),
+        ({"structured_outputs": {"choice": ["a"]}}, "structured_outputs"),
+        ({"json_schema": {}}, "json_schema"),
         ({"messages": [USER, {"role": "tool", "content": "x", "tool_call_id": "c1"}]}, "messages[1]"),
         (
             {"messages": [{"role": "assistant", "tool_calls": [CALL]}, {"role": "tool", "tool_call_id": "c2"}]},
             "messages[1].tool_call_id",
         ),
+        ({"messages": [{"role": "assistant", "tool_calls": [[]]}]}, "messages[0].tool_calls[0]"),
+        ({"messages": [{"role": "assistant", "tool_calls": {"id": "c1"}}]}, "messages[0].tool_calls"),
         ({"tools": [{"type": "custom", "custom": {}}]}, "tools[0].custom.name"),
         ({"tools": [{"type": "custom", "custom": {"name": "c", "format": 1}}]}, "tools[0].custom.format"),
     ],
@@ -94,6 +99,8 @@ def test_what_is_wrong_is_told_with_its_place(fields: dict[str, Any], place: str
         ({"functions": [FUNCTION], "function_call": {"name": "g"}}, "/function_call/name"),
         ({"regex": "("}, "/regex"),
         ({"choice": [""]}, "/choice"),
+        ({"response_format": {"type": "json_object", "schema": {"type": "objekt"}}}, "/response_format/schema"),
+        ({"response_format": {"type": "json_schema", "schema": {"type": "objekt"}}}, "/response_format/schema"),
         ({"grammar": "root := 1"}, "/grammar"),
         ({"grammar": 'root ::= "a"', "tools": [TOOL]}, "/grammar"),
         ({"messages": [{"role": "robot", "content": "x"}]}, "/messages/0/role"),
@@ -168,6 +175,15 @@ def test_a_grammar_of_the_caller_constrains_the_answer() -> None:
     assert not plan.constraint.grammar.accepts("maybe")
 
 
+@pytest.mark.parametrize("kind", ["json_object", "json_schema"])
+def test_a_schema_may_stand_where_llama_cpp_takes_it(kind: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}
+    plan = read_chat_request(body(response_format={"type": kind, "schema": schema})).generation.plan(CHATML)
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.accepts('{"a": true}')
+    assert not plan.constraint.grammar.accepts('{"b": true}')
+
+
 def test_efforts_are_told_to_the_template() -> None:
     request = read_chat_request(body(reasoning_effort="low")).generation.request
     assert request["chat_template_kwargs"] == {"reasoning_effort": "low"}
@@ -176,7 +192,7 @@ def test_efforts_are_told_to_the_template() -> None:
 
 
 def test_unknown_fields_are_named() -> None:
-    assert read_chat_request(body(cache_prompt=True, user="me")).ignored == ("cache_prompt",)
+    assert read_chat_request(body(cache_prompt=True, user="me", odd=None)).generation.ignored == ("cache_prompt",)
 
 
 def test_a_pointer_is_told_as_a_path() -> None:

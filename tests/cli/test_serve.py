@@ -81,6 +81,27 @@ def test_options_and_environment(
     assert [line["status"] for line in lines] == [401, 200, 413]
 
 
+@pytest.mark.parametrize(
+    ("options", "hosts"),
+    [
+        ([], ()),
+        (["--host", "::1"], ()),
+        (["--host", "0.0.0.0"], ("*",)),  # noqa: S104 - nothing listens
+        (["--host", "0.0.0.0", "--allowed-hosts", "nas.local"], ("nas.local",)),  # noqa: S104
+        (["--allowed-hosts", "a", "--allowed-hosts", "*.b"], ("a", "*.b")),
+    ],
+)
+def test_a_server_for_this_machine_alone_goes_by_no_other_name(
+    options: list[str], hosts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Settings] = []
+    monkeypatch.setattr("toolgram.cli.serve.load", lambda loading: ())
+    monkeypatch.setattr("toolgram.cli.serve.run", lambda served, settings, *rest: told.append(settings))
+    result = CliRunner().invoke(app, ["serve", *options])
+    assert result.exception is None, result.output
+    assert told[0].hosts == hosts
+
+
 def test_several_models_have_different_names(started: list[uvicorn.Config]) -> None:
     result = CliRunner().invoke(app, ["serve", "-m", "a", "-m", "b", "--port", "0"])
     assert "serving a, b at" in result.output
@@ -111,6 +132,23 @@ def test_a_server_before_another_server(kind: str, model: str | None, engine: ty
         body = {"messages": [{"role": "user", "content": "Hi."}]}
         answer = httpx2.post(f"{address}/v1/chat/completions", json=body, timeout=20)
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+
+
+@pytest.mark.parametrize(
+    ("options", "dialect"), [([], "ebnf"), (["--upstream-backend", "guidance"], "lark"), (["--workers", "2"], "ebnf")]
+)
+def test_grammars_are_sent_as_the_backend_of_the_upstream_reads_them(
+    options: list[str], dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template = tmp_path / "t.jinja"
+    template.write_text(CHATML.source)
+    served: list[Served] = []
+    monkeypatch.setattr("toolgram.cli.serve.run", lambda models, *rest: served.extend(models))
+    monkeypatch.setattr("toolgram.cli.serve.run_workers", lambda remote, *rest: served.extend(remote.connect()))
+    given = ["serve", "--upstream", "http://127.0.0.1:9", "--chat-template", str(template), *options]
+    result = CliRunner().invoke(app, given)
+    assert result.exception is None, result.output
+    assert served[0].engine.capabilities.dialects == (dialect,)
 
 
 def test_what_an_upstream_needs(tmp_path: Path) -> None:

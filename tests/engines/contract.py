@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
@@ -19,6 +20,23 @@ from toolgram.engines.base import Chunk, Engine, Prompt, Sampling
 from toolgram.errors import EngineError
 
 CALLS: Any = {"tools": [tool("get_weather", WEATHER)], "tool_choice": "required", "parallel_tool_calls": False}
+ITEM: Any = {
+    "type": "object",
+    "properties": {"sku": {"type": "string", "pattern": r"^[A-Z]{3}-\d{2}$"}, "n": {"type": "integer", "minimum": 1}},
+    "required": ["sku", "n"],
+    "additionalProperties": False,
+}
+ORDER: Any = {
+    "type": "object",
+    "properties": {
+        "items": {"type": "array", "items": ITEM, "minItems": 1, "maxItems": 2},
+        "note": {"type": ["string", "null"], "maxLength": 12},
+        "when": {"type": "string", "format": "date"},
+        "kind": {"enum": ["a", 'é"', "日本"]},
+    },
+    "required": ["items", "when", "kind"],
+    "additionalProperties": False,
+}
 UNICODE = "é日本🎉\u2028\x85naïve"
 CHOICES = ["red", "green", "blue", "grün"]
 _PATIENCE = 240.0  # for many answers on a busy machine
@@ -109,6 +127,19 @@ async def keeps_to_the_grammar(peer: Peer) -> None:
             assert plan.write(plan.parse(reply.text)) == reply.text
 
 
+async def keeps_to_a_schema(peer: Peer) -> None:
+    """Patterns, formats, bounds, counts, other scripts and null are kept to as well."""
+    constraint = Constraint(toolgram.schema_grammar(ORDER))
+    for seed, temperature in enumerate((0.0, 1.0, 1.0)):
+        sampling = Sampling(max_tokens=120, temperature=temperature, seed=seed)
+        text, last = await said(peer, asked("Order two of ABC-12."), constraint, sampling)
+        if last.finish == "length":
+            constraint.grammar.after(text)  # raises where nothing may follow
+        else:
+            assert constraint.grammar.accepts(text), text
+            assert json.loads(text)["kind"] in ORDER["properties"]["kind"]["enum"]
+
+
 async def cannot_end_early(peer: Peer) -> None:
     """An end comes only where the grammar has one, and there it must."""
     exact = Constraint(toolgram.schema_grammar({"type": "string", "pattern": "^[a-z]{30}$"}))
@@ -117,9 +148,11 @@ async def cannot_end_early(peer: Peer) -> None:
 
 
 async def stops_at_a_limit(peer: Peer) -> None:
-    """`max_tokens` ends the text, and says so."""
+    """`max_tokens` ends the text, and says so; one that is beyond the context is no limit."""
     _, last = await said(peer, SEA, Constraint(toolgram.schema_grammar({"const": "a" * 90})), Sampling(max_tokens=4))
     assert last.finish == "length"
+    text, last = await said(peer, SEA, one_of("yes"), Sampling(max_tokens=1_000_000))
+    assert (text, last.finish) == ('"yes"', "stop")
 
 
 async def stops_at_a_string(peer: Peer) -> None:
@@ -179,6 +212,7 @@ CHECKS: list[Callable[[Peer], Awaitable[None]]] = [
     differs_with_the_seed,
     streams_what_it_says,
     keeps_to_the_grammar,
+    keeps_to_a_schema,
     cannot_end_early,
     stops_at_a_limit,
     stops_at_a_string,

@@ -79,6 +79,7 @@ class FakeVllm:
         self.masks = TokenMasks(self.tokenizer, backend=self.backend)  # type: ignore[arg-type] - one of two
         self.pieces = [self._piece(token) for token in range(len(self.tokenizer))]
         self.end = self.tokenizer.eos_token_id
+        self.haste = random.Random(1)
 
     def _piece(self, token: int) -> bytes:
         if token in self.tokenizer.added_tokens_decoder:
@@ -121,10 +122,15 @@ class FakeVllm:
         most = body.get("max_tokens", 16) or CONTEXT - len(ids)
         if len(ids) + 1 > CONTEXT:
             return _error(400, f"This model's maximum context length is {CONTEXT} tokens.")
+        if most > CONTEXT:
+            return _error(400, f"max_tokens={most} cannot be greater than max_model_len={CONTEXT}.")
         try:
             masks = self._followed(body.get("structured_outputs"))
-        except (EngineError, RuntimeError, ValueError) as error:
-            return _error(400, f"Invalid grammar specification: {error}")
+        except (EngineError, RuntimeError, ValueError):
+            told = _sse(
+                {"error": {"message": "Invalid grammar specification.", "type": "BadRequestError", "code": 400}}
+            )
+            return Response(told + b"data: [DONE]\n\n", media_type="text/event-stream")  # the stream has begun by then
         seed = body.get("seed") if body["temperature"] else None
         fixed = seed is not None or not body["temperature"]
         dice = random.Random(f"{seed} {ids}" if fixed else None)
@@ -167,6 +173,7 @@ class FakeVllm:
         decoder, scanner = codecs.getincrementaldecoder("utf-8")("replace"), StopScanner(body.get("stop") or ())
         ends = {self.end, *body.get("stop_token_ids", ())}
         tokens = self._constrained(masks, dice) if masks else self._free(dice)
+        event, text = list[int](), ""
         self.running += 1
         self.most_at_once = max(self.most_at_once, self.running)
         try:
@@ -178,12 +185,17 @@ class FakeVllm:
                     raise ConnectionError("as asked")
                 token = next(tokens)
                 said += 1
+                event.append(token)
                 piece = b"" if token in ends or self._hidden(token, body) else self.pieces[token]
-                text = scanner.feed(decoder.decode(piece))
-                done = token in ends or scanner.stopped
-                finish = "stop" if done else finish
-                last = "" if scanner.stopped or not (done or said == most) else scanner.finish()
-                yield self._event(body, text + last, token, finish if done or said == most else None, scanner.found)
+                text += scanner.feed(decoder.decode(piece))
+                if done := token in ends or scanner.stopped:
+                    finish = "stop"
+                if ended := done or said == most:
+                    text += "" if scanner.stopped else scanner.finish()
+                if ended or self.haste.random() < 0.8:  # a server that is ahead of its client tells several at once
+                    word = scanner.found or (token if done and token != self.end else None)
+                    yield self._event(body, text, event, finish if ended else None, word)
+                    event, text = [], ""
             usage = {"prompt_tokens": len(prompt), "completion_tokens": said, "total_tokens": len(prompt) + said}
             if (body.get("stream_options") or {}).get("include_usage"):
                 yield _sse({"object": "text_completion", "choices": [], "usage": usage})
@@ -196,8 +208,10 @@ class FakeVllm:
     def _hidden(self, token: int, body: dict[str, Any]) -> bool:
         return body.get("skip_special_tokens", True) and token in self.tokenizer.added_tokens_decoder
 
-    def _event(self, body: dict[str, Any], text: str, token: int, finish: str | None, word: str | None) -> bytes:
-        likely = None if body.get("logprobs") is None else self._likely(token, body["logprobs"])
+    def _event(
+        self, body: dict[str, Any], text: str, tokens: list[int], finish: str | None, word: str | int | None
+    ) -> bytes:
+        likely = None if body.get("logprobs") is None else self._likely(tokens, body["logprobs"])
         choice: dict[str, Any] = {
             "index": 0,
             "text": text,
@@ -206,14 +220,14 @@ class FakeVllm:
             "stop_reason": word,
         }
         if body.get("return_token_ids"):
-            choice["token_ids"] = [token]
+            choice["token_ids"] = tokens
         return _sse({"object": "text_completion", "choices": [choice], "usage": None})
 
-    def _likely(self, token: int, top: int) -> dict[str, Any]:
-        """In the shape of the completions API: the token first, less likely ones after it."""
-        text = self.pieces[token].decode(errors="replace")
-        best = {text: -0.5, **{f"{text}?{n}": -0.5 - n for n in range(1, top)}}
-        return {"tokens": [text], "token_logprobs": [-0.5], "top_logprobs": [best if top else None]}
+    def _likely(self, tokens: list[int], top: int) -> dict[str, Any]:
+        """In the shape of the completions API: each token first, less likely ones after it."""
+        texts = [self.pieces[token].decode(errors="replace") for token in tokens]
+        best = [{text: -0.5, **{f"{text}?{n}": -0.5 - n for n in range(1, top)}} for text in texts]
+        return {"tokens": texts, "token_logprobs": [-0.5] * len(texts), "top_logprobs": best}
 
     def _constrained(self, masks: Generator[Mask, int, None], dice: random.Random) -> Generator[int, None, None]:
         """Any token that may come, but rather one that comes to an end."""

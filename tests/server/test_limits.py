@@ -9,7 +9,7 @@ import random
 import threading
 import time
 from collections.abc import AsyncGenerator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import httpx2
 import pytest
 
 from live_server import serving
+from toolgram.api.generation import Generation
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.replay import Replay
 from toolgram.server.settings import Settings
@@ -113,6 +114,14 @@ def test_malformed_bodies_are_never_a_500(path: str) -> None:
         assert "toolgram_requests_running 0.0" in client.get(address + "/metrics").text
 
 
+def test_a_compressed_body_is_refused() -> None:
+    with serving(Replay("a")) as address:
+        for encoding, status in (("gzip", 400), ("identity", 200)):
+            answer = httpx2.post(address + CHAT, json=HI, headers={"content-encoding": encoding})
+            assert answer.status_code == status
+            assert status == 200 or answer.json()["error"]["code"] == "unsupported_encoding"
+
+
 def test_no_such_route_or_method() -> None:
     with serving(Replay()) as address:
         assert httpx2.get(address + "/v2/nothing").status_code == 404
@@ -134,6 +143,31 @@ def test_who_finds_the_queue_full_is_told_to_come_back() -> None:
             assert third.json()["error"]["type"] == "rate_limit_error"
         engine.free = True
         del first, second
+
+
+def test_planning_takes_two_threads_and_who_finds_too_many_waiting_is_told_to_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    planning, free = threading.Semaphore(0), threading.Event()
+    plan = Generation.plan
+
+    def slowly(*given: Any) -> Any:
+        planning.release()
+        assert free.wait(20)
+        return plan(*given)
+
+    monkeypatch.setattr(Generation, "plan", slowly)
+    settings = Settings(parallel=2, queue=1)
+    with serving(Replay(*["a"] * 5), settings) as address, ThreadPoolExecutor() as pool:
+        asked = [pool.submit(httpx2.post, address + CHAT, json=HI, timeout=30) for _ in range(6)]
+        done = next(as_completed(asked, timeout=10)).result()
+        assert (done.status_code, done.json()["error"]["code"]) == (429, "too_many_requests")
+        assert planning.acquire(timeout=10)
+        assert planning.acquire(timeout=10)
+        assert not planning.acquire(timeout=0.2)
+        assert httpx2.get(address + "/health", timeout=5).status_code == 200
+        free.set()
+        assert sorted(one.result().status_code for one in asked)[:3] == [200] * 3
 
 
 def wait_for(holds: Any) -> None:

@@ -8,12 +8,42 @@ from dataclasses import replace
 from typing import Any
 
 from toolgram.api.chat_request import EFFORTS
-from toolgram.api.fields import Body, boolean, inner, integer, items, kind, listed, mapping, one_of, string, text
+from toolgram.api.fields import (
+    Body,
+    boolean,
+    inner,
+    integer,
+    items,
+    kind,
+    listed,
+    mapping,
+    one_of,
+    string,
+    text,
+    unknown,
+)
 from toolgram.api.generation import Generation
-from toolgram.api.sampling import sampling_of
+from toolgram.api.sampling import SAMPLING_FIELDS, sampling_of
 from toolgram.errors import InvalidRequest
 
 Json = dict[str, Any]
+
+_KNOWN = frozenset(
+    (
+        *(
+            "max_tokens",
+            "system",
+            "messages",
+            "stop_sequences",
+            "tools",
+            "tool_choice",
+            "output_config",
+            "output_format",
+        ),
+        *("thinking", "model", "style", "stream", *(field for field in SAMPLING_FIELDS if field != "stop")),
+        *("metadata", "service_tier", "cache_control", "inference_geo"),  # no text changes for these
+    )
+)
 
 
 class _Conversation:
@@ -31,8 +61,7 @@ class _Conversation:
 def read_messages_request(body: Any, *, counting: bool = False) -> Generation:
     """The request that a body makes; with `counting` it needs no `max_tokens`. Raises InvalidRequest.
 
-    Unknown fields, and those of Anthropic that a text does not change for (`metadata`, `service_tier`, cache marks),
-    are ignored.
+    Unknown fields are ignored, and named; those of Anthropic that a text does not change for in silence.
     """
     body = mapping(body, "")
     if body.get("max_tokens") is None and not counting:
@@ -58,6 +87,7 @@ def read_messages_request(body: Any, *, counting: bool = False) -> Generation:
         model=string(body, "model"),
         style=string(body, "style"),
         stream=boolean(body, "stream") or False,
+        ignored=unknown(body, _KNOWN),
         places=places,
     )
 

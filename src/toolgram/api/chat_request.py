@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from toolgram.api.constraints import refuse_constraints
 from toolgram.api.custom_tools import choice_as_function, tool_as_function
-from toolgram.api.fields import Body, boolean, inner, integer, items, listed, mapping, one_of, string, text
+from toolgram.api.fields import Body, boolean, inner, integer, items, listed, mapping, one_of, string, text, unknown
 from toolgram.api.generation import Generation, GivenTemplate
 from toolgram.api.sampling import SAMPLING_FIELDS, asked_logprobs, sampling_of
 from toolgram.errors import InvalidRequest
@@ -43,13 +44,12 @@ class ChatRequest:
     include_usage: bool = False
     include_tokens: bool = False
     legacy: bool = False
-    ignored: tuple[str, ...] = ()
 
 
 def read_chat_request(body: Any) -> ChatRequest:
     """The request that a body makes. Raises InvalidRequest with a pointer into it.
 
-    Unknown fields are ignored, since clients of other servers send theirs: `ignored` names them.
+    Unknown fields are ignored, since clients of other servers send theirs: the generation names them.
     """
     body = mapping(body, "")
     _refuse(body)
@@ -75,15 +75,16 @@ def read_chat_request(body: Any) -> ChatRequest:
         n=integer(body, "n", 1, MAX_CHOICES) or 1,
         stream=stream,
         custom=custom,
+        ignored=unknown(body, _KNOWN),
         places=places,
     )
-    ignored = tuple(key for key in body if key not in _KNOWN)
     include_usage, include_tokens = _told_in_stream(body, stream=stream)
-    return ChatRequest(generation, include_usage, include_tokens, legacy, ignored)
+    return ChatRequest(generation, include_usage, include_tokens, legacy)
 
 
 def _refuse(body: Body) -> None:
-    """What OpenAI has, and we do not: an answer without it would not be what was asked for."""
+    """What others have, and we do not: an answer without it would not be what was asked for."""
+    refuse_constraints(body, "response_format, regex, choice or grammar")
     for modality in items(body, "modalities"):
         if modality != "text":
             raise InvalidRequest("/modalities", "only text is written here")
@@ -148,8 +149,9 @@ def _check_results(messages: Sequence[Body]) -> None:
     open_calls: list[Any] | None = None
     for i, message in enumerate(messages):
         if message.get("role") != "tool":
-            calls = message.get("tool_calls")
-            open_calls = [call.get("id") for call in calls] if calls else None
+            calls = items(message, "tool_calls", f"/messages/{i}")
+            ids = [mapping(call, f"/messages/{i}/tool_calls/{n}").get("id") for n, call in enumerate(calls)]
+            open_calls = ids or None
             continue
         if open_calls is None:
             raise InvalidRequest(
@@ -205,7 +207,7 @@ def _tools(request: dict[str, Any], places: dict[str, str]) -> frozenset[str]:
 
 
 def _answer(body: Body, request: dict[str, Any], places: dict[str, str]) -> None:
-    """`regex` and `choice`, which are response formats of ours."""
+    """`regex` and `choice`, which are response formats of ours, and schemas where llama.cpp's server takes them."""
     given = [key for key in ("response_format", "regex", "choice", "grammar") if body.get(key) is not None]
     if len(given) > 1:
         raise InvalidRequest(f"/{given[1]}", f"does not go with {given[0]}: give one of them")
@@ -213,6 +215,15 @@ def _answer(body: Body, request: dict[str, Any], places: dict[str, str]) -> None
         if key in given:
             request["response_format"] = {"type": key, key: body[key]}
             places |= {"/response_format": f"/{key}", f"/response_format/{key}": f"/{key}"}
+    match body.get("response_format"):
+        case {"type": "json_object" | "json_schema", "schema": schema, **rest} if (
+            schema is not None and rest.get("json_schema") is None
+        ):
+            format_ = {key: value for key, value in rest.items() if key in ("name", "strict")}
+            request["response_format"] = {"type": "json_schema", "json_schema": {**format_, "schema": schema}}
+            places["/response_format/json_schema"] = "/response_format"
+        case _:
+            pass
 
 
 def _reasoning(body: Body, request: dict[str, Any]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from toolgram.api.chat_completions import Head, usage_json
-from toolgram.api.fields import boolean, inner, integer, listed, mapping, string
-from toolgram.api.sampling import sampling_of
+from toolgram.api.constraints import refuse_constraints
+from toolgram.api.fields import boolean, inner, integer, kind, listed, mapping, string, unknown
+from toolgram.api.sampling import SAMPLING_FIELDS, sampling_of
 from toolgram.constraint import Constraint
 from toolgram.engines.base import Sampling, Usage
 from toolgram.errors import GrammarError, InvalidRequest
@@ -19,6 +20,14 @@ MAX_PROMPTS = 128
 MAX_N = 128
 
 Json = dict[str, Any]
+
+_FORMATS = ("response_format", "regex", "choice")
+_KNOWN = frozenset(
+    (
+        *("prompt", "model", "grammar", "n", "best_of", "echo", "stream", "stream_options", "user"),
+        *("suffix", "logprobs", *_FORMATS, *SAMPLING_FIELDS),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +42,13 @@ class CompletionRequest:
     echo: bool
     stream: bool
     include_usage: bool
+    ignored: tuple[str, ...] = ()
 
 
 def read_completion_request(body: Any) -> CompletionRequest:
     """The request that a body makes; `grammar` is GBNF. Raises InvalidRequest with a pointer into the body."""
     body = mapping(body, "")
+    refuse_constraints(body, "grammar", () if body.get("response_format") == {"type": "text"} else _FORMATS)
     for key in ("suffix", "logprobs"):
         if body.get(key):
             raise InvalidRequest(f"/{key}", "no engine here can do this: leave it out")
@@ -55,6 +66,7 @@ def read_completion_request(body: Any) -> CompletionRequest:
         echo=boolean(body, "echo") or False,
         stream=boolean(body, "stream") or False,
         include_usage=boolean(options, "include_usage", "/stream_options") or False,
+        ignored=unknown(body, _KNOWN),
     )
 
 
@@ -70,7 +82,9 @@ def _constraint(gbnf: str | None) -> Constraint | None:
 def _prompts(value: Any) -> tuple[str | tuple[int, ...], ...]:
     if isinstance(value, str):
         return (value,)
-    items = listed(value, "/prompt")
+    if not isinstance(value, list):
+        raise InvalidRequest("/prompt", f"must be a string or a list, not {kind(value)}")
+    items = listed(cast("Any", value), "/prompt")
     if items and all(isinstance(item, int) for item in items):
         return (read_ids(items, "/prompt"),)
     if not 0 < len(items) <= MAX_PROMPTS:
@@ -91,12 +105,23 @@ def read_ids(items: Sequence[Any], pointer: str) -> tuple[int, ...]:
     return tuple(cast("Sequence[int]", items))
 
 
+def together(usages: Mapping[int, Usage], n: int) -> Usage:
+    """What the choices cost together, by their numbers; a prompt is counted once for its `n` choices."""
+    ranges = (range(at, at + n) for at in range(0, max(usages, default=-1) + 1, n))
+    prompts = [[usages[i] for i in range_ if i in usages] for range_ in ranges]
+    return Usage(
+        prompt_tokens=sum(max((one.prompt_tokens for one in told), default=0) for told in prompts),
+        cached_tokens=sum(max((one.cached_tokens for one in told), default=0) for told in prompts),
+        completion_tokens=sum(one.completion_tokens for one in usages.values()),
+    )
+
+
 def choice(index: int, text: str, finish: str | None) -> Json:
     """One choice of a completion, or of a chunk of it."""
     return {"index": index, "text": text, "logprobs": None, "finish_reason": finish}
 
 
-def text_completion(head: Head, choices: Sequence[Json], usages: Sequence[Usage] | None) -> Json:
+def text_completion(head: Head, choices: Sequence[Json], usage: Usage | None) -> Json:
     """A completion, or a chunk of one, which has no usage but at the end."""
     answer: Json = {
         "id": head.id,
@@ -105,4 +130,4 @@ def text_completion(head: Head, choices: Sequence[Json], usages: Sequence[Usage]
         "model": head.model,
         "choices": list(choices),
     }
-    return answer if usages is None else {**answer, "usage": usage_json(usages)}
+    return answer if usage is None else {**answer, "usage": usage_json([usage])}

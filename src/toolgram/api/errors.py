@@ -83,7 +83,7 @@ def openai_error(error: ApiError) -> dict[str, Any]:
 
 
 def _openai_type(status: int) -> str:
-    return _TYPES[status] if status in (401, 429) else "invalid_request_error"
+    return _TYPES[status] if status in (401, 403, 429) else "invalid_request_error"
 
 
 def anthropic_error(error: ApiError, request_id: str | None = None) -> dict[str, Any]:

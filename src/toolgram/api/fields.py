@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from toolgram.errors import InvalidRequest
@@ -104,6 +104,11 @@ def strings(body: Body, key: str, most: int, at: str = "") -> tuple[str, ...]:
         if not text(item, f"{at}/{key}/{i}"):
             raise InvalidRequest(f"{at}/{key}/{i}", "must not be empty")
     return tuple(items)
+
+
+def unknown(body: Body, known: Collection[str]) -> tuple[str, ...]:
+    """The names of the fields that are not known and say something."""
+    return tuple(key for key, value in body.items() if key not in known and value is not None)
 
 
 def kind(value: Any) -> str:

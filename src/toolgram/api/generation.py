@@ -41,7 +41,7 @@ class Generation:
 
     `request` is what `plan` takes, `places` maps pointers into it to pointers into the body where those differ.
     `model` None is the server's default; `grammar` is GBNF for the whole answer; `chat_template` stands in for the
-    model's; `custom` names the tools whose argument is plain text.
+    model's; `custom` names the tools whose argument is plain text; `ignored` are fields that are not known here.
     """
 
     request: Mapping[str, Any]
@@ -53,6 +53,7 @@ class Generation:
     n: int = 1
     stream: bool = False
     custom: frozenset[str] = frozenset()
+    ignored: tuple[str, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def plan(self, template: ChatTemplate, style: str | None = None, now: datetime | None = None) -> Plan:

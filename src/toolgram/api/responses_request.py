@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from toolgram.api.chat_request import ChatRequest, read_chat_request
-from toolgram.api.fields import Body, boolean, inner, integer, items, kind, listed, mapping, string, text
+from toolgram.api.fields import Body, boolean, inner, integer, items, kind, listed, mapping, string, text, unknown
 from toolgram.api.generation import Generation, placed
 from toolgram.errors import InvalidRequest
 
@@ -17,6 +17,24 @@ _KEPT = (
     *("model", "temperature", "top_p", "top_k", "min_p", "seed", "stop", "stream", "metadata", "parallel_tool_calls"),
     *("presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "style", "chat_template_kwargs"),
     "reasoning_max_tokens",
+)
+# The rest of what is read, and what OpenAI has and a text does not change for.
+_KNOWN = frozenset(
+    (
+        *(
+            *_STATEFUL,
+            *_KEPT,
+            "input",
+            "instructions",
+            "max_output_tokens",
+            "tools",
+            "tool_choice",
+            "text",
+            "reasoning",
+        ),
+        *("store", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
+        *("prompt_cache_retention", "max_tool_calls", "stream_options", "truncation", "moderation"),
+    )
 )
 
 
@@ -77,7 +95,8 @@ def read_responses_request(body: Any) -> ResponsesRequest:
     reasoning = inner(body, "reasoning")
     chat["reasoning_effort"] = reasoning.get("effort")
     places["/reasoning_effort"] = "/reasoning/effort"
-    return ResponsesRequest(_placed(chat, places).generation, _echo(body))
+    generation = replace(_placed(chat, places).generation, ignored=unknown(body, _KNOWN))
+    return ResponsesRequest(generation, _echo(body))
 
 
 def _placed(chat: Json, places: dict[str, str]) -> ChatRequest:
@@ -95,7 +114,9 @@ def _input(said: _Conversation, value: Any) -> None:
     if isinstance(value, str):
         said.add({"role": "user", "content": value}, "/input")
         return
-    given = listed(value, "/input")
+    if not isinstance(value, list):
+        raise InvalidRequest("/input", f"must be a string or a list, not {kind(value)}")
+    given = listed(cast("Any", value), "/input")
     if not given:
         raise InvalidRequest("/input", "must hold at least one item")
     for i, item in enumerate(given):

@@ -165,6 +165,13 @@ class Kind(StrEnum):
     openai = "openai"
 
 
+class Backend(StrEnum):
+    """What may enforce grammars in vLLM."""
+
+    xgrammar = "xgrammar"
+    guidance = "guidance"
+
+
 def _env(name: str) -> str:
     return f"TOOLGRAM_{name}"
 
@@ -210,6 +217,9 @@ def serve(
         typer.Option(metavar="URL", envvar=_env("UPSTREAM"), help="A server that runs the model; may be given again."),
     ] = None,
     upstream_kind: Annotated[Kind, typer.Option(envvar=_env("UPSTREAM_KIND"), help="What it is.")] = Kind.vllm,
+    upstream_backend: Annotated[
+        Backend, typer.Option(envvar=_env("UPSTREAM_BACKEND"), help="vLLM's --structured-outputs-config.backend.")
+    ] = Backend.xgrammar,
     upstream_model: Annotated[
         str | None, typer.Option(metavar="NAME", envvar=_env("UPSTREAM_MODEL"), help="Its name of the model.")
     ] = None,
@@ -219,7 +229,10 @@ def serve(
     workers: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, envvar=_env("WORKERS"), help="Processes before an upstream; each has its own limits."
+            metavar="N",
+            min=1,
+            envvar=_env("WORKERS"),
+            help="Processes before an upstream; each has its own --parallel and --queue.",
         ),
     ] = 1,
     host: Annotated[str, typer.Option(metavar="ADDRESS", envvar=_env("HOST"), help="Where to listen.")] = "127.0.0.1",
@@ -249,11 +262,14 @@ def serve(
             metavar="N",
             min=1,
             envvar=_env("PARALLEL"),
-            help="Requests that run at once.",
+            help="Requests that run at once (in each worker).",
         ),
     ] = 64,
     queue: Annotated[
-        int, typer.Option(metavar="N", min=0, envvar=_env("QUEUE"), help="Requests that may wait; more get a 429.")
+        int,
+        typer.Option(
+            metavar="N", min=0, envvar=_env("QUEUE"), help="Requests that may wait (in each worker); more get a 429."
+        ),
     ] = 1024,
     timeout: Annotated[
         float,
@@ -290,6 +306,17 @@ def serve(
             help="A site whose pages may call; may be given again.",
         ),
     ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-hosts",
+            metavar="NAME",
+            envvar=_env("ALLOWED_HOSTS"),
+            help="A name by which clients may ask, as nas.local or *.example.com; may be given again. Addresses and "
+            "localhost always go (default: no other name where this machine alone can ask, else any).",
+            show_default=False,
+        ),
+    ] = None,
     trust_templates: Annotated[
         bool | None,
         typer.Option(
@@ -323,6 +350,7 @@ def serve(
     settings = Settings(
         api_keys=keys(api_key or (), api_key_file),
         origins=tuple(allowed_origin or ()),
+        hosts=tuple(allowed_host) if allowed_host else () if is_local(host) else ("*",),
         parallel=parallel,
         queue=queue,
         timeout=timeout,
@@ -337,7 +365,7 @@ def serve(
     if upstream and model:
         raise BadInput("give --model or --upstream, not both")
     if upstream:
-        server = Upstream(tuple(upstream), upstream_kind.value, upstream_model, upstream_key)
+        server = Upstream(tuple(upstream), upstream_kind.value, upstream_model, upstream_key, upstream_backend.value)
         remote = Remote(server, template, aliases, settings, log_file)
         if workers > 1:
             run_workers(remote, host, port, workers)

@@ -29,12 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A server that runs the model: `kind` is vllm (of which there may be several), llama-server or openai."""
+    """A server that runs the model: `kind` is vllm (of which there may be several), llama-server or openai.
+
+    `backend` is what enforces grammars in vLLM: xgrammar or guidance.
+    """
 
     urls: tuple[str, ...]
     kind: str
     model: str | None = None
     api_key: str | None = None
+    backend: str = "xgrammar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,8 @@ def _engine(upstream: Upstream, timeout: float) -> Engine:
         case "vllm":
             from toolgram.engines.vllm import Vllm
 
-            return Vllm(upstream.urls, model=model, api_key=key, timeout=timeout)
+            dialect = "lark" if upstream.backend == "guidance" else "ebnf"
+            return Vllm(upstream.urls, model=model, dialect=dialect, api_key=key, timeout=timeout)
         case "llama-server":
             from toolgram.engines.llama_server import LlamaServer
 
@@ -126,6 +131,7 @@ def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_
     except ModuleNotFoundError as error:
         raise ToolgramError(f"{error.name} is missing: pip install 'toolgram[server]'") from error
     log_to(log_file)
+    _take_short_turns()
     config = uvicorn.Config(create_app(served, settings), host, port, log_level="warning", access_log=False)
     listener = config.bind_socket()
     _listen(listener, config.backlog)
@@ -152,6 +158,7 @@ class Remote:
         from toolgram.server.app import create_app
 
         log_to(self.log_file)
+        _take_short_turns()
         return create_app(self.connect(), self.settings)
 
 
@@ -184,6 +191,11 @@ def _listen(listener: socket.socket, backlog: int) -> None:
     # sockets that it opens itself. Connections inherit it.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.listen(backlog)
+
+
+def _take_short_turns() -> None:
+    """Have threads that plan hand over to the one that answers after 1 ms, not 5: it takes many turns for a request."""
+    sys.setswitchinterval(0.001)
 
 
 def _say_where(served: Sequence[Served], host: str, listener: socket.socket) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -57,6 +58,8 @@ class Vllm:
         ids = await self._tokens.ids(prompt)
         if self._context is not None and len(ids) >= self._context:
             raise PromptTooLong(len(ids), self._context)
+        if self._context is not None and sampling.max_tokens is not None:  # more than that is refused
+            sampling = replace(sampling, max_tokens=min(sampling.max_tokens, self._context - len(ids)))
         body = {
             **self._model,
             "prompt": ids,

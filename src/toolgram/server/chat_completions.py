@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 import uuid
 from collections.abc import AsyncGenerator, Mapping
@@ -15,7 +14,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from toolgram.api.chat_completions import ChunkWriter, Head, completion, usage_chunk
-from toolgram.api.chat_request import ChatRequest, read_chat_request
+from toolgram.api.chat_request import read_chat_request
 from toolgram.api.errors import api_error, openai_error
 from toolgram.api.explain import explanation
 from toolgram.api.fields import Body, mapping, string
@@ -23,16 +22,12 @@ from toolgram.chat import Reply, relaxations_of
 from toolgram.engines.base import Chunk, TokenLogprobs
 from toolgram.errors import ToolgramError
 from toolgram.server.desk import Desk, Job, json_response
-from toolgram.server.record import record_of
 from toolgram.server.streams import DONE, data
-
-_FIELD = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
 async def chat_completions(desk: Desk, request: Request) -> ASGIApp:
     """Answer a conversation."""
     read = read_chat_request(await desk.body(request))
-    _tell_ignored(request, read)
     job = await desk.job(request, read.generation)
     head = Head(
         id=f"chatcmpl-{uuid.uuid4().hex}",
@@ -90,14 +85,8 @@ async def explain(desk: Desk, request: Request) -> ASGIApp:
     job = await desk.job(request, read.generation)
     relaxations = relaxations_of(job.plan, job.served.engine)
     told = await asyncio.to_thread(explanation, job.plan, relaxations, dialect, job.prompt_tokens)
-    return json_response(request, {"model": job.served.name, **told, "ignored": list(read.ignored)})
+    return json_response(request, {"model": job.served.name, **told, "ignored": list(read.generation.ignored)})
 
 
 def _without(body: Body, key: str) -> Mapping[str, object]:
     return {name: value for name, value in body.items() if name != key}
-
-
-def _tell_ignored(request: Request, read: ChatRequest) -> None:
-    named = ", ".join(name for name in read.ignored[:20] if _FIELD.fullmatch(name))
-    if named:
-        record_of(request.scope).headers["x-toolgram-ignored"] = named

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from toolgram.api.chat_completions import Head
-from toolgram.api.completions import CompletionRequest, choice, read_completion_request, text_completion
+from toolgram.api.completions import CompletionRequest, choice, read_completion_request, text_completion, together
 from toolgram.api.errors import ApiError
 from toolgram.constraint import Constraint
 from toolgram.engines.base import Chunk, Prompt, Sampling, Usage
@@ -39,6 +39,7 @@ async def completions(desk: Desk, request: Request) -> ASGIApp:
     read = read_completion_request(await desk.body(request))
     served = desk.models.find(read.model)
     record_of(request.scope).model = served.name
+    desk.tell_ignored(request, read.ignored)
     sampling = desk.limited(read.sampling)
     texts = [_text(served, prompt, i) for i, prompt in enumerate(read.prompts)]
     for text in texts:
@@ -73,11 +74,25 @@ def _finish(chunk: Chunk, record: Record) -> str | None:
     if chunk.finish == "cancelled":
         raise EngineError("the engine stopped before the answer was complete")
     record.spoke()
-    if chunk.usage is not None:
-        record.prompt_tokens = max(record.prompt_tokens, chunk.usage.prompt_tokens)
-        record.completion_tokens += chunk.usage.completion_tokens
     record.finish = chunk.finish or record.finish
     return chunk.finish
+
+
+class _Costs:
+    """What the choices cost so far, which the record is told too."""
+
+    def __init__(self, n: int, record: Record) -> None:
+        self._n, self._record = n, record
+        self._usages: dict[int, Usage] = {}
+        self.usage = Usage()
+
+    def add(self, index: int, chunk: Chunk) -> None:
+        """The last chunk of a choice says what it cost."""
+        if chunk.usage is not None:
+            self._usages[index] = chunk.usage
+            self.usage = together(self._usages, self._n)
+            self._record.prompt_tokens = self.usage.prompt_tokens
+            self._record.completion_tokens = self.usage.completion_tokens
 
 
 async def _answer(
@@ -89,14 +104,14 @@ async def _answer(
 ) -> dict[str, object]:
     texts = [[run.text] if read.echo else [] for run in runs]
     finishes: list[str | None] = [None] * len(runs)
-    usages: list[Usage] = []
+    costs = _Costs(read.n, record)
     async with aclosing(said) as chunks:
         async for index, chunk in chunks:
             texts[index].append(chunk.text)
             finishes[index] = _finish(chunk, record)
-            usages += [chunk.usage] if chunk.usage else []
+            costs.add(index, chunk)
     choices = [choice(i, "".join(text), finish) for i, (text, finish) in enumerate(zip(texts, finishes, strict=True))]
-    return text_completion(head, choices, usages)
+    return text_completion(head, choices, costs.usage)
 
 
 async def _events(
@@ -106,15 +121,15 @@ async def _events(
     head: Head,
     record: Record,
 ) -> AsyncGenerator[bytes, None]:
-    usages: list[Usage] = []
+    costs = _Costs(read.n, record)
     async with aclosing(said) as chunks:
         if read.echo:
             yield b"".join(data(text_completion(head, [choice(i, run.text, None)], None)) for i, run in enumerate(runs))
         async for index, chunk in chunks:
             finish = _finish(chunk, record)
-            usages += [chunk.usage] if chunk.usage else []
+            costs.add(index, chunk)
             if chunk.text or finish:
                 yield data(text_completion(head, [choice(index, chunk.text, finish)], None))
     if read.include_usage:
-        yield data(text_completion(head, [], usages))
+        yield data(text_completion(head, [], costs.usage))
     yield DONE

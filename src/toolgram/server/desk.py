@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from toolgram.server.streams import ClientGone, EventStream, while_connected
 T = TypeVar("T")
 
 Item = Chunk | Event | Reply
+_FIELD = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
 
 
@@ -57,6 +59,8 @@ class Desk:
 
     async def body(self, request: Request) -> Any:
         """The JSON of a request's body. Raises ApiError: 413 for too much of it, 400 for what is not JSON."""
+        if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
+            raise ApiError(400, "unsupported_encoding", f"a body is not read in {encoding[:40]!r}: send it as it is")
         pieces: list[bytes] = []
         size = 0
         try:
@@ -77,13 +81,15 @@ class Desk:
 
     async def job(self, request: Request, generation: Generation) -> Job:
         """The request planned for its model. Raises what `plan` raises, and ApiError for what is over a limit."""
+        self.tell_ignored(request, generation.ignored)
         served = self.models.find(generation.model)
         if generation.chat_template is not None and not self.settings.request_templates:
             told = "this server takes no templates from requests; `toolgram serve --trust-request-chat-template` does"
             raise ApiError(400, "not_allowed", told, "/chat_template")
         sampling = self.limited(generation.sampling)
         # A template or a schema that is seen for the first time may take a while: others are served meanwhile.
-        plan, count = await asyncio.to_thread(self._planned, generation, served)
+        async with self.admission.planning():
+            plan, count = await asyncio.to_thread(self._planned, generation, served)
         record = record_of(request.scope)
         record.planned(served.name, plan)
         if relaxations := relaxations_of(plan, served.engine):
@@ -93,6 +99,11 @@ class Desk:
     def _planned(self, generation: Generation, served: Served) -> tuple[Plan, int | None]:
         plan = generation.plan(served.template, self.settings.style)
         return plan, served.count(plan.prompt_parts)
+
+    def tell_ignored(self, request: Request, fields: Sequence[str]) -> None:
+        """Name the fields of a body that are not known here, in a header."""
+        if named := ", ".join(name for name in fields[:20] if _FIELD.fullmatch(name)):
+            record_of(request.scope).headers["x-toolgram-ignored"] = named
 
     def limited(self, sampling: Sampling, field: str = "max_tokens") -> Sampling:
         """The sampling within the server's limit. Raises ApiError where more is asked for."""

@@ -22,6 +22,7 @@ from toolgram.server.metrics import Metrics
 from toolgram.server.playground import pages
 from toolgram.server.record import Record, put, record_of
 from toolgram.server.settings import Settings
+from toolgram.server.sites import check_host, check_origin
 from toolgram.server.streams import ClientGone
 
 LOG = logging.getLogger("toolgram.server")
@@ -79,6 +80,8 @@ class Front:
             self._over(scope, status, record)
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send, headers: Mapping[bytes, str]) -> None:
+        check_host(headers, self._settings.hosts)
+        check_origin(scope["method"], headers, self._settings.origins)
         if self._keys and scope["path"] not in _OPEN and not self._knows(headers):
             raise ApiError(401, "invalid_api_key", "give a key that this server knows, as `Authorization: Bearer …`")
         length = headers.get(b"content-length", "")
@@ -89,7 +92,7 @@ class Front:
             await self._app(scope, receive, send)
         except HTTPException as error:
             record_of(scope).headers.update(error.headers or {})  # which methods there are
-            known = ", ".join(sorted(self._paths - pages().keys()))
+            known = ", ".join(sorted(self._paths - pages().keys())).replace(":path", "")
             told = f"{scope['method']} {scope['path']}: {error.detail}; there are {known}"
             raise ApiError(error.status_code, "no_such_route", told) from error
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 class Settings:
     """Limits and keys. Without `api_keys` every client is let in; without `origins` no page of another site is.
 
+    `hosts` are the names by which the server may be asked, besides addresses and localhost.
+
     `parallel` requests run at once and `queue` wait; more are told to come back. `timeout` is in seconds for a whole
     request, its wait included; `keep_alive` is the silence after which a stream shows that it lives. With
     `request_templates` a body may bring a chat template: such is limited, but may keep a processor busy for a minute.
@@ -16,6 +18,7 @@ class Settings:
 
     api_keys: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ("*",)
     parallel: int = 64
     queue: int = 1024
     timeout: float = 600.0

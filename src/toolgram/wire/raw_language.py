@@ -19,10 +19,10 @@ def raw_string(kind: types.String, mark: str, names: RuleNames, rules: dict[str,
 
     def rule(hint: str, make: Callable[[], Expr]) -> Ref:
         name = names.fresh(hint)
-        made[name] = make()
+        bodies[name] = make
         return Ref(name)
 
-    made: dict[str, Expr] = {}
+    bodies: dict[str, Callable[[], Expr]] = {}
     try:
         language = without(mark)
         if kind.automaton is not None:
@@ -30,5 +30,5 @@ def raw_string(kind: types.String, mark: str, names: RuleNames, rules: dict[str,
         expr = expression(language, lambda chars: chars, rule, hint, kind.min, kind.max)
     except TooLarge:
         return None
-    rules.update(made)
+    rules.update({name: make() for name, make in bodies.items()})
     return expr

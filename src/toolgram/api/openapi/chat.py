@@ -74,8 +74,8 @@ _MESSAGE = any_of(
 )
 _SCHEMA = any_of(OBJECT, BOOLEAN)
 _FUNCTION = taken({"name": NAME}, description=STRING, parameters=_SCHEMA, strict=BOOLEAN)
-_REGEX = taken({"syntax": always("regex"), "definition": STRING})
-_CUSTOM_FORMAT = any_of(taken({"type": always("text")}), taken({"type": always("grammar"), "grammar": _REGEX}))
+_GRAMMAR = taken({"syntax": one_word("regex", "lark"), "definition": STRING})
+_CUSTOM_FORMAT = any_of(taken({"type": always("text")}), taken({"type": always("grammar"), "grammar": _GRAMMAR}))
 _CUSTOM = taken({"name": NAME}, description=STRING, format=_CUSTOM_FORMAT)
 _TOOL = any_of(
     taken({"function": _FUNCTION}, type=always("function")), taken({"type": always("custom"), "custom": _CUSTOM})
@@ -91,6 +91,7 @@ _CHOICES = array(NAME, 1)
 _FORMAT = any_of(
     taken({"type": one_word("text", "json_object")}),
     taken({"type": always("json_schema"), "json_schema": taken({"schema": _SCHEMA}, name=STRING, strict=BOOLEAN)}),
+    taken({"type": one_word("json_object", "json_schema"), "schema": _SCHEMA}, name=STRING, strict=BOOLEAN),
     taken({"type": always("regex"), "regex": STRING}),
     taken({"type": always("choice"), "choice": _CHOICES}),
 )

@@ -17,6 +17,7 @@ absent. Text after `data:` is an event of a stream; comments between them show t
 _WHY = {
     400: "Something is wrong with the body: `param` and `pointer` say where.",
     401: "The key is not one of the server's.",
+    403: "The name in `Host`, or the site of the page that calls, is not one that the server allows.",
     404: "There is no such model.",
     405: "The route is not for this method.",
     413: "The body is too large.",
@@ -26,8 +27,9 @@ _WHY = {
     504: "The answer took too long.",
 }
 _READ = (400, 401, 404, 413)
+_PLAN = (*_READ, 429)
 _TOLD = (401,)
-_RUN = (*_READ, 429, 502, 503, 504)
+_RUN = (*_PLAN, 502, 503, 504)
 
 _SCHEMAS: dict[str, Json] = {
     "Error": others.ERROR,
@@ -118,7 +120,7 @@ _ROUTES = {
     "/v1/messages/count_tokens": _Route(
         "How long the prompt of a conversation would be.",
         anthropic.COUNTED,
-        _READ,
+        _PLAN,
         anthropic.COUNT_REQUEST,
         examples=examples.COUNT_TOKENS,
         error="AnthropicError",
@@ -126,14 +128,14 @@ _ROUTES = {
     "/v1/explain": _Route(
         "What would be sent to the engine for a conversation.",
         ref("Explanation"),
-        _READ,
+        _PLAN,
         chat.EXPLAIN_REQUEST,
         examples=examples.CHAT,
     ),
     "/tokenize": _Route(
         "The tokens of a text, or of a conversation as it would be prompted.",
         others.TOKENS,
-        _READ,
+        _PLAN,
         others.TOKENIZE_REQUEST,
         examples=examples.TOKENIZE,
     ),
@@ -183,7 +185,7 @@ def _responses(route: _Route) -> Json:
         content["text/event-stream"] = {"itemSchema": _event(route.event)}
     told = ("x-request-id", "x-toolgram-relaxations", "x-toolgram-ignored") if route.body else ("x-request-id",)
     answers: Json = {"200": {"description": "The answer.", "headers": _headers(told), "content": content}}
-    for status in (*route.errors, 405):
+    for status in sorted((*route.errors, 403, 405)):
         headers = ("x-request-id", "retry-after") if status in (429, 503) else ("x-request-id",)
         answers[str(status)] = {
             "description": _WHY[status],

@@ -43,7 +43,7 @@ _ITEM = any_of(
 _SCHEMA = any_of(OBJECT, BOOLEAN)
 _CUSTOM_FORMAT = any_of(
     taken({"type": always("text")}),
-    taken({"type": always("grammar"), "syntax": always("regex"), "definition": STRING}),
+    taken({"type": always("grammar"), "syntax": one_word("regex", "lark"), "definition": STRING}),
 )
 _TOOL = any_of(
     taken({"type": always("function"), "name": NAME}, description=STRING, parameters=_SCHEMA, strict=BOOLEAN),

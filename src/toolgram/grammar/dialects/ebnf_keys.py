@@ -60,6 +60,8 @@ class Others:
 
     raw: CharSet
     escaped: Expr
+    close: Expr
+    """What stands after the characters of such a string: its quote, and more where more follows all of them."""
     rules: dict[str, Expr]
     """Where rules are added."""
     _asked: list[tuple[str, frozenset[int]]] = field(default_factory=list[tuple[str, frozenset[int]]])
@@ -92,14 +94,27 @@ class Others:
 
     def _loop(self, loop: Ref) -> Iterator[Expr]:
         """Any character and on, or one that is not what some texts have there, and an ending."""
-        whole = self._named(self._ends(frozenset()))
-        others = not_chars(*self._all, *not_chars(*self.raw.ranges).ranges)
         yield from (seq(self.raw, loop), seq(self.escaped, loop))
+        # Every token of the vocabulary that leads there is tried: without rules in between that takes half as long.
+        whole = self._named(
+            choice(self.close, *(seq(first, self._one_of(rests)) for first, rests in self._all.items()))
+        )
+        others = not_chars(*self._all, *not_chars(*self.raw.ranges).ranges)
         yield from (seq(char, whole) for char in (others, self.escaped) if char != _NONE)
-        yield from (seq(Literal(char), self._named(self._ends(rests))) for char, rests in self._all.items())
+        closing = chars(*(char for char, rests in self._all.items() if _WHOLE not in rests))
+        if closing != _NONE:
+            yield seq(closing, self.close)
+        longer = {char: self._endings.by_first(rests) for char, rests in self._all.items()}
+        for first, rests in self._all.items():
+            free = chars(*(char for char, without in longer.items() if first not in without))
+            if free != _NONE:
+                yield seq(free, self._begins(first, rests))
+            for char, without in longer.items():
+                if left := rests - without[first] if first in without else frozenset[int]():
+                    yield seq(Literal(char), self._begins(first, left))
 
     def _ends(self, but: frozenset[int]) -> Expr:
-        """The endings but these, and the quote that closes the string."""
+        """The endings but these, and what closes the string."""
         without = self._endings.by_first(but)
         left = {first: rests - without[first] if first in without else rests for first, rests in self._all.items()}
         return self._begun(left, whole=_WHOLE not in but)
@@ -113,15 +128,17 @@ class Others:
 
     def _begun(self, endings: Mapping[str, frozenset[int]], *, whole: bool) -> Expr:
         """The quote if `whole`, or one of the endings, given as what is left of them by their first characters."""
-        options: list[Expr] = [_QUOTE] if whole else []
-        for first, rests in endings.items():
-            if rests:
-                ref = self._firsts.get((first, rests))
-                if ref is None:
-                    ref = self._firsts[first, rests] = self._named()
-                    self._due.append((ref.name, first, rests))
-                options.append(ref)
+        options = [self.close] if whole else []
+        options += [self._begins(first, rests) for first, rests in endings.items() if rests]
         return options[0] if len(options) == 1 else Choice(tuple(options))
+
+    def _begins(self, first: str, rests: frozenset[int]) -> Expr:
+        """The endings that begin so and go on in these ways."""
+        ref = self._firsts.get((first, rests))
+        if ref is None:
+            ref = self._firsts[first, rests] = self._named()
+            self._due.append((ref.name, first, rests))
+        return ref
 
     def _named(self, body: Expr = EMPTY) -> Ref:
         while (name := f"other-{self._count}" if self._count else "other") in self.rules:

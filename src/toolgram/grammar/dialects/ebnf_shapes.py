@@ -57,6 +57,11 @@ def _options(expr: Expr) -> tuple[Expr, ...]:
     return expr.options if isinstance(expr, Choice) else (expr,)
 
 
+def _separator(text: str) -> str:
+    """What of a text that follows a key no value can begin with."""
+    return text[: len(text) - len(text.lstrip(":"))]
+
+
 def _is_broad(expr: Expr) -> TypeGuard[CharSet]:
     return isinstance(expr, CharSet) and expr.ranges[-1][1] - expr.ranges[-1][0] > _BROAD
 
@@ -72,12 +77,12 @@ class _Loops:
     source: Rules
     rules: dict[str, Expr] = field(init=False)
     _made: dict[tuple[Expr, int, Expr], Ref] = field(default_factory=dict[tuple[Expr, int, Expr], Ref])
-    _rests: dict[tuple[Expr, str], Ref] = field(default_factory=dict[tuple[Expr, str], Ref])
+    _rests: dict[Expr, Ref] = field(default_factory=dict[Expr, Ref])
     _counts: dict[tuple[Expr, int, int, Expr], Ref] = field(default_factory=dict[tuple[Expr, int, int, Expr], Ref])
     """By an item, how often it comes at least and at most, and what comes then, the rule for that."""
-    _others: dict[Expr, Others] = field(default_factory=dict[Expr, Others])
+    _others: dict[tuple[Expr, str], Others] = field(default_factory=dict[tuple[Expr, str], Others])
     """By the characters of strings the rules for those that are none of some."""
-    _keys: dict[Except, Ref] = field(default_factory=dict[Except, Ref])
+    _keys: dict[tuple[Except, str], Ref] = field(default_factory=dict[tuple[Except, str], Ref])
     _texts: dict[Text, Ref] = field(default_factory=dict[Text, Ref])
 
     def __post_init__(self) -> None:
@@ -93,7 +98,7 @@ class _Loops:
         if isinstance(expr, Repeat) and expr.max is None:
             return self._loop(expr, EMPTY, rule)
         if isinstance(expr, Except):
-            return self._key(expr, rule)
+            return self._key(expr, "", rule)
         if isinstance(expr, Text):
             if expr not in self._texts:
                 self._texts[expr] = text_rule(expr, self.rules)
@@ -110,20 +115,22 @@ class _Loops:
             elif isinstance(item, Repeat) and item.max is None:
                 closer = after.text[:1] if isinstance(after, Literal) else ""
                 yield self._loop(item, Literal(closer), rule)
+            elif isinstance(item, Except):
+                closer = _separator(after.text) if isinstance(after, Literal) else ""
+                yield self._key(item, closer, rule)
             elif isinstance(item, Repeat) and isinstance(after, Literal) and self._is_counted(item):
                 closer = after.text[:1]
                 yield self._counted(item, item.min, item.max or 0, Literal(closer), rule)
             else:
                 yield self._written(item, rule)
 
-    def _key(self, expr: Except, rule: str) -> Ref:
-        if expr not in self._keys:
-            if expr.char not in self._others:
-                # XGrammar looks ahead from a rule where the same always follows: not from one that these share.
-                escaped = self._opened(expr.escaped, "other")
-                self._others[expr.char] = Others(expr.raw, escaped, self.rules)
-            self._keys[expr] = self._others[expr.char].rule(expr, rule)
-        return self._keys[expr]
+    def _key(self, expr: Except, closer: str, rule: str) -> Ref:
+        if (expr, closer) not in self._keys:
+            kind = expr.char, closer
+            if kind not in self._others:
+                self._others[kind] = Others(expr.raw, self._opened(expr.escaped), Literal('"' + closer), self.rules)
+            self._keys[expr, closer] = self._others[kind].rule(expr, rule)
+        return self._keys[expr, closer]
 
     def _loop(self, whole: Repeat, closer: Expr, rule: str) -> Expr:
         """`whole`, which has no highest count, and then `closer`."""
@@ -138,19 +145,26 @@ class _Loops:
     def _counted(self, whole: Repeat, low: int, high: int, closer: Expr, rule: str) -> Expr:
         """So many of the characters that `whole` repeats, and then `closer`."""
         blocks = max(-(-(high - _MOST_COUNTED) // _BLOCK), 0)
-        rest = self._countdown(whole, max(low - blocks * _BLOCK, 0), high - blocks * _BLOCK, closer, rule)
-        block = self._countdown(whole, _BLOCK, _BLOCK, EMPTY, rule) if blocks else EMPTY
+        item = self._written(self._spelled(whole.item), rule)
+        rest = self._countdown(item, max(low - blocks * _BLOCK, 0), high - blocks * _BLOCK, closer, rule)
         for more in range(blocks - 1, -1, -1):
-            options = [seq(block, rest)]
-            if (least := low - more * _BLOCK) < _BLOCK:
-                options.append(self._countdown(whole, max(least, 0), _BLOCK - 1, closer, rule))
-            rest = Ref(fresh(f"{rule}-blocks", self.rules))
-            self.rules[rest.name] = choice(*options)
+            least, most = max(low - more * _BLOCK, 0), high - more * _BLOCK
+            key = (item, least, most, closer)
+            if key not in self._counts:
+                options = [seq(self._countdown(item, _BLOCK, _BLOCK, EMPTY, rule), rest)]
+                if least < _BLOCK:
+                    options.append(self._countdown(item, least, _BLOCK - 1, closer, rule))
+                self._counts[key] = Ref(fresh(f"{rule}-blocks", self.rules))
+                self.rules[self._counts[key].name] = choice(*options)
+            rest = self._counts[key]
         return rest
 
-    def _countdown(self, whole: Repeat, low: int, high: int, closer: Expr, rule: str) -> Expr:
+    def _countdown(self, item: Expr, low: int, high: int, closer: Expr, rule: str) -> Expr:
         """The same by a rule for each number that may still come."""
-        item = self._written(self._spelled(whole.item), rule)
+        if high == 0:
+            return closer
+        if (item, low, high, closer) in self._counts:
+            return self._counts[item, low, high, closer]
         options = [self._opened(option) for option in _options(item)]
         rest = closer
         for left in range(1, high + 1):
@@ -177,18 +191,15 @@ class _Loops:
             self.rules[again.name] = choice(*(seq(option, again) for option in options), *ends)
         return self._made[key]
 
-    def _opened(self, option: Expr, use: str = "") -> Expr:
-        """In place of a rule that begins with a text that text, and a rule for what follows: then less is predicted.
-
-        The rule for what follows is one for each `use`.
-        """
+    def _opened(self, option: Expr) -> Expr:
+        """In place of a rule that begins with a text that text, and a rule for what follows: then less is predicted."""
         if not isinstance(option, Ref):
             return option
         body = self.source[option.name]
         if not isinstance(body, Sequence) or not isinstance(body.items[0], Literal):
             return option
         rest = self._written(seq(*body.items[1:]), option.name)
-        if (rest, use) not in self._rests:
-            self._rests[rest, use] = Ref(fresh(f"{option.name}-rest", self.rules))
-            self.rules[self._rests[rest, use].name] = rest
-        return seq(body.items[0], self._rests[rest, use])
+        if rest not in self._rests:
+            self._rests[rest] = Ref(fresh(f"{option.name}-rest", self.rules))
+            self.rules[self._rests[rest].name] = rest
+        return seq(body.items[0], self._rests[rest])

@@ -1,0 +1,18 @@
+"""Constraints under the names that other servers have for them: an answer without them is not what was asked for."""
+
+from __future__ import annotations
+
+from toolgram.api.fields import Body
+from toolgram.errors import InvalidRequest
+
+_FOREIGN = (
+    *("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar"),  # vLLM
+    *("json_schema", "ebnf"),  # llama-server; SGLang
+)
+
+
+def refuse_constraints(body: Body, known: str, further: tuple[str, ...] = ()) -> None:
+    """Raises InvalidRequest for a constraint under another name than the `known` ones, `further` names included."""
+    for key in (*_FOREIGN, *further):
+        if body.get(key) is not None:
+            raise InvalidRequest(f"/{key}", f"is not known here: give {known}")
