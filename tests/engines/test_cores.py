@@ -10,12 +10,16 @@ import pytest
 
 from toolgram.engines.cores import Cores, busy
 
+SMALL, LARGE = 10**8, 10**10
 
-def threads(others: Sequence[float], cores: int, monkeypatch: pytest.MonkeyPatch, tokens: int = 2) -> list[int]:
+
+def threads(
+    others: Sequence[float], cores: int, monkeypatch: pytest.MonkeyPatch, tokens: int = 2, size: int = SMALL
+) -> list[int]:
     """What each pass has, a second after the one before, in which others used so many cores and this process one."""
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     now, used = 0.0, 100.0
-    counter = Cores(None, lambda: used, lambda: now, lambda: now)
+    counter = Cores(None, size, lambda: used, lambda: now, lambda: now)
     found: list[int] = []
     for other in others:
         now, used = now + 1, used + 1 + other
@@ -38,21 +42,23 @@ def test_many_tokens_take_one_that_others_use_half(monkeypatch: pytest.MonkeyPat
     assert threads([0.5, 1], 2, monkeypatch, tokens=16) == [2, 1]
 
 
-def test_one_token_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_token_of_a_small_model_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     assert threads([0, 0], 8, monkeypatch, tokens=1) == [1, 1]
+    assert threads([0, 6], 8, monkeypatch, tokens=1, size=LARGE) == [4, 2]
 
 
-def test_where_nobody_tells_one_core_is_taken() -> None:
-    counter = Cores(None, lambda: None)
-    assert counter.of_pass(2) == 1
+def test_where_nobody_tells_half_of_the_cores_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    counter = Cores(None, SMALL, lambda: None)
+    assert counter.of_pass(2) == 4
     time.sleep(0.11)
-    assert counter.of_pass(2) == 1
+    assert counter.of_pass(2) == 4
 
 
 def test_prompts_are_read_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    assert Cores(None, lambda: 99.0).of_pass(512) == 8
-    assert [Cores(3, lambda: 99.0).of_pass(count) for count in (1, 512)] == [3, 3]
+    assert Cores(None, SMALL, lambda: 99.0).of_pass(512) == 8
+    assert [Cores(3, LARGE, lambda: 99.0).of_pass(count) for count in (1, 512)] == [3, 3]
 
 
 def test_linux_tells() -> None:

@@ -4,8 +4,9 @@ The threads of llama.cpp wait for one another some hundred times in a pass. Wher
 all wait: what takes 25 ms on two free cores, and 43 on one, may then take 60. With many tokens there is less to lose:
 what takes 75 ms on two free cores, and 135 on one, then takes 160.
 
-A pass of one token always has one thread. With more, llama.cpp adds up what the token attends to in as many parts, by
-where in its memory that is, and so the same seed would not give the same answer.
+A single token of a small model has one thread: two take a tenth less time and half as much of the processor more. And
+with more than one, llama.cpp adds up what the token attends to in as many parts, by where in its memory that is: the
+same seed may give another answer then.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ _STAT = Path("/proc/stat")
 _MOMENT = 0.1  # seconds that are looked back on; Linux counts in hundredths
 _MANY, _MOST = 8, 64  # tokens, from which a part of a core is enough, and any part
 _WHOLE, _PART = 0.8, 0.3  # of a core: what must be free for one more thread
+_SMALL = 400_000_000  # bytes of a model: one thread reads these in a tenth of a second
 
 
 def busy() -> float | None:
@@ -31,27 +33,32 @@ def busy() -> float | None:
 
 
 class Cores:
-    """Tells each pass how many threads it has. `threads` are those of every pass; None for as many as are free."""
+    """Tells each pass of a model of `size` bytes how many threads it has.
+
+    `threads` are those of every pass; None for as many as are free, or half of all where the system does not tell.
+    """
 
     def __init__(
         self,
         threads: int | None,
+        size: int,
         busy: Callable[[], float | None] = busy,
         own: Callable[[], float] = time.process_time,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._threads = threads
+        self._small = size < _SMALL
         self._busy, self._own, self._clock = busy, own, clock
         self._all = os.cpu_count() or 1
         self._most = max(min(self._all, 2), self._all // 2)  # half of what a machine counts as cores may be no more
-        self._free = 0.0
+        self._free = float(self._all)
         self._looked = self._look()
 
     def of_pass(self, tokens: int) -> int:
         """The threads of a pass with so many tokens."""
         if self._threads is not None:
             return self._threads
-        if tokens == 1:
+        if tokens == 1 and self._small:
             return 1
         if tokens >= _MOST:
             return self._all
@@ -65,8 +72,8 @@ class Cores:
         if self._clock() - then < _MOMENT:
             return
         self._looked = now, busy, own = self._look()
-        others = (busy - busy_then) - (own - own_then)
-        self._free = 0.0 if busy == 0 else self._all - max(others, 0.0) / (now - then)
+        others = (busy - busy_then) - (own - own_then) if busy else 0.0
+        self._free = self._all - max(others, 0.0) / (now - then)
 
     def _look(self) -> tuple[float, float, float]:
         return self._clock(), self._busy() or 0.0, self._own()

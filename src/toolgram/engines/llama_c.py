@@ -55,9 +55,8 @@ class OtherLibrary(EngineError):
 @cache
 def library() -> Library:
     """llama.cpp, loaded once in a process. Raises EngineError where it is missing, OtherLibrary for another version."""
-    os.environ.setdefault(
-        "GOMP_SPINCOUNT", "2000"
-    )  # 0.1 ms: threads that spin longer ruin a machine that others use too
+    # Threads that wait spin for 0.1 ms: those that spin longer ruin a machine that others use too.
+    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     path = _shared_object()
     _check(path)
     lib = Library(llama_layout.opened(str(path)))

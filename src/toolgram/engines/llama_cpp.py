@@ -27,10 +27,11 @@ class LlamaCpp:
 
     `context` is in tokens, at most what the model was trained with: what a prompt and its answer may have together.
     `parallel` requests run at once, the others wait in the order of their arrival. `budget` is how many tokens all that
-    is remembered may have, four contexts if it is None; what prompts have in common with each other, or with requests
-    that ended, is evaluated and stored once. What the grammar forces is appended without being sampled; while few
-    requests run, values are drafted from the prompt, and a right draft gives several tokens in one pass. `threads`
-    cores are used; None decodes with those that nobody else wants, half of all at most, and reads prompts with all.
+    is remembered may have, four contexts if it is None, and as many again of what ended may be put aside; what prompts
+    have in common with each other, or with requests that ended, is evaluated and stored once. What the grammar forces
+    is appended without being sampled; while few requests run, values are drafted from the prompt, and a right draft
+    gives several tokens in one pass. `threads` cores are used; None decodes with those that nobody else wants, half of
+    all at most (single tokens of a small model with one), and reads prompts with all.
 
     Raises ModelError for a file that cannot be run, EngineError where llama.cpp cannot be loaded.
     """

@@ -77,8 +77,7 @@ class Model:
     """A loaded GGUF model with the memory of some sequences, which share what they have in common.
 
     `context` tokens at most fit into a sequence, and `budget` into all together (None: one context). `threads` are
-    those of `Cores`. Raises ModelError for a file that is missing, damaged, or of
-    a kind that cannot be run.
+    those of `Cores`. Raises ModelError for a file that is missing, damaged, or of a kind that cannot be run.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class Model:
         self._context = context_pointer
         self._memory: int = self._c.llama_get_memory(self._context)
         self._row = ctypes.c_float * len(self.vocabulary.pieces)
-        self._cores = Cores(threads)
+        self._cores = Cores(threads, path.stat().st_size)
         self._batch = _Rows.of(BATCH)
         # the state of a recurrent model after a text is not its state after the half of it
         self.shares = not (self._c.llama_model_is_recurrent(self._model) or self._c.llama_model_is_hybrid(self._model))
