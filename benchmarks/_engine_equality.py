@@ -1,7 +1,8 @@
 """Whether greedy answers depend on how they were made: many at once, with jumps, drafts and shared prompts, or plainly.
 
-What is evaluated together changes the last digits of the logits. How much is measured where both have the same tokens;
-where two answers part, the two likeliest tokens must have been as near to each other as that.
+What is evaluated together changes the last digits of the logits. How much is measured in the same run, where both
+have the same tokens. Where two answers part, the two likeliest tokens must have been as near to each other as both
+together may have moved: then it is a tie.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from toolgram.engines.decoding import Generation
 from toolgram.engines.llama_cpp import LlamaCpp
 from toolgram.engines.masks import Guide
 
-_TIE = 0.3  # of two log-probabilities
 _STYLES = ("short", "functionary_v2", "short")  # an odd number, so that each meets each of the options
 _LONGEST = 40  # tokens of an answer
 _OPTIONS = (
@@ -56,9 +56,9 @@ def answers(engine: LlamaCpp, plans: Sequence[toolgram.Plan]) -> list[Pair]:
 
 def report(pairs: Sequence[Pair]) -> None:
     """Print how many answers differ, and by how much the model was undecided there."""
-    kinds = [difference(*pair) for pair in pairs]
-    show(f"{len(pairs)} answers, against those token by token", ["", "answers"], sorted(Counter(kinds).items()))
     noise = [each for one, other in pairs for each in _noise(_told(one), _told(other))]
+    kinds = [difference(*pair, 2 * max(noise)) for pair in pairs]
+    show(f"{len(pairs)} answers, against those token by token", ["", "answers"], sorted(Counter(kinds).items()))
     rare = statistics.quantiles(noise, n=100, method="inclusive")[-1]
     print(f"\nThe log-probability of the same token differs by {statistics.median(noise):.3f} in the median", end="")
     print(f", in one of a hundred by {rare:.3f} or more, at most by {max(noise):.3f}.")
@@ -96,8 +96,8 @@ async def _answer(engine: LlamaCpp, plan: toolgram.Plan) -> list[Chunk]:
     return [chunk async for chunk in engine.generate(plan.prompt_parts, bound(engine, plan), sampling)]
 
 
-def difference(one: Sequence[Chunk], other: Sequence[Chunk]) -> str:
-    """How an answer differs from the one token by token."""
+def difference(one: Sequence[Chunk], other: Sequence[Chunk], tie: float) -> str:
+    """How an answer differs from the one token by token; log-probabilities that are nearer than `tie` are a tie."""
     mine, theirs = _told(one), _told(other)
     if [each.chosen.token for each in mine] == [each.chosen.token for each in theirs]:
         return "the same tokens"
@@ -105,7 +105,7 @@ def difference(one: Sequence[Chunk], other: Sequence[Chunk]) -> str:
     size = min(len(text), len(wanted))  # other splits fit more or less text into as many tokens
     if text[:size] == wanted[:size]:
         return "the same text in other tokens"
-    return "another text after a tie" if doubt(mine, theirs) < _TIE else "another text"
+    return "another text after a tie" if doubt(mine, theirs) < tie else "another text"
 
 
 def _told(chunks: Sequence[Chunk]) -> list[TokenLogprobs]:

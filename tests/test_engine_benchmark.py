@@ -56,7 +56,7 @@ def said(*tokens: str, doubt: float = 2.0) -> list[Chunk]:
     ],
 )
 def test_differences_are_told_apart(one: list[Chunk], other: list[Chunk], expected: str) -> None:
-    assert equality.difference(one, other) == expected
+    assert equality.difference(one, other, 0.5) == expected
 
 
 def test_the_template_of_the_chat_layer_announces_tools_and_ends_at_a_name() -> None:
