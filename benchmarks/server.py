@@ -1,7 +1,8 @@
 """What the server costs: python benchmarks/server.py [--streams 1000] [--tokens 50].
 
 The engine replays recorded text and takes no time itself. Server and clients run in processes of their own; times are
-of the server's processor, so that a busy machine does not count.
+of the server's processor, so that a busy machine does not count. In the end the embedded model is served to 32 clients,
+beside llama.cpp's own server.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any, TypeVar
 import uvicorn
 
 from _common import CHATML, request, show, tools
+from _server_peers import CLIENTS, HEAD, embedded
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.server.app import create_app
 from toolgram.server.models import Served
@@ -189,6 +191,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 3 * options.streams + 200), most))
     memory = measured(lambda server: asyncio.run(idle(server, options.streams)))
     measured(lambda server: tell(server, options.streams, options.tokens, memory))
+    show(f"{CLIENTS} clients of the embedded model, by the clock", HEAD, embedded())
 
 
 def measured(measure: Callable[[Server], T]) -> T:
