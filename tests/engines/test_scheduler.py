@@ -124,6 +124,22 @@ def test_what_was_put_aside_and_fetched_is_gone_on_with_as_if_it_had_been_read(e
     assert [chunk.tokens for chunk in again] == [chunk.tokens for chunk in first]
 
 
+def test_memories_of_their_own_find_texts_again_and_give_the_same_answers(engine: LlamaCpp) -> None:
+    apart = LlamaCpp(default_model(), context=256, parallel=3, budget=3 * 256, threads=1)
+    try:
+        assert apart._model.apart
+        assert not engine._model.apart
+        texts = [f"{color} is a color. " * 15 for color in ("Red", "Blue", "Green", "Grey", "White")]
+        for text in texts:
+            cached(apart, text)
+        assert min(cached(apart, text) for text in texts) > 50
+        prompt = asked("Count from one to ten, in words. " * 4)
+        answers = [asyncio.run(answer(each, prompt, 12)) for each in (engine, apart, apart)]
+        assert len({tuple(token for chunk in chunks for token in chunk.tokens) for chunks in answers}) == 1
+    finally:
+        apart.close()
+
+
 def test_a_long_prompt_does_not_stall_who_writes(engine: LlamaCpp) -> None:
     heard: list[str] = []
 

@@ -27,11 +27,12 @@ class LlamaCpp:
 
     `context` is in tokens, at most what the model was trained with: what a prompt and its answer may have together.
     `parallel` requests run at once, the others wait in the order of their arrival. `budget` is how many tokens all that
-    is remembered may have, four contexts if it is None, and as many again of what ended may be put aside; what prompts
-    have in common with each other, or with requests that ended, is evaluated and stored once. What the grammar forces
-    is appended without being sampled; while few requests run, values are drafted from the prompt, and a right draft
-    gives several tokens in one pass. `threads` cores are used; None decodes with those that nobody else wants, half of
-    all at most (single tokens of a small model with one), and reads prompts with all.
+    is remembered may have, and as many again of what ended may be put aside; None is four contexts, or one for each of
+    `parallel` where that is at most a sixteenth of this machine's memory. With one for each, each request has a memory
+    of its own, which is faster. What prompts have in common with each other, or with requests that ended, is evaluated
+    once. What the grammar forces is appended without being sampled; while few requests run, values are drafted from the
+    prompt, and a right draft gives several tokens in one pass. `threads` cores are used; None decodes with those that
+    nobody else wants, half of all at most (single tokens of a small model with one), and reads prompts with all.
 
     Raises ModelError for a file that cannot be run, EngineError where llama.cpp cannot be loaded.
     """
@@ -60,7 +61,7 @@ class LlamaCpp:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="toolgram-llama")
         try:
             self._model, self._guides = self._worker.submit(
-                _load, self.path, context, threads, parallel + _KEPT, budget or 4 * context
+                _load, self.path, context, threads, parallel, budget
             ).result()
         except BaseException:
             self._worker.shutdown(wait=False)
@@ -183,6 +184,6 @@ class LlamaCpp:
         await self.aclose()
 
 
-def _load(path: Path, context: int, threads: int | None, sequences: int, budget: int) -> tuple[Model, Guides]:
-    model = Model(path, context, threads, sequences=sequences, budget=budget)
+def _load(path: Path, context: int, threads: int | None, parallel: int, budget: int | None) -> tuple[Model, Guides]:
+    model = Model(path, context, threads, parallel=parallel, kept=_KEPT, budget=budget)
     return model, Guides(model.vocabulary)

@@ -60,6 +60,8 @@ class NoRoom(Exception):
     """The sequences hold as many tokens as there is memory for."""
 
 
+_LITTLE = 16  # what is not more than one of so many parts of the memory
+
 State = ctypes.Array[ctypes.c_char]
 """What a sequence has read, as llama.cpp packs it."""
 
@@ -76,20 +78,30 @@ class Span(NamedTuple):
 class Model:
     """A loaded GGUF model with the memory of some sequences, which share what they have in common.
 
-    `context` tokens at most fit into a sequence, and `budget` into all together (None: one context). `threads` are
-    those of `Cores`. Raises ModelError for a file that is missing, damaged, or of a kind that cannot be run.
+    `context` tokens at most fit into a sequence, and `budget` into all together; None is four contexts, or one for each
+    of `parallel` sequences where that is not much of this machine's memory. With one for each, each has its memory
+    `apart`, and a pass looks for each token at that alone; else `kept` sequences more are there. `threads` are those of
+    `Cores`. Raises ModelError for a file that is missing, damaged, or of a kind that cannot be run.
     """
 
     def __init__(
-        self, path: Path, context: int, threads: int | None, *, sequences: int = 1, budget: int | None = None
+        self,
+        path: Path,
+        context: int,
+        threads: int | None,
+        *,
+        parallel: int = 1,
+        kept: int = 0,
+        budget: int | None = None,
     ) -> None:
         self._c = llama_c.library().c
         self._model = _load(path)
         self.vocabulary = Vocabulary.of_model(self._model)
         self.context = min(context, self._c.llama_model_n_ctx_train(self._model))
-        self.sequences = sequences
-        self.room = max(self.context, budget or 0)  # in tokens
-        context_pointer = _context(self._model, self.room, sequences)
+        self.room = max(self.context, budget or self._room(parallel))  # in tokens
+        self.apart = self.room >= self.context * parallel > self.context
+        self.sequences = parallel if self.apart else parallel + kept
+        context_pointer = _context(self._model, self.room, self.sequences, unified=not self.apart)
         self._free = weakref.finalize(self, _free, self._model, context_pointer)
         if context_pointer is None:
             self._free()
@@ -101,6 +113,13 @@ class Model:
         self._batch = _Rows.of(BATCH)
         # the state of a recurrent model after a text is not its state after the half of it
         self.shares = not (self._c.llama_model_is_recurrent(self._model) or self._c.llama_model_is_hybrid(self._model))
+
+    def _room(self, parallel: int) -> int:
+        """How many tokens are remembered where nobody says it."""
+        c, model = self._c, self._model
+        width = c.llama_model_n_embd(model) // max(c.llama_model_n_head(model), 1) * c.llama_model_n_head_kv(model)
+        size = 4 * c.llama_model_n_layer(model) * width * self.context * parallel  # a key and a value, of 2 bytes each
+        return self.context * (parallel if size * _LITTLE <= (_memory() or 0) else 4)
 
     def close(self) -> None:
         """Free the memory; nothing else may be called afterwards."""
@@ -135,8 +154,13 @@ class Model:
         return np.frombuffer(memoryview(self._row.from_address(address)), np.float32)
 
     def copy(self, source: int, target: int, length: int) -> None:
-        """Let an empty sequence begin with the first tokens of another; they are shared, not doubled."""
-        self._c.llama_memory_seq_cp(self._memory, source, target, 0, length)
+        """Let an empty sequence begin with the first tokens of another; they are shared, unless memories are apart."""
+        if not self.apart:
+            self._c.llama_memory_seq_cp(self._memory, source, target, 0, length)
+        elif self.restore(target, self.save(source)):
+            self.cut(target, length)
+        else:
+            raise EngineError("llama.cpp cannot copy what a sequence has read")
 
     def cut(self, sequence: int, length: int) -> bool:
         """Keep so many tokens of a sequence; False, and nothing is done, for a model that cannot go back."""
@@ -251,11 +275,11 @@ def _free(model: int, context: int | None) -> None:
     c.llama_model_free(model)
 
 
-def _context(model: int, size: int, sequences: int) -> int | None:
+def _context(model: int, size: int, sequences: int, *, unified: bool) -> int | None:
     c = llama_c.library().c
     params = c.llama_context_default_params()
     params.n_ctx = size
     params.n_batch = params.n_ubatch = BATCH
     params.n_seq_max = sequences
-    params.kv_unified = True  # one memory for all, so that what sequences share is there once
+    params.kv_unified = unified
     return c.llama_init_from_model(model, params)

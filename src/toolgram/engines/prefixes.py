@@ -1,8 +1,8 @@
 """Which sequence of the model holds what, so that a prompt is not read again where it is known.
 
-A pass looks at every place in the memory of the model for each of its tokens, whoever the place belongs to: 5,000
-tokens that nobody uses make a pass of 16 a third longer. So what ended is put aside before long, to ordinary memory. To
-put a token aside and to fetch it costs as much as to have it there while ten are written.
+Where sequences share the memory of the model, a pass looks at every place in it for each of its tokens, whoever the
+place belongs to: 5,000 tokens that nobody uses make a pass of 16 a third longer. So what ended is put aside before
+long, to ordinary memory. To put a token aside and to fetch it costs as much as to have it there while ten are written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolgram.engines.model import Model, State
 
 _PATIENCE = 64  # tokens that others evaluate before what ended is put aside
 _MOST = 256  # texts that are aside: each is compared with each prompt
-_WORTH_FETCHING = 16  # tokens, beyond those that a sequence has
+_WORTH_FETCHING = 4  # tokens, beyond those that a sequence has: to read them takes longer
 
 
 @dataclass(slots=True, eq=False)
@@ -68,18 +68,37 @@ class Slots:
             donor.used = self._evaluated
             self._ended.remove(donor)
             self._ended.append(donor)
-        if not self._free and self._ended[0] is donor:
-            slot = self._ended.pop()
+        if donor is not None and self._next() is donor:
+            slot = donor
+            self._ended.remove(slot)
+            if len(slot.tokens) - length >= _WORTH_FETCHING:
+                self._copy_aside(slot)
             self._cut(slot, length)
         else:
-            if not self._free:
-                self.evict()
-            slot = Slot(self._free.pop(), [])
+            slot = Slot(self._empty(), [])
             if donor is not None:
                 self._model.copy(donor.sequence, slot.sequence, length)
                 slot.tokens = donor.tokens[:length]
         self._used.append(slot)
         return slot
+
+    def _next(self) -> Slot | None:
+        """The one that ended whose place the next text takes; None if there is a place that nobody has.
+
+        Where memories are apart, it is the first place that is not in use: llama.cpp evaluates neighbours together.
+        """
+        if self._model.apart and self._ended:
+            first = min(self._ended, key=lambda slot: slot.sequence)
+            return first if first.sequence < min(self._free, default=first.sequence + 1) else None
+        return None if self._free else self._ended[0]
+
+    def _empty(self) -> int:
+        """A sequence that has nothing."""
+        if (slot := self._next()) is not None:
+            self._put_aside(slot)
+        sequence = min(self._free)
+        self._free.remove(sequence)
+        return sequence
 
     def _donor(self, prompt: Sequence[int]) -> tuple[Slot | None, int]:
         return _best([*self._used, *reversed(self._ended)] if self._model.shares else [], prompt)
@@ -91,9 +110,7 @@ class Slots:
             return None
         self._aside.remove(found)
         self._aside.append(found)
-        if not self._free:
-            self.evict()
-        sequence = self._free.pop()
+        sequence = self._empty()
         while not self._model.restore(sequence, found.state):
             if not self.evict():
                 self._free.append(sequence)
@@ -119,7 +136,7 @@ class Slots:
     def evaluated(self, tokens: int) -> None:
         """Tell that there was a pass with so many tokens of several: what nobody used for a while is put aside."""
         self._evaluated += tokens
-        while self._ended and self._evaluated - self._ended[0].used > _PATIENCE:
+        while not self._model.apart and self._ended and self._evaluated - self._ended[0].used > _PATIENCE:
             self.evict()
 
     def cut(self, slot: Slot, length: int) -> None:
@@ -136,12 +153,18 @@ class Slots:
         """Put aside the sequence that was used least recently of those that ended; False if there is none."""
         if not self._ended:
             return False
-        slot = self._ended.pop(0)
-        self._aside.append(_Aside(slot.tokens, self._model.save(slot.sequence)))
+        self._put_aside(self._ended[0])
+        return True
+
+    def _put_aside(self, slot: Slot) -> None:
+        self._ended.remove(slot)
+        self._copy_aside(slot)
         self._drop(slot)
+
+    def _copy_aside(self, slot: Slot) -> None:
+        self._aside.append(_Aside(list(slot.tokens), self._model.save(slot.sequence)))
         while len(self._aside) > _MOST or sum(len(other.tokens) for other in self._aside) > self._model.room:
             del self._aside[0]
-        return True
 
     def restore(self) -> None:
         """After a call that was broken off: let the model forget what the slots do not have."""
