@@ -44,7 +44,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
         def listen(self, backlog: int) -> None:
             pass
 
-    def load(*given: Any) -> Replay:
+    def load(*given: Any, alone: bool) -> Replay:
+        assert not alone
         loaded.append(given)
         return Replay("Hello.")
 

@@ -105,15 +105,20 @@ def model_at_hand(name: str | None) -> Path | None:
     return models.cached(name or models.DEFAULT)
 
 
-def load_engine(path: Path, context: int = 4096, threads: int | None = None) -> LlamaCpp | LlamaObject:
-    """The embedded engine with a model; `context` is in tokens. Raises ModelError where either is missing."""
+def load_engine(
+    path: Path, context: int = 4096, threads: int | None = None, *, alone: bool = True
+) -> LlamaCpp | LlamaObject:
+    """The embedded engine with a model; `context` is in tokens. Raises ModelError where either is missing.
+
+    What is `alone` is one request at once, which takes less memory and is ready sooner.
+    """
     try:
         from toolgram.engines.embedded import load  # heavy, and optional
     except ModuleNotFoundError as error:
         raise ModelError(
             f"the embedded engine is not installed ({error.name} is missing): pip install 'toolgram[embedded]'"
         ) from error
-    return load(path, lambda notice: sys.stderr.write(f"{notice}\n"), context=context, threads=threads)
+    return load(path, lambda notice: sys.stderr.write(f"{notice}\n"), context=context, threads=threads, alone=alone)
 
 
 def _no_constant(name: str) -> NoReturn:

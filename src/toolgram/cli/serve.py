@@ -61,7 +61,7 @@ def load(loading: Loading) -> tuple[Served, ...]:
     for name in names:
         file = model_file(name)
         template = inputs.template_of(loading.template, file)
-        engine = inputs.load_engine(file, loading.context, loading.threads)
+        engine = inputs.load_engine(file, loading.context, loading.threads, alone=False)
         known = name if name in models.MODELS else file.stem
         aliases = () if served else loading.aliases
         if known in {model.name for model in served}:
