@@ -88,7 +88,7 @@ def test_options_and_environment(
         ([], ()),
         (["--host", "::1"], ()),
         (["--host", "0.0.0.0"], ("*",)),  # noqa: S104 - nothing listens
-        (["--host", "0.0.0.0", "--allowed-hosts", "nas.local"], ("nas.local",)),  # noqa: S104
+        (["--host", "0.0.0.0", "--allowed-hosts", "nas.local"], ("nas.local",)),  # noqa: S104 - as above
         (["--allowed-hosts", "a", "--allowed-hosts", "*.b"], ("a", "*.b")),
     ],
 )
