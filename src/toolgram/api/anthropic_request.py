@@ -30,16 +30,8 @@ Json = dict[str, Any]
 
 _KNOWN = frozenset(
     (
-        *(
-            "max_tokens",
-            "system",
-            "messages",
-            "stop_sequences",
-            "tools",
-            "tool_choice",
-            "output_config",
-            "output_format",
-        ),
+        *("max_tokens", "system", "messages", "stop_sequences", "tools", "tool_choice"),
+        *("output_config", "output_format"),
         *("thinking", "model", "style", "stream", *(field for field in SAMPLING_FIELDS if field != "stop")),
         *("metadata", "service_tier", "cache_control", "inference_geo"),  # no text changes for these
     )

@@ -21,17 +21,8 @@ _KEPT = (
 # The rest of what is read, and what OpenAI has and a text does not change for.
 _KNOWN = frozenset(
     (
-        *(
-            *_STATEFUL,
-            *_KEPT,
-            "input",
-            "instructions",
-            "max_output_tokens",
-            "tools",
-            "tool_choice",
-            "text",
-            "reasoning",
-        ),
+        *(*_STATEFUL, *_KEPT, "input", "instructions", "max_output_tokens"),
+        *("tools", "tool_choice", "text", "reasoning"),
         *("store", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
         *("prompt_cache_retention", "max_tool_calls", "stream_options", "truncation", "moderation"),
     )

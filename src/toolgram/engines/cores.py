@@ -20,7 +20,7 @@ _STAT = Path("/proc/stat")
 _MOMENT = 0.1  # seconds that are looked back on; Linux counts in hundredths
 _MANY, _MOST = 8, 64  # tokens, from which a part of a core is enough, and any part
 _WHOLE, _PART = 0.8, 0.3  # of a core: what must be free for one more thread
-_SMALL = 400_000_000  # bytes of a model: one thread reads these in a tenth of a second
+_SMALL = 400_000_000  # bytes of a model
 
 
 def busy() -> float | None:

@@ -75,9 +75,7 @@ class LlamaObject:
 
 
 def _start(path: Path, context: int, parallel: int, threads: int | None, key: str) -> Any:
-    os.environ.setdefault(
-        "GOMP_SPINCOUNT", "2000"
-    )  # 0.1 ms: threads that spin longer ruin a machine that others use too
+    os.environ.setdefault("GOMP_SPINCOUNT", "2000")  # as `llama_c` says
     try:
         xllamacpp: Any = import_module("xllamacpp")
     except ImportError as error:

@@ -42,8 +42,9 @@ _Known = TypeVar("_Known", Slot, _Aside)
 class Slots:
     """The sequences of a model: those in use, and those that ended, which are put aside after a while.
 
-    What a new prompt has in common with any of them is shared. Of those that ended the least recently used goes first.
-    Aside there are as many tokens at most as the model has room for.
+    Where memories are apart, that is only when its place is needed. What a new prompt has in common with any of them is
+    not read again. Of those that ended the least recently used goes first. Aside there are as many tokens at most as
+    the model has room for.
     """
 
     def __init__(self, model: Model) -> None:

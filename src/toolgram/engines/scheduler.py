@@ -154,8 +154,8 @@ class Scheduler:
         guess = len(self._live) <= _FEW and self._model.shares and sum(shares) + _FEW * LONGEST_DRAFT <= BATCH
         for live, count in zip(self._live, shares, strict=True):
             live.draft = live.generation.draft() if guess and count == live.pending else []
-        # llama.cpp evaluates neighbours together, in their order, where the memories of sequences are apart.
         spans = [(live, _span(live, count)) for live, count in zip(self._live, shares, strict=True) if count]
+        # llama.cpp evaluates neighbours together, in their order, where the memories of sequences are apart.
         return sorted(spans, key=lambda each: each[1].sequence) if self._model.apart else spans
 
     def _advance(self, live: _Live, rows: Sequence[Logits]) -> None:
