@@ -44,12 +44,10 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
         def listen(self, backlog: int) -> None:
             pass
 
-    def load(*given: Any, alone: bool) -> Replay:
-        assert not alone
-        loaded.append(given)
+    def load(_path: Path, _context: int, _threads: int | None, parallel: int) -> Replay:
+        assert parallel in (3, 64)  # what -np says, or else the default
         return Replay("Hello.")
 
-    loaded: list[Any] = []
     monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: configs.append(server.config))
     monkeypatch.setattr("uvicorn.Config.bind_socket", lambda config: Bound())
     monkeypatch.setattr("toolgram.cli.serve.model_file", lambda name: Path(f"{name}.gguf"))

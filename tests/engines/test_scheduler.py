@@ -8,13 +8,15 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from toolgram.engines.base import Chunk, Prompt, Sampling
 from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.model import BATCH
+from toolgram.engines.model import BATCH, Model
 from toolgram.engines.models import default_model
+from toolgram.engines.outbox import Listener, Outbox
 from toolgram.engines.prefixes import common
 from toolgram.engines.scheduler import share
 from toolgram.errors import EngineError
@@ -138,6 +140,50 @@ def test_memories_of_their_own_find_texts_again_and_give_the_same_answers(engine
         assert len({tuple(token for chunk in chunks for token in chunk.tokens) for chunks in answers}) == 1
     finally:
         apart.close()
+
+
+@pytest.mark.parametrize(("parallel", "fitting", "at_once"), [(20, 40, 20), (20, 17, 17), (20, 15, 20), (3, 2, 3)])
+def test_so_many_run_at_once_as_can_have_a_memory_of_their_own_if_that_is_enough(
+    parallel: int, fitting: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Model, "_fitting", lambda _: fitting)
+    model = Model(default_model(), 64, 1, parallel=parallel, kept=4)
+    assert model.at_once == at_once
+    assert model.apart == (fitting >= at_once)
+    assert model.room == 64 * (at_once if model.apart else 4)
+    model.close()
+
+
+def test_a_pass_wakes_a_loop_once() -> None:
+    async def told() -> tuple[list[object], int]:
+        outbox, listeners, woken = Outbox(), [Listener(), Listener()], 0
+        loop = asyncio.get_running_loop()
+        call = loop.call_soon_threadsafe
+
+        def count(*given: Any) -> asyncio.Handle:
+            nonlocal woken
+            woken += 1
+            return call(*given)
+
+        loop.call_soon_threadsafe = count
+        for text in "ab":
+            for listener in listeners:
+                outbox.put(listener, Chunk(text))
+        outbox.send()
+        outbox.send()  # nothing is left
+        return [await listener.queue.get() for listener in listeners for _ in "ab"], woken
+
+    assert asyncio.run(told()) == ([Chunk("a"), Chunk("b")] * 2, 1)
+
+
+def test_nobody_is_told_when_the_loop_is_closed() -> None:
+    async def listener() -> Listener:
+        return Listener()
+
+    outbox, gone = Outbox(), asyncio.run(listener())
+    outbox.put(gone, Chunk("a"))
+    outbox.send()
+    assert gone.cancel.is_set()
 
 
 def test_a_long_prompt_does_not_stall_who_writes(engine: LlamaCpp) -> None:

@@ -262,7 +262,7 @@ def serve(
             metavar="N",
             min=1,
             envvar=_env("PARALLEL"),
-            help="Requests that run at once (in each worker).",
+            help="Requests that run at once (in each worker); an embedded model takes up to 32 in a batch.",
         ),
     ] = 64,
     queue: Annotated[
@@ -376,7 +376,8 @@ def serve(
         raise BadInput(
             "--workers goes with --upstream: an embedded model runs in one process, which batches its requests"
         )
-    run(load(Loading(tuple(model or ()), aliases, template, context, threads)), settings, host, port, log_file)
+    loading = Loading(tuple(model or ()), aliases, template, context, threads, parallel)
+    run(load(loading), settings, host, port, log_file)
 
 
 @app.command(epilog="Example: toolgram pull smollm2")

@@ -106,11 +106,11 @@ def model_at_hand(name: str | None) -> Path | None:
 
 
 def load_engine(
-    path: Path, context: int = 4096, threads: int | None = None, *, alone: bool = True
+    path: Path, context: int = 4096, threads: int | None = None, parallel: int = 1
 ) -> LlamaCpp | LlamaObject:
-    """The embedded engine with a model; `context` is in tokens. Raises ModelError where either is missing.
+    """The embedded engine with a model, for `parallel` requests at once; `context` is in tokens.
 
-    What is `alone` is one request at once, which takes less memory and is ready sooner.
+    Raises ModelError where either is missing.
     """
     try:
         from toolgram.engines.embedded import load  # heavy, and optional
@@ -118,7 +118,9 @@ def load_engine(
         raise ModelError(
             f"the embedded engine is not installed ({error.name} is missing): pip install 'toolgram[embedded]'"
         ) from error
-    return load(path, lambda notice: sys.stderr.write(f"{notice}\n"), context=context, threads=threads, alone=alone)
+    return load(
+        path, lambda notice: sys.stderr.write(f"{notice}\n"), context=context, threads=threads, parallel=parallel
+    )
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -50,6 +50,7 @@ class Loading:
     template: Path | None = None
     context: int = 4096
     threads: int | None = None
+    parallel: int = 1
 
 
 def load(loading: Loading) -> tuple[Served, ...]:
@@ -61,7 +62,7 @@ def load(loading: Loading) -> tuple[Served, ...]:
     for name in names:
         file = model_file(name)
         template = inputs.template_of(loading.template, file)
-        engine = inputs.load_engine(file, loading.context, loading.threads, alone=False)
+        engine = inputs.load_engine(file, loading.context, loading.threads, loading.parallel)
         known = name if name in models.MODELS else file.stem
         aliases = () if served else loading.aliases
         if known in {model.name for model in served}:

@@ -9,17 +9,21 @@ from toolgram.engines.llama_c import OtherLibrary
 from toolgram.engines.llama_cpp import LlamaCpp
 from toolgram.engines.llama_object import LlamaObject
 
+_IN_A_PASS = 32  # requests: more would only make each wait longer for its next token
+_IN_A_SERVER = 4  # each has a context of its own there
+
 
 def load(
-    path: Path, notify: Callable[[str], object], *, context: int = 4096, threads: int | None = None, alone: bool = False
+    path: Path, notify: Callable[[str], object], *, context: int = 4096, threads: int | None = None, parallel: int = 1
 ) -> LlamaCpp | LlamaObject:
-    """The embedded engine with a model, for one request at once if it is `alone`; `threads` are those of `LlamaCpp`.
+    """The embedded engine with a model, for so many requests at once, or as many as are of use; others wait.
 
-    Where another xllamacpp is installed than the one whose C interface we know, its own server runs the model, and
-    `notify` is told why. Raises ModelError for a file that cannot be run, EngineError where xllamacpp is missing.
+    `context` and `threads` are those of `LlamaCpp`. Where another xllamacpp is installed than the one whose C interface
+    we know, its own server runs the model, and `notify` is told why. Raises ModelError for a file that cannot be run,
+    EngineError where xllamacpp is missing.
     """
     try:
-        return LlamaCpp(path, context=context, parallel=1 if alone else 16, threads=threads)
+        return LlamaCpp(path, context=context, parallel=min(parallel, _IN_A_PASS), threads=threads)
     except OtherLibrary as error:
         notify(f"{error}. Until then llama.cpp's own server runs the model, which takes longer.")
-        return LlamaObject(path, context=context, parallel=1 if alone else 4, threads=threads)
+        return LlamaObject(path, context=context, parallel=min(parallel, _IN_A_SERVER), threads=threads)

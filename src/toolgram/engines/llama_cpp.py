@@ -15,6 +15,7 @@ from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, Support
 from toolgram.engines.decoding import Generation
 from toolgram.engines.masks import Guides
 from toolgram.engines.model import Cancel, Model
+from toolgram.engines.outbox import Listener
 from toolgram.engines.scheduler import Request, Scheduler
 from toolgram.errors import EngineError, PromptTooLong
 
@@ -27,12 +28,13 @@ class LlamaCpp:
 
     `context` is in tokens, at most what the model was trained with: what a prompt and its answer may have together.
     `parallel` requests run at once, the others wait in the order of their arrival. `budget` is how many tokens all that
-    is remembered may have, and as many again of what ended may be put aside; None is four contexts, or one for each of
-    `parallel` where that is at most a sixteenth of this machine's memory. With one for each, each request has a memory
-    of its own, which is faster. What prompts have in common with each other, or with requests that ended, is evaluated
-    once. What the grammar forces is appended without being sampled; while few requests run, values are drafted from the
-    prompt, and a right draft gives several tokens in one pass. `threads` cores are used; None decodes with those that
-    nobody else wants, half of all at most (single tokens of a small model with one), and reads prompts with all.
+    is remembered may have, and as many again of what ended may be put aside; None is four contexts, or one for each
+    that runs where that is at most a sixteenth of this machine's memory. With one for each, each request has a memory
+    of its own, which is faster: where only some of more than 16 can have one, only so many run at once. What prompts
+    have in common with each other, or with requests that ended, is evaluated once. What the grammar forces is appended
+    without being sampled; while few requests run, values are drafted from the prompt, and a right draft gives several
+    tokens in one pass. `threads` cores are used; None decodes with those that nobody else wants, half of all at most
+    (single tokens of a small model with one), and reads prompts with all.
 
     Raises ModelError for a file that cannot be run, EngineError where llama.cpp cannot be loaded.
     """
@@ -66,7 +68,7 @@ class LlamaCpp:
         except BaseException:
             self._worker.shutdown(wait=False)
             raise
-        self._scheduler = Scheduler(self._model, self._worker, parallel)
+        self._scheduler = Scheduler(self._model, self._worker, self._model.at_once)
 
     @property
     def context(self) -> int:
@@ -82,7 +84,7 @@ class LlamaCpp:
         """How many tokens a prompt has."""
         with self._lock:
             self._check_open()
-            return len(self._model.vocabulary.tokenize(prompt))  # reading the vocabulary is safe from any thread
+            return len(self._model.vocabulary.tokenize(prompt))
 
     def tokenize(self, prompt: Prompt) -> list[int]:
         """The ids of a prompt."""
@@ -106,33 +108,24 @@ class LlamaCpp:
 
         Raises EngineError for a grammar that is refused, or a prompt that is empty or does not fit.
         """
-        loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[Chunk | Exception] = asyncio.Queue()
-        generation = await asyncio.to_thread(self._prepare, prompt, constraint, sampling)
-
-        def post(item: Chunk | Exception) -> None:
-            try:
-                loop.call_soon_threadsafe(queue.put_nowait, item)
-            except RuntimeError:  # the loop is closed: nobody listens any more
-                request.cancel.set()
-
-        request = Request(generation, post)
+        listener = Listener()
+        request = Request(await asyncio.to_thread(self._prepare, prompt, constraint, sampling), listener)
         with self._lock:
             self._check_open()
-            self._running.add(request.cancel)
+            self._running.add(listener.cancel)
             self._scheduler.submit(request)
         try:
             while True:
-                item = await queue.get()
+                item = await listener.queue.get()
                 if isinstance(item, Exception):
                     raise item
                 yield item
                 if item.finish is not None:
                     return
         finally:
-            request.cancel.set()
+            listener.cancel.set()
             with self._lock:
-                self._running.discard(request.cancel)
+                self._running.discard(listener.cancel)
 
     def _prepare(self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling) -> Generation:
         """What needs no pass of the model, so that a great grammar does not hold up others."""

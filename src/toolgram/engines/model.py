@@ -61,6 +61,7 @@ class NoRoom(Exception):
 
 
 _LITTLE = 16  # what is not more than one of so many parts of the memory
+_ENOUGH = 16  # sequences at once: beyond, a memory for each is worth more than one more of them
 
 State = ctypes.Array[ctypes.c_char]
 """What a sequence has read, as llama.cpp packs it."""
@@ -79,9 +80,10 @@ class Model:
     """A loaded GGUF model with the memory of some sequences, which share what they have in common.
 
     `context` tokens at most fit into a sequence, and `budget` into all together; None is four contexts, or one for each
-    of `parallel` sequences where that is not much of this machine's memory. With one for each, each has its memory
-    `apart`, and a pass looks for each token at that alone; else `kept` sequences more are there. `threads` are those of
-    `Cores`. Raises ModelError for a file that is missing, damaged, or of a kind that cannot be run.
+    sequence where that is not much of this machine's memory. With one for each, each has its memory `apart`, and a pass
+    looks for each token at that alone; else `kept` sequences more are there. `at_once` are those that are to be
+    written together: `parallel`, or as many, and enough, as can have a memory apart. `threads` are those of `Cores`.
+    Raises ModelError for a file that is missing, damaged, or of a kind that cannot be run.
     """
 
     def __init__(
@@ -98,9 +100,11 @@ class Model:
         self._model = _load(path)
         self.vocabulary = Vocabulary.of_model(self._model)
         self.context = min(context, self._c.llama_model_n_ctx_train(self._model))
-        self.room = max(self.context, budget or self._room(parallel))  # in tokens
-        self.apart = self.room >= self.context * parallel > self.context
-        self.sequences = parallel if self.apart else parallel + kept
+        fitting = min(parallel, self._fitting() if budget is None else budget // self.context)
+        self.apart = fitting > 1 and fitting >= min(parallel, _ENOUGH)
+        self.at_once = fitting if self.apart else parallel
+        self.room = max(self.context, budget or self.context * (fitting if self.apart else 4))  # in tokens
+        self.sequences = self.at_once if self.apart else parallel + kept
         context_pointer = _context(self._model, self.room, self.sequences, unified=not self.apart)
         self._free = weakref.finalize(self, _free, self._model, context_pointer)
         if context_pointer is None:
@@ -114,12 +118,12 @@ class Model:
         # the state of a recurrent model after a text is not its state after the half of it
         self.shares = not (self._c.llama_model_is_recurrent(self._model) or self._c.llama_model_is_hybrid(self._model))
 
-    def _room(self, parallel: int) -> int:
-        """How many tokens are remembered where nobody says it."""
+    def _fitting(self) -> int:
+        """How many whole contexts are not much of this machine's memory."""
         c, model = self._c, self._model
         width = c.llama_model_n_embd(model) // max(c.llama_model_n_head(model), 1) * c.llama_model_n_head_kv(model)
-        size = 4 * c.llama_model_n_layer(model) * width * self.context * parallel  # a key and a value, of 2 bytes each
-        return self.context * (parallel if size * _LITTLE <= (_memory() or 0) else 4)
+        size = 4 * c.llama_model_n_layer(model) * width * self.context  # a key and a value, of 2 bytes each
+        return (_memory() or 0) // (_LITTLE * max(size, 1))
 
     def close(self) -> None:
         """Free the memory; nothing else may be called afterwards."""

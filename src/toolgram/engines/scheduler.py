@@ -12,6 +12,7 @@ from toolgram.engines.base import Chunk, FinishReason
 from toolgram.engines.decoding import Generation
 from toolgram.engines.drafts import LONGEST_DRAFT
 from toolgram.engines.model import BATCH, Cancel, Cancelled, Model, NoRoom, Span
+from toolgram.engines.outbox import Listener, Outbox
 from toolgram.engines.prefixes import Slot, Slots, common
 from toolgram.engines.sampling import Logits
 from toolgram.errors import EngineError
@@ -24,11 +25,15 @@ _WORTH_WAITING = 64  # tokens that another one is about to read, and that need n
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """A generation that was asked for. `post` is given its chunks, or the error that ended it; it must not block."""
+    """A generation that was asked for, and who listens to it."""
 
     generation: Generation
-    post: Callable[[Chunk | Exception], None]
-    cancel: Cancel = field(default_factory=Cancel)
+    listener: Listener
+
+    @property
+    def cancel(self) -> Cancel:
+        """Tells whether it is wanted no more."""
+        return self.listener.cancel
 
 
 @dataclass(slots=True, eq=False)
@@ -65,6 +70,7 @@ class Scheduler:
         self._inbox: list[Request] = []
         self._awake = False
         self._slots = Slots(model)
+        self._outbox = Outbox()
         self._waiting = deque[Request]()
         self._live: list[_Live] = []  # the oldest first
         self._full = False  # nobody is let in until somebody ends
@@ -83,6 +89,7 @@ class Scheduler:
                 self._step()
             except Exception as error:  # noqa: BLE001 - whoever waits must be told, whatever it is
                 self._fail_all(error)
+        self._outbox.send()
 
     def _fetch(self) -> bool:
         """Whether there is anything to do."""
@@ -96,6 +103,7 @@ class Scheduler:
         self._drop_cancelled()
         self._admit()
         spans = self._spans()
+        self._outbox.send()  # what the last pass gave is read while the next one runs
         if not spans:
             return
         alone = spans[0][0].request.cancel if len(spans) == 1 else Cancel()  # others must not suffer from one who goes
@@ -118,7 +126,7 @@ class Scheduler:
     def _drop_cancelled(self) -> None:
         for request in [request for request in self._waiting if request.cancel.is_set()]:
             self._waiting.remove(request)
-            request.post(request.generation.last_chunk("cancelled"))
+            self._outbox.put(request.listener, request.generation.last_chunk("cancelled"))
         for live in [live for live in self._live if live.request.cancel.is_set()]:
             self._end(live, "cancelled")
 
@@ -140,7 +148,7 @@ class Scheduler:
             try:
                 chunk = generation.begin()
             except EngineError as error:
-                request.post(error)
+                self._outbox.put(request.listener, error)
                 return
         live = _Live(request, self._slots.take(generation.tokens))
         self._live.append(live)
@@ -178,21 +186,21 @@ class Scheduler:
             self._slots.cut(live.slot, first + taken)
 
     def _tell(self, live: _Live, work: Callable[[], Chunk | None]) -> None:
-        """Post what the work gives; end the request if it ended, or failed."""
+        """Tell what the work gives; end the request if it ended, or failed."""
         try:
             chunk = work()
         except EngineError as error:
             self._leave(live)
-            live.request.post(error)
+            self._outbox.put(live.request.listener, error)
             return
         if chunk is not None:
-            live.request.post(chunk)
+            self._outbox.put(live.request.listener, chunk)
         if live.generation.finish is not None:
             self._end(live, live.generation.finish)
 
     def _end(self, live: _Live, finish: FinishReason) -> None:
         self._leave(live)
-        live.request.post(live.generation.last_chunk(finish))
+        self._outbox.put(live.request.listener, live.generation.last_chunk(finish))
 
     def _leave(self, live: _Live) -> None:
         self._live.remove(live)
@@ -216,7 +224,7 @@ class Scheduler:
         self._slots.forget()
         self._full = False
         for request in failed:
-            request.post(error)
+            self._outbox.put(request.listener, error)
 
 
 def _span(live: _Live, count: int) -> Span:
