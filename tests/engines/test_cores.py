@@ -14,15 +14,20 @@ SMALL, LARGE = 10**8, 10**10
 
 
 def threads(
-    others: Sequence[float], cores: int, monkeypatch: pytest.MonkeyPatch, tokens: int = 2, size: int = SMALL
+    others: Sequence[float],
+    cores: int,
+    monkeypatch: pytest.MonkeyPatch,
+    tokens: int = 2,
+    size: int = SMALL,
+    pause: float = 1,
 ) -> list[int]:
-    """What each pass has, a second after the one before, in which others used so many cores and this process one."""
+    """What each pass has, seconds after the one before, in which others used so many cores and this process one."""
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     now, used = 0.0, 100.0
     counter = Cores(None, size, lambda: used, lambda: now, lambda: now)
     found: list[int] = []
     for other in others:
-        now, used = now + 1, used + 1 + other
+        now, used = now + pause, used + (1 + other) * pause
         found.append(counter.of_pass(tokens))
     return found
 
@@ -45,6 +50,11 @@ def test_many_tokens_take_one_that_others_use_half(monkeypatch: pytest.MonkeyPat
 def test_one_token_of_a_small_model_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     assert threads([0, 0], 8, monkeypatch, tokens=1) == [1, 1]
     assert threads([0, 6], 8, monkeypatch, tokens=1, size=LARGE) == [4, 2]
+
+
+def test_what_others_did_long_ago_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert threads([2, 2], 2, monkeypatch) == [1, 1]
+    assert threads([2, 2], 2, monkeypatch, pause=3) == [2, 2]
 
 
 def test_where_nobody_tells_half_of_the_cores_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:

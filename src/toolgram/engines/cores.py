@@ -18,6 +18,7 @@ from pathlib import Path
 
 _STAT = Path("/proc/stat")
 _MOMENT = 0.1  # seconds that are looked back on; Linux counts in hundredths
+_LONG_AGO = 1.0  # seconds, over which the others tell nothing of what they do now
 _MANY, _MOST = 8, 64  # tokens, from which a part of a core is enough, and any part
 _WHOLE, _PART = 0.8, 0.3  # of a core: what must be free for one more thread
 _SMALL = 400_000_000  # bytes of a model
@@ -67,11 +68,17 @@ class Cores:
         return min(max(int(self._free + 1 - wanted), 1), self._most)
 
     def _update(self) -> None:
-        """See how many cores the other processes left free since the last look, if that was a moment ago."""
+        """See how many cores the other processes left free since the last look, if that was a moment ago.
+
+        After a pause nothing is known of them: then all are free until the next look.
+        """
         then, busy_then, own_then = self._looked
         if self._clock() - then < _MOMENT:
             return
         self._looked = now, busy, own = self._look()
+        if now - then > _LONG_AGO:
+            self._free = float(self._all)
+            return
         others = (busy - busy_then) - (own - own_then) if busy else 0.0
         self._free = self._all - max(others, 0.0) / (now - then)
 
