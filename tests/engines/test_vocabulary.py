@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolgram.engines import llama_c
+from toolgram.engines import vocabulary as vocabularies
 from toolgram.engines.base import Prompt
 from toolgram.engines.vocabulary import Vocabulary
 
@@ -59,3 +60,18 @@ def test_a_prompt_is_cut_at_trusted_control_tokens(
 
 def test_markers_are_control_and_user_defined_tokens(vocabulary: Vocabulary) -> None:
     assert vocabulary.special == {text: token for token, text in enumerate(TOKENS) if token != 0}
+
+
+def test_what_was_asked_for_lately_is_not_tokenized_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def tokens(_: Vocabulary, text: str) -> list[int]:
+        asked.append(text)
+        return list(map(ord, text))
+
+    monkeypatch.setattr(vocabularies, "_REMEMBERED", 10)
+    monkeypatch.setattr(Vocabulary, "_asked", tokens)
+    vocabulary = Vocabulary(0, tuple(text.encode() for text in TOKENS), tuple(TOKENS.values()), 2, frozenset({2}))
+    for text in ("abcd", "efgh", "abcd", "ijkl", "abcd", "efgh", "a text that is too long", "efgh"):
+        assert vocabulary.tokenize(((text, False),)) == list(map(ord, text))
+    assert asked == ["abcd", "efgh", "ijkl", "efgh", "a text that is too long", "efgh"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -14,17 +16,41 @@ from toolgram.engines import llama_c
 from toolgram.engines.base import Prompt
 
 _LOOKS_LIKE_MARKER = re.compile(r"<[^<>\s]+>|\[[^\[\]\s]+\]")
+_REMEMBERED = 1 << 21  # characters of text whose tokens are remembered
+
+
+class _Remembered:
+    """The tokens of the texts that were asked for last: a conversation comes again, a turn longer each time."""
+
+    def __init__(self) -> None:
+        self._tokens: OrderedDict[str, array[int]] = OrderedDict()
+        self._left = _REMEMBERED
+
+    def get(self, text: str) -> Iterable[int] | None:
+        """Its tokens, if they are known."""
+        if text in self._tokens:
+            self._tokens.move_to_end(text)
+        return self._tokens.get(text)
+
+    def put(self, text: str, tokens: Iterable[int]) -> None:
+        """Remember them, and forget those that were not asked for the longest."""
+        self._tokens[text] = array("i", tokens)
+        self._left -= len(text)
+        while self._left < 0:
+            forgotten, _ = self._tokens.popitem(last=False)
+            self._left += len(forgotten)
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The vocabulary of a loaded model; valid as long as the model is."""
+    """The vocabulary of a loaded model; valid as long as the model is. Only one thread at a time may tokenize."""
 
     pointer: int
     pieces: tuple[bytes, ...]
     attributes: tuple[int, ...]
     eos: int
     ends: frozenset[int]
+    _known: _Remembered = field(default_factory=_Remembered, repr=False, compare=False)
 
     @classmethod
     def of_model(cls, model: int) -> Vocabulary:
@@ -71,7 +97,8 @@ class Vocabulary:
             else:
                 ids += self._ids(run)
             run = ""
-        return ids + self._ids(run)
+        ids += self._ids(run)
+        return ids
 
     def _split(self, prompt: Prompt) -> list[tuple[str, int | None]]:
         """Runs of text, each with the token that follows it: none, or -1 where the text is only broken apart."""
@@ -106,7 +133,14 @@ class Vocabulary:
         tokens = (token for token, attributes in enumerate(self.attributes) if attributes & attribute)
         return {self.pieces[token].decode(errors="replace"): token for token in tokens if self.pieces[token]}
 
-    def _ids(self, text: str) -> list[int]:
+    def _ids(self, text: str) -> Iterable[int]:
+        known = self._known.get(text)
+        if known is None:
+            known = self._asked(text)
+            self._known.put(text, known)
+        return known
+
+    def _asked(self, text: str) -> list[int]:
         if not text:
             return []
         c = llama_c.library().c
