@@ -191,7 +191,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 3 * options.streams + 200), most))
     memory = measured(lambda server: asyncio.run(idle(server, options.streams)))
     measured(lambda server: tell(server, options.streams, options.tokens, memory))
-    show(f"{CLIENTS} clients of the embedded model, by the clock", HEAD, embedded())
+    show(f"{CLIENTS} clients of the embedded model", HEAD, embedded())
 
 
 def measured(measure: Callable[[Server], T]) -> T:
