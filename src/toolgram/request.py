@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -121,6 +121,9 @@ def parse_request(body: Any) -> Request:
     )
 
 
+_SCALARS = frozenset((str, int, float, bool, type(None)))  # most of what a body holds; others may derive from them
+
+
 def _check_json(body: Json) -> None:
     """Refuse what is not JSON, or nested so deep that no template or schema means it."""
     waiting: list[tuple[Any, str, int]] = [(body, "", 0)]
@@ -128,16 +131,17 @@ def _check_json(body: Json) -> None:
         value, pointer, depth = waiting.pop()
         if depth > MAX_DEPTH:
             raise InvalidRequest(pointer[:200], f"nested more than {MAX_DEPTH} deep")
-        if isinstance(value, Mapping):
+        inside: Iterable[tuple[Any, Any]] = ()
+        if isinstance(value, dict | Mapping):
             members = cast("Mapping[Any, Any]", value)
             if wrong := [key for key in members if not isinstance(key, str)]:
                 raise InvalidRequest(pointer, f"the key {wrong[0]!r} is not a string")
-            waiting.extend((member, f"{pointer}/{key}", depth + 1) for key, member in members.items())
+            inside = members.items()
         elif isinstance(value, list | tuple):
-            items = cast("Sequence[Any]", value)
-            waiting.extend((item, f"{pointer}/{i}", depth + 1) for i, item in enumerate(items))
-        elif not (value is None or isinstance(value, str | int | float)):
+            inside = enumerate(cast("Sequence[Any]", value))
+        elif not isinstance(value, str | int | float):
             raise InvalidRequest(pointer, f"{type(value).__name__} is no type of JSON")
+        waiting += [(each, f"{pointer}/{key}", depth + 1) for key, each in inside if type(each) not in _SCALARS]
 
 
 def _object(value: Any, pointer: str) -> Json:
