@@ -28,6 +28,7 @@ from toolgram.grammar.ir import (
 )
 from toolgram.grammar.ir import Text as FreeText
 from toolgram.schema import strings, types
+from toolgram.schema.alphabet import ANY_CHAR
 from toolgram.schema.automata import Automaton, intersection
 from toolgram.schema.effort import TooLarge
 from toolgram.schema.items import array_items, next_items
@@ -227,15 +228,17 @@ class Lowering:
 
     def _one_of(self, charset: CharSet) -> Expr:
         """One of these characters."""
+        if charset not in self._chars:
+            self._chars[charset] = self._one_char(charset)
+        return self._chars[charset]
+
+    def _one_char(self, charset: CharSet) -> Expr:
         if (only := single(charset)) is not None:
             return Literal(quoted(only, self.spelling)[1:-1] if self.spelling.encoding.escapes else only)
-        if not not_chars(*charset.ranges).ranges and self.spelling.encoding.escapes:
+        if charset == ANY_CHAR and self.spelling.encoding.escapes:
             return self._char()
-        if charset not in self._chars:
-            made = one_char(charset, self.spelling)
-            several = isinstance(made, Choice)
-            self._chars[charset] = self._shared("string-char", lambda: made, charset) if several else made
-        return self._chars[charset]
+        made = one_char(charset, self.spelling)
+        return self._shared("string-char", lambda: made, charset) if isinstance(made, Choice) else made
 
     def _written(
         self, automaton: Automaton, char: Callable[[CharSet], Expr], hint: str, low: int = 0, high: int | None = None
