@@ -132,7 +132,7 @@ def _check_json(body: Json) -> None:
         if depth > MAX_DEPTH:
             raise InvalidRequest(pointer[:200], f"nested more than {MAX_DEPTH} deep")
         inside: Iterable[tuple[Any, Any]] = ()
-        if isinstance(value, dict | Mapping):
+        if isinstance(value, dict | Mapping):  # a dict is found sooner than by what a Mapping is
             members = cast("Mapping[Any, Any]", value)
             if wrong := [key for key in members if not isinstance(key, str)]:
                 raise InvalidRequest(pointer, f"the key {wrong[0]!r} is not a string")

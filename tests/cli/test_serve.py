@@ -44,8 +44,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
         def listen(self, backlog: int) -> None:
             pass
 
-    def load(_path: Path, _context: int, _threads: int | None, parallel: int) -> Replay:
-        assert parallel in (3, 64)  # what -np says, or else the default
+    def load(*_: Any) -> Replay:
         return Replay("Hello.")
 
     monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: configs.append(server.config))
@@ -99,6 +98,20 @@ def test_a_server_for_this_machine_alone_goes_by_no_other_name(
     result = CliRunner().invoke(app, ["serve", *options])
     assert result.exception is None, result.output
     assert told[0].hosts == hosts
+
+
+@pytest.mark.parametrize(("options", "parallel"), [([], 32), (["-np", "3"], 3), (["-np", "100"], 32)])
+def test_the_engine_runs_as_many_at_once_as_the_server_up_to_32(
+    options: list[str], parallel: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int] = []
+    monkeypatch.setattr("toolgram.cli.serve.model_file", Path)
+    monkeypatch.setattr("toolgram.cli.inputs.template_of", lambda *_: CHATML)
+    monkeypatch.setattr("toolgram.engines.embedded.LlamaCpp", lambda _, **given: told.append(given["parallel"]))
+    monkeypatch.setattr("toolgram.cli.serve.run", lambda *_: None)
+    result = CliRunner().invoke(app, ["serve", *options])
+    assert result.exception is None, result.output
+    assert told == [parallel]
 
 
 def test_several_models_have_different_names(started: list[uvicorn.Config]) -> None:

@@ -182,9 +182,9 @@ def subtract(left: Type, right: Type, resolve: Resolve, fuel: int = 16) -> Type:
         case Union(options), _:
             return union(less(option, right) for option in options)
         case _, Union(options):
-            texts = [option for option in options if isinstance(option, Text)]
-            if len(texts) > 1:  # one automaton of all of them is less work than one after the other
-                left = intersect(left, complement(union(texts), resolve, fuel - 1), resolve)
+            listed = [option for option in options if isinstance(option, Text)]
+            if len(listed) > 1:  # one automaton of all of them is less work than one after the other
+                left = intersect(left, complement(union(listed), resolve, fuel - 1), resolve)
                 options = tuple(option for option in options if not isinstance(option, Text))
             for option in options:
                 left = less(left, option)
