@@ -55,6 +55,16 @@ def many_tools(count: int) -> Rules:
     }
 
 
+def test_a_word_that_is_used_once_is_written_there_if_it_is_small() -> None:
+    words = {f"word-{number}": choice(seq("a", Ref(f"word-{number + 1}")), "b") for number in range(1500)}
+    lark = write_lark({"root": seq('"', Ref("word-0"), '"'), **words, "word-1500": choice("c", "d")})
+    assert 5 < lark.count("WORD_") // 2 < 1500
+    assert max(map(len, lark.splitlines())) < 200
+    assert lark_accepts(lark, f'"{"a" * 1400}b"')
+    assert lark_accepts(lark, f'"{"a" * 1500}d"')
+    assert not lark_accepts(lark, f'"{"a" * 1400}c"')
+
+
 def test_text_and_its_marker_are_one_lexeme() -> None:
     lark = write_lark(many_tools(2))
     first = lark.splitlines()[0]

@@ -51,7 +51,6 @@ from toolgram.schema.spelling import (
 from toolgram.schema.types import NEVER, Canonical, Type
 
 MAX_RULES = 50_000
-_INLINE_OPTIONAL = 3  # objects with more keys, all of them optional, get a rule for what may follow each
 _SHARED_SIZE = 12  # a larger language gets a rule
 _IDENTIFIERS = pattern("^[A-Za-z_][A-Za-z0-9_]*$")
 
@@ -349,15 +348,13 @@ class Lowering:
         return seq(*before, members[anchor][1], *after, more)
 
     def _all_optional(self, members: list[Expr], extra: Expr, more: Expr, name: str) -> Expr:
-        """Any of the members, in order: whichever is the first has no comma before it."""
-        options = [seq(extra, more)]
-        tail = more
+        """Any of the members, in order: a rule for those from each on, of which there is one at least."""
+        here, after = seq(extra, more), more
         for index in reversed(range(len(members))):
-            options.append(seq(members[index], tail))
-            tail = seq(optional(seq(self.spelling.item_separator, members[index])), tail)
-            if index and len(members) > _INLINE_OPTIONAL:
-                tail = self._rule(f"{name}-from-{index + 1}", tail)
-        return optional(choice(*reversed(options)))
+            body = choice(seq(members[index], after), here)
+            here = self._rule(f"{name}-from-{index + 1}", body) if index else body
+            after = optional(seq(self.spelling.item_separator, here))
+        return optional(here)
 
     def _extra(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """One member with a key that is not declared."""

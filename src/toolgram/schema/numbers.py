@@ -57,18 +57,18 @@ def _any(alphabet: str, count: int) -> Expr:
 
 def _above(first: str, bound: str, width: int, alphabet: str) -> Iterator[Expr]:
     """`first`, then `width` digits that are at least `bound` (which goes on with zeros)."""
-    yield seq(first, bound, _any(alphabet, width - len(bound)))
     for index in reversed(range(len(bound))):
-        if more := alphabet[alphabet.index(bound[index]) + 1 :]:
+        is_last = index == len(bound) - 1
+        if more := alphabet[alphabet.index(bound[index]) + (not is_last) :]:
             yield seq(first, bound[:index], _one_of(more), _any(alphabet, width - index - 1))
 
 
 def _below(first: str, bound: str, width: int, alphabet: str) -> Iterator[Expr]:
     """`first`, then `width` digits that are at most `bound` (which goes on with nines)."""
     for index in range(len(bound)):
-        if less := alphabet[: alphabet.index(bound[index])]:
+        is_last = index == len(bound) - 1
+        if less := alphabet[: alphabet.index(bound[index]) + is_last]:
             yield seq(first, bound[:index], _one_of(less), _any(alphabet, width - index - 1))
-    yield seq(first, bound, _any(alphabet, width - len(bound)))
 
 
 def integers(low: int | None, high: int | None, digits: int | None = None) -> Expr:
@@ -78,6 +78,8 @@ def integers(low: int | None, high: int | None, digits: int | None = None) -> Ex
     """
     if low is not None and high is not None and low > high:
         return NOTHING
+    if low is None and high is None:
+        return choice("0", seq(optional("-"), _naturals(1, None, digits)))
     options: list[Expr] = []
     if low is None or low < 0:
         smallest = None if low is None else -low
@@ -95,6 +97,8 @@ def _naturals(low: int, high: int | None, digits: int | None) -> Expr:
     start = _digits(low)
     if high is None:
         cap = None if digits is None else max(digits, len(start))
+        if low == 10 ** (len(start) - 1):
+            return _lengths(len(start), cap)
         return choice(same_length(start, "9" * len(start)), _lengths(len(start) + 1, cap))
     end = _digits(high)
     if len(start) == len(end):

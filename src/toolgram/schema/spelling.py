@@ -32,6 +32,7 @@ from toolgram.schema.numbers import DIGIT, NON_ZERO, decimals, integers, same_le
 
 MAX_EXPONENT = 307  # with any mantissa below 10 a finite double
 MIN_EXPONENT = -324  # of the smallest double that is not zero
+_LONGEST_NAME = 40  # of a rule
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _HEX = "0123456789abcdef"
 KEY_START = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")))
@@ -96,7 +97,9 @@ class RuleNames:
 
     def fresh(self, hint: str) -> str:
         """A new name like the hint."""
-        words = re.sub(r"[^a-z0-9]+", "-", _split_camel(hint).lower()).strip("-")[:60].rstrip("-")
+        words = re.sub(r"[^a-z0-9]+", "-", _split_camel(hint).lower()).strip("-")
+        if len(words) > _LONGEST_NAME:  # its end tells more
+            words = words[-_LONGEST_NAME:].partition("-")[2] or words[-_LONGEST_NAME:]
         base = words if words[:1].isalpha() else f"r-{words}".rstrip("-")
         count = self._counts.get(base, 0) + 1
         while (name := base if count == 1 else f"{base}-{count}") in self._taken:
@@ -210,7 +213,7 @@ def any_number(spelling: Spelling) -> Expr:
     plain = seq(whole, fraction)
     if not spelling.exponents:
         return seq(optional("-"), plain)
-    power = choice(seq("e+", integers(1, MAX_EXPONENT)), seq("e-", integers(1, -MIN_EXPONENT)))
+    power = seq("e", choice(seq("+", integers(1, MAX_EXPONENT)), seq("-", integers(1, -MIN_EXPONENT))))
     return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, power)))
 
 

@@ -16,7 +16,7 @@ from toolgram.grammar.dialects.lark.lower import lower
 from toolgram.grammar.dialects.lark.regex import count
 from toolgram.grammar.dialects.lark.repair import repaired
 from toolgram.grammar.dialects.lark.terminals import Names, terminals_of
-from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls, leaves
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls, is_empty, leaves
 from toolgram.grammar.ir import Expr, Rules
 from toolgram.grammar.walk import components
 
@@ -77,7 +77,10 @@ def _node(node: Node, names: Mapping[str, str], terminals: Mapping[Expr, str], t
             text = " ".join(_node(item, names, terminals, 1) for item in items) or '""'
             return f"({text})" if tightness > 1 and len(items) > 1 else text
         case Fork(options):
-            text = " | ".join(_node(option, names, terminals, 0) for option in options)
+            full = [option for option in options if not is_empty(option)]
+            text = " | ".join(_node(option, names, terminals, 0) for option in full)
+            if len(full) < len(options):
+                return (text if len(full) == 1 and isinstance(full[0], Lexeme | Special | Call) else f"({text})") + "?"
             return f"({text})" if tightness else text
         case Loop(item, least, most):
             inner = _node(item, names, terminals, 2)

@@ -151,7 +151,7 @@ class _Lowering:
 
     def _word(self, expr: Expr, hint: str) -> Expr:
         """What a lexeme is made of: an expression without references, or a reference to one that may have some."""
-        if isinstance(expr, Ref) or (size(expr) <= _LARGEST_WORD and not names_in(expr)):
+        if isinstance(expr, Ref | Literal) or (size(expr) <= _LARGEST_WORD and not names_in(expr)):
             return expr
         if expr not in self._words:
             self._words[expr] = Ref(fresh(f"{hint}-{len(self._words) + 1}", self._rules))

@@ -9,7 +9,9 @@ from itertools import groupby
 
 from toolgram.grammar.dialects.lark.text import text_expression
 from toolgram.grammar.ir import (
+    EMPTY,
     MAX_CODE_POINT,
+    NOTHING,
     CharSet,
     Choice,
     Expr,
@@ -18,11 +20,11 @@ from toolgram.grammar.ir import (
     Repeat,
     Sequence,
     Text,
-    children,
     choice,
     not_chars,
     seq,
 )
+from toolgram.grammar.walk import names_in
 
 _QUOTED = re.compile(r'["\\\x00-\x1f\x7f]')
 """What is not itself between quotes."""
@@ -57,7 +59,7 @@ def terminal(expr: Expr, names: Mapping[str, str], tightness: int = 0) -> str:
 
 
 def _refers(expr: Expr) -> bool:
-    return isinstance(expr, Ref) or any(map(_refers, children(expr)))
+    return bool(names_in(expr))
 
 
 def count(least: int, most: int | None) -> str:
@@ -95,14 +97,21 @@ def regex(expr: Expr, tightness: int = 0) -> str:
         case Sequence(items):
             inner = "".join(regex(item, 1) for item in items)
             return f"({inner})" if tightness > 1 else inner
+        case Choice(options) if EMPTY in options:
+            full = choice(*(option for option in options if option != EMPTY))
+            return _counted(full, "?") if full != NOTHING else "()"
         case Choice(options):
             inner = "|".join(regex(option) for option in options)
             return f"({inner})" if tightness else inner
         case Repeat(item, least, most):
-            inner = regex(item, 2)
-            return (f"({inner})" if isinstance(item, Repeat) else inner) + count(least, most)
+            return _counted(item, count(least, most))
         case _:
             raise TypeError(f"not a regular expression: {expr!r}")
+
+
+def _counted(item: Expr, times: str) -> str:
+    inner = regex(item, 2)
+    return (f"({inner})" if isinstance(item, Repeat) else inner) + times
 
 
 def _in_regex(char: str) -> str:

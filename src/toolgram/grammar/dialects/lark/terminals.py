@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from toolgram.grammar.dialects.lark.regex import regex, terminal
 from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.ir import Except, Expr, Literal, Ref, Rules, Sequence, Text, choice, seq
-from toolgram.grammar.walk import names_in, size, with_children
+from toolgram.grammar.walk import components, names_in, size, with_children
 
 _LONGEST_INLINE = 24
 _LARGEST_INLINE = 8  # parts of a word that is written where it is used
+_LARGEST_ONCE = 40  # parts of one that is used but once
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -25,11 +27,9 @@ class Terminals(NamedTuple):
 
 def terminals_of(lexemes: Iterable[Lexeme], words: Rules) -> Terminals:
     """The terminals for these lexemes, in order of first use."""
-    table = _Table(words)
-    texts: dict[Expr, str] = {}
-    for lexeme in lexemes:
-        if lexeme.expr not in texts:
-            texts[lexeme.expr] = table.text(lexeme)
+    different = {lexeme.expr: lexeme for lexeme in reversed(list(lexemes))}
+    table = _Table(words, different)
+    texts = {expr: table.text(different[expr]) for expr in reversed(different)}
     return Terminals(texts, table.lines())
 
 
@@ -50,21 +50,42 @@ class Names:
 
 
 class _Table:
-    def __init__(self, words: Rules) -> None:
+    def __init__(self, words: Rules, exprs: Iterable[Expr]) -> None:
         self._words = words
         self._given = Names()
         self._names: dict[Expr, str] = {}
-        self._small: dict[str, Expr] = {}
+        self._put: dict[str, Expr] = {}
         self._by_body = {body: Ref(name) for name, body in words.items() if _is_plain_string(body)}
+        self._settle(exprs)
+
+    def _settle(self, exprs: Iterable[Expr]) -> None:
+        """Decide which words are put in where they are used: small ones, and those that these expressions and one
+        another use but once."""
+        count: Counter[str] = Counter()
+        used: dict[str, tuple[str, ...]] = {}
+        for expr in exprs:
+            count.update(names_in(expr))
+        waiting = list(count)
+        while waiting:
+            name = waiting.pop()
+            if name not in used:
+                body = self._words[name]
+                used[name] = names_in(self._every(body) if isinstance(body, Except) else body)
+                count.update(used[name])
+                waiting.extend(used[name])
+        for (name,) in components(used):  # words do not recur
+            body = self._put_in(self._words[name])
+            largest = _LARGEST_INLINE if count[name] > 1 else _LARGEST_ONCE
+            self._put[name] = body if not names_in(body) and size(body) <= largest else Ref(name)
 
     def text(self, lexeme: Lexeme) -> str:
         """How the lexeme is written in a rule."""
         expr = self._put_in(lexeme.expr)
-        if names_in(expr):
-            return self._name(lexeme.expr, "key" if lexeme.tail else "lexeme")
-        if isinstance(expr, Literal) or not (lexeme.name or len(regex(expr)) > _LONGEST_INLINE):
+        has_name = bool(lexeme.name) or isinstance(lexeme.expr, Ref)
+        if not names_in(expr) and (isinstance(expr, Literal) or not (has_name or len(regex(expr)) > _LONGEST_INLINE)):
             return terminal(expr, {})
-        return self._name(expr, lexeme.name or _kind(expr))
+        wanted = lexeme.name or ("key" if lexeme.tail else _kind(expr))
+        return self._name(lexeme.expr if has_name or names_in(expr) else expr, wanted)
 
     def lines(self) -> list[str]:
         """The lines of all that has got a name, and of what they refer to."""
@@ -84,20 +105,20 @@ class _Table:
         word, tail = (expr.items[0], expr.items[1:]) if isinstance(expr, Sequence) else (expr, ())
         body = self._words[word.name] if isinstance(word, Ref) else word
         if isinstance(body, Except) and (not tail or isinstance(tail[0], Literal)):
-            base = self._name(seq(self._by_body.get(body.every, body.every), *tail), "key" if tail else "string")
-            texts = (seq(f'"{text}"', *tail) for text in body.texts)
-            return f"{base} & ~{terminal(choice(*texts), {})}"
+            base = self._name(seq(self._every(body), *tail), "key" if tail else "string")
+            texts = seq('"', choice(*body.texts), '"', *tail)
+            return f"{base} & ~{terminal(texts, {})}"
         expr = self._put_in(self._words[expr.name] if isinstance(expr, Ref) else expr)
         return terminal(expr, {name: self._name(Ref(name), name) for name in names_in(expr)})
 
+    def _every(self, body: Except) -> Expr:
+        return self._by_body.get(body.every, body.every)
+
     def _put_in(self, expr: Expr) -> Expr:
-        """The expression with small words in the place of references to them."""
+        """The expression with those words put in."""
         if not isinstance(expr, Ref):
-            return with_children(expr, self._put_in)
-        if expr.name not in self._small:
-            body = self._words[expr.name]
-            self._small[expr.name] = expr if size(body) > _LARGEST_INLINE or names_in(body) else body
-        return self._small[expr.name]
+            return with_children(expr, self._put_in) if names_in(expr) else expr
+        return self._put[expr.name]
 
 
 def _is_plain_string(body: Expr) -> bool:
