@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, cast
 
 from toolgram.errors import InvalidSchema
@@ -122,9 +123,14 @@ _SINCE = {
 
 def known(schema: Schema, draft: int | None) -> Schema:
     """The schema without the keywords that its draft does not know, which say nothing there."""
-    if draft is None or not any(_SINCE.get(keyword, 0) > draft for keyword in schema):
+    if draft is None or (later := _later_than(draft)).isdisjoint(schema):
         return schema
-    return {keyword: value for keyword, value in schema.items() if _SINCE.get(keyword, 0) <= draft}
+    return {keyword: value for keyword, value in schema.items() if keyword not in later}
+
+
+@cache
+def _later_than(draft: int) -> frozenset[str]:
+    return frozenset(keyword for keyword, since in _SINCE.items() if since > draft)
 
 
 STRING = ("minLength", "maxLength", "pattern")
@@ -140,6 +146,13 @@ OBJECT = (
 OF_ONE_KIND = frozenset((*STRING, *NUMBER, *ARRAY, *OBJECT))
 IN_PLACE = ("$ref", "$dynamicRef", "$recursiveRef", "anyOf", "oneOf", "allOf", "if", "dependentSchemas")
 UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+BESIDES_KINDS = frozenset(
+    (
+        *("const", "enum", "not", "then", "else", "contains", "dependentRequired", "dependencies"),
+        *(*IN_PLACE, *UNEVALUATED),
+    )
+)
+"""What says more of a value than its kind, and what it may be of that kind."""
 
 
 def applies_others(schema: Schema) -> bool:

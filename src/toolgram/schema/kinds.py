@@ -158,8 +158,9 @@ def objects(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
     for name in dict.fromkeys((*declared, *required)):
         is_declared = name in declared
         n.check_text(place, "properties" if is_declared else "required", name)
-        value, pointer = types.value_of(listed, name), place.pointer
-        if is_declared:
+        if not is_declared:
+            value, pointer = types.other_value_of(listed, name), place.pointer
+        else:
             here = place.child("properties", name)
             matching = [("patternProperties", each) for one, each in patterns if one and one.accepts(name)]
             value, pointer = n.meet(here, [("properties", n.schema(here)), *matching]), here.pointer

@@ -153,6 +153,8 @@ class _Normalizer:
         keywords.check_shapes(schema, place.pointer)
         if "$ref" in schema and place.draft in (4, 6, 7):
             return self._reference(place, "$ref", schema["$ref"])  # where siblings of $ref say nothing
+        if keywords.BESIDES_KINDS.isdisjoint(schema):
+            return self._by_kind(place, schema)
         return self.meet(place, list(self._parts(place, schema)))
 
     def _parts(self, place: Place, schema: keywords.Schema) -> Iterator[tuple[str, Type]]:
@@ -306,7 +308,7 @@ class _Normalizer:
             enforced = "null is a value too, as OpenAPI 3.0 has it"
             self.relaxations[Relaxation(place.pointer, "nullable", enforced)] = None
             options.append(NULL)
-        return types.union(options)
+        return options[0] if len(options) == 1 else types.union(options)
 
     def _kind(self, place: Place, schema: keywords.Schema, kind: str) -> Type:
         match kind:
@@ -397,10 +399,11 @@ def _normalized(
         if isinstance(kind, Reference) and kind.key not in used:
             used[kind.key] = None
             waiting.append(kind.key)
-        if isinstance(kind, types.Object) and kind.silent and closed and kind.properties:
-            return types.object_type(kind.properties, NEVER, low=kind.min, high=kind.max)
-        kind = normalizer.counted(kind)
-        return replace(kind, silent=False) if isinstance(kind, types.Object) else kind
+        if isinstance(kind, types.Object) and kind.silent:
+            if closed and kind.properties:
+                return types.object_type(kind.properties, NEVER, low=kind.min, high=kind.max)
+            kind = types.settled(kind)
+        return normalizer.counted(kind)
 
     root = ends.rebuild(root, close)
     definitions = {key: ends.rebuild(normalizer.definitions[key], close) for key in waiting}  # which grows meanwhile

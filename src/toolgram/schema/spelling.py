@@ -39,6 +39,9 @@ KEY_START = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")))
 KEY_CHAR = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")), (ord("0"), ord("9")))
 _OTHER_KEY = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_PLAIN_NAME = re.compile("[a-z][a-z0-9]*(?:-[a-z0-9]+)*").fullmatch
+_CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])")
+_OTHERS = re.compile("[^a-z0-9]+")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
 
@@ -97,7 +100,7 @@ class RuleNames:
 
     def fresh(self, hint: str) -> str:
         """A new name like the hint."""
-        words = re.sub(r"[^a-z0-9]+", "-", _split_camel(hint).lower()).strip("-")
+        words = hint if _PLAIN_NAME(hint) else _OTHERS.sub("-", _CAMEL.sub("-", hint).lower()).strip("-")
         if len(words) > _LONGEST_NAME:  # its end tells more
             words = words[-_LONGEST_NAME:].partition("-")[2] or words[-_LONGEST_NAME:]
         base = words if words[:1].isalpha() else f"r-{words}".rstrip("-")
@@ -113,10 +116,6 @@ class RuleNames:
         if (hint, key) not in self._shared:
             self._shared[hint, key] = self.fresh(hint)
         return self._shared[hint, key]
-
-
-def _split_camel(text: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", text)
 
 
 def writable(text: str) -> bool:
