@@ -245,8 +245,9 @@ def show_masks(cases: list[Case], count: int) -> None:
     """Print what masks cost over the default model's vocabulary."""
     import _schema_masks  # here, because it needs the embedded engine and its model, which nothing else does
 
-    rows = _schema_masks.rows(_schema_masks.sample(cases, count))
-    show("Token masks along a valid instance, the schemas that all do", _schema_masks.HEAD, rows)
+    for source in dict.fromkeys(case.source for case in cases):
+        rows = _schema_masks.rows(_schema_masks.sample([case for case in cases if case.source == source], count))
+        show(f"{source}: token masks along a valid instance, the schemas that all do", _schema_masks.HEAD, rows)
     print("\nconverted: processor time from the schema to the text of a grammar; engines begin with the schema itself.")
     print("first: from there to the first mask, in one thread, nothing kept from other schemas.")
     print(
@@ -266,7 +267,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--every", type=int, default=1, help="let engines read our grammars of every nth schema")
     parser.add_argument("--walks", type=int, default=0, help="so many random sentences of each grammar, too")
-    parser.add_argument("--masks", type=int, nargs="?", const=30, default=0, help="token masks of so many schemas, too")
+    parser.add_argument("--masks", type=int, nargs="?", const=30, default=0, help="token masks of so many schemas of each source, too")
     parser.add_argument("--failures", type=Path, help="write every wrong verdict and refusal there, as JSON lines")
     return parser.parse_args(argv)
 

@@ -87,7 +87,10 @@ class Others:
         self._all = self._endings.by_first(range(len(self._endings.firsts)))
         loop = self._named()
         for name, texts in self._asked:
-            self.rules[name] = seq(_QUOTE, choice(loop, self._ends(texts)))
+            # The endings have a rule of their own: beside the loop, all tokens are tried for each such string again.
+            ends = self._ends(texts)
+            ends = self._named(ends) if isinstance(ends, Choice) and ends.options else ends
+            self.rules[name] = seq(_QUOTE, choice(loop, ends))
         self.rules[loop.name] = choice(*self._loop(loop))
         for name, first, rests in self._due:  # which grows
             self.rules[name] = seq(first, self._one_of(rests))
