@@ -267,7 +267,9 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--every", type=int, default=1, help="let engines read our grammars of every nth schema")
     parser.add_argument("--walks", type=int, default=0, help="so many random sentences of each grammar, too")
-    parser.add_argument("--masks", type=int, nargs="?", const=30, default=0, help="token masks of so many schemas of each source, too")
+    parser.add_argument(
+        "--masks", type=int, nargs="?", const=30, default=0, help="token masks of so many schemas of each source, too"
+    )
     parser.add_argument("--failures", type=Path, help="write every wrong verdict and refusal there, as JSON lines")
     return parser.parse_args(argv)
 

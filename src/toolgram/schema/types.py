@@ -380,7 +380,15 @@ def object_type(
 def settled(kind: Object) -> Object:
     """The same objects, whether or not the schema spoke of other keys."""
     # not `replace`, which takes four times as long, for every object of a document
-    return Object(kind.properties, kind.rest, False, kind.keys, kind.min, kind.max, kind.some, kind.counted)
+    return Object(
+        kind.properties,
+        kind.rest,
+        keys=kind.keys,
+        min=kind.min,
+        max=kind.max,
+        some=kind.some,
+        counted=kind.counted,
+    )
 
 
 def _undeclared(keys: Iterable[Keys], names: Collection[str]) -> Iterator[Keys]:

@@ -16,7 +16,19 @@ from toolgram.grammar.dialects.lark.lower import lower
 from toolgram.grammar.dialects.lark.regex import count
 from toolgram.grammar.dialects.lark.repair import repaired
 from toolgram.grammar.dialects.lark.terminals import Names, terminals_of
-from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls, is_empty, leaves
+from toolgram.grammar.dialects.lark.tree import (
+    Call,
+    Fork,
+    Lexeme,
+    Loop,
+    Node,
+    Row,
+    Special,
+    Tree,
+    calls,
+    is_empty,
+    leaves,
+)
 from toolgram.grammar.ir import Expr, Rules
 from toolgram.grammar.walk import components
 
