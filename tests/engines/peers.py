@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -34,7 +35,8 @@ class Recorded(Replay):
         text = "The sea is wide, the sea is deep." * 40
         if constraint is not None:
             assert isinstance(constraint.grammar, Grammar)
-            text = constraint.grammar.sample(sampling.seed or 0)
+            sentences = map(constraint.grammar.sample, count(sampling.seed or 0))
+            text = next(text for text in sentences if "\ufffd" not in text)  # which would look like broken bytes
         async for chunk in Replay(tuple(text)).generate(prompt, constraint, sampling):
             yield chunk
 
