@@ -12,6 +12,7 @@ from llguidance import LLMatcher, LLTokenizer
 from oracles import lark_accepts
 from toolgram.errors import GrammarError
 from toolgram.grammar.dialects.lark import write_lark
+from toolgram.grammar.dialects.lark.regex import regex
 from toolgram.grammar.dialects.lark.text import text_expression
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import (
@@ -53,6 +54,13 @@ def many_tools(count: int) -> Rules:
         "string": string,
         "integer": integer,
     }
+
+
+def test_what_binds_tighter_is_in_parentheses() -> None:
+    some = optional(seq("a", Repeat(optional("b"), 2, 3), optional(choice("c", "de"))))
+    assert regex(some) == "(a(b?){2,3}(c|de)?)?"
+    assert regex(Repeat(some, 0, None)) == "((a(b?){2,3}(c|de)?)?)*"
+    assert regex(seq(choice("a", "b"), Repeat(Repeat(Literal("ab"), 1, None), 2, 2))) == "(a|b)((ab)+){2}"
 
 
 def test_a_word_that_is_used_once_is_written_there_if_it_is_small() -> None:

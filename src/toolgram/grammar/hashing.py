@@ -1,4 +1,4 @@
-"""Values that remember their hash, and expressions also the names in them.
+"""Values that remember their hash, and expressions also what else was found of them.
 
 A frozen dataclass hashes all that is in it, however deep, each time it is asked. Expressions and types are asked at
 every level of what they are a part of, which without this takes a quarter of the time from a schema to a grammar.
@@ -6,20 +6,26 @@ every level of what they are a part of, which without this takes a quarter of th
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 _Value = TypeVar("_Value", bound="HashedOnce")
+_Given = TypeVar("_Given")
+_Found = TypeVar("_Found")
 
 
 class HashedOnce:
-    """What a class must derive from, so that `hash_once` has a place for the hash, and `walk.names_in` one for names.
+    """What a class must derive from, so that `hash_once` has a place for the hash, and `found_once` for what is found;
+    `walk.names_in` and `walk.is_plain`, which are asked most, have places of their own.
 
     No fields: they are not compared, nor pickled, since hashes of texts differ between processes.
     """
 
-    __slots__ = ("_hash", "_names")
+    __slots__ = ("_facts", "_hash", "_names", "_plain")
+    _facts: dict[Callable[..., object], object]
     _hash: int
     _names: tuple[str, ...]
+    _plain: bool
 
 
 def hash_once(cls: type[_Value]) -> type[_Value]:
@@ -35,3 +41,20 @@ def hash_once(cls: type[_Value]) -> type[_Value]:
 
     cls.__hash__ = remembered
     return cls
+
+
+def found_once(find: Callable[[_Given], _Found]) -> Callable[[_Given], _Found]:
+    """Decorates a function of one expression: what it finds is kept with the expression, and goes when that goes."""
+
+    def found(expr: _Given) -> _Found:
+        if not isinstance(expr, HashedOnce):
+            return find(expr)
+        facts: dict[Callable[..., object], object] | None = getattr(expr, "_facts", None)
+        if facts is None:
+            facts = {}
+            object.__setattr__(expr, "_facts", facts)
+        if find not in facts:
+            facts[find] = find(expr)
+        return cast("_Found", facts[find])
+
+    return found

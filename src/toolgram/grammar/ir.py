@@ -231,12 +231,4 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     return (expr.char, expr.escaped) if isinstance(expr, Except) else ()
 
 
-def references(expr: Expr) -> Iterable[str]:
-    """The names of the rules that this expression uses, in order, with repeats."""
-    if isinstance(expr, Ref):
-        yield expr.name
-    for child in children(expr):
-        yield from references(child)
-
-
 Rules = Mapping[str, Expr]

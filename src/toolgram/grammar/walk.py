@@ -60,27 +60,23 @@ def names_in(expr: Expr) -> tuple[str, ...]:
         return ()
     known: tuple[str, ...] | None = getattr(expr, "_names", None)
     if known is None:
-        known = _names_in(expr)
+        known = tuple([name for part in children(expr) for name in names_in(part)])
         object.__setattr__(expr, "_names", known)
     return known
 
 
-def _names_in(expr: Expr) -> tuple[str, ...]:
-    found: list[str] = []
-    waiting = [expr]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Ref):
-            found.append(part.name)
-        elif isinstance(part, Repeat):
-            waiting.append(part.item)
-        elif isinstance(part, Sequence):
-            waiting.extend(part.items[::-1])
-        elif isinstance(part, Choice):
-            waiting.extend(part.options[::-1])
-        elif isinstance(part, Except):
-            waiting += (part.escaped, part.char)
-    return tuple(found)
+def is_plain(expr: Expr) -> bool:
+    """Whether it is made of characters alone, and so the same in every grammar: no rules, tokens, nor strings but some;
+    found once for each expression."""
+    if isinstance(expr, Literal | CharSet | Text):
+        return True
+    if not isinstance(expr, Sequence | Choice | Repeat):
+        return False
+    known: bool | None = getattr(expr, "_plain", None)
+    if known is None:
+        known = all(map(is_plain, children(expr)))
+        object.__setattr__(expr, "_plain", known)
+    return known
 
 
 def uses(rules: Rules) -> Uses:

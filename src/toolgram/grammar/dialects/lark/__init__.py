@@ -92,8 +92,10 @@ def _node(node: Node, names: Mapping[str, str], terminals: Mapping[Expr, str], t
             full = [option for option in options if not is_empty(option)]
             text = " | ".join(_node(option, names, terminals, 0) for option in full)
             if len(full) < len(options):
-                return (text if len(full) == 1 and isinstance(full[0], Lexeme | Special | Call) else f"({text})") + "?"
+                is_one = len(full) == 1 and isinstance(full[0], Lexeme | Special | Call)
+                text = (text if is_one else f"({text})") + "?"
+                return f"({text})" if tightness > 1 else text
             return f"({text})" if tightness else text
         case Loop(item, least, most):
-            inner = _node(item, names, terminals, 2)
-            return (f"({inner})" if isinstance(item, Loop) else inner) + count(least, most)
+            text = _node(item, names, terminals, 2) + count(least, most)
+            return f"({text})" if tightness > 1 else text

@@ -7,9 +7,10 @@ others. Sets of characters are bit masks over the classes of an `Alphabet`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     MAX_CODE_POINT,
     CharSet,
@@ -21,9 +22,11 @@ from toolgram.grammar.ir import (
     Rules,
     Sequence,
     Text,
+    chars,
     children,
 )
 from toolgram.grammar.until import automaton
+from toolgram.grammar.walk import is_plain
 
 _LEADS = (
     *range(0x80, 0x800, 0x40),
@@ -47,9 +50,10 @@ class Alphabet:
             if isinstance(expr, Ref):
                 waiting += [] if expr.name in seen else [words[expr.name]]
                 seen.add(expr.name)
+            elif is_plain(expr):
+                cuts.update(_cuts_inside(expr))
             else:
                 waiting += children(expr)
-                cuts.update(_cuts(expr))
         inside = {bisect_right(_LEADS, cut) for cut in cuts if _LEADS[0] < cut < _LEADS[-1] and cut not in _LEADS}
         blocks = [(_LEADS[number - 1], _LEADS[number]) for number in sorted(inside)]
         self._cuts = sorted(cuts.union(*blocks))
@@ -74,6 +78,13 @@ class Alphabet:
             mask |= (2 << self._class(high)) - (1 << self._class(low))
         return mask
 
+    def set_of(self, mask: int) -> CharSet | None:
+        """The characters of these classes; None for all that there are, and what is no character."""
+        if mask == self.everything:
+            return None
+        bounds = [0, *self._cuts, MAX_CODE_POINT + 1]
+        return chars(*((bounds[at - 1], bounds[at] - 1) for at in range(1, len(bounds)) if mask >> at & 1))
+
     def of_char(self, char: str) -> int:
         """The class of a character."""
         return 1 << self._class(ord(char))
@@ -83,17 +94,21 @@ class Alphabet:
         return 1 + bisect_right(self._cuts, code)
 
 
-def _cuts(expr: Expr) -> Iterator[int]:
-    """Where sets of characters begin and end in the expression itself."""
-    match expr:
-        case Literal(text):
-            yield from (code + more for code in map(ord, set(text)) for more in (0, 1))
-        case CharSet(ranges):
-            yield from (code for low, high in ranges for code in (low, high + 1))
-        case Text(without):
-            yield from (code + more for code in map(ord, set("".join(without))) for more in (0, 1))
-        case _:
-            pass
+@found_once
+def _cuts_inside(expr: Expr) -> frozenset[int]:
+    """Where the sets of characters begin and end that an expression is made of."""
+    cuts: set[int] = set()
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, CharSet):
+            cuts.update(code for low, high in part.ranges for code in (low, high + 1))
+        elif isinstance(part, Literal | Text):
+            text = part.text if isinstance(part, Literal) else "".join(part.without)
+            cuts.update(code + more for code in map(ord, set(text)) for more in (0, 1))
+        else:
+            waiting += children(part)
+    return frozenset(cuts)
 
 
 class Letters(NamedTuple):
@@ -107,6 +122,27 @@ class Letters(NamedTuple):
 
 def letters(expr: Expr, alphabet: Alphabet, words: Callable[[str], Letters]) -> Letters:
     """What an expression is made of: never too few characters, but maybe too many in `later`."""
+    if isinstance(expr, Ref):
+        return words(expr.name)
+    if isinstance(expr, Sequence | Choice | Repeat) and is_plain(expr):
+        nullable, *sets = _own_letters(expr)
+        return Letters(nullable, *(alphabet.everything if each is None else alphabet.of_set(each) for each in sets))
+    return _letters(expr, alphabet, lambda part: letters(part, alphabet, words))
+
+
+@found_once
+def _own_letters(expr: Expr) -> tuple[bool, CharSet | None, CharSet | None, CharSet | None]:
+    """The same in sets of characters, of an expression without words."""
+    own = Alphabet((expr,), {})
+
+    def of_part(part: Expr) -> Letters:
+        return _letters(part, own, of_part)
+
+    nullable, first, later, every = of_part(expr)
+    return nullable, own.set_of(first), own.set_of(later), own.set_of(every)
+
+
+def _letters(expr: Expr, alphabet: Alphabet, of_part: Callable[[Expr], Letters]) -> Letters:
     match expr:
         case Literal(text):
             masks = [alphabet.of_char(char) for char in text]
@@ -119,16 +155,14 @@ def letters(expr: Expr, alphabet: Alphabet, words: Callable[[str], Letters]) -> 
             begun = _union(alphabet.of_set(charset) for charset, _ in automaton(without, seen)[0].edges)
             everything = alphabet.everything
             return Letters(nullable=True, first=begun, later=everything, every=everything)
-        case Ref(name):
-            return words(name)
         case Sequence(items):
-            return _in_sequence([letters(item, alphabet, words) for item in items])
+            return _in_sequence(list(map(of_part, items)))
         case Choice(options):
-            parts = [letters(option, alphabet, words) for option in options]
+            parts = list(map(of_part, options))
             nullable = any(part.nullable for part in parts)
             return Letters(nullable, *(_union(part[place] for part in parts) for place in (1, 2, 3)))
         case Repeat(item, least, most):
-            part = letters(item, alphabet, words)
+            part = of_part(item)
             return Letters(part.nullable or not least, part.first, part.later if most == 1 else part.every, part.every)
         case _:
             raise TypeError(f"not a regular expression: {expr!r}")

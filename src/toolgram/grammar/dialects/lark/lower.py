@@ -31,6 +31,7 @@ from toolgram.grammar.dialects.lark.tree import (
     factored,
     row,
 )
+from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     EMPTY,
     CharSet,
@@ -48,7 +49,7 @@ from toolgram.grammar.ir import (
     choice,
     seq,
 )
-from toolgram.grammar.walk import components, fresh, names_in, size, uses, with_children
+from toolgram.grammar.walk import components, fresh, is_plain, names_in, size, uses, with_children
 
 _LARGEST_LEXEME = 120
 _LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used more than once
@@ -73,6 +74,8 @@ def lower(rules: Rules) -> Lowered:
 
     def spelled_out(expr: Expr) -> Expr:
         """The expression with tokens without an id as literals, and a rule for all strings but some."""
+        if is_plain(expr):
+            return expr
         if isinstance(expr, Sequence | Choice | Repeat):
             return with_children(expr, spelled_out)
         if isinstance(expr, Except):
@@ -290,6 +293,15 @@ def _is_number(expr: Expr, numeric: Container[str]) -> bool:
         return expr.name in numeric
     if isinstance(expr, CharSet):
         return _is_of_digits(expr)
+    return _are_numbers(expr) if is_plain(expr) else _parts_are_numbers(expr, numeric)
+
+
+@found_once
+def _are_numbers(expr: Expr) -> bool:
+    return _parts_are_numbers(expr, ())
+
+
+def _parts_are_numbers(expr: Expr, numeric: Container[str]) -> bool:
     parts = () if isinstance(expr, Except) else children(expr)
     for part in parts:
         if not _is_number(part, numeric):
@@ -314,6 +326,8 @@ def _small(rules: Rules) -> dict[str, Expr | None]:
 
 def _without_references(expr: Expr, small: Mapping[str, Expr | None]) -> Expr | None:
     """The expression with the small rules put in, or None if it uses others, or has long words or structure in it."""
+    if is_plain(expr):
+        return expr if _has_short_words(expr) else None
     match expr:
         case Literal(text):
             return expr if _is_short(text) else None
@@ -332,6 +346,14 @@ def _without_references(expr: Expr, small: Mapping[str, Expr | None]) -> Expr | 
             return None if inner is None else Repeat(inner, least, most)
         case _:
             return expr
+
+
+@found_once
+def _has_short_words(expr: Expr) -> bool:
+    if isinstance(expr, Literal):
+        return _is_short(expr.text)
+    parts = children(expr)
+    return len(parts) <= _LARGEST_LEXEME and all(map(_has_short_words, parts))
 
 
 def _all_without_references(exprs: Iterable[Expr], small: Mapping[str, Expr | None]) -> list[Expr] | None:

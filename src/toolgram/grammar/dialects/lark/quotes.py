@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, reduce
 
 from toolgram.grammar import ir
+from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import CharSet, Choice, Except, Expr, Literal, Ref, Repeat, Rules, Text
-from toolgram.grammar.walk import Uses
+from toolgram.grammar.walk import Uses, is_plain
 
 START, INSIDE, ESCAPED, DONE, OTHER = (1 << number for number in range(5))
 """Before the string; in it; after a backslash in it; behind its second quote; anywhere else."""
@@ -27,6 +28,7 @@ _BACKSLASH: Relation = (OTHER, ESCAPED, INSIDE, OTHER, OTHER)
 _PLAIN: Relation = (OTHER, INSIDE, INSIDE, OTHER, OTHER)
 _OUTSIDE: Relation = (OTHER, OTHER, OTHER, OTHER, OTHER)
 _BEGIN = re.compile(r'(?:^|[\s{\[(:,=>])"')
+_LONGEST_KNOWN = 100  # of a text that is remembered
 _MARK = re.compile(r'["\\]')
 
 
@@ -73,33 +75,41 @@ class Quotes:
     def _relation(self, expr: Expr) -> Relation:
         relation = self._known.get(id(expr))
         if relation is None:
-            relation = self._known[id(expr)] = self._made(expr, self._relation)
+            made = _of_plain(expr) if is_plain(expr) else self._made(expr, self._relation)
+            relation = self._known[id(expr)] = made
         return relation
 
     def _made_anew(self, expr: Expr) -> Relation:
-        return self._made(expr, self._made_anew)
+        return _of_plain(expr) if is_plain(expr) else self._made(expr, self._made_anew)
 
     def _made(self, expr: Expr, of_part: Callable[[Expr], Relation]) -> Relation:
-        match expr:
-            case Literal():
-                return _of_text(expr.text)
-            case Ref():
-                return self._of_rule[expr.name]
-            case ir.Sequence():
-                return reduce(_then, map(of_part, expr.items), _SAME)
-            case Choice():
-                return reduce(_either, map(of_part, expr.options), _NOWHERE)
-            case CharSet():
-                return _of_set(expr)
-            case Repeat(item, least, most):
-                return _times(of_part(item), least, most)
-            case Text(without):
-                raw = (_PLAIN, *(relation for relation, char in _MARKS if char not in without))
-                return _times(reduce(_either, raw), 0, None)
-            case Except():
-                return self._made_anew(expr.every)
-            case _:
-                return _OUTSIDE
+        if isinstance(expr, Ref):
+            return self._of_rule[expr.name]
+        return self._made_anew(expr.every) if isinstance(expr, Except) else _of_parts(expr, of_part)
+
+
+@found_once
+def _of_plain(expr: Expr) -> Relation:
+    return _of_parts(expr, _of_plain)
+
+
+def _of_parts(expr: Expr, of_part: Callable[[Expr], Relation]) -> Relation:
+    match expr:
+        case Literal():
+            return _of_text(expr.text)
+        case ir.Sequence():
+            return reduce(_then, map(of_part, expr.items), _SAME)
+        case Choice():
+            return reduce(_either, map(of_part, expr.options), _NOWHERE)
+        case CharSet():
+            return _of_set(expr)
+        case Repeat(item, least, most):
+            return _times(of_part(item), least, most)
+        case Text(without):
+            raw = (_PLAIN, *(relation for relation, char in _MARKS if char not in without))
+            return _times(reduce(_either, raw), 0, None)
+        case _:
+            return _OUTSIDE
 
 
 _MARKS = ((_QUOTE, '"'), (_BACKSLASH, "\\"))
@@ -143,8 +153,16 @@ def _power(item: Relation, count: int) -> Relation:
     return _then(twice, item) if count % 2 else twice
 
 
-@lru_cache(maxsize=4096)
 def _of_text(text: str) -> Relation:
+    return _of_short_text(text) if len(text) <= _LONGEST_KNOWN else _of_marks(text)
+
+
+@lru_cache(maxsize=4096)
+def _of_short_text(text: str) -> Relation:
+    return _of_marks(text)
+
+
+def _of_marks(text: str) -> Relation:
     relation = _SAME
     place = 0
     for mark in _MARK.finditer(text):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from itertools import groupby
 
 from toolgram.grammar.dialects.lark.text import text_expression
+from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     EMPTY,
     MAX_CODE_POINT,
@@ -83,35 +83,44 @@ def _in_quotes(found: re.Match[str]) -> str:
     return _NAMED_ESCAPES.get(char) or f"\\u{ord(char):04x}"
 
 
-@lru_cache(maxsize=4096)
 def regex(expr: Expr, tightness: int = 0) -> str:
     """An expression as what stands between slashes (1: inside a sequence, 2: under a repetition)."""
+    if isinstance(expr, Text):
+        return regex(text_expression(expr), tightness)
+    return f"({_regex(expr)})" if tightness > _looseness(expr) else _regex(expr)
+
+
+def _looseness(expr: Expr) -> int:
+    """How tight things may bind around an expression that stands in no parentheses."""
     match expr:
         case Literal(text):
-            inner = "".join(map(_in_regex, text))
-            return f"({inner})" if tightness > 1 and len(text) != 1 else inner
+            return 2 if len(text) == 1 else 1
+        case Choice(options):
+            return 1 if EMPTY in options else 0
+        case Sequence() | Repeat():
+            return 1
+        case _:
+            return 2
+
+
+@found_once
+def _regex(expr: Expr) -> str:
+    match expr:
+        case Literal(text):
+            return "".join(map(_in_regex, text))
         case CharSet():
             return _class(expr)
-        case Text():
-            return regex(text_expression(expr), tightness)
         case Sequence(items):
-            inner = "".join(regex(item, 1) for item in items)
-            return f"({inner})" if tightness > 1 else inner
+            return "".join(regex(item, 1) for item in items)
         case Choice(options) if EMPTY in options:
             full = choice(*(option for option in options if option != EMPTY))
-            return _counted(full, "?") if full != NOTHING else "()"
+            return regex(full, 2) + "?" if full != NOTHING else "()"
         case Choice(options):
-            inner = "|".join(regex(option) for option in options)
-            return f"({inner})" if tightness else inner
+            return "|".join(map(regex, options))
         case Repeat(item, least, most):
-            return _counted(item, count(least, most))
+            return regex(item, 2) + count(least, most)
         case _:
             raise TypeError(f"not a regular expression: {expr!r}")
-
-
-def _counted(item: Expr, times: str) -> str:
-    inner = regex(item, 2)
-    return (f"({inner})" if isinstance(item, Repeat) else inner) + times
 
 
 def _in_regex(char: str) -> str:
