@@ -158,12 +158,12 @@ def objects(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
     for name in dict.fromkeys((*declared, *required)):
         is_declared = name in declared
         n.check_text(place, "properties" if is_declared else "required", name)
-        if not is_declared:
-            value, pointer = types.other_value_of(listed, name), place.pointer
-        else:
+        if is_declared:
             here = place.child("properties", name)
             matching = [("patternProperties", each) for one, each in patterns if one and one.accepts(name)]
             value, pointer = n.meet(here, [("properties", n.schema(here)), *matching]), here.pointer
+        else:
+            value, pointer = types.other_value_of(listed, name), place.pointer
         properties.append(Property(name, value, name in required, pointer))
     low, high = int(schema.get("minProperties", 0)), _count(schema.get("maxProperties"))
     result = types.object_type(properties, rest, silent=silent, keys=keys, low=low, high=high, counted=place.pointer)

@@ -402,7 +402,7 @@ def _normalized(
         if isinstance(kind, types.Object) and kind.silent:
             if closed and kind.properties:
                 return types.object_type(kind.properties, NEVER, low=kind.min, high=kind.max)
-            kind = types.settled(kind)
+            kind = types.not_silent(kind)
         return normalizer.counted(kind)
 
     root = ends.rebuild(root, close)
