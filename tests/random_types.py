@@ -53,13 +53,13 @@ def _objects(draw: st.DrawFn, inner: st.SearchStrategy[Type]) -> Type:
     rest = draw(st.sampled_from([ANY, ANY, NEVER]) | inner)
     keys = [types.Keys(one, draw(inner)) for one in KEY_LANGUAGES] if draw(st.integers(0, 4)) == 0 else []
     low, high = draw(_limits(3)) if draw(st.booleans()) else (0, None)
-    if keys or rest != NEVER:
-        low = min(low, sum(item.required for item in properties) + 1)  # beyond, keys would have to be told apart
     some = [types.Keys(draw(st.sampled_from(KEY_LANGUAGES)), draw(inner))] if draw(st.integers(0, 4)) == 0 else []
     if some and keys:
         some = [keys[0]]  # which have to be among the other keys
     elif some:
         rest = ANY
+    if keys or rest != NEVER:
+        low = min(low, sum(item.required for item in properties) + 1)  # beyond, keys would have to be told apart
     rest = NEVER if keys else rest
     return types.object_type(properties, rest, keys=keys, low=low, high=high, some=some or None)
 
