@@ -35,6 +35,27 @@ BARE_LETTERS = Letters(partial(_but, KEY_START), partial(_but, KEY_CHAR), str, "
 """The letters of keys that are identifiers."""
 
 
+def all_members(
+    members: SequenceABC[tuple[types.Property, Expr]], extra: Expr, comma: str, rule: Callable[[int, Expr], Expr]
+) -> Expr:
+    """The members in order, then any number of extra ones; where none is required, a rule for those from each on."""
+    more = EMPTY if extra == NOTHING else repeat(seq(comma, extra))
+    anchor = next((index for index, (item, _) in enumerate(members) if item.required), None)
+    if anchor is not None:
+        before = [optional(seq(member, comma)) for _, member in members[:anchor]]
+        after = [
+            seq(comma, member) if item.required else optional(seq(comma, member))
+            for item, member in members[anchor + 1 :]
+        ]
+        return seq(*before, members[anchor][1], *after, more)
+    here, following = seq(extra, more), more
+    for index in reversed(range(len(members))):
+        body = choice(seq(members[index][1], following), here)  # one member at least
+        here = rule(index + 1, body) if index else body
+        following = optional(seq(comma, here))
+    return optional(here)
+
+
 def some_members(
     kind: types.Object,
     members: SequenceABC[tuple[types.Property, Expr]],

@@ -11,7 +11,6 @@ from functools import partial
 from toolgram.errors import Relaxation, UnsupportedSchema
 from toolgram.grammar.excepts import Letters, OtherTexts
 from toolgram.grammar.ir import (
-    EMPTY,
     NOTHING,
     CharSet,
     Choice,
@@ -32,7 +31,7 @@ from toolgram.schema.alphabet import ANY_CHAR
 from toolgram.schema.automata import Automaton, intersection
 from toolgram.schema.effort import TooLarge
 from toolgram.schema.items import array_items, next_items
-from toolgram.schema.keys import BARE_LETTERS, plain_char, single, some_members
+from toolgram.schema.keys import BARE_LETTERS, all_members, plain_char, single, some_members
 from toolgram.schema.languages import without
 from toolgram.schema.multiples import multiples_among
 from toolgram.schema.orders import any_order, too_many
@@ -336,25 +335,7 @@ class Lowering:
         if (kind.min, kind.max, kind.some) != (0, None, ()):
             last = self._one_of_keys(kind.some, name, frame)
             return some_members(kind, members, extra, last, comma, partial(self._rule, f"{name}-from"))
-        more = EMPTY if extra == NOTHING else repeat(seq(comma, extra))
-        anchor = next((index for index, (item, _) in enumerate(members) if item.required), None)
-        if anchor is None:
-            return self._all_optional([member for _, member in members], extra, more, name)
-        before = [optional(seq(member, comma)) for _, member in members[:anchor]]
-        after = [
-            seq(comma, member) if item.required else optional(seq(comma, member))
-            for item, member in members[anchor + 1 :]
-        ]
-        return seq(*before, members[anchor][1], *after, more)
-
-    def _all_optional(self, members: list[Expr], extra: Expr, more: Expr, name: str) -> Expr:
-        """Any of the members, in order: a rule for those from each on, of which there is one at least."""
-        here, after = seq(extra, more), more
-        for index in reversed(range(len(members))):
-            body = choice(seq(members[index], after), here)
-            here = self._rule(f"{name}-from-{index + 1}", body) if index else body
-            after = optional(seq(self.spelling.item_separator, here))
-        return optional(here)
+        return all_members(members, extra, comma, lambda number, body: self._rule(f"{name}-from-{number}", body))
 
     def _extra(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """One member with a key that is not declared."""

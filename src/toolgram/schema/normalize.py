@@ -308,7 +308,7 @@ class _Normalizer:
             enforced = "null is a value too, as OpenAPI 3.0 has it"
             self.relaxations[Relaxation(place.pointer, "nullable", enforced)] = None
             options.append(NULL)
-        return options[0] if len(options) == 1 else types.union(options)
+        return types.union(options)
 
     def _kind(self, place: Place, schema: keywords.Schema, kind: str) -> Type:
         match kind:
@@ -402,7 +402,7 @@ def _normalized(
         if isinstance(kind, types.Object) and kind.silent:
             if closed and kind.properties:
                 return types.object_type(kind.properties, NEVER, low=kind.min, high=kind.max)
-            kind = types.not_silent(kind)
+            kind = ends.not_silent(kind)
         return normalizer.counted(kind)
 
     root = ends.rebuild(root, close)

@@ -198,6 +198,9 @@ class Canonical:
 
 def union(options: Iterable[Type]) -> Type:
     """The union, flattened, without repeats and without the options that a wider one makes idle."""
+    options = list(options)
+    if len(options) == 1:
+        return options[0]
     flat: dict[Type, None] = {}
     for option in options:
         if isinstance(option, Union):
@@ -375,20 +378,6 @@ def object_type(
             kept, low = [replace(item, required=True) for item in kept], 0
         high = None if high is None or high >= len(kept) else high
     return Object(tuple(kept), rest, silent, languages, 0 if low <= needed else low, high, one, counted)
-
-
-def not_silent(kind: Object) -> Object:
-    """The same objects, whether or not the schema spoke of other keys."""
-    # not `replace`, which takes four times as long, for every object of a document
-    return Object(
-        kind.properties,
-        kind.rest,
-        keys=kind.keys,
-        min=kind.min,
-        max=kind.max,
-        some=kind.some,
-        counted=kind.counted,
-    )
 
 
 def _undeclared(keys: Iterable[Keys], names: Collection[str]) -> Iterator[Keys]:

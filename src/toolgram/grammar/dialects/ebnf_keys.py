@@ -87,7 +87,7 @@ class Others:
         self._all = self._endings.by_first(range(len(self._endings.firsts)))
         loop = self._named()
         for name, texts in self._asked:
-            # The endings have a rule of their own: beside the loop, all tokens are tried for each such string again.
+            # The endings have a rule of their own: beside the loop, each such string takes XGrammar 2 ms to compile.
             ends = self._ends(texts)
             ends = self._named(ends) if isinstance(ends, Choice) and ends.options else ends
             self.rules[name] = seq(_QUOTE, choice(loop, ends))

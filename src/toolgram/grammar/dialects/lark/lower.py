@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping
-from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -309,7 +308,7 @@ def _parts_are_numbers(expr: Expr, numeric: Container[str]) -> bool:
     return bool(parts)
 
 
-@lru_cache(maxsize=1024)
+@found_once
 def _is_of_digits(charset: CharSet) -> bool:
     ranges = charset.ranges
     return all(high <= ord("e") and _DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in ranges)
@@ -329,12 +328,8 @@ def _without_references(expr: Expr, small: Mapping[str, Expr | None]) -> Expr | 
     if is_plain(expr):
         return expr if _has_short_words(expr) else None
     match expr:
-        case Literal(text):
-            return expr if _is_short(text) else None
         case Ref(name):
             return small.get(name)
-        case Token() | Except():
-            return None
         case Sequence(items):
             parts = _all_without_references(items, small)
             return None if parts is None else seq(*parts)
@@ -345,7 +340,7 @@ def _without_references(expr: Expr, small: Mapping[str, Expr | None]) -> Expr | 
             inner = _without_references(item, small)
             return None if inner is None else Repeat(inner, least, most)
         case _:
-            return expr
+            return None
 
 
 @found_once

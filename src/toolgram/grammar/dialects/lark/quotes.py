@@ -73,10 +73,11 @@ class Quotes:
         return self.after(START, expr) == DONE
 
     def _relation(self, expr: Expr) -> Relation:
+        if is_plain(expr):
+            return _of_plain(expr)
         relation = self._known.get(id(expr))
         if relation is None:
-            made = _of_plain(expr) if is_plain(expr) else self._made(expr, self._relation)
-            relation = self._known[id(expr)] = made
+            relation = self._known[id(expr)] = self._made(expr, self._relation)
         return relation
 
     def _made_anew(self, expr: Expr) -> Relation:
@@ -176,7 +177,7 @@ def _plain(count: int) -> Relation:
     return _PLAIN if count else _SAME
 
 
-@lru_cache(maxsize=4096)
+@found_once
 def _of_set(charset: CharSet) -> Relation:
     marks = sum(char in charset for char in '"\\')
     parts: list[Relation] = [relation for relation, char in _MARKS if char in charset]
