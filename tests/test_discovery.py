@@ -15,6 +15,7 @@ from toolgram import Message, ToolCall
 from toolgram.plan import same_message
 from toolgram.styles import registry
 from toolgram.styles.base import ToolStyle
+from toolgram.styles.detect import reasons
 from toolgram.styles.discovery import discover, proof
 from toolgram.styles.discovery.source import python_source
 from toolgram.styles.native import NATIVE
@@ -73,7 +74,7 @@ def test_a_turn_of_all_parts_is_written_and_read_back(name: str) -> None:
         _call(plan.style, "now", {}),
     )
     several = "Many(" in repr(plan.style.wire) or "Array(" in repr(plan.style.wire)
-    thought = "Rain?" if "Reasoning" in repr(plan.style.wire) else None
+    thought = "Rain?" if reasons(FAMILIES[name].template, plan.style) else None
     bare = any(isinstance(node, Alt) and holds(node, Call) for node in walk(plan.style.wire.turn))
     turn = Message(None if bare else "Let me see.", thought, calls if several else calls[1:2])
     text = plan.write(turn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any
@@ -17,7 +17,7 @@ from toolgram.messages import Message
 from toolgram.prompting import Prompt, build_prompt
 from toolgram.request import Request, parse_request
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.detect import fit, speaks, stops
+from toolgram.styles.detect import fit, opens_reasoning, reasons, speaks, stops, tail
 from toolgram.styles.discovery import discover
 from toolgram.styles.generic import LONG
 from toolgram.styles.registry import all_styles, find_style, styles
@@ -26,6 +26,7 @@ from toolgram.template.chat_template import ChatTemplate
 from toolgram.thoughts import grammar_after_thoughts
 from toolgram.turns import CompiledTurn, TurnSpec, compile_turn, turn_spec
 from toolgram.wire import format as wire
+from toolgram.wire.constrain import read_reasoning_alone
 from toolgram.wire.lenient import LenientReader
 from toolgram.wire.reader import Reader
 
@@ -131,7 +132,9 @@ def plan(
     format_ = chosen.format(with_tools=bool(checked.tools))
     if checked.reasoning_max_tokens is not None:
         _check_thoughts_can_be_cut(format_, chosen.name)
-    spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened)
+    if not (reasons(template, chosen) or _shows_reasoning(checked) or opens_reasoning(chosen, prompt.opened)):
+        format_ = replace(format_, turn=read_reasoning_alone(format_.turn))
+    spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened, tail=tail(template))
     turn = compile_turn(spec)
     constrained = bool(checked.tools) or checked.response_format is not None
     return Plan(
@@ -143,6 +146,13 @@ def plan(
         _prompt=prompt,
         _turn=turn,
         _ids=CallIds.of(checked, format_, short=capabilities.requires_short_ids),
+    )
+
+
+def _shows_reasoning(request: Request) -> bool:
+    """Whether the request bounds the reasoning, or holds some: agents ask every model for an effort, which is none."""
+    return request.reasoning_max_tokens is not None or any(
+        message["role"] == "assistant" and message.get("reasoning_content") for message in request.messages
     )
 
 

@@ -85,13 +85,13 @@ def _continued(request: Request, template: ChatTemplate, style: ToolStyle, now: 
 
 
 def _said(request: Request, template: ChatTemplate, style: ToolStyle) -> tuple[str, str]:
-    """Content and reasoning of the message to be continued; a family that does not reason shows no reasoning.
+    """Content and reasoning of the message to be continued; a format without a place for reasoning shows none.
 
-    Where only the style says that it may, the caller must be one who tells reasoning from content.
+    Where the template does not show that the model reasons, the caller must be one who tells reasoning from content.
     """
     last = request.messages[-1]
-    may = style.reasons and request.reasoning_format == "auto"
-    shown = template.capabilities.supports_reasoning or may or _lead(template, style)
+    apart = request.reasoning_format == "auto"
+    shown = template.capabilities.supports_reasoning or apart or _lead(template, style)
     reasons = shown and wire.holds(style.wire.turn, wire.Reasoning)
     return _text(last.get("content")), (last.get("reasoning_content") or "") if reasons else ""
 

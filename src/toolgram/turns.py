@@ -48,6 +48,7 @@ class TurnSpec:
 
     Tools and answer stand as JSON text, so that equal requests share one grammar. `opened` is the part of the turn that
     the prompt holds already; where the reasoning is not `reasoning_apart` it stays in the content, tags and all.
+    `tail` is white space that the template writes between a call and the end of its turn.
     """
 
     format: wire.WireFormat
@@ -58,6 +59,7 @@ class TurnSpec:
     stops: tuple[str, ...]
     opened: str = ""
     reasoning_apart: bool = True
+    tail: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def _spelled(text: str, spell_value: Spell) -> str | None:
 
 
 def turn_spec(
-    request: Request, format_: wire.WireFormat, stops: tuple[str, ...], *, parallel: bool, opened: str
+    request: Request, format_: wire.WireFormat, stops: tuple[str, ...], *, parallel: bool, opened: str, tail: str
 ) -> TurnSpec:
     """What of a request decides its turn's grammar."""
     tools = [
@@ -145,6 +147,7 @@ def turn_spec(
         stops=stops,
         opened=opened,
         reasoning_apart=request.reasoning_format != "none",
+        tail=tail,
     )
 
 
@@ -269,6 +272,7 @@ class _Compilation:
             plain=plain,
             string=string.expr,
             stops=spec.stops,
+            tail=spec.tail,
         )
         rules = constrain(spec.format, turn, self.names, self.rules)
         grammar = Grammar(rules, tuple(dict.fromkeys(self.relaxations)))

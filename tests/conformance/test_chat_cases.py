@@ -39,7 +39,6 @@ NOT_ADMITTED = {
         {38, 39, 40, 41, 42, 150, 173, 343, 363, 368, 390}
     ),
     "no line break behind the arguments": frozenset({96, 97, 363, 368}),
-    "a line break at the end": frozenset({38, 39, 40, 41, 405}),
     "JSON without spaces": frozenset({28, 29, 156, 157}),
     "an exponent where none is needed": frozenset({85}),
     "words of JSON among those of Python": frozenset({247, 248, 263, 264}),

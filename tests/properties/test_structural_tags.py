@@ -68,8 +68,10 @@ def calls() -> list[Message]:
 
 
 def planned(**more: Any) -> Constraint:
-    """The constraint of a request in the format of Hermes."""
-    template = toolgram.ChatTemplate("{% for message in messages %}{{ message.content }}{% endfor %}")
+    """The constraint of a request in the format of Hermes, for a model that reasons."""
+    template = toolgram.ChatTemplate(
+        "{% for message in messages %}{{ message.reasoning_content or '' }}{{ message.content }}{% endfor %}"
+    )
     tools = [tool("look", CITY), tool("get", None)]
     plan = toolgram.plan({"messages": [{"role": "user", "content": "?"}], "tools": tools, **more}, template, "hermes")
     assert plan.constraint is not None
@@ -98,10 +100,11 @@ def test_the_skeleton_is_told_apart_from_the_values() -> None:
         "end": "\n</think>\n\n",
     }
     several = {"type": "tags_with_separator", "tags": tags, "separator": "\n", "at_least_one": True}
+    end = {"type": "grammar", "grammar": 'root ::= "\\n" "\\n"? | ""\n'}
     assert planned(parallel_tool_calls=True).structural_tag()["format"]["elements"] == [
         {"type": "optional", "content": thought},
         {"type": "any_text", "excludes": ["<tool_call>", "<think>"]},
-        {"type": "optional", "content": several},
+        {"type": "optional", "content": {"type": "sequence", "elements": [several, end]}},
     ]
 
 

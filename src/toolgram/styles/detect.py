@@ -274,6 +274,35 @@ def _before_stop(text: str, stops: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=512)
+def reasons(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether the template or its family shows that the model reasons.
+
+    It does where reasoning is rendered, where the prompt opens it, and where the template takes it out of what the
+    assistant is made to have said: it then knows the tags.
+    """
+    if style.reasons or template.capabilities.supports_reasoning:
+        return True
+    if not wire.holds(style.wire.turn, wire.Reasoning):
+        return False
+    thought = write_freely(style.wire, Message(CONTENT, REASONING)) or ""
+    shown = rendered(template, TurnProbe((), thought), ending="next") or thought
+    opened = opening(style.wire.turn, template.capabilities.generation_prompt)
+    return thought not in shown or opens_reasoning(style, opened)
+
+
+def opens_reasoning(style: ToolStyle, opened: str) -> bool:
+    """Whether what a prompt holds of a turn begins with reasoning, which may be over already."""
+    return any(opened.startswith(opener.strip()) for opener in _thoughts(style) if opener.strip())
+
+
+@lru_cache(maxsize=512)
+def tail(template: ChatTemplate) -> str:
+    """The white space that a template writes between a call and the end of its turn; "" where it writes none."""
+    text = next(iter(rendered_turns(template, _PROBE)), "")
+    return text[len(text.rstrip()) :] if ONE.name in text else ""
+
+
+@lru_cache(maxsize=512)
 def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     """The strings at which a turn ends.
 

@@ -68,7 +68,12 @@ def read_response_template(spec: Any, written: tuple[str, ...] = (), stops: tupl
         compile_format(turn)
     except GrammarError as error:
         raise TemplateError(f"response_template/fields: {error}") from error
-    return ToolStyle(NAME, reader.format(turn), "described by the response_template of the tokenizer")
+    return ToolStyle(
+        NAME,
+        reader.format(turn),
+        "described by the response_template of the tokenizer",
+        reasons=wire.holds(turn, wire.Reasoning),
+    )
 
 
 def _checked(spec: Any) -> Json:

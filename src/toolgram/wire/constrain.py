@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Literal, TypeGuard
 
 from toolgram.grammar import ir
@@ -32,7 +33,8 @@ class Callee:
 class Turn:
     """What a request allows in a turn. `answer`: the values of the response schema; `stops` are never in free text.
 
-    `plain` is the answer where it stands as text, outside of JSON, if that is not as in JSON.
+    `plain` is the answer where it stands as text, outside of JSON, if that is not as in JSON. `tail` is white space
+    that the model's template writes between a call and the end of its turn.
     """
 
     callees: tuple[Callee, ...] = ()
@@ -42,6 +44,7 @@ class Turn:
     plain: Expr | None = None
     string: Expr | None = None
     stops: tuple[str, ...] = ()
+    tail: str = ""
 
 
 def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Mapping[str, Expr]) -> Rules:
@@ -66,7 +69,7 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
     for mode in modes:
         node = allowed(format_.turn, mode, parallel=turn.parallel, must_answer=turn.answer is not None)
         if node is not None:
-            options.append(lowering.node(node, in_json=False))
+            options.append(lowering.last(node))
     return {"root": choice(*options), **lowering.rules}
 
 
@@ -140,6 +143,18 @@ def ways_to_think(format_: wire.WireFormat) -> Iterator[wire.WireFormat]:
         yield replace(format_, turn=_always_thinking(format_.turn, way))
 
 
+def read_reasoning_alone(node: wire.Node) -> wire.Node:
+    """The format of a model that does not reason: its reasoning is read, should it write some, but not offered.
+
+    Where reasoning is the only place for words, a model that has none spends its turn there.
+    """
+    if _is_thought(node):
+        return wire.Lenient(wire.NOTHING_WRITTEN, node.item)
+    if isinstance(node, wire.Seq):
+        return wire.Seq(*map(read_reasoning_alone, node.items))
+    return node
+
+
 def _is_thought(node: wire.Node) -> TypeGuard[wire.Opt]:
     return isinstance(node, wire.Opt) and wire.holds(node, wire.Reasoning) and not wire.holds(node, wire.Content)
 
@@ -180,6 +195,8 @@ def without_reasoning(node: wire.Node) -> wire.Node:
 
 @dataclass
 class _Lowering:
+    """From nodes to expressions, which refer to `rules`; `content` and `reasoning` are the marks never in either."""
+
     format_: wire.WireFormat
     turn: Turn
     names: RuleNames
@@ -231,10 +248,71 @@ class _Lowering:
             case _:
                 return self.composite(node, in_json=in_json)
 
+    def last(self, node: wire.Node) -> Expr:
+        """The expression of what a turn ends with, and the white space that may stand before its end.
+
+        A model that breaks the line after a call, or after a value, must be as free to end there as to go on: if only
+        another call could follow a line break, that line break would be a promise. Free text has it among its own.
+        """
+        match node:
+            case wire.Seq(items):
+                written = [item for item in items if wire.as_written(item) != wire.NOTHING_WRITTEN]
+                if not written:
+                    return seq()
+                if isinstance(written[-1], wire.Opt) and not any(map(self.is_free, written[-2:])):
+                    return seq(*self.row(written), self.tail())
+                return seq(*self.row(written[:-1]), self.last(written[-1]))
+            case wire.Alt(options):
+                return choice(*map(self.last, options))
+            case wire.Opt(item):
+                inside = self.last(item)
+                return inside if isinstance(inside, Text) else optional(inside)
+            case wire.Lenient(item):
+                return self.last(item)
+            case wire.Many():
+                several = seq(self.several(node), self.tail(_leading_space(node.separator)))
+                return several if node.min else optional(several)
+            case wire.Chain():
+                return self.chain(node, self.tail())
+            case _ if self.is_free(node):
+                return self.node(node, in_json=False)
+            case _:
+                return seq(self.node(node, in_json=False), self.tail())
+
+    def is_free(self, node: wire.Node) -> bool:
+        """Whether a turn that ends with this node ends with free text."""
+        match node:
+            case wire.Seq(items):
+                return bool(items) and self.is_free(items[-1])
+            case wire.Opt(item) | wire.Many(item) | wire.Lenient(item):
+                return self.is_free(item)
+            case wire.Content():
+                return self.turn.answer is None or self.turn.plain is not None
+            case _:
+                return isinstance(node, wire.Reasoning)
+
+    def tail(self, space: str = "") -> Expr:
+        """White space before the end of the turn: up to two line breaks, what the template writes there, or `space`."""
+        return choice(*(text for text in ("\n", "\n\n", self.turn.tail, space) if text), seq())
+
+    def row(self, items: Sequence[wire.Node]) -> Iterator[Expr]:
+        """Parts that stand side by side. White space between calls may stand after the last one as well."""
+        for item, following in zip_longest(items, items[1:]):
+            yield self.node(item, in_json=False)
+            if isinstance(item, wire.Many) and item.max != 1 and wire.holds(item, wire.Call):
+                space = _leading_space(item.separator)
+                if not (isinstance(following, wire.Lit) and following.text.startswith(space)):
+                    yield optional(space)
+
+    def several(self, node: wire.Many) -> Expr:
+        """The item as often as it may stand, once at least."""
+        separator = self.node(node.separator, in_json=False)
+        return _several(self.node(node.item, in_json=False), separator, max(node.min, 1), node.max)
+
     def composite(self, node: wire.Node, *, in_json: bool) -> Expr:
         match node:
             case wire.Seq(items):
-                return seq(*(self.node(item, in_json=in_json) for item in items))
+                return seq(*((self.node(item, in_json=True) for item in items) if in_json else self.row(items)))
             case wire.Alt(options):
                 return choice(*(self.node(option, in_json=in_json) for option in options))
             case wire.Opt(item):
@@ -242,21 +320,24 @@ class _Lowering:
                 return inside if isinstance(inside, Text) else optional(inside)
             case wire.Lenient(item):
                 return self.node(item, in_json=in_json)
-            case wire.Many(item):
-                separator = self.node(node.separator, in_json=False)
-                several = _several(self.node(item, in_json=in_json), separator, max(node.min, 1), node.max)
+            case wire.Many():
+                several = self.several(node)
                 return several if node.min else optional(several)
             case wire.Chain():
-                return self.chain(node)
+                return self.chain(node, seq())
             case _:
                 raise TypeError(f"{type(node).__name__} is not a composite")
 
-    def chain(self, node: wire.Chain) -> Expr:
-        """Segments with `join` between those that are there, at least one: what comes first decides the rest."""
+    def chain(self, node: wire.Chain, tail: Expr) -> Expr:
+        """Segments with `join` between those that are there, at least one: what comes first decides the rest.
+
+        Behind the last stands `tail`, unless it is free text.
+        """
         join = self.node(node.join, in_json=False)
         rest: Expr = seq()
         begin: list[Expr] = []
         for item in reversed(node.items):
+            end = tail if item is node.items[-1] and not self.is_free(item) else seq()
             match item:
                 case wire.Opt(inner):
                     segment, least, most = self.node(inner, in_json=False), 0, 1
@@ -266,9 +347,10 @@ class _Lowering:
                     segment, least, most = self.node(item, in_json=False), 1, 1
             joined = seq(join, segment)
             more = None if most is None else most - 1
-            here = seq(segment, repeat(joined, max(least - 1, 0), more), rest)
+            here = seq(segment, repeat(joined, max(least - 1, 0), more), end, rest)
             begin = [here] if least else [here, *begin]
-            rest = seq(repeat(joined, least, most), rest)
+            ended = seq(repeat(joined, max(least, 1), most), end)
+            rest = seq(ended if least else optional(ended), rest)
         return choice(*begin)
 
     def call(self, item: wire.Node, callee: Callee, *, in_json: bool) -> Expr:
@@ -302,6 +384,14 @@ def _readable(format_: wire.WireFormat, turn: Turn) -> Program:
     """What reads the turn: where no call is allowed none is looked for."""
     left = format_.turn if turn.calls != "none" else allowed(format_.turn, "none")
     return compile_format(left or wire.NOTHING_WRITTEN)
+
+
+def _leading_space(separator: wire.Node) -> str:
+    """The white space with which a separator begins."""
+    if isinstance(separator, wire.Seq) and separator.items:
+        return _leading_space(separator.items[0])
+    text = separator.text if isinstance(separator, wire.Lit) else ""
+    return text[: len(text) - len(text.lstrip())]
 
 
 def _free(markers: tuple[str, ...], not_first: str, not_last: str) -> Expr:

@@ -61,6 +61,7 @@ class Reader:
         self._again = ""
         self._free = FreeText.of(program.home_exits, "content")
         self._fresh = False
+        self._after_value = False
         self._body: Body | None = None
         self._answer: Thread | None = None
         self._text_instead: Thread | None = None
@@ -130,7 +131,7 @@ class Reader:
         """Settle what is left; whether the turn is complete."""
         rest, self._buffer = self._buffer, ""
         if self._mode == self._in_free:
-            self._text(rest)
+            self._text("" if self._after_value else rest)
             return self._free.may_stop and not self._emit.in_named_call
         if self._mode == self._in_gap:
             if self._text_instead is not None:
@@ -157,10 +158,15 @@ class Reader:
         self._mode = self._in_free
         self._free = free
         self._fresh = fresh and self._value and free.field == "content"
+        self._after_value = False
         self._threads = []
         self._forget()
 
     def _in_free(self, buffer: str, i: int) -> tuple[int, bool]:
+        if self._after_value:
+            if skip_space(buffer, i) == len(buffer):
+                return i, True  # white space before the end of the turn is none of the answer
+            self._after_value = False
         if self._fresh:
             start = skip_space(buffer, i)
             if start == len(buffer):
@@ -411,6 +417,7 @@ class Reader:
             self._recover(() if isinstance(after, FreeText) else ways(self._program, after))
         elif isinstance(after, FreeText):
             self._enter_free(after)
+            self._after_value = True
         else:
             self._enter_gap(ways(self._program, after), "".join(self._raw))
         return end, False

@@ -17,7 +17,7 @@ from toolgram.styles.discovery.probes import ONE, Scene, scenes, tail
 from toolgram.styles.discovery.respell import goes_on
 from toolgram.styles.discovery.verify import Reading, readings
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.wire.format import Reasoning, WireFormat, holds
+from toolgram.wire.format import WireFormat
 
 NAME = "discovered"
 
@@ -62,7 +62,7 @@ def _discovered(scene: Scene) -> Discovery:
     if not goes_on(format_, (ONE,), prompt.removeprefix(laid.header)):
         return Discovery(None, "behind what the template's prompt opens, the format found has no calls", read)
     why = f"it was found from the template, and reads {len(read)} other turns back as the template renders them"
-    style = ToolStyle(NAME, format_, "found from the chat template", reasons=holds(format_.turn, Reasoning))
+    style = ToolStyle(NAME, format_, "found from the chat template", reasons=laid.reasons)
     return Discovery(style, why, read)
 
 

@@ -1,0 +1,106 @@
+"""The end of a turn is the model's: what it may write between its last call and its end promises nothing.
+
+A line break after a call, which the model writes before it ends as well as before another call, is admitted before the
+end too; so taking the last of several calls away never makes a turn inadmissible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import toolgram
+from llama_oracle import gbnf_accepted
+from made_up import IN_THE_MANNER_OF, MADE_UP
+from oracles import ebnf_accepts, lark_accepts
+from properties.test_native_styles import CASES, Case
+from situations import Situation, situations, tool
+from toolgram import Message, ToolCall
+from toolgram.styles.detect import tail
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "templates"
+REAL = {path.name: path for path in sorted(SHARED.glob("*.jinja"))}
+FAMILIES = MADE_UP | IN_THE_MANNER_OF
+BREAKS = ("\n", "\n\n")
+GET, WEATHER = ToolCall("get", "{}"), ToolCall("get_weather", '{"city": "Oslo"}')
+CALLING = [case for case in CASES if case.mode != "none"]
+
+
+def calls(case: Case, *made: ToolCall) -> Message:
+    """A turn of nothing but these calls, with ids where the format has them."""
+    form = case.call_id
+    if form is None:
+        return Message(tool_calls=made)
+    number = "0" * form.length
+    return Message(tool_calls=tuple(replace(call, id=form.form.format(name=call.name, id=number)) for call in made))
+
+
+@pytest.mark.parametrize("case", CALLING, ids=str)
+def test_a_line_break_before_the_end_is_admitted_and_none_of_the_message(case: Case) -> None:
+    grammar, message = case.turn.grammar, calls(case, WEATHER)
+    text = case.written(message)
+    assert text is not None
+    texts = {text + end for end in ("", *BREAKS)}
+    assert all(grammar.accepts(each) for each in texts)
+    assert not grammar.accepts(text + "\n\n\n")
+    lark, ebnf = grammar.to("lark"), grammar.to("ebnf")
+    assert all(lark_accepts(lark, each) and ebnf_accepts(ebnf, each) for each in texts)
+    assert gbnf_accepted(grammar.to("gbnf"), texts) == texts
+    assert {Message.from_events(case.read(each)) for each in texts} == {Message.from_events(case.read(text))}
+
+
+@pytest.mark.parametrize("case", [case for case in CALLING if case.most_calls > 1], ids=str)
+def test_without_its_last_call_a_turn_is_still_admitted(case: Case) -> None:
+    """As it was written, up to the white space after which the last call stood."""
+    one, two = (case.written(calls(case, *made)) for made in ((WEATHER,), (WEATHER, GET)))
+    assert one is not None
+    assert two is not None
+    end = next(at for at in range(len(two)) if at == len(one) or one[at] != two[at])
+    rest = two[end:]
+    space = rest[: len(rest) - len(rest.lstrip())]
+    assert case.turn.grammar.accepts(one[:end] + space + one[end:])
+
+
+@pytest.mark.parametrize("situation", [each for each in situations() if each.choice != "none"], ids=str)
+def test_so_it_is_in_generic_styles_and_after_an_answer(situation: Situation) -> None:
+    plan = situation.plan
+    messages = [Message(tool_calls=(WEATHER,)), *([Message('{"answer": "x"}')] if situation.answer else ())]
+    for message in messages:
+        text = plan.write(message)
+        if text is not None:  # where the request wants a call there is no answer
+            for end in BREAKS:
+                assert plan.constraint.grammar.accepts(text + end)
+                assert plan.parse(text + end) == plan.parse(text)
+
+
+def test_white_space_after_an_answer_in_a_schema_is_none_of_it() -> None:
+    template = toolgram.ChatTemplate("{% for message in messages %}{{ message.content }}{% endfor %}")
+    schema = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "integer"}}}
+    plan = toolgram.plan({"messages": [{"role": "user", "content": "?"}], "response_format": schema}, template)
+    assert plan.constraint is not None
+    for text in ("12", "12\n", "12\n\n"):
+        assert plan.constraint.grammar.accepts(text)
+        assert plan.parse(text).content == "12"
+        reader = plan.reader()
+        events = [event for char in text for event in reader.feed(char)] + reader.finish()
+        assert Message.from_events(events).content == "12"
+    # What follows is told, with the space before it.
+    assert plan.parse("12\n or so").content == "12\n or so"
+
+
+@pytest.mark.parametrize("name", [*REAL, *FAMILIES])
+def test_what_the_template_writes_before_the_end_is_admitted(name: str) -> None:
+    template = toolgram.ChatTemplate.from_file(REAL[name]) if name in REAL else FAMILIES[name].template
+    request = {"messages": [{"role": "user", "content": "Rain?"}], "tools": [tool("get", None)]}
+    for choice in ("auto", "required"):
+        for parallel in (True, False):
+            plan = toolgram.plan(request | {"tool_choice": choice, "parallel_tool_calls": parallel}, template)
+            assert plan.constraint is not None
+            ids = ["functions.get:0", "a1b2c3d4e", "0", None]
+            written = (plan.write(Message(tool_calls=(ToolCall("get", "{}", each),))) for each in ids)
+            text = next(each for each in written if each is not None)
+            for end in ("", tail(template), *BREAKS):
+                assert plan.constraint.grammar.accepts(text + end), end
+                assert [call.name for call in plan.parse(text + end).tool_calls] == ["get"]
