@@ -16,5 +16,5 @@ show() {
 
 "$toolgram" pull smollm2 > /dev/null
 show ask "What will the weather be in Paris over the next three days?" \
-    --tools "$here/tools.py" --tool-choice required --no-parallel --stream
+    --tools "$here/tools.py" --tool-choice required --stream
 show ask "Maria is 31 years old. She is a nurse in Lisbon." --schema "$here/person.schema.json" --stream

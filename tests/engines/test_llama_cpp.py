@@ -110,6 +110,16 @@ def test_a_model_cannot_end_where_the_grammar_does_not(engine: LlamaCpp) -> None
     assert last.finish == "stop"
 
 
+def test_the_model_is_not_asked_for_white_space_that_only_the_end_follows(engine: LlamaCpp) -> None:
+    text, last = say(engine, WEATHER, r'start: "yes" ("\n" | "\n\n")?')
+    assert (text, last.finish) == ("yes", "stop")
+    assert last.usage is not None
+    assert last.usage.forward_passes == 0
+    _, last = say(engine, WEATHER, r'start: "yes" ("\n" "no")* ("\n" | "\n\n")?', max_tokens=20)
+    assert last.usage is not None
+    assert last.usage.forward_passes > 0
+
+
 def test_a_grammar_may_name_special_tokens(engine: LlamaCpp) -> None:
     mark = engine.vocabulary["<repo_name>"]
     text, _ = say(engine, SEA, f'start: "a" <[{mark}]> "b" <|im_end|> "c"')

@@ -14,6 +14,8 @@ from toolgram.engines import llama_c
 from toolgram.engines.vocabulary import Vocabulary
 from toolgram.errors import EngineError
 
+_FEW_TOKENS = 4  # ways to write the white space that may stand before an end
+
 
 class Guide:
     """A grammar and how much of it was written; one for each generation.
@@ -24,8 +26,10 @@ class Guide:
     def __init__(self, matcher: LLMatcher, vocabulary: Vocabulary, ends: frozenset[int]) -> None:
         self._matcher = matcher
         self._ends = np.fromiter(ends, dtype=np.intp)
+        self._pieces = vocabulary.pieces
         self._size = len(vocabulary.pieces)
         self._bits = llguidance.numpy.allocate_token_bitmask(1, self._size)
+        self._mask: NDArray[np.bool_] | None = None
 
     @property
     def accepting(self) -> bool:
@@ -34,9 +38,9 @@ class Guide:
 
     @property
     def done(self) -> bool:
-        """Whether the text must end here."""
+        """Whether the text must end here, or has nothing but white space before its end: there is nothing to ask."""
         self._check()
-        return self._matcher.is_stopped()
+        return self._matcher.is_stopped() or (self.accepting and self._only_space_follows(self._matcher))
 
     def forced(self) -> list[int]:
         """The tokens that must come next, whatever the model would say."""
@@ -44,17 +48,39 @@ class Guide:
 
     def allowed(self) -> NDArray[np.bool_]:
         """For each token of the vocabulary whether it may come next; end tokens only where the text may end."""
-        llguidance.numpy.fill_next_token_bitmask(self._matcher, self._bits)
+        mask = self._next(self._matcher)
         self._check()
-        mask = np.unpackbits(self._bits.view(np.uint8)[0], bitorder="little")[: self._size].view(np.bool_)
         if self.accepting:
             mask[self._ends] = True
         if not mask.any():
             raise EngineError("the grammar allows no token here")
         return mask
 
+    def _next(self, matcher: LLMatcher) -> NDArray[np.bool_]:
+        """The tokens that may come next; those of the text so far are found once."""
+        if matcher is self._matcher and self._mask is not None:
+            return self._mask
+        llguidance.numpy.fill_next_token_bitmask(matcher, self._bits)
+        mask = np.unpackbits(self._bits.view(np.uint8)[0], bitorder="little")[: self._size].view(np.bool_)
+        if matcher is self._matcher:
+            self._mask = mask
+        return mask
+
+    def _only_space_follows(self, matcher: LLMatcher) -> bool:
+        """Whether every way on ends, after white space at most."""
+        mask = self._next(matcher)
+        if np.count_nonzero(mask) > _FEW_TOKENS + len(self._ends):
+            return False
+        tokens = [token for token in np.flatnonzero(mask).tolist() if token not in self._ends]
+        return all(self._pieces[token].isspace() for token in tokens) and all(
+            (after := matcher.deep_copy()).consume_tokens([token])
+            and (after.is_stopped() or (after.is_accepting() and self._only_space_follows(after)))
+            for token in tokens
+        )
+
     def consume(self, tokens: Sequence[int]) -> None:
         """Tell what was written; the tokens must be allowed."""
+        self._mask = None
         if not self._matcher.consume_tokens(list(tokens)):
             self._check()
 
