@@ -142,7 +142,7 @@ def test_a_call_cut_off_before_its_id_gets_one() -> None:
     plan = toolgram.plan(QUESTION, CHATML, LATE_ID)
     reply = collected(plan, Replay(['[CALL]get_weather {"city', "never"]), Sampling(max_tokens=1))[-1]
     assert isinstance(reply, Reply)
-    assert reply.message.tool_calls == (toolgram.ToolCall("get_weather", '{"city', "call_1"),)
+    assert reply.message.tool_calls == (toolgram.ToolCall("get_weather", '{"city', "call_1", incomplete=True),)
     assert reply.finish_reason == "length"
 
 

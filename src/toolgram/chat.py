@@ -12,7 +12,7 @@ from toolgram.budget import ReasoningBudget
 from toolgram.constraint import Constraint
 from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, Usage
 from toolgram.errors import EngineError, Relaxation
-from toolgram.events import Event, ToolCallEnd, ToolCallStart
+from toolgram.events import Cut, Event, Finish, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.ids import IdMaker
 from toolgram.messages import Message
 from toolgram.plan import Plan
@@ -30,6 +30,7 @@ _RETRY_TEMPERATURE = 0.7
 class Reply:
     """What came of a request: the message, the raw text that it was read from, why it ended, and what it cost.
 
+    `dropped_calls` counts the calls, one at most, that were cut off before their name was whole.
     `stopped_by` is the stop string of the request that ended it, where the engine tells.
     `relaxations` are the plan's, and one more where the engine enforced nothing. Only then may the message be other
     than was asked for: `valid` says whether it is complete, and of the form and the schema of the request.
@@ -42,6 +43,7 @@ class Reply:
     relaxations: tuple[Relaxation, ...] = ()
     valid: bool = True
     stopped_by: str | None = None
+    dropped_calls: int = 0
 
 
 @runtime_checkable
@@ -83,14 +85,29 @@ async def stream(
                 yield event
     if finish is None or finish == "cancelled":
         raise EngineError("the engine stopped before the answer was complete")
-    for event in ids.filled(reader.finish()):
+    # What nothing constrained may end anywhere by the model's own will: then it is text.
+    ended = finish == "stop" and (free or plan.constraint is None)
+    rest = reader.finish(cut=finish == "length")
+    for event in ids.filled(map(_as_text, rest) if ended else rest):
         events.append(event)
         yield event
     message = ids.complete(Message.from_events(events))
     reason = "length" if finish == "length" else "tool_calls" if message.tool_calls else "stop"
     valid = not free or (reason != "length" and _allowed(plan, message))
     asked = stopped_by if stopped_by in sampling.stop else None  # else it is the turn's own end
-    yield Reply(message, "".join(text), reason, usage, relaxations_of(plan, engine), valid, asked)
+    dropped = events[-1].dropped_calls if isinstance(events[-1], Finish) else 0
+    yield Reply(message, "".join(text), reason, usage, relaxations_of(plan, engine), valid, asked, dropped)
+
+
+def _as_text(event: Event) -> Event:
+    """The event for a model that ended by itself where a tag or a call had begun: these are its words."""
+    match event:
+        case Cut(text, reason):
+            return Unreadable(text, reason)
+        case Finish():
+            return replace(event, dropped_calls=0)
+        case _:
+            return event
 
 
 async def _chunks(

@@ -67,11 +67,28 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """The end of a text that stopped before it said anything: half a tag, a call without a whole name.
+
+    It is no part of the message; `reason` says what it stopped inside of.
+    """
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
-    """The text is over; `complete` is False where it stopped inside a call or another unfinished part."""
+    """The text is over; `complete` is False where it stopped inside a call or another unfinished part.
+
+    `dropped_calls` counts the calls, one at most, that were cut off before their name was whole.
+    """
 
     reason: Literal["stop", "tool_calls"]
     complete: bool = True
+    dropped_calls: int = 0
 
 
-Event = Prefill | ContentDelta | ReasoningDelta | ToolCallStart | ArgumentsDelta | ToolCallEnd | Unreadable | Finish
+Event = (
+    Prefill | ContentDelta | ReasoningDelta | ToolCallStart | ArgumentsDelta | ToolCallEnd | Unreadable | Cut | Finish
+)

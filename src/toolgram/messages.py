@@ -22,16 +22,23 @@ from toolgram.events import (
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call. `arguments` is JSON text, or a prefix of it where the model was cut off; `id` if the wire has one."""
+    """One call. `arguments` is JSON text; `id` if the wire has one.
+
+    An `incomplete` call was cut off: its arguments are a prefix of JSON text, or whole without the call's end.
+    """
 
     name: str
     arguments: str
     id: str | None = None
+    incomplete: bool = False
 
     def to_openai(self) -> dict[str, Any]:
-        """The call in the shape of the chat-completions API; `id` is left out if it has none."""
-        call = {} if self.id is None else {"id": self.id}
-        return call | {"type": "function", "function": {"name": self.name, "arguments": self.arguments}}
+        """The call in the shape of the chat-completions API; `id` and `incomplete` stand in it if it has them."""
+        return self._openai("function", {"name": self.name, "arguments": self.arguments})
+
+    def _openai(self, kind: str, said: dict[str, str]) -> dict[str, Any]:
+        call: dict[str, Any] = {} if self.id is None else {"id": self.id}
+        return call | {"type": kind, kind: said} | ({"incomplete": True} if self.incomplete else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +51,8 @@ class CustomToolCall(ToolCall):
         return input_of(self.arguments)
 
     def to_openai(self) -> dict[str, Any]:
-        """The call in the shape of the chat-completions API; `id` is left out if it has none."""
-        call = {} if self.id is None else {"id": self.id}
-        return call | {"type": "custom", "custom": {"name": self.name, "input": self.input}}
+        """The call in the shape of the chat-completions API; `id` and `incomplete` stand in it if it has them."""
+        return self._openai("custom", {"name": self.name, "input": self.input})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +65,13 @@ class Message:
 
     @staticmethod
     def from_events(events: Iterable[Event]) -> Message:
-        """The message that a reader's events add up to; unreadable text is part of the content."""
+        """The message that a reader's events add up to; unreadable text is part of the content, a `Cut` is not."""
         content: list[str] = []
         reasoning: list[str] = []
         names: list[str] = []
         kinds: list[type[ToolCall]] = []
         ids: list[str | None] = []
+        ended: set[int] = set()
         arguments: list[list[str]] = []
         for event in events:
             match event:
@@ -79,15 +86,17 @@ class Message:
                     kinds.append(CustomToolCall if isinstance(event, CustomCallStart) else ToolCall)
                     ids.append(id_)
                     arguments.append([])
-                case ToolCallEnd(index, id_) if id_ is not None:
-                    ids[index] = id_
+                case ToolCallEnd(index, id_):
+                    ended.add(index)
+                    ids[index] = ids[index] if id_ is None else id_
                 case Prefill(prefilled, thought):
                     content.append(prefilled)
                     reasoning.append(thought)
                 case _:
                     pass
-        parts = zip(kinds, names, ("".join(pieces) for pieces in arguments), ids, strict=True)
-        calls = tuple(kind(name, text, id_) for kind, name, text, id_ in parts)
+        parts = enumerate(zip(kinds, names, map("".join, arguments), ids, strict=True))
+        last = len(names) - 1  # those before it were over when it began
+        calls = tuple(kind(name, text, id_, at == last and at not in ended) for at, (kind, name, text, id_) in parts)
         return Message("".join(content) or None, "".join(reasoning) or None, calls)
 
     def to_openai(self) -> dict[str, Any]:

@@ -54,7 +54,9 @@ def added_up(chunks: list[Any]) -> dict[str, Any]:
             if call["index"] == len(message["tool_calls"]):
                 message["tool_calls"].append({"id": call["id"], "type": call["type"], "function": call["function"]})
                 continue
-            assert set(call) == {"index", "function"}
+            assert set(call) - {"incomplete"} == {"index", "function"}
+            if "incomplete" in call:
+                message["tool_calls"][call["index"]]["incomplete"] = call["incomplete"]
             function = message["tool_calls"][call["index"]]["function"]
             message["tool_calls"][call["index"]]["function"] = {
                 "name": function["name"],
@@ -90,7 +92,20 @@ def test_arguments_come_in_pieces() -> None:
 def test_an_answer_that_is_cut_off_has_what_came() -> None:
     chunks, whole = answer(CALLS, max_tokens=65)
     assert whole["choices"][0]["finish_reason"] == "length"
-    assert added_up(chunks)["tool_calls"] == whole["choices"][0]["message"]["tool_calls"]
+    calls = whole["choices"][0]["message"]["tool_calls"]
+    assert added_up(chunks)["tool_calls"] == calls
+    assert [call.get("incomplete") for call in calls] == [True]
+
+
+def test_a_call_that_is_cut_off_before_its_name_is_counted_and_not_shown() -> None:
+    chunks, whole = answer(CALLS, max_tokens=95)
+    for choice in (whole["choices"][0], chunks[-1]["choices"][0]):
+        assert choice["dropped_tool_calls"] == 1
+        assert choice["finish_reason"] == "length"
+    message = whole["choices"][0]["message"]
+    assert message["content"] == added_up(chunks)["content"]
+    assert "<" not in (message["content"] or "")
+    assert not any(call.get("incomplete") for call in message["tool_calls"])
 
 
 def test_a_call_waits_for_its_id() -> None:

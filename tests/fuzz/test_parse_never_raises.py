@@ -16,6 +16,7 @@ import toolgram
 from conformance.test_chat_cases import body, cases, template
 from situations import ANSWER, CHATML, GENERIC, NESTED, PIECES, TOOL_CHOICES, TOOLS, tool
 from toolgram import Message
+from toolgram.events import Cut
 from toolgram.styles.native import NATIVE
 from toolgram.wire.lenient import LenientReader
 from toolgram.wire.reader import Reader
@@ -107,17 +108,18 @@ def read_in_pieces(reader: Reader | LenientReader, text: str, rng: random.Random
 
 
 def check_nothing_is_lost(plan: toolgram.Plan, text: str, at: int) -> None:
-    """A word put in here is part of the message, unless it is in a JSON object that frames a call.
+    """A word put in here is part of the message, or of a turn's end that was cut off before it said anything.
 
-    There the members that the format does not know are read past, as documented.
+    But for a JSON object that frames a call: the members that the format does not know are read past, as documented.
     """
     reader = plan.reader()
     assert isinstance(reader, Reader)
     events = reader.feed(text[:at])
     if reader._mode == reader._in_body and isinstance(reader._body, ShapeReader):
         return
-    message = Message.from_events([*events, *reader.feed(WORD + text[at:]), *reader.finish()])
-    said = [message.content, message.reasoning]
+    events = [*events, *reader.feed(WORD + text[at:]), *reader.finish()]
+    message = Message.from_events(events)
+    said = [message.content, message.reasoning, *(event.text for event in events if isinstance(event, Cut))]
     said += [part for call in message.tool_calls for part in (call.name, call.arguments, call.id)]
     assert any(WORD in part for part in said if part), (text[:at] + WORD + text[at:], message)
 

@@ -8,7 +8,7 @@ import pytest
 
 from situations import joined
 from toolgram import Message, ToolCall
-from toolgram.events import ContentDelta, Event, Finish, Prefill, ToolCallEnd, ToolCallStart, Unreadable
+from toolgram.events import ContentDelta, Cut, Event, Finish, Prefill, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.generic.functionary_v2 import FUNCTIONARY_V2
 from toolgram.styles.generic.tagged import MIXTRAL, SHORT
@@ -227,9 +227,37 @@ def test_a_call_that_is_cut_off_keeps_what_arrived(style: ToolStyle, opened: str
         assert len(starts) == len(ends) or not last.complete
 
 
-def test_what_was_cut_before_its_name_is_content() -> None:
+def test_what_was_cut_before_its_name_is_told_and_none_of_the_content() -> None:
     text = '<tool_call>\n{"arguments": {"a": 1}, "na'
-    assert parse(SHORT, text) == Message(text)
+    for said in ("", "Hi.\n"):
+        *_, cut, finish = read(SHORT, said + text)
+        assert parse(SHORT, said + text) == Message(said or None)
+        assert isinstance(cut, Cut)
+        assert cut.text == text
+        assert finish == Finish("stop", complete=False, dropped_calls=1)
+
+
+def test_the_beginning_of_a_tag_is_text_unless_the_turn_was_cut_off() -> None:
+    for end, dropped in (("<tool_", 1), ("<", 1)):
+        reader = Reader(compile_format(SHORT.wire.turn))
+        assert Message.from_events([*reader.feed(f"Hi {end}"), *reader.finish()]) == Message(f"Hi {end}")
+        reader = Reader(compile_format(SHORT.wire.turn))
+        events = [*reader.feed(f"Hi {end}"), *reader.finish(cut=True)]
+        assert Message.from_events(events) == Message("Hi ")
+        assert events[-1] == Finish("stop", complete=False, dropped_calls=dropped)
+
+
+def test_a_call_that_was_cut_off_is_incomplete() -> None:
+    text = hermes(F) + "\n" + hermes(G)
+    assert not any(call.incomplete for call in parse(SHORT, text).tool_calls)
+    assert [call.incomplete for call in parse(SHORT, text[:-20]).tool_calls] == [False, True]
+    assert parse(SHORT, text[:-20]).to_openai()["tool_calls"][1]["incomplete"] is True
+
+
+def kept(events: list[Event]) -> str:
+    """The content, and what was cut off after it."""
+    cut = "".join(event.text for event in events if isinstance(event, Cut))
+    return (Message.from_events(events).content or "") + cut
 
 
 @pytest.mark.parametrize(
@@ -237,7 +265,7 @@ def test_what_was_cut_before_its_name_is_content() -> None:
 )
 def test_long_text_that_fails_again_and_again_is_kept(piece: str) -> None:
     text = piece * 3000
-    assert Message.from_events(read(SHORT, text, size=7)) == Message(text)
+    assert kept(read(SHORT, text, size=7)) == text
 
 
 def test_a_call_without_a_name_whose_closer_may_be_missing_is_kept() -> None:
@@ -245,5 +273,5 @@ def test_a_call_without_a_name_whose_closer_may_be_missing_is_kept() -> None:
     style = ToolStyle("lax", WireFormat(Seq(Opt(Content()), Many(call))), "calls whose closer may be missing")
     assert parse(style, '<c>{"name": "f"}') == one("{}")
     for text in ("<c>{} ", "<c>{} x", "<c>{}</c> \n", "<c>{}\n<", '<c>{"arguments": {}} <c>'):
-        assert parse(style, text) == Message(text)
+        assert kept(read(style, text)) == text
         assert parse(style, text + '<c>{"name": "f"}') == one("{}", content=text)

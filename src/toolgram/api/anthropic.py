@@ -34,6 +34,7 @@ def anthropic_message(id_: str, model: str, reply: Reply, prefilled: str = "") -
         content.append({"type": "text", "text": text})
     content += [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call.arguments)}
+        | ({"incomplete": True} if call.incomplete else {})
         for call in said.tool_calls
     ]
     return {**_message(id_, model, content, _usage(reply.usage)), **_ended(reply)}

@@ -54,11 +54,17 @@ def completion(head: Head, replies: Sequence[Reply], logprobs: Sequence[Sequence
                 "message": _message(head, reply),
                 "logprobs": _logprobs(likely),
                 "finish_reason": _finish(head, reply),
+                **_dropped(reply),
             }
             for index, (reply, likely) in enumerate(zip(replies, logprobs, strict=True))
         ],
         "usage": usage_json([reply.usage for reply in replies]),
     }
+
+
+def _dropped(reply: Reply) -> Json:
+    """How many calls were cut off before their name was whole, and so are none of the message; nothing if none."""
+    return {"dropped_tool_calls": reply.dropped_calls} if reply.dropped_calls else {}
 
 
 def _logprobs(tokens: Sequence[TokenLogprobs]) -> Json | None:
@@ -93,20 +99,21 @@ def _message(head: Head, reply: Reply) -> Json:
     if not message.tool_calls:
         return json
     if head.legacy:
-        return json | {"function_call": _function(message.tool_calls[0], reply)}
-    return json | {"tool_calls": [_call(head, call, reply) for call in message.tool_calls]}
+        return json | {"function_call": _function(message.tool_calls[0])}
+    return json | {"tool_calls": [_call(head, call) for call in message.tool_calls]}
 
 
-def _call(head: Head, call: ToolCall, reply: Reply) -> Json:
+def _call(head: Head, call: ToolCall) -> Json:
+    cut = {"incomplete": True} if call.incomplete else {}
     if call.name in head.custom:
-        return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": input_of(call.arguments)}}
-    return {"id": call.id, "type": "function", "function": _function(call, reply)}
+        said = {"name": call.name, "input": input_of(call.arguments)}
+        return {"id": call.id, "type": "custom", "custom": said, **cut}
+    return {"id": call.id, "type": "function", "function": _function(call), **cut}
 
 
-def _function(call: ToolCall, reply: Reply) -> Json:
+def _function(call: ToolCall) -> Json:
     """What is called; a call without arguments has none, but one that was cut off before them has not got them yet."""
-    cut = reply.finish_reason == "length" and call is reply.message.tool_calls[-1]
-    return {"name": call.name, "arguments": call.arguments or ("" if cut else "{}")}
+    return {"name": call.name, "arguments": call.arguments or ("" if call.incomplete else "{}")}
 
 
 def _finish(head: Head, reply: Reply) -> str:
@@ -189,7 +196,9 @@ class ChunkWriter:
             if not call.told:  # it was cut off before it had an id
                 call.id = reply.message.tool_calls[index].id
                 yield self._tell(call, index, "".join(call.waiting))
-        yield self._chunk({}, _finish(self.head, reply))
+        cut = [at for at, call in enumerate(reply.message.tool_calls) if call.incomplete and not self.head.legacy]
+        calls = [{"index": at, "function": {"arguments": ""}, "incomplete": True} for at in cut]
+        yield self._chunk({"tool_calls": calls} if calls else {}, _finish(self.head, reply), **_dropped(reply))
 
     def _tell(self, call: _Call, index: int, arguments: str) -> Json:
         """The first of a call: its id, type and name, which no other chunk tells."""
@@ -208,9 +217,9 @@ class ChunkWriter:
             return self._chunk({"function_call": {"arguments": arguments}})
         return self._chunk({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]})
 
-    def _chunk(self, delta: Json, finish: str | None = None, tokens: list[Json] | None = None) -> Json:
+    def _chunk(self, delta: Json, finish: str | None = None, tokens: list[Json] | None = None, **told: int) -> Json:
         likely, self._likely = _logprobs(self._likely), []  # of the tokens since the last chunk
-        choice: Json = {"index": self.index, "delta": delta, "logprobs": likely, "finish_reason": finish}
+        choice: Json = {"index": self.index, "delta": delta, "logprobs": likely, "finish_reason": finish, **told}
         if tokens is not None:
             choice["tokens"] = tokens
         return _chunk(self.head, [choice])

@@ -32,7 +32,8 @@ def answer(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) -> Rep
     reply = asyncio.run(_run(plan, engine, sampling, show=show))
     _say(statistics(reply))
     if reply.finish_reason == "length":
-        _say("note: cut off by --max-tokens or the end of the context, so that the message may not be complete")
+        dropped = "; a call was dropped, whose name was not whole yet" if reply.dropped_calls else ""
+        _say(f"note: cut off by --max-tokens or the end of the context: the message may not be complete{dropped}")
     typer.echo(json.dumps(reply.message.to_openai(), indent=2, ensure_ascii=False))
     return reply
 

@@ -6,6 +6,7 @@ from toolgram.events import (
     ArgumentsDelta,
     ContentDelta,
     CustomCallStart,
+    Cut,
     Event,
     ReasoningDelta,
     ToolCallEnd,
@@ -64,6 +65,16 @@ class Emitter:
         """Text that nothing explains."""
         if text:
             self.events.append(Unreadable(text, reason))
+
+    def cut(self, text: str, reason: str) -> None:
+        """The end of the text, which says nothing yet."""
+        if text:
+            self.events.append(Cut(text, reason))
+
+    @property
+    def in_unnamed_call(self) -> bool:
+        """Whether a call is open whose name is not known."""
+        return self._open and self._name is None
 
     @property
     def in_named_call(self) -> bool:

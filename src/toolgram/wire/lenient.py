@@ -68,9 +68,9 @@ class LenientReader:
         """Read more text; give what became known by it."""
         return self._read(self._reader.feed(text))
 
-    def finish(self) -> list[Event]:
-        """The text is over: give what was held back, and how the turn ended."""
-        return self._read(self._reader.finish())
+    def finish(self, *, cut: bool = False) -> list[Event]:
+        """The text is over: give what was held back, and how the turn ended; as the strict reader does."""
+        return self._read(self._reader.finish(cut=cut))
 
     @property
     def held(self) -> Message:

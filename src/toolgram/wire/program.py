@@ -173,6 +173,11 @@ class Program:
                     pass
 
     @cached_property
+    def marks(self) -> tuple[str, ...]:
+        """The texts of all marks, aliases too."""
+        return tuple(dict.fromkeys(each.text for each in self.code if isinstance(each, MarkAt)))
+
+    @cached_property
     def home_exits(self) -> tuple[Exit, ...]:
         """The marks at which a turn may begin: free text ends at them wherever it stands."""
         return self.exits(self.start)

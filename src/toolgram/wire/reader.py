@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from toolgram.events import Event, Finish, Prefill
+from toolgram.events import Cut, Event, Finish, Prefill
 from toolgram.messages import Message
 from toolgram.wire.bodies import Body, HoldsText, body_of
 from toolgram.wire.emitter import Emitter
@@ -84,11 +84,15 @@ class Reader:
         self._run(text)
         return self._events()
 
-    def finish(self) -> list[Event]:
-        """The text is over: give what was held back, and how the turn ended."""
-        complete = self._end()
+    def finish(self, *, cut: bool = False) -> list[Event]:
+        """The text is over: give what was held back, and how the turn ended.
+
+        Where it was `cut` off, what may be the beginning of a mark is taken for one, and else for text.
+        """
+        complete = self._end(cut=cut)
         events = self._events(final=True)
-        events.append(Finish("tool_calls" if self._emit.calls else "stop", complete))
+        dropped = sum(isinstance(event, Cut) for event in events) if self._in_unnamed_call() else 0
+        events.append(Finish("tool_calls" if self._emit.calls else "stop", complete, dropped))
         return events
 
     @property
@@ -127,9 +131,14 @@ class Reader:
                     buffer, i = again + buffer[i:], 0
         self._buffer = buffer[i:]
 
-    def _end(self) -> bool:
+    def _end(self, *, cut: bool) -> bool:
         """Settle what is left; whether the turn is complete."""
         rest, self._buffer = self._buffer, ""
+        if self._mode == self._in_free and cut and rest.strip():
+            exits = (exit_ for exit_ in self._free.exits if rest in exit_.before + exit_.text)
+            self._threads = [Thread(exit_.at, exit_.actions) for exit_ in exits]
+            self._emit.cut(rest, "the text ends inside " + awaited(self._program, self._threads))
+            return False
         if self._mode == self._in_free:
             self._text("" if self._after_value else rest)
             return self._free.may_stop and not self._emit.in_named_call
@@ -148,9 +157,21 @@ class Reader:
             if self._mode == self._in_body and isinstance(self._body, HoldsText):
                 self._body.cut(rest)
         else:
-            reason = "the text ends inside " + awaited(self._program, self._threads)
-            self._emit.unreadable("".join(self._raw) + rest, reason)
+            text, reason = "".join(self._raw) + rest, "the text ends inside " + awaited(self._program, self._threads)
+            (self._emit.unreadable if self._is_no_name(text) else self._emit.cut)(text, reason)
         return False
+
+    def _is_no_name(self, text: str) -> bool:
+        """Whether what stands in the place of a name is all that there is, or goes on over marks: then it is text."""
+        names = [way.captured for way in self._threads if self._mode == self._in_gap]
+        return bool(names) and all(
+            name.strip() == text.strip() or any(mark in name for mark in self._program.marks) for name in names
+        )
+
+    def _in_unnamed_call(self) -> bool:
+        """Whether a call has begun, on whatever way the text goes on, that has no name yet."""
+        begun = [any(action == "begin" for action, _ in thread.actions) for thread in self._threads]
+        return self._emit.in_unnamed_call or (bool(begun) and all(begun))
 
     # Free text
 

@@ -81,7 +81,7 @@ _REASON = one_word("end_turn", "max_tokens", "tool_use", "stop_sequence")
 _BLOCK = any_of(
     given(type=always("thinking"), thinking=STRING, signature=STRING),
     given(type=always("text"), text=STRING),
-    given(type=always("tool_use"), id=STRING, name=STRING, input=OBJECT),
+    given({"incomplete": {"const": True}}, type=always("tool_use"), id=STRING, name=STRING, input=OBJECT),
 )
 _ENDED: Json = {"stop_reason": nullable(_REASON), "stop_sequence": nullable(STRING)}
 ANSWER = given(

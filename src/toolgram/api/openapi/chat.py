@@ -141,6 +141,8 @@ _LOGPROBS = nullable(given(content=array(given(**_LOGPROB, top_logprobs=array(gi
 _FINISH = one_word("stop", "length", "tool_calls", "function_call")
 _WRITTEN = given(name=STRING, arguments=STRING)
 _TYPED = given(name=STRING, input=STRING)
+_CUT: Json = {"incomplete": {"const": True}}
+_DROPPED: Json = {"dropped_tool_calls": COUNT}
 _ANSWER = given(
     {
         "reasoning_content": STRING,
@@ -148,8 +150,8 @@ _ANSWER = given(
         "function_call": _WRITTEN,
         "tool_calls": array(
             any_of(
-                given(id=STRING, type=always("function"), function=_WRITTEN),
-                given(id=STRING, type=always("custom"), custom=_TYPED),
+                given(_CUT, id=STRING, type=always("function"), function=_WRITTEN),
+                given(_CUT, id=STRING, type=always("custom"), custom=_TYPED),
             ),
             1,
         ),
@@ -162,7 +164,7 @@ _HEAD: Json = {"id": STRING, "created": INTEGER, "model": STRING}
 ANSWER = given(
     **_HEAD,
     object=always("chat.completion"),
-    choices=array(given(index=COUNT, message=_ANSWER, logprobs=_LOGPROBS, finish_reason=_FINISH), 1),
+    choices=array(given(_DROPPED, index=COUNT, message=_ANSWER, logprobs=_LOGPROBS, finish_reason=_FINISH), 1),
     usage=USAGE,
 )
 _DELTA = given(
@@ -176,7 +178,7 @@ _DELTA = given(
             any_of(
                 given(index=COUNT, id=STRING, type=always("function"), function=_WRITTEN),
                 given(index=COUNT, id=STRING, type=always("custom"), custom=_TYPED),
-                given(index=COUNT, function=given(arguments=STRING)),
+                given(_CUT, index=COUNT, function=given(arguments=STRING)),
             ),
             1,
         ),
@@ -190,7 +192,7 @@ CHUNK = any_of(
         object=always("chat.completion.chunk"),
         choices=array(
             given(
-                {"tokens": array(_TOKEN)},
+                {"tokens": array(_TOKEN), **_DROPPED},
                 index=COUNT,
                 delta=_DELTA,
                 logprobs=_LOGPROBS,
