@@ -1,4 +1,4 @@
-"""Questions of the Berkeley function calling leaderboard (BFCL v4), read from the wheel `bfcl-eval`; nothing of it runs.
+"""Questions of the Berkeley function calling leaderboard (BFCL v4), read from the wheel of `bfcl-eval`.
 
 Functions become tools as BFCL gives them to models behind OpenAI's API: its types become those of JSON Schema, and dots
 in names underscores, in what is expected too. `optional`, which no JSON Schema knows, is left out.
@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -64,11 +64,16 @@ def wheel(given: Path | None) -> Path:
 
 def questions(file: Path, kind: str, count: int | None = None) -> list[Question]:
     """The first questions of a kind, or all."""
+    return [question(line, truth) for line, truth in islice(lines(file, kind), count)]
+
+
+def lines(file: Path, kind: str) -> Iterator[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]:
+    """Questions as BFCL writes them, each with its ground truth, which is empty where no call is right."""
     with zipfile.ZipFile(file) as archive:
-        asked = _lines(archive, f"BFCL_v4_{kind}.json")
-        right = [] if kind == "irrelevance" else _lines(archive, f"possible_answer/BFCL_v4_{kind}.json")
-    answers = {line["id"]: line["ground_truth"] for line in right}
-    return [question(line, answers.get(line["id"], ())) for line in islice(asked, count)]
+        asked = _read(archive, f"BFCL_v4_{kind}.json")
+        right = [] if kind == "irrelevance" else _read(archive, f"possible_answer/BFCL_v4_{kind}.json")
+    truths = {line["id"]: line["ground_truth"] for line in right}
+    return ((line, truths.get(line["id"], ())) for line in asked)
 
 
 def question(line: Mapping[str, Any], truth: Sequence[Mapping[str, Any]]) -> Question:
@@ -78,7 +83,7 @@ def question(line: Mapping[str, Any], truth: Sequence[Mapping[str, Any]]) -> Que
     return Question(line["id"], messages, [_tool(function) for function in line["function"]], expected)
 
 
-def _lines(archive: zipfile.ZipFile, name: str) -> list[Any]:
+def _read(archive: zipfile.ZipFile, name: str) -> list[Any]:
     text = archive.read(f"bfcl_eval/data/{name}").decode()
     return [json.loads(line) for line in text.splitlines() if line.strip()]
 

@@ -1,7 +1,10 @@
 """Who answers: the application that `toolgram serve` runs, and llama.cpp's own server object, each in its own process.
 
 Both are as they are shipped, with a context of 4096 tokens. llama.cpp's chat layer drops the tools where the model's
-template knows none, as that of SmolLM2: it is given one that announces them.
+template knows none, as that of SmolLM2. It is given one that announces them, for each tool choice that under which it
+does better: `required` is enforced from the start only where a template ends with what begins a call, as that of
+functionary; but under such a one the texts of `auto` are errors, as nothing makes the model begin them as it should.
+It decodes with one thread: more would wait for each other wherever somebody else works, so its seconds are no race.
 """
 
 from __future__ import annotations
@@ -28,7 +31,29 @@ from toolgram.server.models import Served
 from toolgram.server.settings import Settings
 
 CONTEXT = 4096
+LONG = 600  # seconds
 SIDES = ("toolgram", "llama.cpp")
+
+HERMES = """
+{%- if tools %}
+    {{- '<|im_start|>system\\nYou are a helpful assistant.\\n\\n# Tools\\n\\nYou may call one or more functions to ' }}
+    {{- 'assist with the user query.\\n\\nYou are provided with function signatures within <tools></tools> XML ' }}
+    {{- 'tags:\\n<tools>' }}
+    {%- for tool in tools %}{{ '\\n' + (tool | tojson) }}{% endfor %}
+    {{- '\\n</tools>\\n\\nFor each function call, return a json object with function name and arguments within ' }}
+    {{- '<tool_call></tool_call> XML tags:\\n<tool_call>\\n{"name": <function-name>, ' }}
+    {{- '"arguments": <args-json-object>}\\n</tool_call><|im_end|>\\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\\n' + (message.content or '') }}
+    {%- for call in message.tool_calls or [] %}
+        {{- '\\n<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
+        {{- (call.function.arguments | tojson) + '}\\n</tool_call>' }}
+    {%- endfor %}
+    {{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}
+"""
 
 Body = Mapping[str, Any]
 Ask = Callable[[Body], "Answer"]
@@ -77,7 +102,7 @@ def toolgram(model: Path) -> Ask:
 def asgi(app: ASGIApp, said: list[str]) -> Ask:
     """Asks an application in this process; `said` is filled with what the model writes."""
     runner = asyncio.Runner()
-    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=None)
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=LONG)
 
     def ask(body: Body) -> Answer:
         said.clear()
@@ -127,6 +152,7 @@ def _server(model: Path, template: str) -> Any:
     params: Any = xllamacpp.CommonParams()
     params.model.path = str(model)
     params.n_parallel, params.n_ctx = 1, CONTEXT
+    params.cpuparams.n_threads, params.cpuparams_batch.n_threads = 1, os.cpu_count() or 1
     params.ui, params.verbosity, params.port = False, -1, 0
     params.use_jinja, params.chat_template = True, template
     return xllamacpp.Server(params)
@@ -138,8 +164,10 @@ def read(body: Any, seconds: float, text: str = "") -> Answer:
         return Answer(text=text, seconds=seconds, error=body["error"]["message"])
     (choice,) = body["choices"]
     message = choice["message"]
-    calls = tuple(_call(call["function"]) for call in message.get("tool_calls") or ())
-    written = text or "\n".join(filter(None, (message.get("content"), *map(str, calls))))
+    made = message.get("tool_calls") or []
+    calls = tuple(_call(call["function"]) for call in made)
+    parts = [message.get("content"), *(" ".join(call["function"].values()) for call in made)]
+    written = text or "\n".join(filter(None, parts))
     return Answer(calls, written, choice["finish_reason"], body["usage"]["completion_tokens"], seconds)
 
 

@@ -50,9 +50,7 @@ def marked(where: tuple[str, str, str, str], question: Question, answer: Answer)
     """The answer of `where`: model, cell, temperature and side."""
     calls, expected, schemas = answer.calls, question.expected, question.schemas
     wrong = f"an error: {answer.error}" if answer.error else fault(expected, calls, schemas)
-    valid = all(
-        call.name in schemas and jsonschema_rs.is_valid(schemas[call.name], call.arguments) for call in calls
-    )
+    valid = all(call.name in schemas and jsonschema_rs.is_valid(schemas[call.name], call.arguments) for call in calls)
     return Marked(
         *where,
         question=question.id,
@@ -81,7 +79,9 @@ def tell(found: Sequence[Marked]) -> None:
         pairs = [[*place, *compared] for place, group in groups.items() if (compared := _compared(group))]
         if pairs:
             show(f"{model}: answers that only one side has right", PAIRS, pairs)
-        worse += [f"{model} {cell} (temperature {temperature})" for cell, temperature, *_, is_ in pairs if is_ == "worse"]
+        worse += [
+            f"{model} {cell} (temperature {temperature})" for cell, temperature, *_, is_ in pairs if is_ == "worse"
+        ]
     if {one.side for one in found} == set(SIDES):
         print(f"\ntoolgram is worse than llama.cpp in: {', '.join(worse) or 'no cell'} (p < {LEVEL}).")
 

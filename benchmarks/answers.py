@@ -28,7 +28,7 @@ from typing import Any
 
 from _answers_bfcl import Question, questions, wheel
 from _answers_check import check
-from _answers_sides import SIDES, answering
+from _answers_sides import HERMES, SIDES, answering
 from _answers_tables import Marked, marked, tell, tell_wrong
 from _engine_peers import WITH_TOOLS
 from toolgram.engines.models import cache_folder, default_model
@@ -120,7 +120,7 @@ def request(question: Question, choice: str, temperature: str, parallel: str | N
 
 def _models(options: argparse.Namespace) -> Sequence[Model]:
     chosen = options.model or MODELS
-    models = [Model("smollm2", default_model(), {"required": WITH_TOOLS, "auto": WITH_TOOLS})]
+    models = [Model("smollm2", default_model(), {"required": WITH_TOOLS, "auto": HERMES})]
     qwen = options.qwen or cache_folder().with_name("toolgram-dev") / QWEN
     if "qwen" in chosen and _is_qwen(qwen):
         models.append(Model("qwen", qwen))
