@@ -83,6 +83,7 @@ def _type_of(possible: Sequence[Any]) -> type | None:
 
 
 def _items_fit(value: Sequence[Any], possible: Any, kind: type) -> bool:
+    """Whether all items have a type that they may have; they do beside a "", where BFCL does not look."""
     return not isinstance(possible, list) or all(type(item) in (kind, _type_of(possible)) for item in value)
 
 

@@ -95,7 +95,7 @@ def toolgram(model: Path) -> Ask:
     """What `toolgram serve --model FILE` is."""
     settings = Settings()
     served = load(Loading((str(model),), context=CONTEXT, parallel=settings.parallel))
-    said = _overheard(served[0])
+    said = overheard(served[0])
     return asgi(create_app(served, settings), said)
 
 
@@ -113,7 +113,7 @@ def asgi(app: ASGIApp, said: list[str]) -> Ask:
     return ask
 
 
-def _overheard(served: Served) -> list[str]:
+def overheard(served: Served) -> list[str]:
     """Where the text of the model comes, as it is written: an answer tells only what was read in it."""
     said: list[str] = []
     engine: Any = served.engine
