@@ -20,9 +20,10 @@ import hashlib
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -97,18 +98,16 @@ def _asked(options: argparse.Namespace) -> Iterator[Marked]:
     print(f"{options.questions} questions of each cell, of {file.name}")
     for model in _models(options):
         with ExitStack() as stack:
-            sides = {
+            asks = {
                 side: stack.enter_context(answering(side, model.file, model.templates))
                 for side in options.side or SIDES
             }
-            for cell in options.cell or CELLS:
-                choice, kind = CELLS[cell]
-                for told in ("0", "default") if options.sampled else ("0",):
-                    print(f"{model.name} {cell}, temperature {told} …", file=sys.stderr)
-                    for question in questions(file, kind, options.questions):
-                        body = request(question, choice, told, options.parallel_tool_calls)
-                        for side, ask in sides.items():
-                            yield marked((model.name, cell, told, side), question, ask(body))
+            for cell, temperature in product(options.cell or CELLS, ("0", "default")[: 1 + options.sampled]):
+                print(f"{model.name} {cell}, temperature {temperature} …", file=sys.stderr)
+                chosen = questions(file, CELLS[cell][1], options.questions)
+                for question, (side, ask) in product(chosen, asks.items()):
+                    body = request(question, CELLS[cell][0], temperature, options.parallel_tool_calls)
+                    yield marked((model.name, cell, temperature, side), question, ask(body))
 
 
 def request(question: Question, choice: str, temperature: str, parallel: str | None) -> dict[str, Any]:
@@ -118,13 +117,13 @@ def request(question: Question, choice: str, temperature: str, parallel: str | N
     return {**body, **told, **({} if parallel is None else {"parallel_tool_calls": parallel == "true"})}
 
 
-def _models(options: argparse.Namespace) -> Sequence[Model]:
+def _models(options: argparse.Namespace) -> Iterator[Model]:
     chosen = options.model or MODELS
-    models = [Model("smollm2", default_model(), {"required": WITH_TOOLS, "auto": HERMES})]
+    if "smollm2" in chosen:
+        yield Model("smollm2", default_model(), {"required": WITH_TOOLS, "auto": HERMES})
     qwen = options.qwen or cache_folder().with_name("toolgram-dev") / QWEN
     if "qwen" in chosen and _is_qwen(qwen):
-        models.append(Model("qwen", qwen))
-    return [model for model in models if model.name in chosen]
+        yield Model("qwen", qwen)
 
 
 def _is_qwen(file: Path) -> bool:
