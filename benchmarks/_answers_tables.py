@@ -68,26 +68,33 @@ def marked(where: tuple[str, str, str, str], question: Question, answer: Answer)
     )
 
 
-def tell(found: Sequence[Marked]) -> None:
-    """Print the tables of each model, and in the end the cells where toolgram is worse."""
-    worse: list[str] = []
-    for model in _each(one.model for one in found):
-        of_model = [one for one in found if one.model == model]
-        places = _each((one.cell, one.temperature) for one in of_model)
-        groups = {place: [one for one in of_model if (one.cell, one.temperature) == place] for place in places}
-        show(f"{model}: right answers", HEAD, [row for place, group in groups.items() for row in _rows(place, group)])
-        pairs = [[*place, *compared] for place, group in groups.items() if (compared := _compared(group))]
-        if pairs:
-            show(f"{model}: answers that only one side has right", PAIRS, pairs)
-        worse += [
-            f"{model} {cell} (temperature {temperature})" for cell, temperature, *_, is_ in pairs if is_ == "worse"
-        ]
-    if {one.side for one in found} == set(SIDES):
+def tell(model: str, found: Sequence[Marked]) -> None:
+    """Print the tables of a model."""
+    groups = _groups(found)
+    show(f"{model}: right answers", HEAD, [row for place, group in groups.items() for row in _rows(place[1:], group)])
+    if pairs := [[*place[1:], *row] for place, group in groups.items() if (row := _compared(group))]:
+        show(f"{model}: answers that only one side has right", PAIRS, pairs)
+
+
+def tell_worse(found: Sequence[Marked]) -> None:
+    """Print where toolgram is worse, if both sides were asked."""
+    compared = {place: row for place, group in _groups(found).items() if (row := _compared(group))}
+    worse = [f"{model} {cell} (temperature {t})" for (model, cell, t), row in compared.items() if row[-1] == "worse"]
+    if compared:
         print(f"\ntoolgram is worse than llama.cpp in: {', '.join(worse) or 'no cell'} (p < {LEVEL}).")
 
 
-def _rows(place: tuple[str, str], group: Sequence[Marked]) -> list[list[object]]:
-    return [[*place, side, *_row([one for one in group if one.side == side])] for side in _each(o.side for o in group)]
+def _groups(found: Sequence[Marked]) -> dict[tuple[str, ...], list[Marked]]:
+    """The answers of each model, cell and temperature."""
+    groups: dict[tuple[str, ...], list[Marked]] = {}
+    for one in found:
+        groups.setdefault((one.model, one.cell, one.temperature), []).append(one)
+    return groups
+
+
+def _rows(place: Sequence[str], group: Sequence[Marked]) -> list[list[object]]:
+    sides = {side: [one for one in group if one.side == side] for side in SIDES}
+    return [[*place, side, *_row(answers)] for side, answers in sides.items() if answers]
 
 
 def _row(answers: Sequence[Marked]) -> list[object]:
@@ -130,7 +137,3 @@ def tell_wrong(found: Iterable[Marked]) -> None:
             print(f"\n== {one.model} {one.cell} (temperature {one.temperature}) {one.side} {one.question}")
             print(f"asked:    {one.asked}\nexpected: {one.expected}\ngot:      {one.calls}")
             print(f"wrong:    {one.fault}\nfinish:   {one.finish}, {one.tokens} tokens\nwritten:  {one.text!r}")
-
-
-def _each(values: Iterable[Any]) -> list[Any]:
-    return list(dict.fromkeys(values))

@@ -23,14 +23,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
 from _answers_bfcl import Question, questions, wheel
 from _answers_check import check
 from _answers_sides import HERMES, SIDES, answering
-from _answers_tables import Marked, marked, tell, tell_wrong
+from _answers_tables import Marked, marked, tell, tell_worse, tell_wrong
 from _engine_peers import WITH_TOOLS
 from toolgram.engines.models import cache_folder, default_model
 
@@ -64,12 +64,16 @@ def main() -> None:
         check(wheel(options.bfcl))
         return
     began = time.perf_counter()
-    found = _shown(options.show) if options.show else list(_asked(options))
-    if options.json:
-        options.json.write_text(json.dumps([asdict(one) for one in found], indent=1), encoding="utf-8")
-    if options.wrong:
-        tell_wrong(found)
-    tell(found)
+    found: list[Marked] = []
+    for model, of_model in groupby(_shown(options.show) if options.show else _asked(options), lambda one: one.model):
+        new = list(of_model)
+        found += new
+        if options.json:  # what there is, should the next model not come to an end
+            options.json.write_text(json.dumps([asdict(one) for one in found], indent=1), encoding="utf-8")
+        if options.wrong:
+            tell_wrong(new)
+        tell(model, new)
+    tell_worse(found)
     print(f"\n{time.perf_counter() - began:.0f} seconds in all.")
 
 

@@ -243,12 +243,15 @@ def marked(side: str, at: int, *, right: bool) -> Any:
 
 def test_the_tables_tell_who_is_worse(capsys: pytest.CaptureFixture[str]) -> None:
     found = [marked(side, at, right=side == "llama.cpp" or at > 5) for at in range(10) for side in sides.SIDES]
-    tables.tell(found)
+    tables.tell("small", found)
     tables.tell_wrong(found)
+    tables.tell_worse(found)
     told = capsys.readouterr().out
     assert "toolgram is worse than llama.cpp in: small required/simple (temperature 0)" in told
     assert "to is 'Graz'" in told
-    tables.tell([one for one in found if one.side == "toolgram"])
+    ours = [one for one in found if one.side == "toolgram"]
+    tables.tell("small", ours)
+    tables.tell_worse(ours)
     assert "worse" not in capsys.readouterr().out
 
 
