@@ -81,8 +81,8 @@ def test_without_a_grammar_thoughts_are_closed_too() -> None:
 
 def test_max_tokens_count_what_was_written_before() -> None:
     engine = Replay(THOUGHT, CALL)
-    generate_sync(planned(), engine, Sampling(max_tokens=50))
-    assert [call.sampling.max_tokens for call in engine.calls] == [50, 47]
+    generate_sync(planned(), engine, Sampling(max_tokens=200))
+    assert [call.sampling.max_tokens for call in engine.calls] == [200, 197]
 
 
 @pytest.mark.parametrize("style", REASONING, ids=lambda style: style.name)
@@ -117,8 +117,34 @@ def test_what_is_no_number_of_tokens_is_refused(value: Any) -> None:
 def test_thoughts_that_cannot_be_told_or_closed_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="/reasoning_max_tokens: with reasoning_format"):
         planned(reasoning_format="none")
-    with pytest.raises(InvalidRequest, match="/reasoning_max_tokens: the style thoughtful_steps "):
-        planned(CHATML, "thoughtful_steps")
+
+
+def test_thoughts_in_json_are_closed_too() -> None:
+    begin = '{"thought_about_next_step_only": "'
+    rest = ', "next_step": {"tool_calls": [{"name": "look", "arguments": {"city": "Oslo"}}]}}'
+    plan = planned(CHATML, "thoughtful_steps")
+    for thought, said in ((["a", "b", "never"], "ab"), (["a", "b\\", "nc", "never"], "ab\nc")):
+        engine = Replay([begin, *thought], rest)
+        reply = generate_sync(plan, engine)
+        assert reply.message.reasoning == said
+        assert [call.name for call in reply.message.tool_calls] == ["look"]
+        assert len(engine.calls) == 2
+        assert reply.usage.reasoning_closed
+
+
+def test_max_tokens_leave_room_for_what_must_follow() -> None:
+    endless = ["word "] * 200
+    plan = planned(reasoning_max_tokens=None)
+    assert plan.after_reasoning is not None
+    engine = Replay(endless, "\n\n" + CALL)
+    reply = generate_sync(plan, engine, Sampling(max_tokens=plan.after_reasoning + 20))
+    assert reply.message.reasoning == "word " * 20
+    assert [call.name for call in reply.message.tool_calls] == ["look"]
+    assert reply.usage.reasoning_tokens == 20
+    assert reply.usage.reasoning_closed
+    # A call that need not follow reserves nothing; nor does a model that does not reason.
+    assert planned(reasoning_max_tokens=None, tool_choice="auto").after_reasoning is None
+    assert planned(CHATML, reasoning_max_tokens=None).after_reasoning is None
 
 
 def test_a_small_model_that_goes_on_and_on_calls_the_tool() -> None:

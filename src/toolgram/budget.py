@@ -1,4 +1,6 @@
-"""A bound for the model's thoughts: where it is reached they are closed, and what must follow still follows.
+"""A bound for the model's reasoning: where it is reached that is closed, and what must follow still follows.
+
+The request may set one; and where a call or an answer in a schema must follow, `max_tokens` leaves room for it.
 
 It needs no help of the engine: the generation is stopped, and goes on from a prompt in which the thoughts are closed,
 under what is left of the grammar.
@@ -21,14 +23,19 @@ from toolgram.wire.reader import Reader
 
 @dataclass(slots=True)
 class ReasoningBudget:
-    """Counts the tokens of the thoughts of a turn, which `reader` reads; a chunk that tells no tokens counts as one."""
+    """Counts the tokens of the reasoning of a turn, which `reader` reads; a chunk that tells no tokens counts as one.
+
+    `most` is how many there may be, None for any number.
+    """
 
     plan: Plan
     reader: Reader | LenientReader
+    most: int | None
     _text: list[str] = field(default_factory=list[str])
     _thought: int = 0
     _written: int = 0
     _before: int = 0
+    _closed: bool = False
 
     def take(self, chunk: Chunk) -> None:
         """A chunk that was written, and that the reader has read."""
@@ -39,9 +46,8 @@ class ReasoningBudget:
 
     def closer(self) -> str | None:
         """What closes the thoughts, once they are as long as they may be; None while they go on, or are over."""
-        most = self.plan.request.reasoning_max_tokens
         closers = self.reader.reasoning_closers
-        if most is None or self._thought < most or not closers:
+        if self.most is None or self._thought < self.most or not closers:
             return None
         held = self.reader.held.reasoning or ""
         rests = (closer[len(held) :] if closer.startswith(held) else closer for closer in closers)
@@ -56,7 +62,7 @@ class ReasoningBudget:
 
     def continued(self) -> tuple[Prompt, Constraint | None]:
         """The prompt that goes on behind what was written, and what constrains the rest."""
-        self._before = self._written
+        self._before, self._closed = self._written, True
         text = "".join(self._text)
         pieces = _marks(self.plan.style.wire).split(text)
         # The model's own words stay words, whatever they spell; the marks of the format are tokens.
@@ -64,14 +70,28 @@ class ReasoningBudget:
         return (*self.plan.prompt_parts, *parts), self.plan.after_thoughts(text)
 
     def total(self, usage: Usage) -> Usage:
-        """What the last generation cost, and the tokens that were written before it."""
-        return replace(usage, completion_tokens=usage.completion_tokens + self._before)
+        """What the last generation cost, with the tokens that were written before it, and those of the reasoning."""
+        written = usage.completion_tokens + self._before
+        return replace(usage, completion_tokens=written, reasoning_tokens=self._thought, reasoning_closed=self._closed)
 
     def left(self, sampling: Sampling) -> Sampling:
         """The sampling with the tokens that may still be written."""
         if sampling.max_tokens is None:
             return sampling
         return replace(sampling, max_tokens=max(1, sampling.max_tokens - self._written))
+
+
+def most_reasoning(plan: Plan, sampling: Sampling) -> int | None:
+    """How many tokens of reasoning there may be, as the request says and `max_tokens` leaves; None for any number.
+
+    What must follow keeps twice the tokens of the shortest way to write it, at two characters a token: so many as it
+    has characters.
+    """
+    asked, follows = plan.request.reasoning_max_tokens, plan.after_reasoning
+    if sampling.max_tokens is None or follows is None:
+        return asked
+    left = max(0, sampling.max_tokens - follows)
+    return left if asked is None else min(asked, left)
 
 
 @lru_cache(maxsize=64)

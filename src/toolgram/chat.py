@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, runtime_checkable
 
-from toolgram.budget import ReasoningBudget
+from toolgram.budget import ReasoningBudget, most_reasoning
 from toolgram.constraint import Constraint
 from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, Usage
 from toolgram.errors import EngineError, Relaxation
@@ -117,7 +117,7 @@ async def _chunks(
     # Under a grammar the turn's end is a token: a string that only spells it may stand in an argument.
     stops = sampling.stop if plan.constraint else tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
     sampling = replace(sampling, stop=stops, ends=plan.stop)
-    budget = ReasoningBudget(plan, reader)
+    budget = ReasoningBudget(plan, reader, most_reasoning(plan, sampling))
     prompt, constraint = plan.prompt_parts, plan.constraint
     while True:
         if (closer := budget.closer()) is not None:

@@ -64,6 +64,17 @@ class Plan:
         """The schema keywords that the grammar does not enforce exactly."""
         return self._turn.relaxations
 
+    @property
+    def after_reasoning(self) -> int | None:
+        """How many characters must follow the reasoning at least: the shortest call or answer that is asked for.
+
+        None where nothing must follow, or there is no place for reasoning.
+        """
+        spec = self._turn.spec
+        offered = any(isinstance(node, wire.Reasoning) for node in wire.walk(spec.format.turn, written=True))
+        must_follow = spec.calls == "only" or self._turn.answer is not None
+        return self._turn.grammar.shortest if offered and must_follow else None
+
     def call_ids(self, seed: int | None = None) -> IdMaker:
         """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""
         return self._ids.maker(seed, self.prompt)
@@ -130,8 +141,6 @@ def plan(
     if parallel is None:
         parallel = capabilities.supports_parallel_tool_calls or not speaks(template, chosen)
     format_ = chosen.format(with_tools=bool(checked.tools))
-    if checked.reasoning_max_tokens is not None:
-        _check_thoughts_can_be_cut(format_, chosen.name)
     if not (reasons(template, chosen) or _shows_reasoning(checked) or opens_reasoning(chosen, prompt.opened)):
         format_ = replace(format_, turn=read_reasoning_alone(format_.turn))
     spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened, tail=tail(template))
@@ -154,14 +163,6 @@ def _shows_reasoning(request: Request) -> bool:
     return request.reasoning_max_tokens is not None or any(
         message["role"] == "assistant" and message.get("reasoning_content") for message in request.messages
     )
-
-
-def _check_thoughts_can_be_cut(format_: wire.WireFormat, style: str) -> None:
-    inside = (part for node in wire.walk(format_.turn) if isinstance(node, wire.Object) for part in wire.walk(node))
-    if any(isinstance(part, wire.Reasoning) for part in inside):
-        raise InvalidRequest(
-            "/reasoning_max_tokens", f"the style {style} has its thoughts in JSON: nothing closes them"
-        )
 
 
 @lru_cache(maxsize=256)

@@ -88,7 +88,8 @@ class Usage:
     """What a generation cost; an engine leaves at 0 what it cannot know.
 
     `cached_tokens` of the prompt were left from other requests; `forced_tokens` of the completion were appended
-    without sampling; `forward_passes` counts the evaluations that a token was chosen from.
+    without sampling; `forward_passes` counts the evaluations that a token was chosen from. `reasoning_tokens` of the
+    completion are reasoning, which was `reasoning_closed` where its bound was reached; no engine tells these two.
     """
 
     prompt_tokens: int = 0
@@ -98,6 +99,8 @@ class Usage:
     forward_passes: int = 0
     prefill_seconds: float = 0.0
     decode_seconds: float = 0.0
+    reasoning_tokens: int = 0
+    reasoning_closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,9 @@ from functools import cached_property
 from toolgram.errors import GrammarError, Relaxation
 from toolgram.grammar import dialects, matcher
 from toolgram.grammar.ir import Expr, Rules
+from toolgram.grammar.shape import shortest
 from toolgram.grammar.simplify import factored, shortened
+from toolgram.grammar.walk import uses
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,14 @@ class Grammar:
     @cached_property
     def _matcher(self) -> matcher.Matcher:
         return matcher.Matcher(self.rules)
+
+    @cached_property
+    def shortest(self) -> int:
+        """How many characters its shortest sentence has. Raises GrammarError where it has none."""
+        length = shortest(self.rules, uses(self.rules))["root"]
+        if length is None:
+            raise GrammarError("the grammar has no sentence")
+        return length
 
     def accepts(self, text: str) -> bool:
         """Whether the whole text is a sentence of the grammar."""

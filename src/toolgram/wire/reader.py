@@ -28,6 +28,7 @@ from toolgram.wire.program import (
     Program,
     StopAt,
 )
+from toolgram.wire.shapes import ShapeReader
 
 
 class Reader:
@@ -104,6 +105,8 @@ class Reader:
     @property
     def reasoning_closers(self) -> tuple[str, ...]:
         """What may end the reasoning that the reader is in, as the format writes it; nothing outside of reasoning."""
+        if self._mode == self._in_body and isinstance(self._body, ShapeReader):
+            return ('"',) if self._body.in_reasoning and not self._buffer else ()  # an escape waits in the buffer
         if self._mode != self._in_free or self._free.field != "reasoning":
             return ()
         free = self._free.once_begun or self._free

@@ -151,6 +151,12 @@ class ShapeReader:
             case Leaf():
                 raise TypeError("a leaf is entered by its first character")
 
+    @property
+    def in_reasoning(self) -> bool:
+        """Whether a string of reasoning is open."""
+        top = self._stack[-1] if self._stack else None
+        return isinstance(top, _Value) and top.role == "reasoning" and isinstance(top.scanner, StringValue)
+
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         """Take as much as can be read; FAILED where the text is not JSON of this shape."""
         i = start

@@ -135,6 +135,7 @@ USAGE = given(
     completion_tokens=COUNT,
     total_tokens=COUNT,
     prompt_tokens_details=given(cached_tokens=COUNT),
+    completion_tokens_details=given({"reasoning_closed": {"const": True}}, reasoning_tokens=COUNT),
 )
 _LOGPROB: Json = {"token": STRING, "logprob": NUMBER, "bytes": array(whole(0, 255))}
 _LOGPROBS = nullable(given(content=array(given(**_LOGPROB, top_logprobs=array(given(**_LOGPROB)))), refusal=NULL))
