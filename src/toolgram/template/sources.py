@@ -127,28 +127,28 @@ def _gguf_special(file: BinaryIO, fields: Mapping[str, Any]) -> list[str]:
     tokens, types = fields.get(_TOKENS), fields.get(_TYPES)
     if not isinstance(tokens, _Array) or tokens.kind != _STRING:
         return []
-    if not isinstance(types, _Array) or types.kind != _INT32:
+    if not isinstance(types, _Array) or types.kind != _INT32 or types.length != tokens.length:
         return []
     file.seek(types.offset)
     kinds = struct.unpack(f"<{types.length}i", file.read(4 * types.length))
     special: list[str] = []
     file.seek(tokens.offset)
     at = 0
-    for token in (token for token, kind in enumerate(kinds[: tokens.length]) if kind in _SPECIAL_TYPES):
+    for token in (token for token, kind in enumerate(kinds) if kind in _SPECIAL_TYPES):
         _skip_strings(file, token - at)
-        special.append(_gguf_string(file))
+        special.append(_gguf_string(file, "replace"))
         at = token + 1
     return special
 
 
-def _gguf_string(file: BinaryIO) -> str:
+def _gguf_string(file: BinaryIO, errors: str = "strict") -> str:
     length = _unpack(file, "Q")
     if length > _LONGEST_STRING:
         raise ValueError(f"a string of {length} bytes in its metadata")
     data = file.read(length)
     if len(data) < length:
         raise ValueError("it ends inside its metadata")
-    return data.decode("utf-8")
+    return data.decode("utf-8", errors)
 
 
 def _scalar(kind: int) -> str:
