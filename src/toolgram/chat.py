@@ -11,6 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 from toolgram.budget import ReasoningBudget, most_reasoning
 from toolgram.constraint import Constraint
 from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, Usage
+from toolgram.engines.forgery import broken
 from toolgram.errors import EngineError, Relaxation
 from toolgram.events import Cut, Event, Finish, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.ids import IdMaker
@@ -124,6 +125,8 @@ async def _chunks(
             yield Chunk(closer)
             budget.take(Chunk(closer))
             prompt, constraint = budget.continued()
+        if not engine.capabilities.token_ids:  # whatever spells a control token there becomes one
+            prompt = broken(prompt, plan.control_strings)
         chunks = engine.generate(prompt, _bound(constraint, engine), budget.left(sampling))
         async with aclosing(chunks):
             async for chunk in chunks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -53,6 +54,11 @@ class Plan:
     def prompt_parts(self) -> tuple[tuple[str, bool], ...]:
         """The prompt in pieces, (text, trusted); untrusted text came from the conversation and holds no control."""
         return self._prompt.parts
+
+    @property
+    def control_strings(self) -> re.Pattern[str]:
+        """What is likely a control token: untrusted text that an engine takes as text alone must not spell it."""
+        return self._prompt.control
 
     @property
     def format_prompt(self) -> str | None:

@@ -18,6 +18,7 @@ from toolgram.styles.detect import opened_by, opening, speaks
 from toolgram.styles.generic.tagged import list_tools
 from toolgram.template.adapt import adapt
 from toolgram.template.chat_template import ChatTemplate
+from toolgram.template.markers import likely_pattern
 from toolgram.template.provenance import render_parts
 from toolgram.wire import format as wire
 from toolgram.wire.freely import write_freely
@@ -35,6 +36,7 @@ class Prompt:
     parts: Parts
     format_prompt: str | None
     opened: str
+    control: re.Pattern[str]  # what is likely a control token of the model
 
     @property
     def text(self) -> str:
@@ -81,7 +83,7 @@ def _continued(request: Request, template: ChatTemplate, style: ToolStyle, now: 
     tags = opened.removesuffix(content or reasoning)
     header = _without_end(base.parts, len(base.opened))
     parts = (*header, (tags, not (content and reasoning)), (content or reasoning, False))
-    return Prompt(parts, base.format_prompt, opened)
+    return Prompt(parts, base.format_prompt, opened, base.control)
 
 
 def _said(request: Request, template: ChatTemplate, style: ToolStyle) -> tuple[str, str]:
@@ -129,18 +131,18 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
         # Some templates take for granted what a tool need not have; the others show it as it is.
         filled = capabilities.tool_variables([_filled(tool) for tool in tools], now)
         parts = render(**filled, **request.chat_template_kwargs)
-    format_ = style.format(with_tools=bool(request.tools))
+    format_, control = style.format(with_tools=bool(request.tools)), likely_pattern(template)
     if not request.continue_final_message:
         end = _trusted_end(parts)
         opens = request.add_generation_prompt or end.endswith(capabilities.generation_prompt)
-        return Prompt(parts, format_prompt, opening(format_.turn, end) if opens else "")
+        return Prompt(parts, format_prompt, opening(format_.turn, end) if opens else "", control)
     parts = _cut(parts)
     content, reasoning = _said(request, template, style)
     tail = _end_of(parts, _LONGEST_OPENING + 2 * len(content) + 2 * len(reasoning))
     opened = opened_by(format_.turn, tail, content, reasoning)
     if not opened:
         return _continued(request, template, style, now, native=native)
-    return Prompt(parts, format_prompt, opened)
+    return Prompt(parts, format_prompt, opened, control)
 
 
 def _filled(tool: Mapping[str, Any]) -> Mapping[str, Any]:

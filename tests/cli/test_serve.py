@@ -177,12 +177,68 @@ def test_what_an_upstream_needs(tmp_path: Path) -> None:
 def test_keys_come_from_a_file_too(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text("one\n\n two \n")
-    assert keys(("zero",), file) == ("zero", "one", "two")
+    assert keys(("zero",), file, {}) == ("zero", "one", "two")
     file.write_text("\n")
     with pytest.raises(BadInput, match="no key"):
-        keys((), file)
+        keys((), file, {})
     with pytest.raises(BadInput, match="cannot be read"):
-        keys((), tmp_path / "none")
+        keys((), tmp_path / "none", {})
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "named"),
+    [
+        (["--api-key", ""], {}, "--api-key"),
+        (["--api-key", "good", "--api-key", " "], {}, "--api-key"),
+        ([], {"TOOLGRAM_API_KEY": ""}, "TOOLGRAM_API_KEY"),
+        ([], {"TOOLGRAM_API_KEY": "  "}, "TOOLGRAM_API_KEY"),
+        (["--host", "0.0.0.0"], {"TOOLGRAM_API_KEY": ""}, "TOOLGRAM_API_KEY"),  # noqa: S104 - nothing listens
+        ([], {"TOOLGRAM_API_KEY_FILE": ""}, "TOOLGRAM_API_KEY_FILE"),
+    ],
+)
+def test_a_key_that_is_empty_never_opens_the_server(
+    options: list[str], environment: dict[str, str], named: str, started: list[uvicorn.Config]
+) -> None:
+    result = CliRunner().invoke(app, ["serve", *options], env=environment)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {named} is ")
+    assert "empty" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not started
+
+
+def test_a_key_of_the_command_line_goes_before_a_variable_that_is_empty(started: list[uvicorn.Config]) -> None:
+    result = CliRunner().invoke(app, ["serve", "--api-key", "good"], env={"TOOLGRAM_API_KEY": ""})
+    assert result.exception is None, result.output
+    assert len(started) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "warned"),
+    [
+        ([], False),
+        (["--host", "::1"], False),
+        (["--host", "0.0.0.0"], True),  # noqa: S104 - nothing listens
+        (["--host", "nas.local"], True),
+        (["--host", ""], True),
+        (["--host", "0.0.0.0", "--api-key", "good"], False),  # noqa: S104 - as above
+    ],
+)
+def test_a_server_that_lets_everybody_in_says_so(
+    options: list[str], warned: bool, started: list[uvicorn.Config]
+) -> None:
+    result = CliRunner().invoke(app, ["serve", *options])
+    assert result.exception is None, result.output
+    assert ("warning: whoever reaches" in result.stderr) == warned
+    assert len(started) == 1
+
+
+@pytest.mark.parametrize("port", ["80000", "-1"])
+def test_a_port_that_there_is_not_is_told_in_a_line(port: str, started: list[uvicorn.Config]) -> None:
+    result = CliRunner().invoke(app, ["serve", "--port", port])
+    assert result.exit_code == 2
+    assert result.stderr == f"error: a port is a number from 0 to 65535, not {port}\n"
+    assert not started
 
 
 def test_a_log_that_cannot_be_opened_is_told(tmp_path: Path) -> None:

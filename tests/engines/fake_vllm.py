@@ -10,7 +10,7 @@ import codecs
 import json
 import random
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from engines.small_tokenizer import small_tokenizer
+from engines.small_tokenizer import SPECIAL, small_tokenizer
 from oracles import xgrammar
 from toolgram.engines.text import StopScanner
 from toolgram.engines.token_masks import Mask, TokenMasks
@@ -67,13 +67,15 @@ class FakeVllm:
     fault: str | None = None
     pause: float = 0.0
     url: str = ""
+    special: Sequence[str] = SPECIAL
+    context: int = CONTEXT
     asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     running: int = 0
     most_at_once: int = 0
     aborted: int = 0
 
     def __post_init__(self) -> None:
-        self.tokenizer = small_tokenizer()
+        self.tokenizer = small_tokenizer(self.special)
         if self.backend == "xgrammar":
             xgrammar()
         self.masks = TokenMasks(self.tokenizer, backend=self.backend)  # type: ignore[arg-type] - one of two
@@ -105,7 +107,7 @@ class FakeVllm:
             return _error(500, "EngineDeadError")
         body = await request.json()
         ids = self.tokenizer.encode(body["prompt"], add_special_tokens=body.get("add_special_tokens", True))
-        answer = {"count": len(ids), "max_model_len": CONTEXT, "tokens": ids}
+        answer = {"count": len(ids), "max_model_len": self.context, "tokens": ids}
         if body.get("return_token_strs"):
             answer["token_strs"] = self.tokenizer.convert_ids_to_tokens(ids)
         return JSONResponse(answer)
@@ -119,11 +121,11 @@ class FakeVllm:
             return _error(503, "The server is overloaded.")
         prompt = body["prompt"]
         ids = prompt if isinstance(prompt, list) else self.tokenizer.encode(prompt)
-        most = body.get("max_tokens", 16) or CONTEXT - len(ids)
-        if len(ids) + 1 > CONTEXT:
-            return _error(400, f"This model's maximum context length is {CONTEXT} tokens.")
-        if most > CONTEXT:
-            return _error(400, f"max_tokens={most} cannot be greater than max_model_len={CONTEXT}.")
+        most = body.get("max_tokens", 16) or self.context - len(ids)
+        if len(ids) + 1 > self.context:
+            return _error(400, f"This model's maximum context length is {self.context} tokens.")
+        if most > self.context:
+            return _error(400, f"max_tokens={most} cannot be greater than max_model_len={self.context}.")
         try:
             masks = self._followed(body.get("structured_outputs"))
         except (EngineError, RuntimeError, ValueError):

@@ -88,11 +88,32 @@ def test_logprobs_are_of_what_is_allowed() -> None:
     "wrong",
     [
         {"presence_penalty": float("nan")},
+        {"presence_penalty": 1e300},
+        {"frequency_penalty": -1e300},
         {"repetition_penalty": 0},
+        {"repetition_penalty": 1e-300},
+        {"repetition_penalty": float("inf")},
+        {"repetition_penalty": float("nan")},
         {"logit_bias": {1: float("inf")}},
+        {"logit_bias": {1: 1e300}},
+        {"temperature": float("nan")},
         {"logprobs": -1},
     ],
 )
 def test_values_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(EngineError, match=next(iter(wrong))):
         Sampling(**wrong)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("temperature", [5e-324, 1e-300, 1e300])
+@pytest.mark.parametrize("others", [{}, {"top_p": 5e-324}, {"min_p": 5e-324}, {"top_k": 2**53}])
+def test_the_smallest_and_the_largest_values_can_be_computed(temperature: float, others: dict[str, Any]) -> None:
+    sampling = Sampling(temperature=temperature, **others)
+    assert choose(LOGITS, sampling, np.random.default_rng(1)) in (0, 1, 3, 4)
+
+
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_logits_that_are_no_numbers_are_an_error(temperature: float) -> None:
+    with pytest.raises(EngineError, match="how likely"):
+        choose(np.full(3, np.nan, dtype=np.float32), Sampling(temperature=temperature), np.random.default_rng(1))

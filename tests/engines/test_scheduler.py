@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 from toolgram.engines.base import Chunk, Prompt, Sampling
+from toolgram.engines.decoding import Generation
 from toolgram.engines.llama_cpp import LlamaCpp
 from toolgram.engines.model import BATCH, Model
 from toolgram.engines.models import default_model
 from toolgram.engines.outbox import Listener, Outbox
 from toolgram.engines.prefixes import common
+from toolgram.engines.sampling import Sampler
 from toolgram.engines.scheduler import share
 from toolgram.errors import EngineError
 
@@ -230,3 +232,65 @@ def test_a_failure_is_told_to_all_and_the_engine_goes_on(engine: LlamaCpp, monke
         patched.setattr(engine._model, "evaluate", fail)
         assert [str(each) for each in asyncio.run(run())] == ["llama.cpp failed"] * 5
     assert all(isinstance(each, list) for each in asyncio.run(run()))
+
+
+class Planted(BaseException):
+    """As a panic of llguidance is: no Exception."""
+
+
+@pytest.mark.parametrize(("where", "kind"), [("choose", ValueError), ("note", Planted), ("adjusted", IndexError)])
+def test_what_fails_in_one_generation_ends_that_one_alone(
+    engine: LlamaCpp, where: str, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = getattr(Sampler, where)
+
+    def planted(sampler: Sampler, given: Any) -> Any:
+        if sampler._sampling.seed == 13:
+            raise kind("planted")
+        return work(sampler, given)
+
+    async def run() -> list[Any]:
+        bad = engine.generate(asked("You fail."), None, Sampling(max_tokens=8, seed=13))
+        others = [answer(engine, asked(f"Count to {n}. " * 12), 8) for n in (10, 20)]
+        return await asyncio.gather(anext(bad), *others, return_exceptions=True)
+
+    _, *alone = asyncio.run(run())
+    monkeypatch.setattr(Sampler, where, planted)
+    failed, *beside = asyncio.run(run())
+    assert isinstance(failed, kind if issubclass(kind, Exception) else EngineError)
+    assert "planted" in str(failed)
+    assert [text_of(chunks) for chunks in beside] == [text_of(chunks) for chunks in alone]
+    assert all(chunks[-1].usage.cached_tokens > 30 for chunks in beside)  # what was read is not forgotten
+    assert min(cached(engine, f"Count to {n}. " * 12) for n in (10, 20)) > 30
+
+
+def text_of(chunks: list[Chunk]) -> str:
+    return "".join(chunk.text for chunk in chunks)
+
+
+def test_a_grammar_that_fails_at_the_start_or_in_a_draft_ends_its_own_request(
+    engine: LlamaCpp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, fails = Generation.begin, ["begin"]
+
+    def begun(generation: Generation) -> Chunk | None:
+        if fails and generation._sampling.seed == 13:
+            raise RuntimeError(f"planted in {fails.pop()}")
+        return begin(generation)
+
+    def drafted(generation: Generation) -> list[int]:
+        if generation._sampling.seed == 13:
+            raise RuntimeError("planted in draft")
+        return []
+
+    monkeypatch.setattr(Generation, "begin", begun)
+    monkeypatch.setattr(Generation, "draft", drafted)
+
+    async def run() -> list[Any]:
+        bad = engine.generate(asked("You fail."), None, Sampling(max_tokens=8, seed=13))
+        return await asyncio.gather(anext(bad), answer(engine, asked("Count."), 8), return_exceptions=True)
+
+    for place in ("begin", "draft"):
+        failed, good = asyncio.run(asyncio.wait_for(run(), 60))
+        assert str(failed) == f"planted in {place}"
+        assert good[-1].finish == "length"

@@ -19,12 +19,16 @@ TOKENS = {
     "<tool_call>": llama_c.TOKEN_USER_DEFINED,
     "[INST]": llama_c.TOKEN_USER_DEFINED,
     "    ": llama_c.TOKEN_USER_DEFINED,
+    "]<]mm[>[": llama_c.TOKEN_USER_DEFINED,
+    "[>[b]": llama_c.TOKEN_USER_DEFINED,
+    "word": llama_c.TOKEN_USER_DEFINED,
+    "~": llama_c.TOKEN_USER_DEFINED,
 }
 
 
 @pytest.fixture
 def vocabulary(monkeypatch: pytest.MonkeyPatch) -> Vocabulary:
-    """Nine tokens, and a tokenizer that makes one token of each run of text: the run itself."""
+    """Some tokens, and a tokenizer that makes one token of each run of text: the run itself."""
 
     def whole(_: Vocabulary, text: str) -> list[str]:
         return [text] if text else []
@@ -49,6 +53,11 @@ def vocabulary(monkeypatch: pytest.MonkeyPatch) -> Vocabulary:
         ((("a<tool_call>b", False),), ["a<", "tool_call>b"]),
         ((("[INST]", False), ("[INST]", True)), ["[", "INST][INST]"]),
         ((("a    b", False),), ["a    b"]),
+        ((("]<]mm[>[x", False),), ["]", "<]mm[>[x"]),
+        ((("]<]mm[>[b]", False),), ["]", "<]mm[", ">[b]"]),  # one begins in the other
+        ((("<tool_", True), ("call>", False)), ["<", "tool_call>"]),
+        ((("<|im_end|>[", True), ("INST]<|im_end|>", False)), [2, "[", "INST]<|im_end|>"]),
+        ((("a word~", False),), ["a word~"]),
         ((), []),
     ],
 )

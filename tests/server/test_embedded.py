@@ -1,5 +1,8 @@
 """The server on the embedded model, by OpenAI's SDK: what it says is not known, that it is in the schema is."""
 
+# A fault is planted in what must not be seen from outside.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import json
@@ -15,6 +18,7 @@ from pydantic import BaseModel, Field
 from live_server import listening
 from toolgram.engines.llama_cpp import LlamaCpp
 from toolgram.engines.models import default_model
+from toolgram.engines.sampling import Sampler
 from toolgram.server.app import create_app
 from toolgram.server.models import Served
 from toolgram.template.chat_template import ChatTemplate
@@ -132,3 +136,45 @@ def test_a_prompt_that_is_too_long_is_told_with_its_counts(client: OpenAI) -> No
         with pytest.raises(openai.BadRequestError, match=r"has \d{4} tokens.*length is 2048") as caught:
             client.chat.completions.create(model="smollm2", messages=long, stream=stream)
         assert caught.value.code == "context_length_exceeded"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("repetition_penalty", value) for value in (0, 1e-300, 1e300, -1)),
+        *((field, value) for field in ("presence_penalty", "frequency_penalty") for value in (1e300, -2.1)),
+        *((field, value) for field in ("temperature", "top_p", "min_p") for value in (1e300, -1e-300)),
+        ("logit_bias", {"5": 1e300}),
+        ("logit_bias", {"9" * 5000: 1}),
+    ],
+)
+def test_what_cannot_be_computed_is_refused_with_its_place(client: OpenAI, field: str, value: Any) -> None:
+    body = {field: value}
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(model="smollm2", messages=[ASK], max_tokens=4, extra_body=body)
+    assert str(caught.value.param).startswith(field)
+
+
+def test_a_request_that_fails_leaves_those_beside_it_alone(client: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose = Sampler.choose
+
+    def planted(sampler: Sampler, logits: Any) -> int:
+        if sampler._sampling.seed == 13:
+            raise IndexError("planted")
+        return choose(sampler, logits)
+
+    def ask(seed: int) -> Any:
+        try:
+            return client.chat.completions.create(
+                model="smollm2", messages=[ASK], seed=seed, temperature=0, max_tokens=12
+            )
+        except openai.InternalServerError as error:
+            return error
+
+    told = ask(1).choices[0].message.content
+    monkeypatch.setattr(Sampler, "choose", planted)
+    with ThreadPoolExecutor(7) as pool:
+        failed, *others = pool.map(ask, (13, 1, 2, 3, 4, 5, 6))
+    assert isinstance(failed, openai.InternalServerError)
+    assert [other.choices[0].message.content for other in others] == [told] * 6
+    assert ask(1).usage.prompt_tokens_details.cached_tokens > 20

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import toolgram
 from toolgram.errors import TemplateError
 from toolgram.template.chat_template import ChatTemplate
+from toolgram.template.markers import control_strings
 from toolgram.template.provenance import Parts, render_parts
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "shared/templates"
@@ -99,6 +101,7 @@ FORGERIES = [
     *("<think>", "</think>", "<start_of_turn>", "<end_of_turn>", "<|eot_id|>", "<|user|>", "<|start|>", "<|channel|>"),
     *("<|message|>", "<|end|>", "<turn|>", '<|"|>', "<|tool_call>", "<tool_response>", "<|START_OF_TURN_TOKEN|>"),
     *("<|im_assistant|>", "<|tool_calls_section_begin|>", "]~b]", "<｜User｜>", "<｜end▁of▁sentence｜>"),
+    *("[e~[", "]~!b[", "<mm:think>", "]<]minimax[>[", "[A]", "[gMASK]", "◁think▷"),
 ]
 PRIVATE = ["\ue000", "\ue001", "\ue002", "\uf8ff", "\U000f0000"]
 OTHERS = [" ", "\n", "a", '"', "\\", "'", "é", "<", "|", "zq", "{", "}"]
@@ -119,6 +122,7 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 PATHS = sorted(TEMPLATES.glob("*.jinja"))
+OF_ALL = sorted(set(FORGERIES).union(*(control_strings(ChatTemplate.from_file(path, "<s>", "</s>")) for path in PATHS)))
 
 
 def tally(text: str) -> dict[str, int]:
@@ -142,12 +146,51 @@ def test_parts_are_the_prompt_and_no_forgery_is_trusted(
         with pytest.raises(TemplateError):
             render_parts(template, messages, tools, **options)
         return
-    parts = render_parts(template, messages, tools, control_tokens=["]~b]"], **options)
+    parts = render_parts(template, messages, tools, **options)
     assert "".join(text for text, _ in parts) == plain
     # With all forgeries taken out of the conversation, what is left is the template's: it is never more than trusted.
     innocent = tally(template.render(*_innocent(messages, [tool] if with_tools else None), **options))
     found = tally("\n".join(text for text, trusted in parts if trusted))
     assert {forgery: count for forgery, count in found.items() if count > innocent[forgery]} == {}
+
+
+@pytest.mark.skipif(not TEMPLATES.is_dir(), reason="the shared data folder is not beside this checkout")
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_what_any_template_has_for_a_control_token_is_trusted_in_no_place(path: Path) -> None:
+    template = ChatTemplate.from_file(path, "<s>", "</s>")
+    said = " ".join(f"{n} {text}" for n, text in enumerate(OF_ALL))
+    call = {"id": "abcdefghi", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "system", "content": f"s {said}"},
+        user(f"hello{said}\nsystem"),
+        {"role": "assistant", "content": f"a {said}", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "abcdefghi", "name": "f", "content": f"r {said}"},
+        user(said),
+    ]
+    request = {"messages": messages, "tools": [{**TOOL, "function": {**TOOL["function"], "description": said}}]}
+    innocent = _innocent(request)[0]
+    own, found = ({}, {})
+    for body, tally_ in ((innocent, own), (request, found)):
+        text = trusted(toolgram.plan(body, template, now=NOW).prompt_parts)
+        tally_.update({forgery: text.count(forgery) for forgery in OF_ALL})
+    assert {forgery: count for forgery, count in found.items() if count > own[forgery]} == {}
+
+
+def test_the_vocabulary_of_a_model_is_known_to_its_template() -> None:
+    template = ChatTemplate("{{ tools|tojson }}{% for m in messages %}{{ m.name }}{% endfor %}", control_tokens=("~~",))
+    tool = {"function": {"name": "f", "description": "x~~y"}}
+    parts = render_parts(template, [{"role": "user", "name": "a~~b", "content": ""}], [tool], now=NOW)
+    assert [text for text, is_trusted in parts if not is_trusted] == ["~~", "~~"]
+
+
+def test_more_texts_like_control_tokens_than_there_are_characters_to_stand_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("toolgram.template.provenance._MOST_DISGUISED", 1000)
+    text = "".join(f"<{number:x}a>" for number in range(1400))
+    parts = render_parts(CHATML, [user(text)], now=NOW)
+    assert "".join(each for each, _ in parts) == CHATML.render([user(text)], now=NOW)
+    assert "<1a>" not in trusted(parts)
 
 
 def _innocent(*values: Any) -> Any:

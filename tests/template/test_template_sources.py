@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,13 @@ TOKENS = ["<unk>", "<s>", "</s>", "é" * 2000, "<|im_end|>"]
 
 
 def write_gguf(
-    path: Path, template: str | None, bos: int | None = 1, eos: int | None = 4, named: str | None = None
+    path: Path,
+    template: str | None,
+    bos: int | None = 1,
+    eos: int | None = 4,
+    named: str | None = None,
+    tokens: Sequence[str | bytes] = TOKENS,
+    types: Sequence[int] = (),
 ) -> Path:
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_uint32("llama.block_count", 3)
@@ -25,8 +32,10 @@ def write_gguf(
     writer.add_bool("tokenizer.ggml.add_bos_token", val=True)
     writer.add_array("llama.list", [1, 2, 3])
     writer.add_array("llama.flags", [True, False])
-    writer.add_token_list(TOKENS)
+    writer.add_token_list(tokens)
     writer.add_token_scores([0.0] * len(TOKENS))
+    if types:
+        writer.add_token_types(types)
     if bos is not None:
         writer.add_bos_token_id(bos)
     if eos is not None:
@@ -45,6 +54,21 @@ def test_gguf(tmp_path: Path) -> None:
     path = write_gguf(tmp_path / "m.gguf", "T{{ 1 }}é", named="U")
     assert ChatTemplate.from_gguf(path) == ChatTemplate("T{{ 1 }}é", "<s>", "<|im_end|>")
     assert ChatTemplate.from_gguf(str(path), name="tool_use").source == "U"
+
+
+def test_the_odd_control_tokens_of_a_vocabulary_are_known(tmp_path: Path) -> None:
+    tokens = ["a", "~~end~~", "  ", "plain", b"\xff!", "<|im_end|>", "=user="]
+    path = write_gguf(tmp_path / "m.gguf", "T", None, None, tokens=tokens, types=[1, 3, 4, 1, 4, 3, 4])
+    assert ChatTemplate.from_gguf(path).control_tokens == ("~~end~~", "\ufffd!", "=user=")
+    path = write_gguf(tmp_path / "n.gguf", "T", None, None, tokens=tokens, types=[3])
+    assert ChatTemplate.from_gguf(path).control_tokens == ()
+    added = [{"id": 3, "content": "~~end~~"}, {"id": 4, "content": "<s>"}]
+    config = {"chat_template": "T", "added_tokens_decoder": {"3": {"content": "=user="}}}
+    for files, expected in (
+        ({"tokenizer_config_json": {"chat_template": "T"}, "tokenizer_json": {"added_tokens": added}}, ("~~end~~",)),
+        ({"tokenizer_config_json": config}, ("=user=",)),
+    ):
+        assert ChatTemplate.from_hf(folder(tmp_path / expected[0], **files)).control_tokens == expected
 
 
 def test_gguf_agrees_with_the_official_reader(tmp_path: Path) -> None:

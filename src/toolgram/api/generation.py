@@ -30,7 +30,7 @@ class GivenTemplate:
         bos = template.bos_token if self.bos_token is None else self.bos_token
         eos = template.eos_token if self.eos_token is None else self.eos_token
         try:
-            return ChatTemplate(self.source, bos, eos)
+            return ChatTemplate(self.source, bos, eos, control_tokens=template.control_tokens)
         except TemplateError as error:
             raise InvalidRequest(self.pointer, str(error)) from error
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeVar
 
 from toolgram.api.fields import Body, boolean, integer, kind, mapping, number, strings
-from toolgram.engines.base import Sampling
+from toolgram.engines.base import LEAST_REPETITION_PENALTY, MOST_REPETITION_PENALTY, Sampling
 from toolgram.errors import InvalidRequest
 
 T = TypeVar("T", int, float)
@@ -13,6 +14,9 @@ T = TypeVar("T", int, float)
 MAX_SEED = 2**63 - 1
 MAX_STOPS = 16
 MAX_TOP_LOGPROBS = 20
+BIAS_KEY = "[0-9]{1,9}"
+"""The keys of `logit_bias`."""
+_BIAS_KEY = re.compile(BIAS_KEY)
 
 SAMPLING_FIELDS = (
     *("max_tokens", "temperature", "top_p", "top_k", "min_p", "seed", "stop"),
@@ -65,9 +69,7 @@ def _top_p(body: Body) -> float:
 
 
 def _repetition(body: Body) -> float | None:
-    value = number(body, "repetition_penalty", 0)
-    if value == 0:
-        raise InvalidRequest("/repetition_penalty", "must be above 0; 1 is off")
+    value = number(body, "repetition_penalty", LEAST_REPETITION_PENALTY, MOST_REPETITION_PENALTY)
     return None if value == 1 else value
 
 
@@ -75,7 +77,7 @@ def _logit_bias(body: Body) -> dict[int, float]:
     value = body.get("logit_bias")
     biases: Body = {} if value is None else mapping(value, "/logit_bias")
     for token, bias in biases.items():
-        if not (token.isascii() and token.isdigit()):
+        if not _BIAS_KEY.fullmatch(token):
             raise InvalidRequest(f"/logit_bias/{token}", "the keys are ids of tokens")
         if bias is None:
             raise InvalidRequest(f"/logit_bias/{token}", f"must be a number, not {kind(bias)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -344,11 +345,11 @@ def serve(
 ) -> None:
     """Serve models to clients of OpenAI's API; every option is also an environment variable, TOOLGRAM_…."""
     from toolgram.cli.inputs import BadInput
-    from toolgram.cli.serve import Loading, Remote, Upstream, is_local, keys, load, run, run_workers
+    from toolgram.cli.serve import Loading, Remote, Upstream, check, is_local, keys, load, run, run_workers
     from toolgram.server.settings import Settings
 
     settings = Settings(
-        api_keys=keys(api_key or (), api_key_file),
+        api_keys=keys(api_key or (), api_key_file, os.environ),
         origins=tuple(allowed_origin or ()),
         hosts=tuple(allowed_host) if allowed_host else () if is_local(host) else ("*",),
         parallel=parallel,
@@ -361,6 +362,7 @@ def serve(
         request_templates=is_local(host) if trust_templates is None else trust_templates,
         log_contents=log_contents,
     )
+    check(settings, host, port)
     aliases = tuple(alias or ())
     if upstream and model:
         raise BadInput("give --model or --upstream, not both")

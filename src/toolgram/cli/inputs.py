@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -94,8 +94,8 @@ def template_of(file: Path | None, model: Path | None) -> ChatTemplate:
         return ChatTemplate.from_hf(file)
     if file.suffix == ".gguf":
         return ChatTemplate.from_gguf(file)
-    known = ChatTemplate.from_gguf(model) if model else None
-    return ChatTemplate.from_file(file, known.bos_token if known else "", known.eos_token if known else "")
+    template = ChatTemplate.from_file(file)
+    return template if model is None else replace(ChatTemplate.from_gguf(model), source=template.source)
 
 
 def model_at_hand(name: str | None) -> Path | None:

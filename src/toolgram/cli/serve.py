@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -25,6 +25,9 @@ from toolgram.styles.registry import styles
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp  # of the server extra
+
+
+_LAST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,13 @@ def _engine(upstream: Upstream, timeout: float) -> Engine:
             return OpenAICompletions(upstream.urls[0], model, api_key=key, timeout=timeout)
 
 
-def keys(given: Sequence[str], file: Path | None) -> tuple[str, ...]:
-    """The keys of the options and of a file, which has one in a line. Raises BadInput."""
+def keys(given: Sequence[str], file: Path | None, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys of the options and of a file, which has one in a line.
+
+    Raises BadInput, also for a key that is empty: whoever gives one wants the server closed, and it would be open.
+    """
+    if not all(key.strip() for key in given):
+        raise BadInput("--api-key is empty: give a key, or leave it out to let every client in")
     try:
         lines = file.read_text(encoding="utf-8").splitlines() if file else []
     except (OSError, UnicodeDecodeError) as error:
@@ -111,6 +119,10 @@ def keys(given: Sequence[str], file: Path | None) -> tuple[str, ...]:
     found = tuple(key.strip() for key in (*given, *lines) if key.strip())
     if file is not None and not found:
         raise BadInput(f"{file}: there is no key in it")
+    # An option does not tell a variable that is empty from one that is not set.
+    for name in ("TOOLGRAM_API_KEY", "TOOLGRAM_API_KEY_FILE"):
+        if name in environment and not found:
+            raise BadInput(f"{name} is set, but empty: give it a key, or unset it to let every client in")
     return found
 
 
@@ -124,7 +136,6 @@ def is_local(host: str) -> bool:
 
 def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_file: Path | None) -> None:
     """Serve until told to stop; streams that run are finished then. Raises ToolgramError where it cannot listen."""
-    _check_style(settings)
     try:
         import uvicorn
 
@@ -165,7 +176,6 @@ class Remote:
 
 def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
     """As `run`, in so many processes; each has the limits of the settings for itself."""
-    _check_style(remote.settings)
     served = remote.connect()  # what is wrong is told here, once
     try:
         import uvicorn
@@ -181,7 +191,14 @@ def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
     serve_by_workers(remote, listener, count)
 
 
-def _check_style(settings: Settings) -> None:
+def check(settings: Settings, host: str, port: int) -> None:
+    """Say who is let in, where that is everybody. Raises BadInput for what cannot be served."""
+    if not 0 <= port <= _LAST_PORT:
+        raise BadInput(f"a port is a number from 0 to {_LAST_PORT}, not {port}")
+    if not settings.api_keys and not is_local(host):
+        _say(
+            f"warning: whoever reaches {host or 'this machine'} may use this server: give --api-key to let in only some"
+        )
     if settings.style is not None and settings.style not in styles():
         raise BadInput(f"there is no style {settings.style!r}; there are: {', '.join(styles())}")
 

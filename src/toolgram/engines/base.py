@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Literal, Protocol
 
 from toolgram.errors import EngineError
@@ -13,6 +12,10 @@ Prompt = tuple[tuple[str, bool], ...]
 """Pieces of the prompt with whether each is trusted: only trusted text may hold special tokens."""
 
 FinishReason = Literal["stop", "length", "cancelled"]
+
+# What lies beyond is more than 32-bit logits can be changed by, and far more than changes any choice.
+LEAST_REPETITION_PENALTY, MOST_REPETITION_PENALTY = 0.01, 100.0
+_LARGEST = 1e6
 
 
 class WritesGrammar(Protocol):
@@ -70,10 +73,14 @@ class Sampling:
             "top_k must be at least 0": self.top_k >= 0,
             "top_p must be above 0 and at most 1": 0 < self.top_p <= 1,
             "min_p must be between 0 and 1": 0 <= self.min_p <= 1,
-            "presence_penalty must be a finite number": isfinite(self.presence_penalty),
-            "frequency_penalty must be a finite number": isfinite(self.frequency_penalty),
-            "repetition_penalty must be a finite number above 0": 0 < self.repetition_penalty < float("inf"),
-            "each logit_bias must be a finite number": all(map(isfinite, self.logit_bias.values())),
+            f"presence_penalty must be between -{_LARGEST:g} and {_LARGEST:g}": _moderate(self.presence_penalty),
+            f"frequency_penalty must be between -{_LARGEST:g} and {_LARGEST:g}": _moderate(self.frequency_penalty),
+            f"repetition_penalty must be between {LEAST_REPETITION_PENALTY:g} and {MOST_REPETITION_PENALTY:g}": (
+                LEAST_REPETITION_PENALTY <= self.repetition_penalty <= MOST_REPETITION_PENALTY
+            ),
+            f"each logit_bias must be between -{_LARGEST:g} and {_LARGEST:g}": (
+                all(map(_moderate, self.logit_bias.values()))
+            ),
             "logprobs must be at least 0": self.logprobs is None or self.logprobs >= 0,
             "seed must be at least 0": self.seed is None or self.seed >= 0,
             "a stop string must not be empty": "" not in self.stop,
@@ -81,6 +88,10 @@ class Sampling:
         for rule, holds in checks.items():
             if not holds:
                 raise EngineError(rule)
+
+
+def _moderate(value: float) -> bool:
+    return -_LARGEST <= value <= _LARGEST
 
 
 @dataclass(frozen=True, slots=True)

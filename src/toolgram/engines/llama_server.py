@@ -28,6 +28,7 @@ from toolgram.grammar.dialects.gbnf import read_gbnf
 _FINISH: dict[str, FinishReason] = {"eos": "stop", "word": "stop", "limit": "length"}
 _WORD_TRIGGER = 1  # COMMON_GRAMMAR_TRIGGER_TYPE_WORD
 _PENALIZED = 32_768  # the last tokens, of which penalties are taken; the server reserves memory for so many
+_MOST = 2**31 - 1  # what is larger becomes another number there
 _RANDOM_SEED = 2**32 - 1  # LLAMA_DEFAULT_SEED
 
 
@@ -119,10 +120,10 @@ def _options(sampling: Sampling) -> dict[str, Any]:
         "stream": True,
         "return_tokens": True,
         "cache_prompt": True,
-        "n_predict": -1 if sampling.max_tokens is None else sampling.max_tokens,
+        "n_predict": -1 if sampling.max_tokens is None else min(sampling.max_tokens, _MOST),
         "samplers": ["penalties", "temperature", "top_k", "top_p", "min_p"],
         "temperature": sampling.temperature,
-        "top_k": sampling.top_k,
+        "top_k": min(sampling.top_k, _MOST),
         "top_p": sampling.top_p,
         "min_p": sampling.min_p,
         "seed": _RANDOM_SEED if sampling.seed is None else sampling.seed % _RANDOM_SEED,

@@ -18,7 +18,8 @@ class OpenAICompletions:
     """A server at `url` (with or without `/v1`) that completes a prompt with a model.
 
     Nothing is enforced: constraints are ignored, and said to be. The prompt is sent as text, so that special tokens in
-    it are tokens, whoever wrote them. The ends of a turn are looked for as text. Where `max_tokens` is None the server
+    it are tokens, whoever wrote them; `toolgram.generate` breaks what a model's template knows of them in text that is
+    not trusted. The ends of a turn are looked for as text. Where `max_tokens` is None the server
     decides (OpenAI's: 16). `timeout` is how many seconds the server may be silent.
     """
 

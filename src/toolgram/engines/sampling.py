@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolgram.engines.base import Logprob, Sampling, TokenLogprobs
+from toolgram.errors import EngineError
 
 Logits = NDArray[np.float32]
+_GREEDY = 1e-6  # the temperature below which the likeliest token has all the weight
+_NO_NUMBER = "the model does not say in a number how likely the next token is"
 _Numbers = tuple[NDArray[np.intp], Logits]
 
 
@@ -88,11 +91,17 @@ def logprobs_of(logits: Logits, token: int, top: int, pieces: Sequence[bytes]) -
 def choose(logits: Logits, sampling: Sampling, random: np.random.Generator) -> int:
     """The id of the next token.
 
-    `logits` is one number per token of the vocabulary, -inf for what is not allowed; at least one must be finite.
+    `logits` is one number per token of the vocabulary, -inf for what is not allowed. Raises EngineError where none is a
+    finite number.
     """
-    if sampling.temperature == 0:
-        return int(np.argmax(logits))
+    if sampling.temperature < _GREEDY:
+        best = int(np.argmax(logits))
+        if not np.isfinite(logits[best]):
+            raise EngineError(_NO_NUMBER)
+        return best
     ids = _likeliest(logits, sampling.top_k)
+    if not len(ids):
+        raise EngineError(_NO_NUMBER)
     scores = logits[ids].astype(np.float64)
     weights = np.exp((scores - scores[0]) / sampling.temperature)
     keep = weights >= sampling.min_p

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from toolgram.engines.base import Chunk, FinishReason
 from toolgram.engines.decoding import Generation
@@ -17,6 +18,7 @@ from toolgram.engines.prefixes import Slot, Slots, common
 from toolgram.engines.sampling import Logits
 from toolgram.errors import EngineError
 
+_T = TypeVar("_T")
 _BESIDE_WRITERS = 64  # tokens of prompts in one pass while others write: more would stall them
 _SHORT = 32  # tokens that are not worth cutting up
 _FEW = 2  # requests at once, beside which there is time to try drafts
@@ -58,6 +60,8 @@ class Scheduler:
     """Runs requests on one thread, `limit` at once; the others wait in the order of their arrival.
 
     Each pass evaluates what all that write have to add, and beside it a part of the prompts that are being read.
+    What fails in one generation (its grammar, its sampling) ends that one alone.
+
     When the memory is full, what ended is forgotten, and then the youngest that runs goes back to wait: the oldest
     always gets on.
     """
@@ -143,13 +147,10 @@ class Scheduler:
     def _start(self, request: Request) -> None:
         """Give it a sequence: one that has what the grammar forces at once too, if the same was asked before."""
         generation = request.generation
-        chunk = None
-        if not generation.writing:
-            try:
-                chunk = generation.begin()
-            except EngineError as error:
-                self._outbox.put(request.listener, error)
-                return
+        chunk = None if generation.writing else _tried(generation.begin)
+        if isinstance(chunk, Exception):
+            self._outbox.put(request.listener, chunk)
+            return
         live = _Live(request, self._slots.take(generation.tokens))
         self._live.append(live)
         generation.found(len(live.slot.tokens))
@@ -160,11 +161,19 @@ class Scheduler:
         writers = any(live.generation.writing for live in self._live)
         shares = share([live.pending for live in self._live], _BESIDE_WRITERS if writers else BATCH)
         guess = len(self._live) <= _FEW and self._model.shares and sum(shares) + _FEW * LONGEST_DRAFT <= BATCH
-        for live, count in zip(self._live, shares, strict=True):
-            live.draft = live.generation.draft() if guess and count == live.pending else []
-        spans = [(live, _span(live, count)) for live, count in zip(self._live, shares, strict=True) if count]
+        shared = [(live, count) for live, count in zip(self._live, shares, strict=True) if count]
+        for live, count in shared:
+            live.draft = self._draft(live) if guess and count == live.pending else []
+        spans = [(live, _span(live, count)) for live, count in shared if live in self._live]
         # llama.cpp evaluates neighbours together, in their order, where the memories of sequences are apart.
         return sorted(spans, key=lambda each: each[1].sequence) if self._model.apart else spans
+
+    def _draft(self, live: _Live) -> list[int]:
+        draft = _tried(live.generation.draft)
+        if isinstance(draft, Exception):
+            self._fail(live, draft)
+            return []
+        return draft
 
     def _advance(self, live: _Live, rows: Sequence[Logits]) -> None:
         """Write on as far as there are logits: those after the draft serve where the draft is what was written."""
@@ -187,16 +196,19 @@ class Scheduler:
 
     def _tell(self, live: _Live, work: Callable[[], Chunk | None]) -> None:
         """Tell what the work gives; end the request if it ended, or failed."""
-        try:
-            chunk = work()
-        except EngineError as error:
-            self._leave(live)
-            self._outbox.put(live.request.listener, error)
+        chunk = _tried(work)
+        if isinstance(chunk, Exception):
+            self._fail(live, chunk)
             return
         if chunk is not None:
             self._outbox.put(live.request.listener, chunk)
         if live.generation.finish is not None:
             self._end(live, live.generation.finish)
+
+    def _fail(self, live: _Live, error: Exception) -> None:
+        """End one request with an error; what it read is kept, and the others go on."""
+        self._leave(live)
+        self._outbox.put(live.request.listener, error)
 
     def _end(self, live: _Live, finish: FinishReason) -> None:
         self._leave(live)
@@ -218,6 +230,7 @@ class Scheduler:
         self._full = True
 
     def _fail_all(self, error: Exception) -> None:
+        """After a failure of the model, which all share, and of which nobody knows what it left."""
         failed = [*(live.request for live in self._live), *self._waiting]
         self._live.clear()
         self._waiting.clear()
@@ -225,6 +238,18 @@ class Scheduler:
         self._full = False
         for request in failed:
             self._outbox.put(request.listener, error)
+
+
+def _tried(work: Callable[[], _T]) -> _T | Exception:
+    """What the work of one generation gives, or what it raises: nobody else suffers from it."""
+    try:
+        return work()
+    except BaseException as error:  # noqa: BLE001 - a panic in llguidance is no Exception, and this thread serves others
+        if isinstance(error, Exception):
+            return error
+        failure = EngineError(f"a library of the engine failed: {error}")
+        failure.__cause__ = error
+        return failure
 
 
 def _span(live: _Live, count: int) -> Span:

@@ -14,8 +14,9 @@ from operator import itemgetter
 
 from toolgram.engines import llama_c
 from toolgram.engines.base import Prompt
+from toolgram.engines.forgery import any_of, forged
 
-_LOOKS_LIKE_MARKER = re.compile(r"<[^<>\s]+>|\[[^\[\]\s]+\]")
+_SIGN = re.compile(r"[^\w\s]|_")  # words and white space that a vocabulary has of its own are text, if user-defined
 _REMEMBERED = 1 << 21  # characters of text whose tokens are remembered
 
 
@@ -78,8 +79,8 @@ class Vocabulary:
     def tokenize(self, prompt: Prompt) -> list[int]:
         """The ids of a prompt, as if it were one text, but with control tokens out of trusted parts only.
 
-        Nothing is added: the text of a chat template holds its own start token. Tags that the vocabulary has as plain
-        tokens are spelled out where they come from untrusted text.
+        Nothing is added: the text of a chat template holds its own start token. What the vocabulary
+        has as plain tokens, but for words and white space, is spelled out where untrusted text has a part in it.
         """
         ids: list[int] = []
         run = ""
@@ -102,18 +103,21 @@ class Vocabulary:
 
     def _split(self, prompt: Prompt) -> list[tuple[str, int | None]]:
         """Runs of text, each with the token that follows it: none, or -1 where the text is only broken apart."""
-        split: list[tuple[str, int | None]] = []
+        text = "".join(part for part, _ in prompt)
+        ends = [(at + 1, at + 1, -1) for at in forged(prompt, self._tags)]
+        start = 0
         for trusted, parts in groupby(prompt, key=itemgetter(1)):
-            text = "".join(text for text, _ in parts)
-            at = 0
-            for match in (self._control if trusted else self._tags).finditer(text):
-                if trusted:
-                    split.append((text[at : match.start()], self._control_ids[match[0]]))
-                    at = match.end()
-                else:
-                    split.append((text[at : match.start() + 1], -1))
-                    at = match.start() + 1
-            split.append((text[at:], None))
+            run = "".join(part for part, _ in parts)
+            found = self._control.finditer(run) if trusted else ()
+            ends += ((start + match.start(), start + match.end(), self._control_ids[match[0]]) for match in found)
+            start += len(run)
+        split: list[tuple[str, int | None]] = []
+        at = 0
+        for start, end, token in sorted(ends):
+            if start >= at:
+                split.append((text[at:start], token))
+                at = end
+        split.append((text[at:], None))
         return split
 
     @cached_property
@@ -122,12 +126,11 @@ class Vocabulary:
 
     @cached_property
     def _control(self) -> re.Pattern[str]:
-        return _any_of(self._control_ids)
+        return any_of(self._control_ids)
 
     @cached_property
     def _tags(self) -> re.Pattern[str]:
-        plain = self._with(llama_c.TOKEN_USER_DEFINED)
-        return _any_of({text: token for text, token in plain.items() if _LOOKS_LIKE_MARKER.fullmatch(text)})
+        return any_of(text for text in self._with(llama_c.TOKEN_USER_DEFINED) if _SIGN.search(text))
 
     def _with(self, attribute: int) -> dict[str, int]:
         tokens = (token for token, attributes in enumerate(self.attributes) if attributes & attribute)
@@ -152,12 +155,6 @@ class Vocabulary:
             buffer = (ctypes.c_int32 * -count)()
             count = c.llama_tokenize(self.pointer, raw, len(raw), buffer, -count, False, False)  # noqa: FBT003 - as above
         return buffer[:count]
-
-
-def _any_of(texts: Mapping[str, int]) -> re.Pattern[str]:
-    """One of these texts, the longest first; with none it never matches."""
-    longest_first = sorted(texts, key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 
 
 def _piece(vocabulary: int, token: int) -> bytes:

@@ -15,8 +15,8 @@ from toolgram.styles.asked import asked_for
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery import discover
 from toolgram.styles.discovery.probes import CONTENT, NEXT, ONE, REASONING, CallProbe, TurnProbe, rendered
-from toolgram.template.capabilities import MARKER
 from toolgram.template.chat_template import ChatTemplate
+from toolgram.template.markers import MARKER
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import Tagged
 from toolgram.wire.freely import write_freely

@@ -27,8 +27,8 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import rendered_turns
 from toolgram.styles.discovery.probes import CONTENT, ONE, REASONING
 from toolgram.styles.patterns import GAP, Gap, Piece, Slot, joined, pieces_of
-from toolgram.template.capabilities import MARKER
 from toolgram.template.chat_template import ChatTemplate
+from toolgram.template.markers import MARKER
 from toolgram.wire import format as wire
 from toolgram.wire.arguments import JSON, AnyEncoding, Encoding, Tagged
 from toolgram.wire.program import compile_format

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from toolgram.errors import TemplateError
 from toolgram.template.chat_template import ChatTemplate
+from toolgram.template.markers import MARKER
 from toolgram.template.sandbox import TooMuch
 
 Message = dict[str, Any]
@@ -36,12 +37,6 @@ _NOW = datetime(2024, 1, 2, 3, 4, 5)
 
 # Arguments that were encoded twice, or printed as Python prints them.
 _TWICE = (f'{_KEY}\\\\": \\\\"{_VALUE}', f'{_KEY}\\": \\"{_VALUE}', f"'{_KEY}': '{_VALUE}'")
-
-# What looks like a control token: <|im_end|>, <|tool_call>, <｜User｜>, </s>, <start_of_turn>, [INST], MiniMax's ]~b].
-MARKER = re.compile(
-    r"<\|[^<>|\s]+\|?>|<[^<>|\s]*\|>|<｜[^<>｜\s]+｜>|</?[A-Za-z_][^<>\s]*>|\[/?[A-Z][A-Z_]*\]"
-    r"|[\[\]]~[!a-z]{1,3}[\[\]]|\]<\][a-z]{1,16}\[>\["
-)
 
 
 @dataclass(frozen=True, slots=True)

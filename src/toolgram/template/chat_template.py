@@ -26,7 +26,8 @@ class ChatTemplate:
     """A model's chat template: a Jinja text that writes a conversation as a prompt.
 
     `response_template` is the JSON text of what the tokenizer's configuration says of the model's answers, if it does
-    (transformers 5.13 and later). Immutable, hashable, safe to share between threads. Raises `TemplateError` where the
+    (transformers 5.13 and later). `control_tokens` are those of the model's vocabulary that do not look like such.
+    Immutable, hashable, safe to share between threads. Raises `TemplateError` where the
     source does not compile.
     """
 
@@ -34,6 +35,7 @@ class ChatTemplate:
     bos_token: str = ""
     eos_token: str = ""
     response_template: str = ""
+    control_tokens: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         compiled(self.source)

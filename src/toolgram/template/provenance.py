@@ -14,15 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, cast
 
-from jinja2 import nodes
-
 from toolgram.errors import TemplateError
-from toolgram.template.capabilities import MARKER
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.template.sandbox import environment
+from toolgram.template.markers import control_pattern
 
 Parts = tuple[tuple[str, bool], ...]
 
@@ -30,6 +28,7 @@ _PRIVATE = re.compile("([\ue000-\uf8ff\U000f0000-\U0010fffd])")
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _FIRST, _BEYOND, _AGAIN = 0xE002, 0xF900, 0xF0000
 _PROSE = frozenset({"content", "text", "reasoning_content", "reasoning", "thinking"})
+_MOST_DISGUISED = (_BEYOND - _FIRST) + (0x10FFFE - _AGAIN)
 _MOST_TRIALS = 32
 
 
@@ -57,24 +56,6 @@ def render_parts(
         if parts := job.parts(given, plain, fences):
             return parts
     return _cautious_parts(job, given, plain)
-
-
-@lru_cache(maxsize=256)
-def control_pattern(template: ChatTemplate, more: frozenset[str] = frozenset()) -> re.Pattern[str]:
-    """What counts as a control string: what the template writes as a marker, what looks like one, and `more`."""
-    known = {template.bos_token, template.eos_token, *more, *(stop.strip() for stop in template.capabilities.stop)}
-    for constant in _constants(template.source):
-        known.update(MARKER.findall(constant))
-    # In JSON, a quote in a control string is escaped.
-    known |= {json.dumps(text, ensure_ascii=False)[1:-1] for text in known}
-    shapes: dict[str, list[str]] = {
-        "<": [r"\|[^<>|\s]{1,64}\|?>", r"[^<>|\s]{0,64}\|>", r"｜[^<>｜\s]{1,64}｜>", r"/?[A-Za-z_][^<>\s]{0,64}>"],
-        "[": [r"/?[A-Z][A-Z_]{0,64}\]"],
-    }
-    for text in sorted((text for text in known if text.strip()), key=len, reverse=True):
-        # Known ones before shapes. Alternatives that begin with a letter each let the search skip to those letters.
-        shapes.setdefault(text[0], []).append(re.escape(text[1:]))
-    return re.compile("|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in shapes.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +142,8 @@ class _Disguise:
     def _character(self, match: re.Match[str]) -> str:
         text = match[0]
         if (character := self._characters.get(text)) is None:
+            if len(self._characters) >= _MOST_DISGUISED:
+                raise TemplateError("more texts look like control tokens than there are characters to stand for them")
             code = _FIRST + len(self._characters)
             character = chr(code if code < _BEYOND else code - _BEYOND + _AGAIN)
             self._characters[text] = character
@@ -251,13 +234,8 @@ def _without(suspects: frozenset[str] | None, pattern: re.Pattern[str], parts: P
 
 def _joined(parts: Iterable[tuple[str, bool]]) -> Parts:
     """Parts without empty ones, neighbours of one kind as one."""
-    joined: list[tuple[str, bool]] = []
-    for text, trusted in parts:
-        if joined and joined[-1][1] == trusted:
-            joined[-1] = (joined[-1][0] + text, trusted)
-        elif text:
-            joined.append((text, trusted))
-    return tuple(joined)
+    runs = groupby((part for part in parts if part[0]), key=itemgetter(1))
+    return tuple(("".join(text for text, _ in run), trusted) for trusted, run in runs)
 
 
 def _mapped(value: Any, change: Callable[[str, _Path], str], path: _Path) -> Any:
@@ -270,12 +248,3 @@ def _mapped(value: Any, change: Callable[[str, _Path], str], path: _Path) -> Any
     if isinstance(value, (list, tuple)):
         return [_mapped(item, change, (*path, at)) for at, item in enumerate(cast("Sequence[Any]", value))]
     return value
-
-
-@lru_cache(maxsize=256)
-def _constants(source: str) -> tuple[str, ...]:
-    """All text that the template holds: what stands between its tags, and the strings within them."""
-    tree = environment().parse(source)
-    texts = [node.data for node in tree.find_all(nodes.TemplateData)]
-    values = (node.value for node in tree.find_all(nodes.Const))
-    return (*texts, *(value for value in values if isinstance(value, str)))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from toolgram.errors import TemplateError
+from toolgram.template.markers import odd
 
 
 class Source(NamedTuple):
@@ -22,6 +23,7 @@ class Source(NamedTuple):
     bos_token: str
     eos_token: str
     response_template: str = ""
+    control_tokens: tuple[str, ...] = ()
 
 
 def read_text(path: Path) -> str:
@@ -38,6 +40,9 @@ _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 _STRING, _ARRAY = 8, 9
 _TEMPLATE = "tokenizer.chat_template"
 _TOKENS = "tokenizer.ggml.tokens"
+_TYPES = "tokenizer.ggml.token_type"
+_SPECIAL_TYPES = frozenset({3, 4})  # control and user-defined
+_INT32 = 5
 _LONGEST_STRING = 1 << 24
 
 
@@ -58,9 +63,10 @@ def from_gguf(path: Path, name: str | None = None) -> Source:
             if not isinstance(source := fields.get(key), str):
                 raise TemplateError(f"{path}: its metadata has no {key}{_others(fields)}")
             bos, eos = (_gguf_token(file, fields, f"tokenizer.ggml.{kind}_token_id") for kind in ("bos", "eos"))
+            special = odd(_gguf_special(file, fields))
     except (OSError, struct.error, ValueError) as error:
         raise TemplateError(f"{path}: not a readable GGUF file: {error}") from error
-    return Source(source, bos, eos)
+    return Source(source, bos, eos, control_tokens=special)
 
 
 def _gguf_fields(file: BinaryIO) -> dict[str, Any]:
@@ -116,14 +122,33 @@ def _gguf_token(file: BinaryIO, fields: Mapping[str, Any], key: str) -> str:
     return _gguf_string(file)
 
 
-def _gguf_string(file: BinaryIO) -> str:
+def _gguf_special(file: BinaryIO, fields: Mapping[str, Any]) -> list[str]:
+    """The control tokens and the user-defined ones of the vocabulary."""
+    tokens, types = fields.get(_TOKENS), fields.get(_TYPES)
+    if not isinstance(tokens, _Array) or tokens.kind != _STRING:
+        return []
+    if not isinstance(types, _Array) or types.kind != _INT32 or types.length != tokens.length:
+        return []
+    file.seek(types.offset)
+    kinds = struct.unpack(f"<{types.length}i", file.read(4 * types.length))
+    special: list[str] = []
+    file.seek(tokens.offset)
+    at = 0
+    for token in (token for token, kind in enumerate(kinds) if kind in _SPECIAL_TYPES):
+        _skip_strings(file, token - at)
+        special.append(_gguf_string(file, "replace"))
+        at = token + 1
+    return special
+
+
+def _gguf_string(file: BinaryIO, errors: str = "strict") -> str:
     length = _unpack(file, "Q")
     if length > _LONGEST_STRING:
         raise ValueError(f"a string of {length} bytes in its metadata")
     data = file.read(length)
     if len(data) < length:
         raise ValueError("it ends inside its metadata")
-    return data.decode("utf-8")
+    return data.decode("utf-8", errors)
 
 
 def _scalar(kind: int) -> str:
@@ -162,7 +187,17 @@ def from_hf(folder: Path, name: str | None = None) -> Source:
     specials = _read_json(folder / "special_tokens_map.json")
     bos, eos = (_hf_token(config.get(key)) or _hf_token(specials.get(key)) for key in ("bos_token", "eos_token"))
     described = config.get("response_template")
-    return Source(templates[wanted], bos, eos, "" if described is None else json.dumps(described))
+    special = odd(_hf_special(folder, config))
+    return Source(templates[wanted], bos, eos, "" if described is None else json.dumps(described), special)
+
+
+def _hf_special(folder: Path, config: Mapping[str, Any]) -> list[str]:
+    """The tokens that were added to the vocabulary: `tokenizer_config.json` tells them, or else `tokenizer.json`."""
+    told = config.get("added_tokens_decoder")
+    added: Any = list(cast("dict[str, Any]", told).values()) if isinstance(told, dict) else None
+    if added is None:
+        added = _read_json(folder / "tokenizer.json").get("added_tokens")
+    return [_hf_token(token) for token in cast("list[Any]", added)] if isinstance(added, list) else []
 
 
 def _hf_templates(folder: Path, config: Mapping[str, Any]) -> dict[str, str]:

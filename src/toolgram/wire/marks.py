@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolgram.grammar.ir import Expr, Token, seq
-
-# What models have as tokens: <|channel|>, <|tool_call>, <tool_call|>, <｜tool▁sep｜>, <arg_key>, [ARGS].
-_CONTROL = re.compile(r"(<\|[^<>|\s]+\|?>|<[^<>|\s]+\|>|<｜[^<>｜\s]+｜>|</?[A-Za-z_]+>|\[/?[A-Z][A-Z_]+\])")
+from toolgram.template.markers import TOKEN
 
 
 @dataclass(frozen=True)
@@ -51,4 +49,4 @@ class Marks:
 
 def as_tokens(text: str) -> Expr:
     """The text with what may be control tokens in it as tokens, so that a vocabulary can bind them."""
-    return seq(*(Token(piece) if _CONTROL.fullmatch(piece) else piece for piece in _CONTROL.split(text)))
+    return seq(*(Token(piece) if TOKEN.fullmatch(piece) else piece for piece in TOKEN.split(text)))

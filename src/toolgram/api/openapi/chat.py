@@ -24,7 +24,8 @@ from toolgram.api.openapi.shapes import (
     taken,
     whole,
 )
-from toolgram.api.sampling import MAX_SEED, MAX_STOPS, MAX_TOP_LOGPROBS
+from toolgram.api.sampling import BIAS_KEY, MAX_SEED, MAX_STOPS, MAX_TOP_LOGPROBS
+from toolgram.engines.base import LEAST_REPETITION_PENALTY, MOST_REPETITION_PENALTY
 from toolgram.grammar.dialects import WRITERS
 
 SAMPLING: Json = {
@@ -37,10 +38,10 @@ SAMPLING: Json = {
     "stop": any_of(NAME, array(NAME, most=MAX_STOPS)),
     "presence_penalty": number(-2, 2),
     "frequency_penalty": number(-2, 2),
-    "repetition_penalty": {"type": "number", "exclusiveMinimum": 0},
+    "repetition_penalty": number(LEAST_REPETITION_PENALTY, MOST_REPETITION_PENALTY),
     "logit_bias": {
         "type": "object",
-        "propertyNames": {"pattern": "^[0-9]{1,9}$"},
+        "propertyNames": {"pattern": f"^{BIAS_KEY}$"},
         "additionalProperties": number(-100, 100),
     },
 }

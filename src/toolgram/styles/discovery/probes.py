@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from toolgram.errors import TemplateError
-from toolgram.template.capabilities import MARKER, Capabilities
+from toolgram.template.capabilities import Capabilities
 from toolgram.template.chat_template import ChatTemplate
+from toolgram.template.markers import MARKER
 
 QUESTION, CONTENT, REASONING, RESULT, NEXT = "zqquestion", "zqanswer", "zqthought", "zqresult", "zqnext"
 TAG = re.compile(MARKER.pattern + r"|<[^<>\s][^<>\n]*>")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from toolgram.styles.discovery.marked import as_one
 from toolgram.styles.discovery.probes import TAG
+from toolgram.template.markers import CONTROL
 from toolgram.wire.format import NOTHING_WRITTEN, Lenient, Lit, Mark, Node, Reasoning, Seq
-
-_CONTROL = re.compile(r"<\|[^<>|\s]+\|?>|<[^<>|\s]+\|>|<｜[^<>｜\s]+｜>")
-"""A control token by its form: <|channel|>, <|channel>, <channel|>. It is never meant as text."""
 
 
 def header_again(header: str) -> tuple[Node, ...]:
@@ -54,4 +50,4 @@ def first_forgotten(found: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _at_times(text: str) -> tuple[Node, ...]:
-    return (Lenient(NOTHING_WRITTEN, Mark(text)),) if _CONTROL.fullmatch(text) else ()
+    return (Lenient(NOTHING_WRITTEN, Mark(text)),) if CONTROL.fullmatch(text) else ()

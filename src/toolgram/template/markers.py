@@ -1,0 +1,100 @@
+"""What may be a control token of a model, told from text: the one place that says so.
+
+No form is common to all, and a model's maker may take any text for one. So the forms that are known are told here, and
+what else a template writes, or a vocabulary holds, counts as well: `control_pattern`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from jinja2 import nodes
+
+from toolgram.template.sandbox import environment
+
+if TYPE_CHECKING:
+    from toolgram.template.chat_template import ChatTemplate
+
+# Each form: the characters that it may begin with, and what follows.
+_BARRED = (
+    "<",
+    r"(?:\|[^<>|\s]+\|?>|[^<>|\s]*\|>|｜[^<>｜\s]+｜>)",
+)  # <|im_end|>, <|tool_call>, <tool_call|>, <｜User｜>
+_TAG = ("<", r"/?[A-Za-z_][^<>\s]*>")  # </s>, <start_of_turn>, <mm:think>, <function=f>
+_PLAIN_TAG = ("<", r"/?[A-Za-z_]+(?::[A-Za-z_]+)?>")  # those of them that are not made for each call
+_WORD = ("[", r"/?[A-Z][A-Z_]*\]")  # [INST], [/INST], [A]
+_MINIMAX = ("[]", r"(?:[a-z]?~[!a-z]{0,3}[\[\]]|<\][a-z]{1,16}\[>\[)")  # ]~b], ]~!b[, [e~[, ]<]minimax[>[
+# Brackets of any kind around something with a letter in it, as code has them too: [i], <T>, ◁think▷.
+_BRACKETED = ("<[]◁⟦【«", r"(?=[^\s<>\[\]]*[^\W\d_])[^\s\"'`,{}<>\[\]◁▷⟦⟧【】«»]{1,64}[>\[\]▷⟧】»]")
+
+
+def _written(*forms: tuple[str, str]) -> str:
+    return "|".join(f"[{re.escape(firsts)}]{rest}" for firsts, rest in forms)
+
+
+MARKER = re.compile(_written(_BARRED, _TAG, _WORD, _MINIMAX))
+"""What looks like a control token where a template's own text is read."""
+
+CONTROL = re.compile(_written(_BARRED))
+"""A control token by its form alone: <|channel|>, <|channel>, <channel|>. It is never meant as text."""
+
+TOKEN = re.compile(f"({_written(_BARRED, _PLAIN_TAG, _WORD, _MINIMAX)})")
+"""What models have as a token of its own, in one group."""
+
+_ANY = re.compile(_written(_BARRED, _TAG, _WORD, _MINIMAX, _BRACKETED))
+_BRACKETED_WITHIN = re.compile(f"(?=({_written(_BRACKETED)}))")  # one may begin inside another
+_SENTENCE_ENDS = ("<s>", "</s>")
+
+
+@lru_cache(maxsize=256)
+def control_strings(template: ChatTemplate) -> frozenset[str]:
+    """What this template may have as control tokens: its own, those of its model, and what it writes like them."""
+    known = {template.bos_token, template.eos_token, *template.control_tokens, *_SENTENCE_ENDS}
+    for constant in _constants(template.source):
+        known.update(MARKER.findall(constant), _BRACKETED_WITHIN.findall(constant))
+    # In JSON, a quote in a control string is escaped.
+    known |= {json.dumps(text, ensure_ascii=False)[1:-1] for text in known}
+    return frozenset(text for text in known if text.strip())
+
+
+@lru_cache(maxsize=256)
+def control_pattern(template: ChatTemplate, more: frozenset[str] = frozenset()) -> re.Pattern[str]:
+    """All that may be a control token, also of other models: where it costs nothing to take too much for one."""
+    ends = {stop.strip() for stop in template.capabilities.stop if stop.strip()}  # of some templates mere words
+    return _any_of(control_strings(template) | ends | more, _BARRED, _TAG, _WORD, _MINIMAX, _BRACKETED)
+
+
+@lru_cache(maxsize=256)
+def likely_pattern(template: ChatTemplate) -> re.Pattern[str]:
+    """What is likely a control token of this template's model: where text that is none must stay as it is."""
+    return _any_of(control_strings(template), _BARRED, _MINIMAX)
+
+
+def odd(tokens: Iterable[str]) -> tuple[str, ...]:
+    """Those control tokens of a vocabulary that have none of the forms told here; white space is no control token."""
+    return tuple(token for token in tokens if len(token.strip()) > 1 and not _ANY.fullmatch(token))
+
+
+def _any_of(known: Iterable[str], *forms: tuple[str, str]) -> re.Pattern[str]:
+    """The known texts, the longest first, then the forms."""
+    # Alternatives that begin with a letter each let the search skip to those letters.
+    by_first: dict[str, list[str]] = {}
+    for text in sorted(known, key=lambda text: (-len(text), text)):
+        by_first.setdefault(text[0], []).append(re.escape(text[1:]))
+    for firsts, rest in forms:
+        for first in firsts:
+            by_first.setdefault(first, []).append(rest)
+    return re.compile("|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in by_first.items()))
+
+
+@lru_cache(maxsize=256)
+def _constants(source: str) -> tuple[str, ...]:
+    """All text that the template holds: what stands between its tags, and the strings within them."""
+    tree = environment().parse(source)
+    texts = [node.data for node in tree.find_all(nodes.TemplateData)]
+    values = (node.value for node in tree.find_all(nodes.Const))
+    return (*texts, *(value for value in values if isinstance(value, str)))
