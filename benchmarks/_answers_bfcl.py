@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from toolgram.engines.models import cache_folder
+from toolgram.models.catalog import cache_folder
 
 REQUIREMENT = "bfcl-eval==2026.3.23"
 KINDS = ("simple_python", "multiple", "parallel", "irrelevance")

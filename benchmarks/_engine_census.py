@@ -10,7 +10,7 @@ import toolgram
 from _common import show
 from _tool_tasks import Task
 from toolgram.engines.base import Sampling, SupportsGrammar, Usage
-from toolgram.engines.llama_cpp import LlamaCpp
+from toolgram.engines.llama_cpp.engine import LlamaCpp
 
 LONGEST = 128  # tokens of a call
 

@@ -19,9 +19,9 @@ from _common import show
 from _engine_census import bound
 from _tool_tasks import tasks
 from toolgram.engines.base import Chunk, Sampling, TokenLogprobs
-from toolgram.engines.decoding import Generation
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.masks import Guide
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.engines.llama_cpp.generation import Generation
+from toolgram.engines.llama_cpp.guide import Guide
 
 _STYLES = ("short", "functionary_v2", "short")  # an odd number, so that each meets each of the options
 _LONGEST = 40  # tokens of an answer

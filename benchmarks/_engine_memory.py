@@ -10,9 +10,9 @@ from pathlib import Path
 
 import toolgram
 from _common import show
-from toolgram.constraint import Constraint
 from toolgram.engines.base import Sampling
-from toolgram.engines.llama_cpp import LlamaCpp
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.grammar.constraint import Constraint
 
 AT_ONCE = 16
 PARTS = 10

@@ -22,7 +22,7 @@ import toolgram
 from _engine_census import LONGEST, bound
 from _tool_tasks import Task
 from toolgram.engines.base import Sampling, Usage
-from toolgram.engines.llama_cpp import LlamaCpp
+from toolgram.engines.llama_cpp.engine import LlamaCpp
 
 SLOTS = 16
 CONTEXT = 1536  # tokens of prompt and answer; both sides may remember so many for each slot

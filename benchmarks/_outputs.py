@@ -10,9 +10,10 @@ from functools import cache
 
 import toolgram
 from _common import CHATML, Tool, request
-from toolgram.engines import llama_c, models
-from toolgram.engines.vocabulary import Vocabulary
-from toolgram.turns import some_id
+from toolgram.engines.llama_cpp import ffi
+from toolgram.engines.llama_cpp.vocabulary import Vocabulary
+from toolgram.models import catalog
+from toolgram.planning.turn import some_id
 
 SAVE: Tool = {
     "type": "function",
@@ -82,10 +83,10 @@ def cutter() -> str:
 
 @cache
 def _smollm2() -> Vocabulary | None:
-    path = models.cached(models.DEFAULT)
+    path = catalog.cached(catalog.DEFAULT)
     if path is None:
         return None
-    library = llama_c.library().c
+    library = ffi.library().c
     parameters = library.llama_model_default_params()
     parameters.vocab_only = True
     return Vocabulary.of_model(library.llama_model_load_from_file(os.fsencode(path), parameters))

@@ -16,7 +16,7 @@ from _schema_pool import Tell
 from toolgram.errors import GrammarError, InvalidSchema, UnsupportedSchema
 from toolgram.grammar.matcher import Matcher
 from toolgram.schema import Mode, RuleNames, Spelling, compile_schema, schema_grammar
-from toolgram.schema.spelled import spell_as
+from toolgram.schema.writing.values import spell_as
 
 Reader = Literal["matcher", "lark", "ebnf", "gbnf"]
 READERS: tuple[Reader, ...] = ("matcher", "lark", "ebnf", "gbnf")

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from _schema_cases import Case, spellings
 from _schema_pool import Lost, Tell, run
 from _schema_tables import quantiles
-from toolgram.engines import models
-from toolgram.engines.model import Model
+from toolgram.engines.llama_cpp.gguf_model import Model
 from toolgram.errors import ToolgramError
+from toolgram.models import catalog
 from toolgram.schema import schema_grammar
 
 HEAD = [
@@ -37,7 +37,7 @@ _LIMIT = 5.0  # seconds for a schema
 _llguidance: Any = importlib.import_module("llguidance")
 _llguidance_numpy: Any = importlib.import_module("llguidance.numpy")
 _xgrammar: Any = importlib.import_module("oracles").xgrammar()
-_engine_masks: Any = importlib.import_module("toolgram.engines.masks")
+_engine_masks: Any = importlib.import_module("toolgram.engines.llama_cpp.guide")
 
 
 class Masked(NamedTuple):
@@ -66,9 +66,9 @@ class _Tokens(NamedTuple):
 
 @cache
 def _tokens() -> _Tokens:
-    path = models.cached(models.DEFAULT)
+    path = catalog.cached(catalog.DEFAULT)
     if path is None:
-        raise FileNotFoundError(f"masks need a vocabulary: toolgram pull {models.DEFAULT}")
+        raise FileNotFoundError(f"masks need a vocabulary: toolgram pull {catalog.DEFAULT}")
     model = Model(path, 64, 1)
     vocabulary = model.vocabulary
     size = len(vocabulary.pieces)

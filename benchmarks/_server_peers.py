@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from _tool_tasks import Task, tasks
-from toolgram.engines.models import default_model
+from toolgram.models.catalog import default_model
 
 CLIENTS = 32
 CONTEXT = 1024

@@ -32,7 +32,7 @@ from _answers_check import check
 from _answers_sides import HERMES, SIDES, answering
 from _answers_tables import Marked, marked, tell, tell_worse, tell_wrong
 from _engine_peers import WITH_TOOLS
-from toolgram.engines.models import cache_folder, default_model
+from toolgram.models.catalog import cache_folder, default_model
 
 CELLS = {
     "required/simple": ("required", "simple_python"),

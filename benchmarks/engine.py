@@ -21,8 +21,8 @@ from _engine_memory import memory
 from _engine_peers import CONTEXT, SLOTS, Cost, ours
 from _engine_sides import Side, apart, here
 from _tool_tasks import Task, tasks
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.models import default_model
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.models.catalog import default_model
 
 PARTS = ("text", "calls", "clients", "census")
 LONG_PARTS = ("equality", "memory")

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import _peers as peers
 import toolgram
 from _common import BOS, CHATML, CHATML_SOURCE, EOS, Tool, clear_caches, median, request, show, tools
-from toolgram.plan import choose_style
-from toolgram.prompting import build_prompt
-from toolgram.request import parse_request
-from toolgram.turns import TurnSpec, compile_turn, turn_spec
+from toolgram.conversation.request import parse_request
+from toolgram.planning.prompt import build_prompt
+from toolgram.planning.turn import TurnSpec, compile_turn, turn_spec
+from toolgram.styles.choose import choose_style
 
 STYLES = ("long", "functionary_v2", "thoughtful_steps")
 DIALECTS = ("gbnf", "lark", "ebnf")

@@ -9,9 +9,9 @@ import _peers as peers
 import toolgram
 from _common import CHATML, median, show
 from _outputs import cut, cutter, output, plan_for
+from toolgram.conversation.events import Event
 from toolgram.errors import TemplateError
-from toolgram.events import Event
-from toolgram.styles.describe import response_template
+from toolgram.styles.response_template.write import response_template
 
 LENGTHS = (2_000, 10_000, 100_000)
 SECONDS = 0.3

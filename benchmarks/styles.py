@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import toolgram
 from _common import clear_caches, show
-from toolgram.plan import choose_style
+from toolgram.styles.choose import choose_style
 from toolgram.styles.discovery import discover
 from toolgram.styles.registry import all_styles
 

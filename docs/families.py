@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 import toolgram
+from toolgram.planning.turn import some_id
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.registry import all_styles, kind_of
-from toolgram.turns import some_id
 from toolgram.wire.format import Reasoning, holds
 
 TEMPLATE = toolgram.ChatTemplate("{{ tools | tojson if tools }}{% for m in messages %}{{ m.content }}\n{% endfor %}")

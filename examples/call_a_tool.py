@@ -6,8 +6,8 @@ import toolgram
 from toolgram.agent.tools import tools_of
 from toolgram.chat import generate_sync
 from toolgram.engines.base import Sampling
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.models import default_model
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.models.catalog import default_model
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 import toolgram
-from toolgram.engines.token_masks import TokenMasks
+from toolgram.engines.external.masks import TokenMasks
 
 QUESTION = {
     "messages": [{"role": "user", "content": "Will it rain in Paris?"}],

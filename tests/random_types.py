@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from random_schemas import KEYS, NUMBERS, TEXTS, VALUES
-from toolgram.schema import arrays, types
-from toolgram.schema.ends import without_dead_ends
-from toolgram.schema.regex import pattern
-from toolgram.schema.types import ANY, BOOLEAN, NEVER, NULL, Canonical, Type
+from toolgram.grammar.regular.regex import pattern
+from toolgram.schema import types
+from toolgram.schema.types import ANY, BOOLEAN, NEVER, NULL, Canonical, Type, arrays
+from toolgram.schema.types.rebuild import without_dead_ends
 
 LANGUAGES = tuple(map(pattern, ("^a", "b$", "^[ab]*$", "^a{1,3}$", "^(a|b1)$", "^.?$")))
 KEY_LANGUAGES = (pattern("^a"), pattern("^[^a]"))  # which have no text in common

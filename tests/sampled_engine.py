@@ -18,8 +18,8 @@ from toolgram.engines.base import (
     TokenLogprobs,
     Usage,
 )
-from toolgram.engines.http import Unavailable
-from toolgram.engines.text import StopScanner
+from toolgram.engines.remote.http import Unavailable
+from toolgram.engines.stops import StopScanner
 from toolgram.errors import EngineError
 
 CONTEXT = 100_000

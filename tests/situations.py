@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import toolgram
-from toolgram.events import ArgumentsDelta, ContentDelta, Event, ReasoningDelta, Unreadable
+from toolgram.conversation.events import ArgumentsDelta, ContentDelta, Event, ReasoningDelta, Unreadable
 from toolgram.wire.reader import Reader
 
 CHATML = toolgram.ChatTemplate(

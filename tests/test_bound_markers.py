@@ -11,11 +11,11 @@ import pytest
 from oracles import TokenOracles
 from situations import WEATHER
 from toolgram import Message, ToolCall
-from toolgram.constraint import Constraint
+from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.dialects.gbnf import read_gbnf
 from toolgram.grammar.ir import Expr, Token, children
+from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn, some_id
 from toolgram.styles.native import NATIVE
-from toolgram.turns import CompiledTurn, TurnSpec, compile_turn, some_id
 
 STYLES = {style.name: style for style in NATIVE}
 # Markers that are no tokens of any model: they go on with a name, or are plain words.

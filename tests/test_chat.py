@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import toolgram
 from situations import CHATML, WEATHER, tool
 from toolgram.chat import Reply, generate, generate_sync, stream
-from toolgram.constraint import Constraint
+from toolgram.conversation.events import ArgumentsDelta, ContentDelta, Event, Finish, ToolCallEnd, ToolCallStart
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.replay import Replay
-from toolgram.events import ArgumentsDelta, ContentDelta, Event, Finish, ToolCallEnd, ToolCallStart
+from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.ir import Choice, Expr, Repeat, Sequence, Token
 from toolgram.styles.base import ToolStyle
 from toolgram.wire.format import Arguments, Call, CallId, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat

@@ -13,7 +13,7 @@ from llama_oracle import gbnf_accepted
 from oracles import ebnf_accepts, lark_accepts
 from situations import CHATML, TOOLS
 from test_lark_patterns import EDITS
-from toolgram.events import CustomCallStart, ToolCallStart
+from toolgram.conversation.events import CustomCallStart, ToolCallStart
 
 PATTERN = r"[a-z]{2,4} \d|<[/a-z]*>"
 

@@ -12,12 +12,12 @@ import toolgram
 from made_up import CARELESS, IN_THE_MANNER_OF, IRREGULAR, JSON, MADE_UP, NAME, OBJECT, Family, discovered, each
 from situations import CHATML, WEATHER, tool
 from toolgram import Message, ToolCall
-from toolgram.plan import same_message
+from toolgram.planning.plan import same_message
 from toolgram.styles import registry
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import reasons
 from toolgram.styles.discovery import discover, proof
-from toolgram.styles.discovery.source import python_source
+from toolgram.styles.discovery.as_python import python_source
 from toolgram.styles.native import NATIVE
 from toolgram.wire.format import Alt, Call, CallId, holds, walk
 

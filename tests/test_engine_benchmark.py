@@ -13,8 +13,8 @@ import pytest
 
 import toolgram
 from toolgram.engines.base import Chunk, Logprob, TokenLogprobs
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.models import default_model
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.models.catalog import default_model
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 tool_tasks: Any = import_module("_tool_tasks")

@@ -9,8 +9,8 @@ import pytest
 
 import toolgram
 from oracles import lark_accepts
+from toolgram.conversation.lark_patterns import as_pattern
 from toolgram.errors import GrammarError
-from toolgram.lark import as_pattern
 
 EDITS = """\
 start: "begin" LF edit+ "end" LF?

@@ -12,7 +12,7 @@ from llama_oracle import gbnf_accepts
 from oracles import lark_accepts, structural_tag_accepts
 from situations import ANSWER, CHATML, WEATHER, tool
 from toolgram import GrammarError
-from toolgram.constraint import Constraint
+from toolgram.grammar.constraint import Constraint
 from toolgram.styles.native import NATIVE
 
 # A call begins as an answer does, in a header or with a recipient, or by its first character.

@@ -11,11 +11,11 @@ from situations import CHATML, WEATHER, tool
 from toolgram import ChatTemplate, InvalidRequest, Message, ToolCall
 from toolgram.chat import Reply, generate_sync
 from toolgram.engines.base import Capabilities, Sampling
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.models import default_model
+from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.engines.replay import Replay
+from toolgram.models.catalog import default_model
+from toolgram.planning.turn import some_id
 from toolgram.styles.native import NATIVE
-from toolgram.turns import some_id
 from toolgram.wire import format as wire
 
 OPENED = ChatTemplate(CHATML.source + "{% if add_generation_prompt %}<think>\n{% endif %}")

@@ -8,9 +8,9 @@ from hypothesis import assume
 
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import CharSet, Expr, Literal, Ref
-from toolgram.schema.automata import Automaton, TooLarge
-from toolgram.schema.regex import pattern
-from toolgram.schema.strings import expression
+from toolgram.grammar.regular.automata import Automaton, TooLarge
+from toolgram.grammar.regular.regex import pattern
+from toolgram.grammar.regular.to_expr import expression
 
 
 def compiled(text: str) -> Automaton:

@@ -1,5 +1,6 @@
 """Make any open-weight model call tools and answer in a schema, correctly by construction."""
 
+from toolgram.conversation.message import CustomToolCall, Message, ToolCall
 from toolgram.errors import (
     EngineError,
     GrammarError,
@@ -12,8 +13,7 @@ from toolgram.errors import (
     UnsupportedSchema,
 )
 from toolgram.grammar.grammar import Grammar
-from toolgram.messages import CustomToolCall, Message, ToolCall
-from toolgram.plan import Plan, plan
+from toolgram.planning.plan import Plan, plan
 from toolgram.schema import schema_grammar
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.registry import register_style, styles

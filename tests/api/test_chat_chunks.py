@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from situations import CHATML
-from toolgram.api.chat_completions import ChunkWriter, Head, completion
+from toolgram.api.chat.response import ChunkWriter, Head, completion
 from toolgram.chat import Reply, stream
+from toolgram.conversation.events import ArgumentsDelta, ToolCallEnd, ToolCallStart
+from toolgram.conversation.message import Message, ToolCall
 from toolgram.engines.base import Chunk, Sampling, Usage
 from toolgram.engines.replay import Replay
-from toolgram.events import ArgumentsDelta, ToolCallEnd, ToolCallStart
-from toolgram.messages import Message, ToolCall
-from toolgram.plan import plan
+from toolgram.planning.plan import plan
 
 HEAD = Head("chatcmpl-1", 1, "m")
 TOOLS = [

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from situations import CHATML
-from toolgram.api.chat_request import read_chat_request
+from toolgram.api.chat.request import read_chat_request
 from toolgram.api.errors import api_error, openai_error, param
-from toolgram.custom_tools import input_of
+from toolgram.conversation.custom_tools import input_of
 from toolgram.errors import InvalidRequest, InvalidSchema, UnsupportedSchema
 
 USER = {"role": "user", "content": "Hi."}

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from toolgram.cli.app import app
-from toolgram.engines.models import default_model
+from toolgram.models.catalog import default_model
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

@@ -16,8 +16,8 @@ import toolgram
 from made_up import IRREGULAR, MADE_UP
 from situations import CHATML
 from toolgram.cli.app import app
-from toolgram.constraint import Constraint
 from toolgram.engines.replay import Replay
+from toolgram.grammar.constraint import Constraint
 from toolgram.styles.discovery import discover
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
@@ -231,7 +231,7 @@ def test_report_is_markdown(tmp_path: Path, template: Path) -> None:
 
 
 def test_pull_prints_the_path_of_what_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("toolgram.engines.models.cached", to(tmp_path / "m.gguf"))
+    monkeypatch.setattr("toolgram.models.catalog.cached", to(tmp_path / "m.gguf"))
     assert run("pull").stdout.strip() == str(tmp_path / "m.gguf")
 
 
@@ -358,7 +358,7 @@ def test_sampling_out_of_range_is_told(template: Path) -> None:
 
 def test_a_missing_engine_is_told(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setattr("toolgram.cli.ask.model_file", to(Path("some.gguf")))
-    monkeypatch.setitem(sys.modules, "toolgram.engines.embedded", None)
+    monkeypatch.setitem(sys.modules, "toolgram.engines.llama_cpp", None)
     result = run("ask", "Q?", "--template", folder)
     assert result.exit_code == 2
     assert "pip install 'toolgram[embedded]'" in result.stderr

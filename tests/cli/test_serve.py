@@ -20,10 +20,10 @@ from toolgram.cli import serve
 from toolgram.cli.app import app
 from toolgram.cli.inputs import BadInput
 from toolgram.cli.serve import Upstream, connect, keys, log_to
-from toolgram.engines.llama_server import LlamaServer
-from toolgram.engines.openai_completions import OpenAICompletions
+from toolgram.engines.remote.llama_server import LlamaServer
+from toolgram.engines.remote.openai import OpenAICompletions
+from toolgram.engines.remote.vllm import Vllm
 from toolgram.engines.replay import Replay
-from toolgram.engines.vllm import Vllm
 from toolgram.server.app import create_app
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
@@ -107,7 +107,7 @@ def test_the_engine_runs_as_many_at_once_as_the_server_up_to_32(
     told: list[int] = []
     monkeypatch.setattr("toolgram.cli.serve.model_file", Path)
     monkeypatch.setattr("toolgram.cli.inputs.template_of", lambda *_: CHATML)
-    monkeypatch.setattr("toolgram.engines.embedded.LlamaCpp", lambda _, **given: told.append(given["parallel"]))
+    monkeypatch.setattr("toolgram.engines.llama_cpp.LlamaCpp", lambda _, **given: told.append(given["parallel"]))
     monkeypatch.setattr("toolgram.cli.serve.run", lambda *_: None)
     result = CliRunner().invoke(app, ["serve", *options])
     assert result.exception is None, result.output

@@ -10,10 +10,10 @@ import pytest
 from live_server import listening
 from situations import CHATML
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
-from toolgram.engines.http import Unavailable
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.models import default_model
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.engines.remote.http import Unavailable
 from toolgram.errors import EngineError
+from toolgram.models.catalog import default_model
 from toolgram.server.app import create_app
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings

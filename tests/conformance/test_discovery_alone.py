@@ -13,7 +13,7 @@ from conformance.test_chat_cases import body, cases, needs_cases, plain, templat
 from made_up import SHARED
 from situations import WEATHER, tool
 from toolgram import Message, ToolCall
-from toolgram.plan import same_message
+from toolgram.planning.plan import same_message
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery import discover
 from toolgram.wire import format as wire

@@ -15,7 +15,7 @@ from transformers.utils import chat_template_utils
 
 import toolgram
 from situations import WEATHER, tool
-from toolgram.events import Unreadable
+from toolgram.conversation.events import Unreadable
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"
 NAMES = sorted(path.name for path in TEMPLATES.glob("*.jinja"))

@@ -13,8 +13,8 @@ import pytest
 
 import toolgram
 from toolgram.cli.app import app
-from toolgram.engines.models import default_model
-from toolgram.schema.keywords import _SHAPES  # pyright: ignore[reportPrivateUsage] - the list of the keywords there are
+from toolgram.models.catalog import default_model
+from toolgram.schema.reading.keywords import _SHAPES  # pyright: ignore[reportPrivateUsage] - the list of the keywords there are
 from toolgram.styles.generic import GENERIC
 
 ROOT = Path(__file__).resolve().parents[2]

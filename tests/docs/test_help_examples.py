@@ -54,7 +54,7 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "request.json").write_text(json.dumps(request))
     monkeypatch.chdir(tmp_path)
     recorded = Path("recorded.gguf")
-    monkeypatch.setattr("toolgram.engines.models.cached", to(recorded))
+    monkeypatch.setattr("toolgram.models.catalog.cached", to(recorded))
     monkeypatch.setattr("toolgram.cli.inputs.load_engine", to(Replay(CALL)))
     monkeypatch.setattr("toolgram.cli.explain._size", to("not counted"))
     monkeypatch.setattr("uvicorn.Config.bind_socket", to(Mock(getsockname=to(("127.0.0.1", 8080)))))

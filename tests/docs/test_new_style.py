@@ -12,9 +12,9 @@ import pytest
 import toolgram
 from situations import ANSWER, CHATML, TOOL_CHOICES, WEATHER, tool
 from toolgram.chat import generate_sync
+from toolgram.conversation.events import Unreadable
 from toolgram.engines.replay import Replay
-from toolgram.events import Unreadable
-from toolgram.plan import same_message
+from toolgram.planning.plan import same_message
 from toolgram.styles import registry
 from toolgram.styles.base import ToolStyle
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat

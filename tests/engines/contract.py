@@ -15,9 +15,9 @@ import pytest
 import toolgram
 from situations import CHATML, WEATHER, tool
 from toolgram.chat import Reply, generate, stream
-from toolgram.constraint import Constraint
 from toolgram.engines.base import Chunk, Engine, Prompt, Sampling
 from toolgram.errors import EngineError
+from toolgram.grammar.constraint import Constraint
 
 CALLS: Any = {"tools": [tool("get_weather", WEATHER)], "tool_choice": "required", "parallel_tool_calls": False}
 ITEM: Any = {

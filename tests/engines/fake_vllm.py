@@ -24,8 +24,8 @@ from starlette.routing import Route
 
 from engines.small_tokenizer import SPECIAL, small_tokenizer
 from oracles import xgrammar
-from toolgram.engines.text import StopScanner
-from toolgram.engines.token_masks import Mask, TokenMasks
+from toolgram.engines.external.masks import Mask, TokenMasks
+from toolgram.engines.stops import StopScanner
 from toolgram.errors import EngineError
 
 CONTEXT = 4096

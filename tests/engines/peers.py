@@ -14,13 +14,13 @@ from typing import Literal
 from engines.contract import Peer
 from engines.fake_vllm import CONTEXT, FakeVllm, serving
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.llama_object import LlamaObject
-from toolgram.engines.llama_server import LlamaServer
-from toolgram.engines.models import default_model
+from toolgram.engines.llama_cpp.bundled_server import LlamaObject
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.engines.remote.llama_server import LlamaServer
+from toolgram.engines.remote.vllm import Vllm
 from toolgram.engines.replay import Replay
-from toolgram.engines.vllm import Vllm
 from toolgram.grammar.grammar import Grammar
+from toolgram.models.catalog import default_model
 
 SLOTS = 4
 _PROCESS = Path(__file__).with_name("llama_server_process.py")

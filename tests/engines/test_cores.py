@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from toolgram.engines.cores import Cores, busy
+from toolgram.engines.llama_cpp.threads import Cores, busy
 
 SMALL, LARGE = 10**8, 10**10
 

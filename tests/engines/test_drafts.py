@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 import toolgram
-from toolgram.constraint import Constraint
 from toolgram.engines.base import Prompt, Sampling, Usage
-from toolgram.engines.decoding import Generation
-from toolgram.engines.drafts import LONGEST_DRAFT, Drafter
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.models import default_model
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.engines.llama_cpp.generation import Generation
+from toolgram.engines.llama_cpp.prompt_lookup import LONGEST_DRAFT, Drafter
+from toolgram.grammar.constraint import Constraint
+from toolgram.models.catalog import default_model
 
 NOTE = (
     "Please call Mr. Bartholomew Featherstonehaugh at +44 20 7946 0958, and write to featherstonehaugh@example.org. "

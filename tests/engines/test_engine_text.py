@@ -8,7 +8,7 @@ from typing import TypeVar
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolgram.engines.text import Detokenizer, StopScanner
+from toolgram.engines.stops import Detokenizer, StopScanner
 
 T = TypeVar("T", str, bytes)
 

@@ -16,13 +16,13 @@ from engines.fake_vllm import FakeVllm, OwnGrammar, serving
 from engines.peers import llama_server
 from situations import CHATML
 from toolgram.chat import generate
-from toolgram.constraint import Constraint
 from toolgram.engines.base import Chunk, Engine, Prompt, Sampling, SupportsGrammar
-from toolgram.engines.http import Http, Unavailable
-from toolgram.engines.llama_server import LlamaServer
-from toolgram.engines.openai_completions import OpenAICompletions
-from toolgram.engines.vllm import Vllm
+from toolgram.engines.remote.http import Http, Unavailable
+from toolgram.engines.remote.llama_server import LlamaServer
+from toolgram.engines.remote.openai import OpenAICompletions
+from toolgram.engines.remote.vllm import Vllm
 from toolgram.errors import EngineError
+from toolgram.grammar.constraint import Constraint
 
 
 @contextmanager

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from toolgram.engines.hub import on_the_hub
-from toolgram.engines.models import resolve
 from toolgram.errors import ModelError
+from toolgram.models.catalog import resolve
+from toolgram.models.hub import on_the_hub
 
 
 @pytest.fixture

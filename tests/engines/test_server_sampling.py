@@ -12,9 +12,9 @@ from engines.contract import SEA
 from engines.fake_vllm import FakeVllm, serving
 from engines.peers import llama_server
 from toolgram.engines.base import Chunk, Engine, Sampling
-from toolgram.engines.llama_server import LlamaServer
-from toolgram.engines.openai_completions import OpenAICompletions
-from toolgram.engines.vllm import Vllm
+from toolgram.engines.remote.llama_server import LlamaServer
+from toolgram.engines.remote.openai import OpenAICompletions
+from toolgram.engines.remote.vllm import Vllm
 
 PENALTIES = {"presence_penalty": 0.5, "frequency_penalty": 0.25, "repetition_penalty": 1.25}
 

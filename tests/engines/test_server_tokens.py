@@ -20,10 +20,10 @@ from situations import CHATML
 from toolgram.chat import generate
 from toolgram.engines.base import Prompt, Sampling
 from toolgram.engines.forgery import any_of, broken
-from toolgram.engines.llama_server import LlamaServer
-from toolgram.engines.openai_completions import OpenAICompletions
-from toolgram.engines.server_tokens import Encode, ServerTokens
-from toolgram.engines.vllm import Vllm
+from toolgram.engines.remote.llama_server import LlamaServer
+from toolgram.engines.remote.openai import OpenAICompletions
+from toolgram.engines.remote.tokenizer import Encode, ServerTokens
+from toolgram.engines.remote.vllm import Vllm
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import control_strings
 

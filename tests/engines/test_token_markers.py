@@ -9,8 +9,8 @@ from situations import tool
 from toolgram import ToolStyle
 from toolgram.chat import Reply, stream
 from toolgram.engines.base import Chunk, Sampling
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.models import default_model
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.models.catalog import default_model
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
 
 JSON = Object(("name", Name()), ("arguments", Arguments()))

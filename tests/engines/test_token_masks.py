@@ -17,7 +17,7 @@ from engines.fake_vllm import OwnGrammar
 from engines.small_tokenizer import small_tokenizer
 from oracles import xgrammar
 from situations import CHATML
-from toolgram.engines.token_masks import TokenMasks
+from toolgram.engines.external.masks import TokenMasks
 from toolgram.errors import EngineError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "masks_for_another_engine.py"

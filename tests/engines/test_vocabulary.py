@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from toolgram.engines import llama_c
-from toolgram.engines import vocabulary as vocabularies
 from toolgram.engines.base import Prompt
-from toolgram.engines.vocabulary import Vocabulary
+from toolgram.engines.llama_cpp import ffi
+from toolgram.engines.llama_cpp import vocabulary as vocabularies
+from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 
 TOKENS = {
-    "<unk>": llama_c.TOKEN_UNKNOWN,
-    "<|im_start|>": llama_c.TOKEN_CONTROL,
-    "<|im_end|>": llama_c.TOKEN_CONTROL,
-    "<|im_end|>x": llama_c.TOKEN_CONTROL,
-    "<|user|>": llama_c.TOKEN_CONTROL | llama_c.TOKEN_RSTRIP,
-    "<mask>": llama_c.TOKEN_CONTROL | llama_c.TOKEN_LSTRIP,
-    "<tool_call>": llama_c.TOKEN_USER_DEFINED,
-    "[INST]": llama_c.TOKEN_USER_DEFINED,
-    "    ": llama_c.TOKEN_USER_DEFINED,
-    "]<]mm[>[": llama_c.TOKEN_USER_DEFINED,
-    "[>[b]": llama_c.TOKEN_USER_DEFINED,
-    "word": llama_c.TOKEN_USER_DEFINED,
-    "~": llama_c.TOKEN_USER_DEFINED,
+    "<unk>": ffi.TOKEN_UNKNOWN,
+    "<|im_start|>": ffi.TOKEN_CONTROL,
+    "<|im_end|>": ffi.TOKEN_CONTROL,
+    "<|im_end|>x": ffi.TOKEN_CONTROL,
+    "<|user|>": ffi.TOKEN_CONTROL | ffi.TOKEN_RSTRIP,
+    "<mask>": ffi.TOKEN_CONTROL | ffi.TOKEN_LSTRIP,
+    "<tool_call>": ffi.TOKEN_USER_DEFINED,
+    "[INST]": ffi.TOKEN_USER_DEFINED,
+    "    ": ffi.TOKEN_USER_DEFINED,
+    "]<]mm[>[": ffi.TOKEN_USER_DEFINED,
+    "[>[b]": ffi.TOKEN_USER_DEFINED,
+    "word": ffi.TOKEN_USER_DEFINED,
+    "~": ffi.TOKEN_USER_DEFINED,
 }
 
 

@@ -16,11 +16,11 @@ import toolgram
 from conformance.test_chat_cases import body, cases, template
 from situations import ANSWER, CHATML, GENERIC, NESTED, PIECES, TOOL_CHOICES, TOOLS, tool
 from toolgram import Message
-from toolgram.events import Cut
+from toolgram.conversation.events import Cut
 from toolgram.styles.native import NATIVE
-from toolgram.wire.lenient import LenientReader
 from toolgram.wire.reader import Reader
-from toolgram.wire.shapes import ShapeReader
+from toolgram.wire.reader.json_object import ShapeReader
+from toolgram.wire.reader.unconstrained import LenientReader
 
 OUTPUTS = int(os.environ.get("TOOLGRAM_FUZZ_OUTPUTS", "1000000"))
 """How many outputs there are of all styles and templates together; the same ones in every run, from fixed seeds."""

@@ -20,12 +20,12 @@ from made_up import discovered
 from oracles import ebnf_accepts, lark_accepts
 from situations import WEATHER, fed, joined, nasty_text, plain_text
 from toolgram import Message, ToolCall
-from toolgram.events import Event, Finish, Unreadable
-from toolgram.plan import same_message
+from toolgram.conversation.events import Event, Finish, Unreadable
+from toolgram.planning.plan import same_message
+from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn
 from toolgram.styles.native import NATIVE
-from toolgram.turns import CompiledTurn, TurnSpec, compile_turn
 from toolgram.wire import format as wire
-from toolgram.wire.constrain import Calls, allowed
+from toolgram.wire.allowed import Calls, allowed
 from toolgram.wire.program import compile_format
 from toolgram.wire.reader import Reader
 

@@ -15,7 +15,7 @@ from oracles import structural_tag_accepts
 from properties.test_native_styles import CASES, Case
 from situations import Situation, situations, tool
 from toolgram import Message, ToolCall
-from toolgram.constraint import Constraint
+from toolgram.grammar.constraint import Constraint
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"
 NAMES = sorted(path.name for path in TEMPLATES.glob("*.jinja"))

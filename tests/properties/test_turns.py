@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from situations import ANSWER, NESTED, WEATHER, Situation, fed, joined, nasty_text, plain_text, situations
 from toolgram import Message, ToolCall
-from toolgram.events import Cut, Event, Finish, Unreadable
-from toolgram.plan import same_message
+from toolgram.conversation.events import Cut, Event, Finish, Unreadable
+from toolgram.planning.plan import same_message
 
 ALL = situations()
 each_situation = pytest.mark.parametrize("situation", ALL, ids=str)

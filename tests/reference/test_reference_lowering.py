@@ -12,12 +12,7 @@ import pytest
 from toolgram.errors import InvalidSchema, UnsupportedSchema
 from toolgram.grammar.dialects.gbnf_reader import read_gbnf
 from toolgram.grammar.grammar import Grammar
-from toolgram.reference.grammars import (
-    answer_grammar,
-    functionary_grammar,
-    tagged_grammar,
-    thoughtful_steps_grammar,
-)
+from toolgram.reference.grammars import answer_grammar, functionary_grammar, tagged_grammar, thoughtful_steps_grammar
 from toolgram.reference.lowering import Lowering
 
 PERSON: dict[str, Any] = {

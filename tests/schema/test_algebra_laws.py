@@ -13,11 +13,11 @@ from random_types import TYPES, holds, near_type, recursive_types
 from toolgram.errors import GrammarError
 from toolgram.grammar.grammar import Grammar
 from toolgram.schema import RuleNames, Spelling, compile_type
-from toolgram.schema.algebra import disjoint, intersect
-from toolgram.schema.complement import complement, subtract
-from toolgram.schema.ends import without_dead_ends
-from toolgram.schema.spelled import spell_as
 from toolgram.schema.types import ANY, EVERY_KIND, NEVER, Canonical, TooLarge, Type, union
+from toolgram.schema.types.complement import complement, subtract
+from toolgram.schema.types.intersect import disjoint, intersect
+from toolgram.schema.types.rebuild import without_dead_ends
+from toolgram.schema.writing.values import spell_as
 
 SHORT = Spelling(integer_digits=7, fraction_digits=4)
 laws = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toolgram.errors import GrammarError, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.schema import RuleNames, Spelling, compile_schema, schema_grammar
-from toolgram.schema.spelled import spell_as
+from toolgram.schema.writing.values import spell_as
 
 SHORT = Spelling(integer_digits=7, fraction_digits=4)  # a float holds it all
 KEYS = ("a", "b", "ab", "c")

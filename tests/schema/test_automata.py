@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import CharSet, Expr, Ref, chars, choice, repeat, seq
-from toolgram.schema import automata
-from toolgram.schema.automata import Automaton, TooLarge
-from toolgram.schema.regex import pattern
-from toolgram.schema.strings import expression
+from toolgram.grammar.regular import automata
+from toolgram.grammar.regular.automata import Automaton, TooLarge
+from toolgram.grammar.regular.regex import pattern
+from toolgram.grammar.regular.to_expr import expression
 from written_strings import compiled, written
 
 LETTERS = "abc"

@@ -9,10 +9,10 @@ import pytest
 
 from toolgram import InvalidSchema, UnsupportedSchema, schema_grammar
 from toolgram.grammar.grammar import Grammar
-from toolgram.schema import effort
-from toolgram.schema.automata import of_texts
-from toolgram.schema.effort import TooLarge, limited, spend
-from toolgram.schema.regex import pattern
+from toolgram.grammar.regular import limits
+from toolgram.grammar.regular.automata import of_texts
+from toolgram.grammar.regular.limits import TooLarge, limited, spend
+from toolgram.grammar.regular.regex import pattern
 
 
 def nested(depth: int, wrap: Callable[[Any], Any]) -> Any:
@@ -121,9 +121,9 @@ def test_a_document_costs_the_same_whatever_was_compiled_before() -> None:
     text = "^(?:[a-c]{3}x|d+)$"
 
     def cost() -> int:
-        with limited(effort.MAX_WORK) as meter:
+        with limited(limits.MAX_WORK) as meter:
             pattern(text)
-        return effort.MAX_WORK - meter.left
+        return limits.MAX_WORK - meter.left
 
     first = cost()
     assert cost() == first > 0

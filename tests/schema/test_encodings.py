@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from toolgram.errors import UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.schema import RuleNames, Spelling, compile_schema
-from toolgram.schema.encoding import PYTHON, Encoding
-from toolgram.schema.spelled import spell, spell_as
 from toolgram.schema.types import ANY, Canonical
-from toolgram.wire.values import Transcoder
+from toolgram.schema.writing.notation import PYTHON, Encoding
+from toolgram.schema.writing.values import spell, spell_as
+from toolgram.wire.encodings.notation import Transcoder
 
 GEMMA = Encoding("gemma", quote='<|"|>', escapes=False, bare_keys=True)
 SHORT_QUOTE = Encoding("ticks", quote="`", escapes=False, bare_keys=True)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolgram.schema.formats import format_automaton, is_exact
-from toolgram.schema.regex import Unsupported
+from toolgram.grammar.regular.regex import Unsupported
+from toolgram.schema.reading.formats import format_automaton, is_exact
 from written_strings import written
 
 FORMATS = [

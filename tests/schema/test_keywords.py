@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from toolgram.errors import GrammarError, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.schema import Compiled, RuleNames, Spelling, compile_schema, schema_grammar
-from toolgram.schema.encoding import PYTHON, Encoding
-from toolgram.schema.spelled import spell_as
+from toolgram.schema.writing.notation import PYTHON, Encoding
+from toolgram.schema.writing.values import spell_as
 
 SHORT = Spelling(integer_digits=7, fraction_digits=4)
 KEYS = ("a", "b", "ab", "c1", 'q"')

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolgram.errors import InvalidSchema, UnsupportedSchema
 from toolgram.schema import schema_grammar
-from toolgram.schema.keywords import KINDS
+from toolgram.schema.reading.keywords import KINDS
 
 LATEST = "https://json-schema.org/draft/2020-12/schema"
 COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")

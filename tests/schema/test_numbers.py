@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Repeat, Sequence
-from toolgram.schema.numbers import decimals, integers, same_length
+from toolgram.schema.writing.numbers import decimals, integers, same_length
 
 
 def pattern(expr: Expr) -> str:

@@ -14,7 +14,7 @@ from random_schemas import SCHEMAS, near
 from toolgram.errors import GrammarError, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.schema import Compiled, RuleNames, Spelling, compile_schema
-from toolgram.schema.spelled import spell_as
+from toolgram.schema.writing.values import spell_as
 
 SPELLING = Spelling()
 SHORT = Spelling(integer_digits=7, fraction_digits=4)  # a double holds such numbers

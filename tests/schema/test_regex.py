@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolgram.schema import automata
-from toolgram.schema.automata import Automaton
-from toolgram.schema.regex import Malformed, TooLarge, Unsupported, pattern, pattern_with_lengths
-from toolgram.schema.unicode_classes import property_chars
+from toolgram.grammar.regular import automata
+from toolgram.grammar.regular.automata import Automaton
+from toolgram.grammar.regular.regex import Malformed, TooLarge, Unsupported, pattern, pattern_with_lengths
+from toolgram.grammar.regular.unicode_classes import property_chars
 from written_strings import compiled, written
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "conformance" / "maskbench_dev.jsonl"

@@ -10,7 +10,7 @@ import pytest
 from toolgram.errors import UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.schema import RuleNames, Spelling, compile_schema
-from toolgram.schema.spelled import spell_as
+from toolgram.schema.writing.values import spell_as
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "conformance"
 SUITE, REAL = DATA / "json_schema_test_suite_2020_12.jsonl", DATA / "maskbench_dev.jsonl"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from toolgram.grammar.grammar import Grammar
 from toolgram.schema import Compiled, RuleNames, Spelling, compile_schema
-from toolgram.schema.spelled import spell_as
+from toolgram.schema.writing.values import spell_as
 
 KEYS = ("a", "b", "ab", 'q"', "é")
 TEXTS = st.one_of(st.sampled_from(["", "a", "ab", '"', "\\", "\n\x01", "é", "😀"]), st.text(max_size=4))

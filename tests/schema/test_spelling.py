@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from toolgram.grammar.grammar import Grammar
 from toolgram.schema import RuleNames, Spelling, compile_schema, schema_grammar
-from toolgram.schema.normalize import normalize
-from toolgram.schema.spelled import spell, spell_as
+from toolgram.schema.reading.normalize import normalize
 from toolgram.schema.types import ANY, Canonical
+from toolgram.schema.writing.values import spell, spell_as
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 SCALARS = st.none() | st.booleans() | NUMBERS | st.text()

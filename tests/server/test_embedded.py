@@ -16,9 +16,9 @@ from openai import OpenAI
 from pydantic import BaseModel, Field
 
 from live_server import listening
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.models import default_model
-from toolgram.engines.sampling import Sampler
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.engines.llama_cpp.sampling import Sampler
+from toolgram.models.catalog import default_model
 from toolgram.server.app import create_app
 from toolgram.server.models import Served
 from toolgram.template.chat_template import ChatTemplate

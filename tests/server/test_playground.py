@@ -15,9 +15,9 @@ from browser import CONTROL, ENTER, ESCAPE, Browser
 from live_server import listening, serving
 from playground_page import CALL, Telling, opened, page, run, texts
 from situations import CHATML
-from toolgram.engines.llama_cpp import LlamaCpp
-from toolgram.engines.models import default_model
+from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.engines.replay import Replay
+from toolgram.models.catalog import default_model
 from toolgram.server.app import create_app
 from toolgram.server.models import Served
 from toolgram.server.playground import pages

@@ -20,9 +20,9 @@ from engines import fake_vllm
 from engines.fake_vllm import FakeVllm
 from engines.peers import SLOTS, llama_server
 from live_server import serving
-from toolgram.engines.llama_server import LlamaServer
-from toolgram.engines.openai_completions import OpenAICompletions
-from toolgram.engines.vllm import Vllm
+from toolgram.engines.remote.llama_server import LlamaServer
+from toolgram.engines.remote.openai import OpenAICompletions
+from toolgram.engines.remote.vllm import Vllm
 
 CHAT = "/v1/chat/completions"
 HI: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi."}], "max_tokens": 40}

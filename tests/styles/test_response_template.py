@@ -14,14 +14,14 @@ from transformers.utils.chat_parsing import ResponseParser, parse_response
 import toolgram
 from situations import WEATHER, tool
 from toolgram import ChatTemplate, Message, TemplateError, ToolCall, ToolStyle
-from toolgram.plan import choose_style
-from toolgram.styles.describe import response_template
+from toolgram.planning.turn import some_id, write_freely
+from toolgram.styles.choose import choose_style
 from toolgram.styles.detect import fit
 from toolgram.styles.native import NATIVE
 from toolgram.styles.native.pythonic import LFM2
-from toolgram.styles.patterns import ANYTHING, GAP, Piece, Slot, pieces_of
-from toolgram.styles.response_template import described_style, read_response_template
-from toolgram.turns import some_id, write_freely
+from toolgram.styles.response_template.patterns import ANYTHING, GAP, Piece, Slot, pieces_of
+from toolgram.styles.response_template.read import described_style, read_response_template
+from toolgram.styles.response_template.write import response_template
 from toolgram.wire import format as wire
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"

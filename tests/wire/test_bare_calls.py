@@ -10,11 +10,11 @@ import pytest
 
 from situations import fed
 from toolgram import Message
-from toolgram.events import Unreadable
+from toolgram.conversation.events import Unreadable
+from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn
 from toolgram.styles.native.lists import XLAM
 from toolgram.styles.native.llama3 import LLAMA_3
 from toolgram.styles.native.pythonic import PYTHONIC
-from toolgram.turns import CompiledTurn, TurnSpec, compile_turn
 from toolgram.wire.reader import Reader
 
 TOOLS = [{"name": name, "parameters": {"type": "object"}, "strict": False, "pointer": ""} for name in ("get", "get_it")]

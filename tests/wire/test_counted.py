@@ -7,7 +7,7 @@ import json
 import pytest
 
 import toolgram
-from toolgram.messages import Message, ToolCall
+from toolgram.conversation.message import Message, ToolCall
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"

@@ -11,10 +11,10 @@ import pytest
 from oracles import ebnf_accepts, lark_accepts
 from situations import fed
 from toolgram import Message, ToolCall
-from toolgram.events import Unreadable
-from toolgram.plan import same_message
+from toolgram.conversation.events import Unreadable
+from toolgram.planning.plan import same_message
+from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn
 from toolgram.styles.native.minimax_m3 import MINIMAX_M3
-from toolgram.turns import CompiledTurn, TurnSpec, compile_turn
 from toolgram.wire.reader import Reader
 
 TREE = {

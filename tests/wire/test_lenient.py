@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import toolgram
 from situations import ANSWER, CHATML, WEATHER, fed, joined, nasty_text, tool
 from toolgram import Message, ToolCall
-from toolgram.events import ContentDelta
-from toolgram.turns import some_id
+from toolgram.conversation.events import ContentDelta
+from toolgram.planning.turn import some_id
 from toolgram.wire import format as wire
 
 CALL = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'

@@ -20,15 +20,15 @@ from llama_oracle import gbnf_accepted
 from oracles import ebnf_accepts, lark_accepts
 from situations import fed, joined, nasty_text, plain_text
 from toolgram import Message, ToolCall
-from toolgram.constraint import Constraint
-from toolgram.events import Event, Finish, Unreadable
-from toolgram.plan import same_message
+from toolgram.conversation.events import Event, Finish, Unreadable
+from toolgram.grammar.constraint import Constraint
+from toolgram.planning.plan import same_message
+from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn
 from toolgram.styles.native.gemma4 import GEMMA_4
 from toolgram.styles.native.harmony import HARMONY
 from toolgram.styles.native.hermes import HERMES
 from toolgram.styles.native.pythonic import LFM2
-from toolgram.turns import CompiledTurn, TurnSpec, compile_turn
-from toolgram.wire.constrain import Calls
+from toolgram.wire.allowed import Calls
 from toolgram.wire.reader import Reader
 
 FORMATS = {style.name: style.wire for style in (HARMONY, GEMMA_4, LFM2, HERMES)}

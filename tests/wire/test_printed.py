@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolgram.schema.normalize import normalize
-from toolgram.wire.expected import Expected
-from toolgram.wire.json_text import Status
-from toolgram.wire.printed import PrintedValue, as_json_text
-from toolgram.wire.raw_values import as_json
-from toolgram.wire.tagged import Tagged, TaggedReader
+from toolgram.schema.reading.normalize import normalize
+from toolgram.wire.encodings.expected import Expected
+from toolgram.wire.encodings.json import Status
+from toolgram.wire.encodings.printed import PrintedValue, as_json_text
+from toolgram.wire.encodings.raw import as_json
+from toolgram.wire.encodings.tagged import Tagged, TaggedReader
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8", exclude_categories=("C",))),

@@ -8,7 +8,16 @@ import pytest
 
 from situations import joined
 from toolgram import Message, ToolCall
-from toolgram.events import ContentDelta, Cut, Event, Finish, Prefill, ToolCallEnd, ToolCallStart, Unreadable
+from toolgram.conversation.events import (
+    ContentDelta,
+    Cut,
+    Event,
+    Finish,
+    Prefill,
+    ToolCallEnd,
+    ToolCallStart,
+    Unreadable,
+)
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.generic.functionary_v2 import FUNCTIONARY_V2
 from toolgram.styles.generic.tagged import MIXTRAL, SHORT

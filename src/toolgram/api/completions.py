@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from toolgram.api.chat_completions import Head, usage_json
-from toolgram.api.constraints import refuse_constraints
+from toolgram.api.chat.response import Head, usage_json
 from toolgram.api.fields import boolean, inner, integer, kind, listed, mapping, string, unknown
 from toolgram.api.sampling import SAMPLING_FIELDS, sampling_of
-from toolgram.constraint import Constraint
+from toolgram.api.unsupported import refuse_constraints
 from toolgram.engines.base import Sampling, Usage
 from toolgram.errors import GrammarError, InvalidRequest
+from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.dialects.gbnf_reader import read_gbnf
 from toolgram.grammar.grammar import Grammar
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolgram.api.fields import Body, listed, mapping, string, text
-from toolgram.custom_tools import INPUT, as_function
+from toolgram.conversation.custom_tools import INPUT, as_function
 
 
 def tool_as_function(tool: Body, pointer: str) -> tuple[Body, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from toolgram.engines.http import Unavailable
+from toolgram.engines.remote.http import Unavailable
 from toolgram.errors import (
     EngineError,
     GrammarError,

@@ -8,7 +8,7 @@ from typing import Any
 from toolgram.errors import GrammarError, InvalidRequest, Relaxation
 from toolgram.grammar.dialects import WRITERS
 from toolgram.grammar.grammar import Grammar
-from toolgram.plan import Plan
+from toolgram.planning.plan import Plan
 
 
 def explanation(

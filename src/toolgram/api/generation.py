@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from toolgram.constraint import Constraint
 from toolgram.engines.base import Sampling
 from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, TemplateError, UnsupportedSchema
+from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.dialects.gbnf_reader import read_gbnf
 from toolgram.grammar.grammar import Grammar
-from toolgram.plan import Plan, plan
+from toolgram.planning.plan import Plan, plan
 from toolgram.template.chat_template import ChatTemplate
 
 

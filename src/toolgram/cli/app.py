@@ -80,9 +80,9 @@ def ask(
     """Ask a model; the answer is a message in JSON on stdout."""
     from toolgram.cli.ask import answer, model_file
     from toolgram.cli.inputs import Question, load_engine, request_of, template_of
+    from toolgram.conversation.request import parse_request
     from toolgram.engines.base import Sampling
-    from toolgram.plan import plan as make_plan
-    from toolgram.request import parse_request
+    from toolgram.planning.plan import plan as make_plan
 
     body = request_of(Question(question, tools, tool_choice, parallel, schema, system))
     parse_request(body)  # what is wrong with it is told before a model is fetched
@@ -109,7 +109,7 @@ def explain(
     """Show the prompt, the style and the grammar of a request; of a --schema alone, its grammar and relaxations."""
     from toolgram.cli.explain import explain_plan, explain_schema
     from toolgram.cli.inputs import BadInput, Question, model_at_hand, read_json, request_of, template_of
-    from toolgram.plan import plan as make_plan
+    from toolgram.planning.plan import plan as make_plan
 
     asked = Question(question or "", tools, tool_choice, parallel, schema, system)
     if request is not None and asked != Question(""):

@@ -12,16 +12,16 @@ import typer
 
 from toolgram.chat import Reply, stream
 from toolgram.cli.pull import with_progress
-from toolgram.engines import models
 from toolgram.engines.base import Chunk, Engine, Sampling
 from toolgram.errors import Relaxation
-from toolgram.plan import Plan
+from toolgram.models import catalog
+from toolgram.planning.plan import Plan
 
 
 def model_file(name: str | None) -> Path:
     """The model's file, fetched first if need be, and told so."""
-    name = name or models.DEFAULT
-    return with_progress(name) if name in models.MODELS else models.resolve(name)
+    name = name or catalog.DEFAULT
+    return with_progress(name) if name in catalog.MODELS else catalog.resolve(name)
 
 
 def answer(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) -> Reply:

@@ -15,11 +15,12 @@ from toolgram.cli.ask import relaxed
 from toolgram.cli.inputs import BadInput, load_engine
 from toolgram.errors import UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
-from toolgram.plan import Plan, choose_style
+from toolgram.planning.plan import Plan
 from toolgram.schema import schema_grammar
+from toolgram.styles.choose import choose_style
 from toolgram.styles.detect import speaks
 from toolgram.styles.discovery import discover, proof
-from toolgram.styles.discovery.source import python_source
+from toolgram.styles.discovery.as_python import python_source
 from toolgram.styles.registry import all_styles, kind_of
 from toolgram.template.chat_template import ChatTemplate
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from toolgram.engines import models
 from toolgram.errors import ModelError, TemplateError, ToolgramError
+from toolgram.models import catalog
 from toolgram.template.chat_template import ChatTemplate
 
 if TYPE_CHECKING:
-    from toolgram.engines.llama_cpp import LlamaCpp
-    from toolgram.engines.llama_object import LlamaObject
+    from toolgram.engines.llama_cpp.bundled_server import LlamaObject
+    from toolgram.engines.llama_cpp.engine import LlamaCpp
 
 
 class BadInput(ToolgramError):
@@ -100,9 +100,9 @@ def template_of(file: Path | None, model: Path | None) -> ChatTemplate:
 
 def model_at_hand(name: str | None) -> Path | None:
     """A model's file if it needs no download: that of a path, of a name in the cache, else the default's."""
-    if name is not None and name not in models.MODELS:
-        return models.resolve(name)
-    return models.cached(name or models.DEFAULT)
+    if name is not None and name not in catalog.MODELS:
+        return catalog.resolve(name)
+    return catalog.cached(name or catalog.DEFAULT)
 
 
 def load_engine(
@@ -113,7 +113,7 @@ def load_engine(
     Raises ModelError where either is missing.
     """
     try:
-        from toolgram.engines.embedded import load  # heavy, and optional
+        from toolgram.engines.llama_cpp import load  # heavy, and optional
     except ModuleNotFoundError as error:
         raise ModelError(
             f"the embedded engine is not installed ({error.name} is missing): pip install 'toolgram[embedded]'"

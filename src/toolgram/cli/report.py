@@ -9,10 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from toolgram.conversation.request import parse_request
 from toolgram.errors import InvalidRequest, ToolgramError
-from toolgram.plan import Plan, plan
+from toolgram.planning.plan import Plan, plan
 from toolgram.reference import MESSAGES, Situation, template_reports
-from toolgram.request import parse_request
 from toolgram.styles.base import pretty
 from toolgram.styles.registry import find_style, styles
 from toolgram.template.chat_template import ChatTemplate

@@ -16,9 +16,9 @@ import typer
 from toolgram.cli import inputs
 from toolgram.cli.ask import model_file
 from toolgram.cli.inputs import BadInput
-from toolgram.engines import models
 from toolgram.engines.base import Engine
 from toolgram.errors import ToolgramError
+from toolgram.models import catalog as models
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
 from toolgram.styles.registry import styles
@@ -89,16 +89,16 @@ def _engine(upstream: Upstream, timeout: float) -> Engine:
     key, model = upstream.api_key, upstream.model
     match upstream.kind:
         case "vllm":
-            from toolgram.engines.vllm import Vllm
+            from toolgram.engines.remote.vllm import Vllm
 
             dialect = "lark" if upstream.backend == "guidance" else "ebnf"
             return Vllm(upstream.urls, model=model, dialect=dialect, api_key=key, timeout=timeout)
         case "llama-server":
-            from toolgram.engines.llama_server import LlamaServer
+            from toolgram.engines.remote.llama_server import LlamaServer
 
             return LlamaServer(upstream.urls[0], api_key=key, timeout=timeout)
         case _:
-            from toolgram.engines.openai_completions import OpenAICompletions
+            from toolgram.engines.remote.openai import OpenAICompletions
 
             if model is None:
                 raise BadInput("this kind of upstream wants the name of its model: give --upstream-model NAME")

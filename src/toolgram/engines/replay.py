@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from toolgram.engines.base import Capabilities, Chunk, FinishReason, Prompt, Sampling, SupportsGrammar, Usage
-from toolgram.engines.text import StopScanner
+from toolgram.engines.stops import StopScanner
 from toolgram.errors import EngineError
 
 

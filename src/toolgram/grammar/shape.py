@@ -6,19 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from toolgram.errors import GrammarError
-from toolgram.grammar.ir import (
-    CharSet,
-    Choice,
-    Except,
-    Expr,
-    Literal,
-    Ref,
-    Rules,
-    Sequence,
-    Text,
-    Token,
-    children,
-)
+from toolgram.grammar.ir import CharSet, Choice, Except, Expr, Literal, Ref, Rules, Sequence, Text, Token, children
 from toolgram.grammar.walk import Uses, uses
 
 

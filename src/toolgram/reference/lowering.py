@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 from toolgram.errors import InvalidSchema, UnsupportedSchema
-from toolgram.schema.keywords import check_shapes
+from toolgram.schema.reading.keywords import check_shapes
 
 _MORE_DIGITS = " [0-9]?" * 10
 

@@ -1,7 +1,7 @@
 """JSON Schema to grammars.
 
 `schema_grammar` is the public door. A schema document becomes a canonical type (`normalize`), which becomes
-expressions (`lower`) in one spelling (`spelling`).
+expressions (`lower`) in one spelling (`json_style`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Literal
 from toolgram.errors import Relaxation, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import Expr, Ref
-from toolgram.schema.effort import MAX_WORK, TooLarge, limited
-from toolgram.schema.lower import Lowering
-from toolgram.schema.normalize import normalize
-from toolgram.schema.resolve import Retrieve
-from toolgram.schema.spelling import RuleNames, Spelling
+from toolgram.grammar.regular.limits import MAX_WORK, TooLarge, limited
+from toolgram.schema.reading.normalize import normalize
+from toolgram.schema.reading.references import Retrieve
 from toolgram.schema.types import ANY, Canonical, Object
+from toolgram.schema.writing.json_style import RuleNames, Spelling
+from toolgram.schema.writing.lower import Lowering
 
 Mode = Literal["exact", "relaxed"]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from toolgram.schema.keywords import applies_others, check_shapes, known
-from toolgram.schema.resolve import Place, open_document
+from toolgram.schema.reading.keywords import applies_others, check_shapes, known
+from toolgram.schema.reading.references import Place, open_document
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _KINDS = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}

@@ -13,18 +13,18 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolgram.api.openapi.document import document
-from toolgram.server.admission import Admission
-from toolgram.server.chat_completions import chat_completions, explain
-from toolgram.server.completions import completions
-from toolgram.server.desk import Desk, json_response
-from toolgram.server.front import Front
-from toolgram.server.messages import count_tokens, messages
+from toolgram.server.context import Desk, json_response
+from toolgram.server.limits import Admission
 from toolgram.server.metrics import Metrics
+from toolgram.server.middleware import Front
 from toolgram.server.models import Models, Served
 from toolgram.server.playground import page, pages
-from toolgram.server.responses import responses
+from toolgram.server.routes.chat import chat_completions, explain
+from toolgram.server.routes.completions import completions
+from toolgram.server.routes.messages import count_tokens, messages
+from toolgram.server.routes.responses import responses
+from toolgram.server.routes.tokenize import detokenize, tokenize
 from toolgram.server.settings import Settings
-from toolgram.server.tokens import detokenize, tokenize
 
 Handler = Callable[[Desk, Request], Awaitable[ASGIApp]]
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from toolgram.styles.base import ToolStyle
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import AnyEncoding, Elements, Tagged
+from toolgram.wire.encodings import AnyEncoding, Elements, Tagged
 
 
 def asked_for(text: str, style: ToolStyle) -> int:

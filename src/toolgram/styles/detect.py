@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from toolgram.events import ContentDelta, Event, ToolCallEnd, ToolCallStart, Unreadable
-from toolgram.messages import Message, ToolCall
+from toolgram.conversation.events import ContentDelta, Event, ToolCallEnd, Unreadable
+from toolgram.conversation.message import Message, ToolCall
 from toolgram.styles.asked import asked_for
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery import discover
-from toolgram.styles.discovery.probes import CONTENT, NEXT, ONE, REASONING, CallProbe, TurnProbe, rendered
+from toolgram.styles.probes import CONTENT, ONE, REASONING, TurnProbe, rendered
+from toolgram.styles.turn_edges import opening, rendered_turns, stripped
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import MARKER
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import Tagged
+from toolgram.wire.encodings import Tagged
 from toolgram.wire.freely import write_freely
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
@@ -30,8 +30,6 @@ _MORE = (
     replace(_PROBE, content=CONTENT),
     replace(_PROBE, reasoning=REASONING),
 )
-_MOST_CUTS = 3
-_MARK = re.compile(r"[<\[\]>]")
 
 
 @lru_cache(maxsize=4096)
@@ -93,36 +91,6 @@ def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
     return found is not None and found.wire == style.wire
 
 
-@lru_cache(maxsize=512)
-def opening(turn: wire.Node, prompt: str) -> str:
-    """The end of a prompt that is the fixed beginning of a turn; it is the same at every request."""
-    return opened_by(turn, prompt)
-
-
-def opened_by(turn: wire.Node, prompt: str, content: str = "", reasoning: str = "") -> str:
-    """The longest end of a prompt that is the beginning of a turn which says just this so far; "" if there is none.
-
-    A template writes it: what a reader takes besides does not count.
-    """
-    program = compile_format(wire.as_written(turn))
-    places = [match.start() for match in _MARK.finditer(prompt)]
-    if content and (at := prompt.rfind(content.strip())) >= 0:
-        places.append(at)
-    for place in places:
-        reader = Reader(program)
-        events = reader.feed(prompt[place:])
-        message, held = Message.from_events(events), reader.held
-        said = ((message.content or "") + (held.content or ""), (message.reasoning or "") + (held.reasoning or ""))
-        readable = not any(isinstance(event, Unreadable | ToolCallStart) for event in events)
-        if readable and _stripped(said) == _stripped((content, reasoning)):
-            return prompt[place:]
-    return ""
-
-
-def _stripped(texts: tuple[str, str]) -> tuple[str, ...]:
-    return tuple(text.strip() for text in texts)
-
-
 def _says(program: Program, opened: str, text: str, said: Message) -> bool:
     """Whether a text reads to what was said, and nothing else."""
     reader = Reader(program, opened=opened)
@@ -135,7 +103,7 @@ def _says(program: Program, opened: str, text: str, said: Message) -> bool:
 
 def _parts(message: Message) -> tuple[Any, ...]:
     calls = [(call.name, _as_texts(_parsed(call.arguments))) for call in message.tool_calls]
-    return (*_stripped((message.content or "", message.reasoning or "")), calls)
+    return (*stripped((message.content or "", message.reasoning or "")), calls)
 
 
 def _as_texts(arguments: Any) -> Any:
@@ -210,69 +178,6 @@ def _announcement(template: ChatTemplate) -> str:
     return (rendered(template, None, prompts=True) or "") if template.capabilities.supports_tools else ""
 
 
-@lru_cache(maxsize=1024)
-def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
-    """An assistant's turn as the template writes it, from every place where it may be said to begin.
-
-    Its calls are of the tool that stands before every turn without calls too.
-    """
-    calls = tuple(CallProbe(call.name, call.arguments, ONE.id) for call in said.tool_calls)
-    before, prompt = rendered(template, None), rendered(template, None, prompts=True)
-    after = rendered(template, TurnProbe(calls, said.content or "", said.reasoning or ""))
-    if before is None or prompt is None or after is None:
-        return ()
-    capabilities = template.capabilities
-    first, last = _outside_marker(after, _common(before, after)), _common(prompt, after)
-    last = last if last == len(prompt) else max(last, _through(after, prompt))
-    stops = (*capabilities.stop, capabilities.turn_end.strip())
-    tags = [match.span() for match in MARKER.finditer(after, first)]
-    marks = (match.start() for match in _MARK.finditer(after, first, last + 1))
-    starts = [at for at in marks if not any(begin < at < end for begin, end in tags)]
-    places = dict.fromkeys((last, *reversed(starts), first))
-    # Some templates write something behind every conversation, which is no part of the turn.
-    always = _common(before[::-1], after[::-1])
-    ends = (len(after), len(after) - always) if MARKER.search(after, len(after) - always) else (len(after),)
-    texts = (text for end in ends for place in places for text in _before_stop(after[place:end], stops))
-    return tuple(dict.fromkeys(texts))
-
-
-def _outside_marker(text: str, at: int) -> int:
-    """The place itself, or where the marker begins that it is in."""
-    return next((match.start() for match in MARKER.finditer(text) if match.start() < at < match.end()), at)
-
-
-def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
-    return low
-
-
-def _through(text: str, prompt: str) -> int:
-    """How far a text goes through the words of a prompt, but for white space, which some templates strew."""
-    at = 0
-    for word in prompt.split():
-        start = _behind_space(text, at)
-        if not text.startswith(word, start):
-            break
-        at = start + len(word)
-    return at
-
-
-def _behind_space(text: str, at: int) -> int:
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
-
-
-def _before_stop(text: str, stops: tuple[str, ...]) -> tuple[str, ...]:
-    """The text up to a stop: the first, or a later one, since some families open a call with what ends their turns."""
-    cuts = sorted(match.start() for stop in stops if stop for match in re.finditer(re.escape(stop), text))
-    return tuple(text[:cut] for cut in cuts[:_MOST_CUTS]) or (text,)
-
-
 @lru_cache(maxsize=512)
 def reasons(template: ChatTemplate, style: ToolStyle) -> bool:
     """Whether the template or its family shows that the model reasons.
@@ -300,22 +205,3 @@ def tail(template: ChatTemplate) -> str:
     """The white space that a template writes between a call and the end of its turn; "" where it writes none."""
     text = next(iter(rendered_turns(template, _PROBE)), "")
     return text[len(text.rstrip()) :] if ONE.name in text else ""
-
-
-@lru_cache(maxsize=512)
-def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
-    """The strings at which a turn ends.
-
-    One that is a mark of the style too does not tell an end from a call: what opens the next user's turn does.
-    """
-    marks = [
-        spelling for node in wire.walk(style.wire.turn) if isinstance(node, wire.Mark) for spelling in node.spellings
-    ]
-    found = template.capabilities.stop
-    if not any(stop in marks for stop in found):
-        return found
-    shown = rendered(template, TurnProbe((), CONTENT), ending="next")
-    if shown is None:
-        return found
-    between = shown.rpartition(CONTENT)[2].partition(NEXT)[0]
-    return tuple(between.rstrip() if between.startswith(stop) and stop in marks else stop for stop in found)

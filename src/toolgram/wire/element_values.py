@@ -8,16 +8,16 @@ from typing import Any, cast
 
 from toolgram.errors import Relaxation
 from toolgram.grammar.ir import NOTHING, Expr, Ref, Text, choice, optional, repeat, seq
-from toolgram.schema import arrays, compile_type, types
-from toolgram.schema.spelled import spell, spell_as
-from toolgram.schema.spelling import RuleNames, Spelling
-from toolgram.schema.types import Canonical, Type
-from toolgram.wire.counted import in_order
-from toolgram.wire.elements import Elements
-from toolgram.wire.expected import kinds_of, options_of
+from toolgram.schema import compile_type, types
+from toolgram.schema.types import Canonical, Type, arrays
+from toolgram.schema.writing.json_style import RuleNames, Spelling
+from toolgram.schema.writing.values import spell, spell_as
+from toolgram.wire.encodings.elements import Elements
+from toolgram.wire.encodings.expected import kinds_of, options_of
+from toolgram.wire.encodings.in_order import in_order
+from toolgram.wire.encodings.raw import as_json
 from toolgram.wire.marks import as_tokens
 from toolgram.wire.raw_language import raw_string
-from toolgram.wire.raw_values import as_json
 
 _STRING = frozenset(("string",))
 

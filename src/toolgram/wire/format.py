@@ -1,6 +1,6 @@
 """The vocabulary of wire formats: how a model family writes its turn, as a frozen value.
 
-Three interpreters read the same value: `constrain` makes a grammar of it, `reader` reads text by it, `writer` writes a
+Three interpreters read the same value: `grammar` makes a grammar of it, `reader` reads text by it, `writer` writes a
 message in it. Example, the format of Hermes 2 Pro (model card of NousResearch/Hermes-2-Pro-Llama-3-8B)::
 
     Seq(Opt(Content()), Many(Call(Seq(
@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from toolgram.wire.arguments import JSON, AnyEncoding
+from toolgram.wire.encodings import JSON, AnyEncoding
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from toolgram.messages import Message, ToolCall
-from toolgram.schema.spelled import spell
-from toolgram.schema.spelling import Spelling
+from toolgram.conversation.message import Message, ToolCall
+from toolgram.schema.writing.json_style import Spelling
+from toolgram.schema.writing.values import spell
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagged
 from toolgram.wire.element_values import written_elements
+from toolgram.wire.encodings import JSON, AnyEncoding, Elements, Encoding, Tagged
 from toolgram.wire.tagged_values import written
 from toolgram.wire.writer import write
 

@@ -13,8 +13,8 @@ from typing import Literal
 
 from toolgram.errors import GrammarError
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import AnyEncoding, Elements, Tagged
-from toolgram.wire.shapes import ArrayShape, Shape, shape_of
+from toolgram.wire.encodings import AnyEncoding, Elements, Tagged
+from toolgram.wire.json_shapes import ArrayShape, Shape, shape_of
 
 FreeField = Literal["content", "reasoning"]
 FREE_FIELDS: tuple[FreeField, ...] = ("content", "reasoning")

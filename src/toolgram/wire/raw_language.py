@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from toolgram.grammar.ir import Expr, Ref, Text
+from toolgram.grammar.regular.automata import TooLarge, intersection
+from toolgram.grammar.regular.languages import without
+from toolgram.grammar.regular.to_expr import expression
 from toolgram.schema import types
-from toolgram.schema.automata import TooLarge, intersection
-from toolgram.schema.languages import without
-from toolgram.schema.spelling import RuleNames
-from toolgram.schema.strings import expression
+from toolgram.schema.writing.json_style import RuleNames
 
 
 def raw_string(kind: types.String, mark: str, names: RuleNames, rules: dict[str, Expr], hint: str) -> Expr | None:

@@ -9,15 +9,15 @@ from typing import Any, cast
 from toolgram.errors import Relaxation
 from toolgram.grammar.ir import NOTHING, Expr, Ref, Text, choice, seq
 from toolgram.schema import compile_type, types
-from toolgram.schema.spelled import spell_as
-from toolgram.schema.spelling import RuleNames, Spelling
 from toolgram.schema.types import Canonical, Type
-from toolgram.wire.counted import in_order
-from toolgram.wire.expected import kinds_of, options_of
+from toolgram.schema.writing.json_style import RuleNames, Spelling
+from toolgram.schema.writing.values import spell_as
+from toolgram.wire.encodings.expected import kinds_of, options_of
+from toolgram.wire.encodings.in_order import in_order
+from toolgram.wire.encodings.raw import as_json, json_type
+from toolgram.wire.encodings.tagged import Tagged
 from toolgram.wire.marks import as_tokens
 from toolgram.wire.raw_language import raw_string
-from toolgram.wire.raw_values import as_json, json_type
-from toolgram.wire.tagged import Tagged
 
 _STRING = frozenset(("string",))
 

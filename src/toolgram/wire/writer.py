@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from toolgram.messages import Message, ToolCall
-from toolgram.schema.spelling import Spelling, quoted
+from toolgram.conversation.message import Message, ToolCall
+from toolgram.schema.writing.json_style import Spelling, quoted
 from toolgram.wire import format as wire
-from toolgram.wire.arguments import AnyEncoding
+from toolgram.wire.encodings import AnyEncoding
 from toolgram.wire.program import FREE_FIELDS, FreeField, Program, compile_format
 
 WriteArguments = Callable[[ToolCall, AnyEncoding], str | None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolgram.api.chat_request import EFFORTS
+from toolgram.api.chat.request import EFFORTS
 from toolgram.api.openapi.chat import SAMPLING
 from toolgram.api.openapi.shapes import (
     BOOLEAN,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolgram.api.chat_request import EFFORTS, MAX_CHOICES
+from toolgram.api.chat.request import EFFORTS, MAX_CHOICES
 from toolgram.api.openapi.shapes import (
     BOOLEAN,
     COUNT,

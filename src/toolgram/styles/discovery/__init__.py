@@ -13,9 +13,9 @@ from toolgram.errors import GrammarError
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery.build import build
 from toolgram.styles.discovery.layout import Layout, layout
-from toolgram.styles.discovery.probes import ONE, Scene, scenes, tail
-from toolgram.styles.discovery.respell import goes_on
-from toolgram.styles.discovery.verify import Reading, readings
+from toolgram.styles.discovery.proof import Reading, readings
+from toolgram.styles.discovery.rewrite_check import goes_on
+from toolgram.styles.probes import ONE, Scene, scenes, tail
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.format import WireFormat
 

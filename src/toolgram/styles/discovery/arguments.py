@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from toolgram.styles.discovery.probes import TAG, CallProbe, Scene, TurnProbe, call, common_suffix, tail
-from toolgram.wire.arguments import JSON, AnyEncoding, Elements, Encoding, Tagged
+from toolgram.styles.probes import TAG, CallProbe, Scene, TurnProbe, call, common_suffix, tail
+from toolgram.wire.encodings import JSON, AnyEncoding, Elements, Encoding, Tagged
 
 # Keys in alphabetical order, in which some templates sort them; a value of each type.
 TYPED = call(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from toolgram.styles.discovery.calls import Calls, calls
 from toolgram.styles.discovery.layout import Around, Layout
-from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark
-from toolgram.styles.discovery.probes import Scene
-from toolgram.styles.discovery.slips import header_again, thought
+from toolgram.styles.discovery.model_mistakes import header_again, thought
+from toolgram.styles.discovery.to_nodes import Piece, as_one, nodes, with_mark
+from toolgram.styles.probes import Scene
 from toolgram.wire.format import Alt, Chain, Content, Node, Opt, Reasoning, Seq, WireFormat
 
 _SEPARATORS = (", ", ": ")

@@ -8,10 +8,10 @@ from typing import Any
 
 from toolgram.styles.discovery.arguments import Notation, json_objects, notation, place
 from toolgram.styles.discovery.layout import Layout
-from toolgram.styles.discovery.marked import Piece, as_one, nodes, with_mark_behind
-from toolgram.styles.discovery.probes import ONE, TWO, CallProbe, Scene, common_prefix, common_suffix
-from toolgram.styles.discovery.slips import first_forgotten, opener_forgotten
-from toolgram.wire.arguments import Encoding
+from toolgram.styles.discovery.model_mistakes import first_forgotten, opener_forgotten
+from toolgram.styles.discovery.to_nodes import Piece, as_one, nodes, with_mark_behind
+from toolgram.styles.probes import ONE, TWO, CallProbe, Scene, common_prefix, common_suffix
+from toolgram.wire.encodings import Encoding
 from toolgram.wire.format import (
     COUNT,
     Arguments,

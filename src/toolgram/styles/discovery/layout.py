@@ -7,17 +7,8 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
 
-from toolgram.styles.discovery.probes import (
-    CONTENT,
-    REASONING,
-    TAG,
-    Scene,
-    TurnProbe,
-    common_prefix,
-    common_suffix,
-    tail,
-)
-from toolgram.styles.discovery.tails import Tails, first_of_call, last_of_call
+from toolgram.styles.discovery.renderings import Tails, first_of_call, last_of_call
+from toolgram.styles.probes import CONTENT, REASONING, TAG, Scene, TurnProbe, common_prefix, common_suffix, tail
 
 _THINK = ("<think>", "</think>")
 _WORD = re.compile(r"[A-Za-z]{3,}")

@@ -12,7 +12,7 @@ An answer stands between <|START_RESPONSE|> and <|END_RESPONSE|>, in later model
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.native.parts import thinking
+from toolgram.styles.native.common import thinking
 from toolgram.wire.format import COUNT, Arguments, Call, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
 
 _JSON = Object(("tool_call_id", COUNT), ("tool_name", Name()), ("parameters", Arguments()))

@@ -20,7 +20,7 @@ and of V3.1 (chat template of deepseek-ai/DeepSeek-V3.1)::
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.native.parts import think
+from toolgram.styles.native.common import think
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Node, Opt, Seq, WireFormat
 
 _BEGIN, _END = Mark("<｜tool▁call▁begin｜>"), Mark("<｜tool▁call▁end｜>")

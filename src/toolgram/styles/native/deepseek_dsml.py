@@ -16,8 +16,8 @@ DeepSeek V4 (deepseek-ai/DeepSeek-V4) has <｜DSML｜tool_calls> in its place.
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.native.parts import think
-from toolgram.wire.arguments import Tagged
+from toolgram.styles.native.common import think
+from toolgram.wire.encodings import Tagged
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
 
 PARAMETERS = Tagged(

@@ -8,7 +8,7 @@ A turn (model card of google/functiongemma-270m-it)::
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.wire.arguments import Encoding
+from toolgram.wire.encodings import Encoding
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
 
 NOTATION = Encoding(

@@ -9,7 +9,7 @@ A turn (chat template of google/gemma-4-31B-it)::
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.wire.arguments import Encoding
+from toolgram.wire.encodings import Encoding
 from toolgram.wire.format import (
     NOTHING_WRITTEN,
     Arguments,

@@ -11,8 +11,8 @@ A turn (chat template of zai-org/GLM-4.7-Flash)::
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.native.parts import thinking
-from toolgram.wire.arguments import Tagged
+from toolgram.styles.native.common import thinking
+from toolgram.wire.encodings import Tagged
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
 
 _TIGHT = Tagged("glm", open="<arg_key>", after_key=(("", "</arg_key><arg_value>"),), close="</arg_value>")

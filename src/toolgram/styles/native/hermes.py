@@ -15,7 +15,7 @@ A turn (chat template of Qwen/Qwen3-0.6B; the others have no reasoning, or space
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.native.parts import think
+from toolgram.styles.native.common import think
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
 
 _JSON = Object(("name", Name()), ("arguments", Arguments()))

@@ -18,8 +18,8 @@ type. A turn (chat template of moonshotai/Kimi-K3, which ends the prompt with th
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.native.parts import think
-from toolgram.wire.arguments import Tagged
+from toolgram.styles.native.common import think
+from toolgram.wire.encodings import Tagged
 from toolgram.wire.format import (
     COUNT,
     Arguments,

@@ -43,7 +43,7 @@ GigaChat 3 (ai-sage/GigaChat3-10B-A1.8B)::
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.native.parts import think
+from toolgram.styles.native.common import think
 from toolgram.wire.format import (
     NOTHING_WRITTEN,
     Alt,

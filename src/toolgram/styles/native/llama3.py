@@ -13,21 +13,8 @@ formats"), and the models put it before others too::
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.wire.arguments import PYTHON
-from toolgram.wire.format import (
-    Alt,
-    Arguments,
-    Call,
-    Content,
-    Lenient,
-    Lit,
-    Mark,
-    Name,
-    Object,
-    Opt,
-    Seq,
-    WireFormat,
-)
+from toolgram.wire.encodings import PYTHON
+from toolgram.wire.format import Alt, Arguments, Call, Content, Lenient, Lit, Mark, Name, Object, Opt, Seq, WireFormat
 
 _TAG = Mark("<|python_tag|>")
 _CALL = Call(Object(("name", Name()), ("parameters", Arguments())))

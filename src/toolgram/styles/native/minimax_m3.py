@@ -12,7 +12,7 @@ A turn without thoughts begins with </mm:think>.
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.wire.arguments import Elements
+from toolgram.wire.encodings import Elements
 from toolgram.wire.format import Alt, Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Reasoning, Seq, WireFormat
 
 _LEAD = "]<]minimax[>["

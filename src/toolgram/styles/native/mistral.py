@@ -16,21 +16,8 @@ Ministral 3, Devstral and Magistral, with reasoning (mistralai/Ministral-3-14B-R
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.native.parts import thinking
-from toolgram.wire.format import (
-    Arguments,
-    Array,
-    Call,
-    CallId,
-    Content,
-    Many,
-    Mark,
-    Name,
-    Object,
-    Opt,
-    Seq,
-    WireFormat,
-)
+from toolgram.styles.native.common import thinking
+from toolgram.wire.format import Arguments, Array, Call, CallId, Content, Many, Mark, Name, Object, Opt, Seq, WireFormat
 
 _CALLS, _ARGS = Mark("[TOOL_CALLS]"), Mark("[ARGS]")
 _JSON = Object(("name", Name()), ("arguments", Arguments()), ("id", CallId()))

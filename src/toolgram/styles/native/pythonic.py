@@ -15,22 +15,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.native.parts import think
-from toolgram.wire.arguments import PYTHON
-from toolgram.wire.format import (
-    Alt,
-    Arguments,
-    Call,
-    Content,
-    Lenient,
-    Lit,
-    Many,
-    Mark,
-    Name,
-    Opt,
-    Seq,
-    WireFormat,
-)
+from toolgram.styles.native.common import think
+from toolgram.wire.encodings import PYTHON
+from toolgram.wire.format import Alt, Arguments, Call, Content, Lenient, Lit, Many, Mark, Name, Opt, Seq, WireFormat
 
 _CALLS = Many(Call(Seq(Name(), Arguments(PYTHON))), separator=Lit(", "), min=1)
 _BARE = Seq(Lit("["), _CALLS, Lit("]"))

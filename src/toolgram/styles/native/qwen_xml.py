@@ -19,8 +19,8 @@ A turn (chat template of Qwen/Qwen3.5-4B; Qwen3-Coder has no reasoning)::
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.native.parts import think
-from toolgram.wire.arguments import Tagged
+from toolgram.styles.native.common import think
+from toolgram.wire.encodings import Tagged
 from toolgram.wire.format import (
     NOTHING_WRITTEN,
     Arguments,

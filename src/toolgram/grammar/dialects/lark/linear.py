@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from toolgram.grammar import ir
-from toolgram.grammar.dialects.lark.elimination import eliminated
 from toolgram.grammar.ir import EMPTY, NOTHING, Choice, Expr, Ref, Rules, Token, children, choice, seq
+from toolgram.grammar.regular.elimination import eliminated
 from toolgram.grammar.walk import Uses, is_plain, names_in, size
 
 _MOST_RULES = 40  # that recur together: what is made of them is nested about as deeply

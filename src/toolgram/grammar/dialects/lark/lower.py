@@ -19,17 +19,7 @@ from toolgram.grammar.dialects.lark.quotes import (
     string_begin,
     string_end,
 )
-from toolgram.grammar.dialects.lark.tree import (
-    Call,
-    Lexeme,
-    Loop,
-    Node,
-    Special,
-    Tree,
-    calls,
-    factored,
-    row,
-)
+from toolgram.grammar.dialects.lark.tree import Call, Lexeme, Loop, Node, Special, Tree, calls, factored, row
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     EMPTY,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from toolgram.grammar.dialects.lark.elimination import eliminated
 from toolgram.grammar.ir import EMPTY, NOTHING, Expr, Text
+from toolgram.grammar.regular.elimination import eliminated
 from toolgram.grammar.until import automaton
 
 

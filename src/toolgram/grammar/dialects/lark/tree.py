@@ -9,20 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from toolgram.grammar.dialects.lark.text import text_expression
-from toolgram.grammar.ir import (
-    EMPTY,
-    Choice,
-    Expr,
-    Literal,
-    Ref,
-    Repeat,
-    Rules,
-    Sequence,
-    Text,
-    choice,
-    repeat,
-    seq,
-)
+from toolgram.grammar.ir import EMPTY, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, Text, choice, repeat, seq
 
 
 @dataclass(frozen=True, slots=True, eq=False)

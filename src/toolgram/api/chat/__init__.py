@@ -1,0 +1,1 @@
+"""Chat completions: the request's body, the answer's."""

@@ -1,0 +1,265 @@
+"""The answer of `/v1/chat/completions`: from events to chunks, from replies to a completion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolgram.chat import Reply
+from toolgram.conversation.custom_tools import input_of
+from toolgram.conversation.events import (
+    ArgumentsDelta,
+    ContentDelta,
+    Event,
+    ReasoningDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    Unreadable,
+)
+from toolgram.conversation.message import ToolCall
+from toolgram.engines.base import Chunk, Logprob, TokenLogprobs, Usage
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What an answer and all chunks of it say of themselves.
+
+    `logprobs`: the chunks tell how likely their tokens were, if the engine does; `include_tokens`: they tell each
+    token, and whether the grammar forced it.
+    """
+
+    id: str
+    created: int
+    model: str
+    custom: frozenset[str] = frozenset()
+    legacy: bool = False
+    include_usage: bool = False
+    include_tokens: bool = False
+    logprobs: bool = True
+
+
+def completion(head: Head, replies: Sequence[Reply], logprobs: Sequence[Sequence[TokenLogprobs]]) -> Json:
+    """The ChatCompletion of the replies, one for each choice, and of how likely the tokens of each were."""
+    return {
+        "id": head.id,
+        "object": "chat.completion",
+        "created": head.created,
+        "model": head.model,
+        "choices": [
+            {
+                "index": index,
+                "message": _message(head, reply),
+                "logprobs": _logprobs(likely),
+                "finish_reason": _finish(head, reply),
+                **_dropped(reply),
+            }
+            for index, (reply, likely) in enumerate(zip(replies, logprobs, strict=True))
+        ],
+        "usage": usage_json([reply.usage for reply in replies]),
+    }
+
+
+def _dropped(reply: Reply) -> Json:
+    """How many calls were cut off before their name was whole, and so are none of the message; nothing if none."""
+    return {"dropped_tool_calls": reply.dropped_calls} if reply.dropped_calls else {}
+
+
+def _logprobs(tokens: Sequence[TokenLogprobs]) -> Json | None:
+    if not tokens:
+        return None
+    content = [{**_logprob(one.chosen), "top_logprobs": [_logprob(top) for top in one.top]} for one in tokens]
+    return {"content": content, "refusal": None}
+
+
+def _logprob(token: Logprob) -> Json:
+    text = token.piece.decode(errors="replace")
+    return {"token": text, "logprob": token.logprob, "bytes": list(token.piece)}
+
+
+def usage_json(usages: Sequence[Usage]) -> Json:
+    """What the choices cost together; the prompt is counted once.
+
+    `reasoning_closed` says that reasoning was ended at its bound, so that what must follow has room.
+    """
+    closed = {"reasoning_closed": True} if any(usage.reasoning_closed for usage in usages) else {}
+    prompt = max((usage.prompt_tokens for usage in usages), default=0)
+    written = sum(usage.completion_tokens for usage in usages)
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": written,
+        "total_tokens": prompt + written,
+        "prompt_tokens_details": {"cached_tokens": max((usage.cached_tokens for usage in usages), default=0)},
+        "completion_tokens_details": {"reasoning_tokens": sum(usage.reasoning_tokens for usage in usages), **closed},
+    }
+
+
+def _message(head: Head, reply: Reply) -> Json:
+    message = reply.message
+    json: Json = {"role": "assistant", "content": message.content, "refusal": None}
+    if message.reasoning is not None:
+        json |= {"reasoning_content": message.reasoning, "reasoning": message.reasoning}
+    if not message.tool_calls:
+        return json
+    if head.legacy:
+        return json | {"function_call": _function(message.tool_calls[0])}
+    return json | {"tool_calls": [_call(head, call) for call in message.tool_calls]}
+
+
+def _call(head: Head, call: ToolCall) -> Json:
+    cut = {"incomplete": True} if call.incomplete else {}
+    if call.name in head.custom:
+        said = {"name": call.name, "input": input_of(call.arguments)}
+        return {"id": call.id, "type": "custom", "custom": said, **cut}
+    return {"id": call.id, "type": "function", "function": _function(call), **cut}
+
+
+def _function(call: ToolCall) -> Json:
+    """What is called; a call without arguments has none, but one that was cut off before them has not got them yet."""
+    return {"name": call.name, "arguments": call.arguments or ("" if call.incomplete else "{}")}
+
+
+def _finish(head: Head, reply: Reply) -> str:
+    return "function_call" if head.legacy and reply.finish_reason == "tool_calls" else reply.finish_reason
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call under way: what of it must wait, for its id or (that of a custom tool) for its end."""
+
+    name: str
+    id: str | None
+    waiting: list[str] = field(default_factory=list[str])
+    empty: bool = True
+    told: bool = False
+
+
+@dataclass(slots=True)
+class ChunkWriter:
+    """The chunks of one choice. The first tells the role, the last the finish reason; a call is told once it has an id.
+
+    `feed` takes what `toolgram.chat.stream` gives, in its order.
+    """
+
+    head: Head
+    index: int = 0
+    usage: Usage | None = None
+    _likely: list[TokenLogprobs] = field(default_factory=list[TokenLogprobs])
+    _calls: list[_Call] = field(default_factory=list[_Call])
+    _begun: bool = False
+
+    def feed(self, item: Chunk | Event | Reply) -> Iterator[Json]:
+        """The chunks that a piece of the answer makes."""
+        if not self._begun:
+            self._begun = True
+            yield self._chunk({"role": "assistant", "content": None})
+        match item:
+            case Chunk():
+                if self.head.logprobs:
+                    self._likely += item.logprobs
+                if self.head.include_tokens and (tokens := tokens_json(item)):
+                    yield self._chunk({}, tokens=tokens)
+            case ContentDelta(text) | Unreadable(text):
+                if text:
+                    yield self._chunk({"content": text})
+            case ArgumentsDelta(index, text):
+                yield from self._arguments(self._calls[index], index, text)
+            case ReasoningDelta(text):
+                if text:
+                    yield self._chunk({"reasoning_content": text, "reasoning": text})
+            case ToolCallStart(index, name, id_):
+                self._calls.append(call := _Call(name, id_))
+                if id_ is not None and name not in self.head.custom:
+                    yield self._tell(call, index, "")
+            case ToolCallEnd(index, id_):
+                yield from self._end(self._calls[index], index, id_)
+            case Reply():
+                yield from self._over(item)
+            case _:
+                pass
+
+    def _arguments(self, call: _Call, index: int, text: str) -> Iterator[Json]:
+        call.empty = call.empty and not text
+        if not call.told:
+            call.waiting.append(text)
+        elif text:
+            yield self._more(index, text)
+
+    def _end(self, call: _Call, index: int, id_: str | None) -> Iterator[Json]:
+        call.id = call.id or id_
+        if not call.told:
+            yield self._tell(call, index, "".join(call.waiting) or "{}")
+        elif call.empty:
+            yield self._more(index, "{}")
+        call.empty = False
+
+    def _over(self, reply: Reply) -> Iterator[Json]:
+        self.usage = reply.usage
+        for index, call in enumerate(self._calls):
+            if not call.told:  # it was cut off before it had an id
+                call.id = reply.message.tool_calls[index].id
+                yield self._tell(call, index, "".join(call.waiting))
+        cut = [at for at, call in enumerate(reply.message.tool_calls) if call.incomplete and not self.head.legacy]
+        calls = [{"index": at, "function": {"arguments": ""}, "incomplete": True} for at in cut]
+        yield self._chunk({"tool_calls": calls} if calls else {}, _finish(self.head, reply), **_dropped(reply))
+
+    def _tell(self, call: _Call, index: int, arguments: str) -> Json:
+        """The first of a call: its id, type and name, which no other chunk tells."""
+        call.told = True
+        if self.head.legacy:
+            return self._chunk({"function_call": {"name": call.name, "arguments": arguments}})
+        delta: Json = {"index": index, "id": call.id}
+        if call.name in self.head.custom:
+            delta |= {"type": "custom", "custom": {"name": call.name, "input": input_of(arguments)}}
+        else:
+            delta |= {"type": "function", "function": {"name": call.name, "arguments": arguments}}
+        return self._chunk({"tool_calls": [delta]})
+
+    def _more(self, index: int, arguments: str) -> Json:
+        if self.head.legacy:
+            return self._chunk({"function_call": {"arguments": arguments}})
+        return self._chunk({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]})
+
+    def _chunk(self, delta: Json, finish: str | None = None, tokens: list[Json] | None = None, **told: int) -> Json:
+        likely, self._likely = _logprobs(self._likely), []  # of the tokens since the last chunk
+        choice: Json = {"index": self.index, "delta": delta, "logprobs": likely, "finish_reason": finish, **told}
+        if tokens is not None:
+            choice["tokens"] = tokens
+        return _chunk(self.head, [choice])
+
+
+def tokens_json(chunk: Chunk) -> list[Json]:
+    """The tokens of a piece of the answer, in raw text; those that the grammar forced were written without a choice.
+
+    An engine that does not tell its tokens apart has one entry for the piece, without `bytes` and `logprob`.
+    """
+    if not chunk.logprobs:
+        return [{"text": chunk.text, "forced": 0 < len(chunk.tokens) == chunk.forced}] if chunk.text else []
+    chosen = len(chunk.logprobs) - chunk.forced  # the forced ones are the last
+    return [
+        {
+            "text": one.chosen.piece.decode(errors="replace"),
+            "bytes": list(one.chosen.piece),
+            "logprob": one.chosen.logprob,
+            "forced": at >= chosen,
+        }
+        for at, one in enumerate(chunk.logprobs)
+    ]
+
+
+def usage_chunk(head: Head, usages: Sequence[Usage]) -> Json:
+    """The chunk behind the last one, which tells what all of it cost."""
+    return {**_chunk(head, []), "usage": usage_json(usages)}
+
+
+def _chunk(head: Head, choices: list[Json]) -> Json:
+    chunk: Json = {
+        "id": head.id,
+        "object": "chat.completion.chunk",
+        "created": head.created,
+        "model": head.model,
+        "choices": choices,
+    }
+    return {**chunk, "usage": None} if head.include_usage else chunk

@@ -1,0 +1,1 @@
+"""Anthropic's messages: the request's body, the answer's."""

@@ -1,0 +1,164 @@
+"""The answer of Anthropic's `/v1/messages`: from events to events of theirs, from a reply to a message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolgram.chat import Reply
+from toolgram.conversation.events import (
+    ArgumentsDelta,
+    ContentDelta,
+    Event,
+    ReasoningDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    Unreadable,
+)
+from toolgram.engines.base import Chunk, Usage
+
+Json = dict[str, Any]
+
+_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
+
+
+def anthropic_message(id_: str, model: str, reply: Reply, prefilled: str = "") -> Json:
+    """The message of a reply, without what the request itself began it with."""
+    said = reply.message
+    content: list[Json] = []
+    if said.reasoning:
+        content.append({"type": "thinking", "thinking": said.reasoning, "signature": ""})
+    if text := (said.content or "").removeprefix(prefilled):
+        content.append({"type": "text", "text": text})
+    content += [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call.arguments)}
+        | ({"incomplete": True} if call.incomplete else {})
+        for call in said.tool_calls
+    ]
+    return {**_message(id_, model, content, _usage(reply.usage)), **_ended(reply)}
+
+
+def _ended(reply: Reply) -> Json:
+    """Why it ended; a stop sequence is told apart from the end of the turn."""
+    if reply.finish_reason == "stop" and reply.stopped_by is not None:
+        return {"stop_reason": "stop_sequence", "stop_sequence": reply.stopped_by}
+    return {"stop_reason": _REASONS[reply.finish_reason], "stop_sequence": None}
+
+
+def _input(arguments: str) -> Json:
+    """The arguments as an object; empty where the call was cut off, since half an object is none."""
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return {}
+    return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def _message(id_: str, model: str, content: list[Json], usage: Json) -> Json:
+    return {
+        "id": id_,
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+
+
+def _usage(usage: Usage) -> Json:
+    return {
+        "input_tokens": max(0, usage.prompt_tokens - usage.cached_tokens),
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": usage.cached_tokens,
+        "output_tokens": usage.completion_tokens,
+    }
+
+
+@dataclass(slots=True)
+class MessageWriter:
+    """The events of one message, in Anthropic's order: a block begins, grows and ends before the next one."""
+
+    id: str
+    model: str
+    prompt_tokens: int = 0
+    _index: int = -1
+    _open: str = ""
+    _waiting: ToolCallStart | None = None
+    _held: str = ""
+    _empty: bool = True
+    _begun: bool = False
+
+    def feed(self, item: Chunk | Event | Reply) -> Iterator[Json]:
+        """The events that a piece of the answer makes."""
+        if not self._begun:
+            self._begun = True
+            start = _message(self.id, self.model, [], _usage(Usage(prompt_tokens=self.prompt_tokens)))
+            yield {"type": "message_start", "message": start}
+        match item:
+            case ContentDelta(text) | Unreadable(text):
+                yield from self._grow("text", {"type": "text", "text": ""}, {"type": "text_delta", "text": text}, text)
+            case ReasoningDelta(text):
+                block = {"type": "thinking", "thinking": "", "signature": ""}
+                yield from self._grow("thinking", block, {"type": "thinking_delta", "thinking": text}, text)
+            case ToolCallStart():
+                yield from self._close()
+                self._waiting, self._held, self._empty = item, "", True
+                if item.id is not None:
+                    yield from self._call(item.id)
+            case ArgumentsDelta(_, text):
+                yield from self._arguments(text)
+            case ToolCallEnd(_, id_):
+                yield from self._call(id_)
+                yield from self._arguments("{}" if self._empty else "")
+                yield from self._close()
+            case Reply():
+                yield from self._over(item)
+            case _:
+                pass
+
+    def _grow(self, kind: str, block: Json, delta: Json, text: str) -> Iterator[Json]:
+        if not text:
+            return
+        if self._open != kind:
+            yield from self._close()
+            yield self._start(kind, block)
+        yield self._delta(delta)
+
+    def _call(self, id_: str | None) -> Iterator[Json]:
+        """The block of the call that waited for its id, and what came of its arguments meanwhile."""
+        if self._waiting is None:
+            return
+        name, self._waiting = self._waiting.name, None
+        yield self._start("tool_use", {"type": "tool_use", "id": id_, "name": name, "input": {}})
+        yield from self._arguments(self._held)
+
+    def _arguments(self, text: str) -> Iterator[Json]:
+        self._empty = self._empty and not text
+        if self._waiting is not None:
+            self._held += text
+        elif text:
+            yield self._delta({"type": "input_json_delta", "partial_json": text})
+
+    def _over(self, reply: Reply) -> Iterator[Json]:
+        if self._waiting is not None:
+            yield from self._call(reply.message.tool_calls[-1].id)
+        yield from self._close()
+        yield {"type": "message_delta", "delta": _ended(reply), "usage": _usage(reply.usage)}
+        yield {"type": "message_stop"}
+
+    def _start(self, kind: str, block: Json) -> Json:
+        self._open = kind
+        self._index += 1
+        return {"type": "content_block_start", "index": self._index, "content_block": block}
+
+    def _delta(self, delta: Json) -> Json:
+        return {"type": "content_block_delta", "index": self._index, "delta": delta}
+
+    def _close(self) -> Iterator[Json]:
+        if self._open:
+            self._open = ""
+            yield {"type": "content_block_stop", "index": self._index}

@@ -1,0 +1,1 @@
+"""OpenAI's responses: the request's body, the answer's."""

@@ -1,0 +1,255 @@
+"""A plan and an engine together: from raw text to events and a message."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, runtime_checkable
+
+from toolgram.chat.reasoning_budget import ReasoningBudget, most_reasoning
+from toolgram.conversation.events import Cut, Event, Finish, ToolCallEnd, ToolCallStart, Unreadable
+from toolgram.conversation.message import Message
+from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, Usage
+from toolgram.engines.forgery import broken
+from toolgram.errors import EngineError, Relaxation
+from toolgram.grammar.constraint import Constraint
+from toolgram.planning.call_ids import IdMaker
+from toolgram.planning.plan import Plan
+from toolgram.wire import format as wire
+from toolgram.wire.reader import Reader
+from toolgram.wire.reader.unconstrained import LenientReader
+
+IdFactory = Callable[[], str]
+
+_NOTHING_ENFORCED = Relaxation("", "grammar", "nothing while it was written: this engine takes no grammar")
+_RETRY_TEMPERATURE = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of a request: the message, the raw text that it was read from, why it ended, and what it cost.
+
+    `dropped_calls` counts the calls, one at most, that were cut off before their name was whole.
+    `stopped_by` is the stop string of the request that ended it, where the engine tells.
+    `relaxations` are the plan's, and one more where the engine enforced nothing. Only then may the message be other
+    than was asked for: `valid` says whether it is complete, and of the form and the schema of the request.
+    """
+
+    message: Message
+    text: str
+    finish_reason: Literal["stop", "tool_calls", "length"]
+    usage: Usage
+    relaxations: tuple[Relaxation, ...] = ()
+    valid: bool = True
+    stopped_by: str | None = None
+    dropped_calls: int = 0
+
+
+@runtime_checkable
+class HasVocabulary(Protocol):
+    """An engine that tells its special tokens: text to id."""
+
+    @property
+    def vocabulary(self) -> Mapping[str, int]:
+        """The text of each special token, and its id."""
+        ...
+
+
+async def stream(
+    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory | None = None
+) -> AsyncGenerator[Chunk | Event | Reply, None]:
+    """Each chunk of raw text as the engine gives it, then the events that were read from it; at last the reply.
+
+    The events are those of `plan.reader()`, but that every call has an id: the wire's own, else one from `new_id`, or
+    one in the family's form (the same again for the same `sampling.seed` and prompt), which comes with the call's start
+    unless the format might still carry one. Closing the generator stops the engine.
+    Raises EngineError where the engine fails, cannot constrain, or is stopped by another hand.
+    """
+    sampling = sampling or Sampling()
+    free = _free(plan, engine)
+    reader, ids = plan.reader(lenient=free), _Ids(_maker(plan, sampling, new_id), carried=_carries_ids(plan))
+    events: list[Event] = []
+    text: list[str] = []
+    finish: FinishReason | None = None
+    stopped_by: str | None = None
+    usage = Usage()
+    chunks = _chunks(plan, engine, sampling, reader)
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            finish, usage, stopped_by = chunk.finish, chunk.usage or usage, chunk.stopped_by
+            text.append(chunk.text)
+            yield chunk
+            for event in ids.filled(reader.feed(chunk.text)):
+                events.append(event)
+                yield event
+    if finish is None or finish == "cancelled":
+        raise EngineError("the engine stopped before the answer was complete")
+    # What nothing constrained may end anywhere by the model's own will: then it is text.
+    ended = finish == "stop" and (free or plan.constraint is None)
+    rest = reader.finish(cut=finish == "length")
+    for event in ids.filled(map(_as_text, rest) if ended else rest):
+        events.append(event)
+        yield event
+    message = ids.complete(Message.from_events(events))
+    reason = "length" if finish == "length" else "tool_calls" if message.tool_calls else "stop"
+    valid = not free or (reason != "length" and _allowed(plan, message))
+    asked = stopped_by if stopped_by in sampling.stop else None  # else it is the turn's own end
+    dropped = events[-1].dropped_calls if isinstance(events[-1], Finish) else 0
+    yield Reply(message, "".join(text), reason, usage, relaxations_of(plan, engine), valid, asked, dropped)
+
+
+def _as_text(event: Event) -> Event:
+    """The event for a model that ended by itself where a tag or a call had begun: these are its words."""
+    match event:
+        case Cut(text, reason):
+            return Unreadable(text, reason)
+        case Finish():
+            return replace(event, dropped_calls=0)
+        case _:
+            return event
+
+
+async def _chunks(
+    plan: Plan, engine: Engine, sampling: Sampling, reader: Reader | LenientReader
+) -> AsyncGenerator[Chunk, None]:
+    """What the engine writes, and what closes thoughts that are too long; each chunk is read before the next one."""
+    # Under a grammar the turn's end is a token: a string that only spells it may stand in an argument.
+    stops = sampling.stop if plan.constraint else tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
+    sampling = replace(sampling, stop=stops, ends=plan.stop)
+    budget = ReasoningBudget(plan, reader, most_reasoning(plan, sampling))
+    prompt, constraint = plan.prompt_parts, plan.constraint
+    while True:
+        if (closer := budget.closer()) is not None:
+            yield Chunk(closer)
+            budget.take(Chunk(closer))
+            prompt, constraint = budget.continued()
+        if not engine.capabilities.token_ids:  # whatever spells a control token there becomes one
+            prompt = broken(prompt, plan.control_strings)
+        chunks = engine.generate(prompt, _bound(constraint, engine), budget.left(sampling))
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                yield chunk if chunk.usage is None else replace(chunk, usage=budget.total(chunk.usage))
+                budget.take(chunk)
+                if chunk.finish is None and budget.closer() is not None:
+                    break
+            else:
+                return
+
+
+async def generate(
+    plan: Plan,
+    engine: Engine,
+    sampling: Sampling | None = None,
+    *,
+    new_id: IdFactory | None = None,
+    retries: int = 0,
+) -> Reply:
+    """The reply to a plan, when it is complete. Raises as `stream` does.
+
+    An engine that cannot enforce the format is asked up to `retries` times more, each time with another seed and at a
+    temperature above 0, until the reply is valid; the last one is given even if it is not.
+    """
+    sampling = sampling or Sampling()
+    for attempt in range(retries + 1):
+        reply = await _reply(plan, engine, sampling if attempt == 0 else _again(sampling, attempt), new_id)
+        if reply.valid or attempt == retries:
+            return reply
+    raise EngineError(f"retries must be at least 0, not {retries}")
+
+
+async def _reply(plan: Plan, engine: Engine, sampling: Sampling, new_id: IdFactory | None) -> Reply:
+    async with aclosing(stream(plan, engine, sampling, new_id=new_id)) as items:
+        async for item in items:
+            if isinstance(item, Reply):
+                return item
+    raise AssertionError("a stream ends with a reply or raises")
+
+
+def _again(sampling: Sampling, attempt: int) -> Sampling:
+    seed = None if sampling.seed is None else sampling.seed + attempt
+    return replace(sampling, seed=seed, temperature=sampling.temperature or _RETRY_TEMPERATURE)
+
+
+def generate_sync(
+    plan: Plan,
+    engine: Engine,
+    sampling: Sampling | None = None,
+    *,
+    new_id: IdFactory | None = None,
+    retries: int = 0,
+) -> Reply:
+    """As `generate`, for scripts: it runs an event loop of its own, so that no other may run in this thread."""
+    return asyncio.run(generate(plan, engine, sampling, new_id=new_id, retries=retries))
+
+
+def _allowed(plan: Plan, message: Message) -> bool:
+    """Whether the format and the schemas of the request allow the message; ids count where the format has them."""
+    if not _carries_ids(plan):
+        message = replace(message, tool_calls=tuple(replace(call, id=None) for call in message.tool_calls))
+    return plan.write(message) is not None
+
+
+def relaxations_of(plan: Plan, engine: Engine) -> tuple[Relaxation, ...]:
+    """The plan's relaxations, after one that says it where the engine enforces nothing at all."""
+    return (_NOTHING_ENFORCED, *plan.relaxations) if _free(plan, engine) else plan.relaxations
+
+
+def _free(plan: Plan, engine: Engine) -> bool:
+    return plan.constraint is not None and engine.capabilities.unenforced
+
+
+def _bound(constraint: Constraint | None, engine: Engine) -> Constraint | None:
+    """The constraint as the engine takes it: with token ids where it has them."""
+    if constraint is None:
+        return None
+    if engine.capabilities.unenforced:
+        return None
+    if not engine.capabilities.dialects:
+        raise EngineError("this engine cannot constrain its output, which the request needs")
+    if engine.capabilities.special_tokens and isinstance(engine, HasVocabulary):
+        return constraint.bind(engine.vocabulary)
+    return constraint
+
+
+def _maker(plan: Plan, sampling: Sampling, new_id: IdFactory | None) -> IdMaker:
+    return plan.call_ids(sampling.seed) if new_id is None else lambda _name, _index: new_id()
+
+
+def _carries_ids(plan: Plan) -> bool:
+    return any(isinstance(node, wire.CallId) for node in wire.walk(plan.style.wire.turn))
+
+
+class _Ids:
+    """Gives an id to every call of one turn that has none; `carried`: the format has a place for ids."""
+
+    def __init__(self, make: IdMaker, *, carried: bool) -> None:
+        self._make = make
+        self._carried = carried
+        self._names: dict[int, str] = {}
+        self._known = set[int]()
+
+    def filled(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The events, with ids: a format that carries them may show one as late as the call's end."""
+        for event in events:
+            match event:
+                case ToolCallStart(index, name, id_):
+                    self._names[index] = name
+                    if id_ is None and not self._carried:
+                        event = replace(event, id=self._make(name, index))
+                case ToolCallEnd(index, None) if index not in self._known:
+                    event = replace(event, id=self._make(self._names[index], index))
+                case _:
+                    pass
+            if isinstance(event, ToolCallStart | ToolCallEnd) and event.id is not None:
+                self._known.add(event.index)
+            yield event
+
+    def complete(self, message: Message) -> Message:
+        """The message with an id for a call that was cut off before it had one."""
+        calls = (
+            call if call.id is not None else replace(call, id=self._make(call.name, index))
+            for index, call in enumerate(message.tool_calls)
+        )
+        return replace(message, tool_calls=tuple(calls))

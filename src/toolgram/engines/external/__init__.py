@@ -1,0 +1,1 @@
+"""Masks for engines that are not ours."""

@@ -1,0 +1,29 @@
+"""A model in this process: by the C interface of llama.cpp, or else by the server that comes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from toolgram.engines.llama_cpp.bundled_server import LlamaObject
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.engines.llama_cpp.ffi import OtherLibrary
+
+_IN_A_PASS = 32  # requests: more would only make each wait longer for its next token
+_IN_A_SERVER = 4  # each has a context of its own there
+
+
+def load(
+    path: Path, notify: Callable[[str], object], *, context: int = 4096, threads: int | None = None, parallel: int = 1
+) -> LlamaCpp | LlamaObject:
+    """The embedded engine with a model, for so many requests at once, or as many as are of use; others wait.
+
+    `context` and `threads` are those of `LlamaCpp`. Where another xllamacpp is installed than the one whose C interface
+    we know, its own server runs the model, and `notify` is told why. Raises ModelError for a file that cannot be run,
+    EngineError where xllamacpp is missing.
+    """
+    try:
+        return LlamaCpp(path, context=context, parallel=min(parallel, _IN_A_PASS), threads=threads)
+    except OtherLibrary as error:
+        notify(f"{error}. Until then llama.cpp's own server runs the model, which takes longer.")
+        return LlamaObject(path, context=context, parallel=min(parallel, _IN_A_SERVER), threads=threads)

@@ -1,0 +1,97 @@
+"""The server that comes with xllamacpp, in this process: what is documented of it holds for other versions too."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncGenerator
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar
+from toolgram.engines.llama_cpp.gguf_model import check_file
+from toolgram.engines.remote.llama_server import LlamaServer
+from toolgram.errors import EngineError, ModelError
+
+
+class LlamaObject:
+    """Runs a GGUF file by llama.cpp's server, `parallel` requests at once, each in `context` tokens.
+
+    The server listens on a port of this machine, and answers nobody but us. It samples every token: nothing is jumped
+    over. Its penalties and logprobs are those of `LlamaServer`. Raises ModelError for a file that cannot be run,
+    EngineError where xllamacpp cannot be loaded.
+    """
+
+    capabilities = LlamaServer.capabilities
+
+    def __init__(self, path: str | Path, *, context: int = 4096, parallel: int = 4, threads: int | None = None) -> None:
+        if min(context, parallel, 1 if threads is None else threads) < 1:
+            raise EngineError("context, parallel and threads must be at least 1")
+        self.path = Path(path)
+        check_file(self.path)
+        key = secrets.token_urlsafe()
+        self._server = _start(self.path, context, parallel, threads, key)
+        self._client = LlamaServer(self._server.listening_address, api_key=key)
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """Chunks of the answer, a token each; closing the generator stops the work.
+
+        Raises EngineError for a grammar that is refused, or a prompt that does not fit.
+        """
+        if self._server is None:
+            raise EngineError("the engine is closed")
+        chunks = self._client.generate(prompt, constraint, sampling)
+        try:
+            async for chunk in chunks:
+                yield chunk
+        finally:
+            await chunks.aclose()
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        """How many tokens a prompt has; for scripts, where no event loop runs in this thread."""
+        return asyncio.run(self._client.count_tokens(prompt))
+
+    def close(self) -> None:
+        """As `aclose`, for scripts."""
+        asyncio.run(self.aclose())
+
+    async def aclose(self) -> None:
+        """Stop what runs, and free the memory."""
+        await self._client.aclose()
+        self._server = None  # the last reference: it stops
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _start(path: Path, context: int, parallel: int, threads: int | None, key: str) -> Any:
+    os.environ.setdefault("GOMP_SPINCOUNT", "2000")  # as `ffi` says
+    try:
+        xllamacpp: Any = import_module("xllamacpp")
+    except ImportError as error:
+        raise EngineError(f"xllamacpp cannot be loaded ({error}): pip install 'toolgram[embedded]'") from error
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_parallel = parallel
+    params.n_ctx = context * parallel
+    params.cpuparams.n_threads = threads or 1
+    params.cpuparams_batch.n_threads = threads or os.cpu_count() or 1
+    params.api_keys = [key]
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.ui = False
+    params.verbosity = -1
+    try:
+        return xllamacpp.Server(params)
+    except (RuntimeError, ValueError) as error:
+        raise ModelError(f"{path} cannot be loaded: {error}") from error

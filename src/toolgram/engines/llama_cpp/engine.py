@@ -1,0 +1,182 @@
+"""The embedded engine: llama.cpp in this process, masks by llguidance."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
+from toolgram.engines.llama_cpp.generation import Generation
+from toolgram.engines.llama_cpp.gguf_model import Cancel, Model
+from toolgram.engines.llama_cpp.guide import Guides
+from toolgram.engines.llama_cpp.outbox import Listener
+from toolgram.engines.llama_cpp.scheduler import Request, Scheduler
+from toolgram.errors import EngineError, PromptTooLong
+
+_MOST = 128  # requests at once
+_KEPT = 32  # ended sequences that are remembered
+
+
+class LlamaCpp:
+    """Runs a GGUF file, many requests at once in one batch.
+
+    `context` is in tokens, at most what the model was trained with: what a prompt and its answer may have together.
+    `parallel` requests run at once, the others wait in the order of their arrival. `budget` is how many tokens all that
+    is remembered may have, and as many again of what ended may be put aside; None is four contexts, or one for each
+    that runs where that is at most a sixteenth of this machine's memory. With one for each, each request has a memory
+    of its own, which is faster: where only some of more than 16 can have one, only so many run at once. What prompts
+    have in common with each other, or with requests that ended, is evaluated once. What the grammar forces is appended
+    without being sampled; while few requests run, values are drafted from the prompt, and a right draft gives several
+    tokens in one pass. `threads` cores are used; None decodes with those that nobody else wants, half of all at most
+    (single tokens of a small model with one), and reads prompts with all.
+
+    Raises ModelError for a file that cannot be run, EngineError where llama.cpp cannot be loaded.
+    """
+
+    capabilities = Capabilities(dialects=("lark",), special_tokens=True, token_ids=True)
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        context: int = 4096,
+        parallel: int = 16,
+        budget: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if min(context, parallel, 1 if threads is None else threads) < 1:
+            raise EngineError("context, parallel and threads must be at least 1")
+        if parallel > _MOST:
+            raise EngineError(f"parallel must be at most {_MOST}")
+        self.path = Path(path)
+        self._lock = threading.Lock()  # nothing is asked of the model once it is to be freed
+        self._closed = False
+        self._running = set[Cancel]()
+        self._process = os.getpid()
+        # llama.cpp keeps a team of threads for each thread that calls it, and is not safe to call from two at once.
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="toolgram-llama")
+        try:
+            self._model, self._guides = self._worker.submit(
+                _load, self.path, context, threads, parallel, budget
+            ).result()
+        except BaseException:
+            self._worker.shutdown(wait=False)
+            raise
+        self._scheduler = Scheduler(self._model, self._worker, self._model.at_once)
+
+    @property
+    def context(self) -> int:
+        """How many tokens prompt and answer may have together."""
+        return self._model.context
+
+    @property
+    def vocabulary(self) -> Mapping[str, int]:
+        """The text of each token that is a marker, and its id: for `constraint.bind`."""
+        return self._model.vocabulary.special
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        """How many tokens a prompt has."""
+        with self._lock:
+            self._check_open()
+            return len(self._model.vocabulary.tokenize(prompt))
+
+    def tokenize(self, prompt: Prompt) -> list[int]:
+        """The ids of a prompt."""
+        with self._lock:
+            self._check_open()
+            return self._model.vocabulary.tokenize(prompt)
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """The text of tokens, special ones included. Raises EngineError for an id that there is not."""
+        with self._lock:
+            self._check_open()
+            pieces = self._model.vocabulary.pieces
+        if wrong := [token for token in ids if not 0 <= token < len(pieces)]:
+            raise EngineError(f"there is no token {wrong[0]}: the vocabulary has {len(pieces)}")
+        return b"".join(pieces[token] for token in ids).decode(errors="replace")
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """Chunks of the answer, one for each sampled token; closing the generator stops the work within a token.
+
+        Raises EngineError for a grammar that is refused, or a prompt that is empty or does not fit.
+        """
+        listener = Listener()
+        request = Request(await asyncio.to_thread(self._prepare, prompt, constraint, sampling), listener)
+        with self._lock:
+            self._check_open()
+            self._running.add(listener.cancel)
+            self._scheduler.submit(request)
+        try:
+            while True:
+                item = await listener.queue.get()
+                if isinstance(item, Exception):
+                    raise item
+                yield item
+                if item.finish is not None:
+                    return
+        finally:
+            listener.cancel.set()
+            with self._lock:
+                self._running.discard(listener.cancel)
+
+    def _prepare(self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling) -> Generation:
+        """What needs no pass of the model, so that a great grammar does not hold up others."""
+        lark = None if constraint is None else constraint.grammar.to("lark")
+        with self._lock:
+            self._check_open()
+            ids = self._model.vocabulary.tokenize(prompt)
+            room = self._model.context - len(ids)
+            if not ids:
+                raise EngineError("the prompt is empty")
+            if room < 1:
+                raise PromptTooLong(len(ids), self.context)
+            guide = None if lark is None else self._guides.start(lark, sampling.ends)
+            return Generation(self._model.vocabulary, ids, guide, sampling, room)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineError("the engine is closed")
+        if os.getpid() != self._process:
+            raise EngineError("llama.cpp does not survive a fork: load the model in the process that uses it")
+
+    def close(self) -> None:
+        """Stop what runs, and free the memory; requests that wait end as cancelled."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            for cancel in self._running:
+                cancel.set()
+            last = self._worker.submit(self._unload)
+        last.result()
+        self._worker.shutdown()
+
+    def _unload(self) -> None:
+        with self._lock:
+            del self._guides  # llguidance keeps a tree of the vocabulary, and a pointer into the model
+            self._model.close()
+
+    async def aclose(self) -> None:
+        """As `close`, without blocking the event loop."""
+        await asyncio.to_thread(self.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _load(path: Path, context: int, threads: int | None, parallel: int, budget: int | None) -> tuple[Model, Guides]:
+    model = Model(path, context, threads, parallel=parallel, kept=_KEPT, budget=budget)
+    return model, Guides(model.vocabulary)

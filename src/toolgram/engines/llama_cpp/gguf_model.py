@@ -1,0 +1,289 @@
+"""A GGUF model in memory, and the sequences it has read; all of it runs on the engine's one worker thread."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from toolgram.engines.llama_cpp import ffi
+from toolgram.engines.llama_cpp.ffi_layout import Batch
+from toolgram.engines.llama_cpp.sampling import Logits
+from toolgram.engines.llama_cpp.threads import Cores
+from toolgram.engines.llama_cpp.vocabulary import Vocabulary
+from toolgram.errors import EngineError, ModelError
+
+BATCH = 512  # tokens in one call
+_LOADING = threading.Lock()  # llama.cpp's log does not say which model a line is about
+
+
+class Cancelled(Exception):
+    """The one who asked has gone."""
+
+
+class Cancel:
+    """Tells a generation from another thread to stop, even in the middle of an evaluation.
+
+    llama.cpp asks a C function while it computes. One of Python would need the interpreter's lock at every node of
+    the graph; `strlen` of our two bytes gives the same answer for nothing: 0 is to go on, 1 to stop.
+    """
+
+    def __init__(self) -> None:
+        self._flag = ctypes.create_string_buffer(2)
+
+    def set(self) -> None:
+        """Stop."""
+        self._flag.value = b"x"
+
+    def is_set(self) -> bool:
+        """Whether to stop."""
+        return bool(self._flag.value)
+
+    def install(self, context: int) -> None:
+        """Let llama.cpp ask this one; it must live as long as the evaluation."""
+        ffi.library().c.llama_set_abort_callback(context, _STRLEN, self._flag)
+
+
+_STRLEN = ctypes.cast(ctypes.CDLL("msvcrt" if os.name == "nt" else None).strlen, ctypes.c_void_p)
+_NO_ROOM, _ABORTED = 1, 2  # what llama_decode returns
+
+
+class NoRoom(Exception):
+    """The sequences hold as many tokens as there is memory for."""
+
+
+_LITTLE = 16  # what is not more than one of so many parts of the memory
+_ENOUGH = 16  # sequences at once: beyond, a memory for each is worth more than one more of them
+
+State = ctypes.Array[ctypes.c_char]
+"""What a sequence has read, as llama.cpp packs it."""
+
+
+class Span(NamedTuple):
+    """Tokens to append to a sequence that has `start` already; the logits after the `wanted` last ones are kept."""
+
+    sequence: int
+    start: int
+    tokens: Sequence[int]
+    wanted: int
+
+
+class Model:
+    """A loaded GGUF model with the memory of some sequences, which share what they have in common.
+
+    `context` tokens at most fit into a sequence, and `budget` into all together; None is four contexts, or one for each
+    sequence where that is not much of this machine's memory. With one for each, each has its memory `apart`, and a pass
+    looks for each token at that alone; else `kept` sequences more are there. `at_once` are those that are to be
+    written together: `parallel`, or as many, and enough, as can have a memory apart. `threads` are those of `Cores`.
+    Raises ModelError for a file that is missing, damaged, or of a kind that cannot be run.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        context: int,
+        threads: int | None,
+        *,
+        parallel: int = 1,
+        kept: int = 0,
+        budget: int | None = None,
+    ) -> None:
+        self._c = ffi.library().c
+        self._model = _load(path)
+        self.vocabulary = Vocabulary.of_model(self._model)
+        self.context = min(context, self._c.llama_model_n_ctx_train(self._model))
+        fitting = min(parallel, self._fitting() if budget is None else budget // self.context)
+        self.apart = fitting > 1 and fitting >= min(parallel, _ENOUGH)
+        self.at_once = fitting if self.apart else parallel
+        self.room = max(self.context, budget or self.context * (fitting if self.apart else 4))  # in tokens
+        self.sequences = self.at_once if self.apart else parallel + kept
+        context_pointer = _context(self._model, self.room, self.sequences, unified=not self.apart)
+        self._free = weakref.finalize(self, _free, self._model, context_pointer)
+        if context_pointer is None:
+            self._free()
+            raise ModelError(f"{path}: no context of {self.room} tokens can be made; is there memory enough?")
+        self._context = context_pointer
+        self._memory: int = self._c.llama_get_memory(self._context)
+        self._row = ctypes.c_float * len(self.vocabulary.pieces)
+        self._cores = Cores(threads, path.stat().st_size)
+        self._batch = _Rows.of(BATCH)
+        # the state of a recurrent model after a text is not its state after the half of it
+        self.shares = not (self._c.llama_model_is_recurrent(self._model) or self._c.llama_model_is_hybrid(self._model))
+
+    def _fitting(self) -> int:
+        """How many whole contexts are not much of this machine's memory."""
+        c, model = self._c, self._model
+        width = c.llama_model_n_embd(model) // max(c.llama_model_n_head(model), 1) * c.llama_model_n_head_kv(model)
+        size = 4 * c.llama_model_n_layer(model) * width * self.context  # a key and a value, of 2 bytes each
+        return (_memory() or 0) // (_LITTLE * max(size, 1))
+
+    def close(self) -> None:
+        """Free the memory; nothing else may be called afterwards."""
+        self._free()
+
+    def evaluate(self, spans: Sequence[Span], cancel: Cancel) -> list[list[Logits]]:
+        """Append spans of at most `BATCH` tokens in all; the logits that each of them wants, valid until the next call.
+
+        Raises Cancelled, NoRoom (nothing was appended then), or EngineError; after both others the sequences may have
+        part of the tokens.
+        """
+        cancel.install(self._context)
+        count = self._batch.fill(spans)
+        threads = self._cores.of_pass(count)
+        self._c.llama_set_n_threads(self._context, threads, threads)
+        status = self._c.llama_decode(self._context, self._batch.first(count))
+        if status == _NO_ROOM:
+            raise NoRoom
+        if status == _ABORTED and cancel.is_set():
+            raise Cancelled
+        if status != 0:
+            raise EngineError(f"llama.cpp failed to evaluate {count} tokens (status {status})")
+        ends = accumulate(len(span.tokens) for span in spans)
+        return [
+            [self._logits(row) for row in range(end - span.wanted, end)] for span, end in zip(spans, ends, strict=True)
+        ]
+
+    def _logits(self, row: int) -> Logits:
+        address: int | None = self._c.llama_get_logits_ith(self._context, row)
+        if address is None:
+            raise EngineError("the model gives no logits: it is not one that writes text")
+        return np.frombuffer(memoryview(self._row.from_address(address)), np.float32)
+
+    def copy(self, source: int, target: int, length: int) -> None:
+        """Let an empty sequence begin with the first tokens of another; they are shared, unless memories are apart."""
+        if not self.apart:
+            self._c.llama_memory_seq_cp(self._memory, source, target, 0, length)
+        elif self.restore(target, self.save(source)):
+            self.cut(target, length)
+        else:
+            raise EngineError("llama.cpp cannot copy what a sequence has read")
+
+    def cut(self, sequence: int, length: int) -> bool:
+        """Keep so many tokens of a sequence; False, and nothing is done, for a model that cannot go back."""
+        return self._c.llama_memory_seq_rm(self._memory, sequence, length, -1)
+
+    def save(self, sequence: int) -> State:
+        """What a sequence has read, to be restored later."""
+        size = self._c.llama_state_seq_get_size(self._context, sequence)
+        state = ctypes.create_string_buffer(size)
+        if self._c.llama_state_seq_get_data(self._context, state, size, sequence) != size:
+            raise EngineError("llama.cpp cannot save what a sequence has read")
+        return state
+
+    def restore(self, sequence: int, state: State) -> bool:
+        """Let an empty sequence have read what another one had; False, and nothing is done, where there is no room."""
+        return self._c.llama_state_seq_set_data(self._context, state, len(state), sequence) > 0
+
+    def clear(self) -> None:
+        """Forget all sequences."""
+        self._c.llama_memory_clear(self._memory, True)  # noqa: FBT003 - C knows no names
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The arrays of a batch, which are filled again and again."""
+
+    tokens: ctypes.Array[ctypes.c_int32]
+    positions: ctypes.Array[ctypes.c_int32]
+    counts: ctypes.Array[ctypes.c_int32]
+    sequences: ctypes.Array[ctypes.c_int32]
+    pointers: ctypes.Array[ctypes._Pointer[ctypes.c_int32]]  # pyright: ignore[reportPrivateUsage] - has no other name
+    wanted: ctypes.Array[ctypes.c_int8]
+
+    @classmethod
+    def of(cls, size: int) -> _Rows:
+        numbers = ctypes.c_int32 * size
+        sequences = numbers()
+        width = ctypes.sizeof(ctypes.c_int32)
+        to_number = ctypes.POINTER(ctypes.c_int32)
+        pointers = (to_number * size)(
+            *(ctypes.cast(ctypes.addressof(sequences) + row * width, to_number) for row in range(size))
+        )
+        return cls(numbers(), numbers(), numbers(*[1] * size), sequences, pointers, (ctypes.c_int8 * size)())
+
+    def fill(self, spans: Sequence[Span]) -> int:
+        """Write the spans one after the other; how many rows they take."""
+        row = 0
+        for span in spans:
+            end = row + len(span.tokens)
+            self.tokens[row:end] = span.tokens
+            self.positions[row:end] = range(span.start, span.start + len(span.tokens))
+            self.sequences[row:end] = [span.sequence] * len(span.tokens)
+            self.wanted[row:end] = [0] * (len(span.tokens) - span.wanted) + [1] * span.wanted
+            row = end
+        return row
+
+    def first(self, count: int) -> Batch:
+        """The first rows as llama.cpp takes them."""
+        return Batch(
+            n_tokens=count,
+            token=self.tokens,
+            pos=self.positions,
+            n_seq_id=self.counts,
+            seq_id=self.pointers,
+            logits=self.wanted,
+        )
+
+
+def check_file(path: Path) -> None:
+    """Raises ModelError for a file that cannot be read, is not GGUF, or is larger than the memory of this machine."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+            size = file.seek(0, os.SEEK_END)
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
+    if magic != b"GGUF":
+        raise ModelError(f"{path} is not a GGUF file")
+    memory = _memory()
+    if memory is not None and size > memory:
+        raise ModelError(f"{path} has {size / 1e9:.1f} GB, and this machine only {memory / 1e9:.1f} GB of memory")
+
+
+def _memory() -> int | None:
+    """The bytes of memory of this machine, where the system tells."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _load(path: Path) -> int:
+    check_file(path)
+    lib = ffi.library()
+    with _LOADING:
+        ffi.listen(lib)  # llama.cpp's own server, in this process, takes the log for itself
+        lib.errors.clear()
+        model: int | None = lib.c.llama_model_load_from_file(os.fsencode(path), lib.c.llama_model_default_params())
+        reasons = list(lib.errors)
+    if model is None:
+        raise ModelError(f"{path} cannot be loaded: {reasons[0] if reasons else 'llama.cpp gives no reason'}")
+    if lib.c.llama_model_has_encoder(model):
+        lib.c.llama_model_free(model)
+        raise ModelError(f"{path} has an encoder; only models that go on writing a text can be run")
+    return model
+
+
+def _free(model: int, context: int | None) -> None:
+    c = ffi.library().c
+    if context is not None:
+        c.llama_free(context)
+    c.llama_model_free(model)
+
+
+def _context(model: int, size: int, sequences: int, *, unified: bool) -> int | None:
+    c = ffi.library().c
+    params = c.llama_context_default_params()
+    params.n_ctx = size
+    params.n_batch = params.n_ubatch = BATCH
+    params.n_seq_max = sequences
+    params.kv_unified = unified
+    return c.llama_init_from_model(model, params)

@@ -1,0 +1,135 @@
+"""Which tokens a grammar allows next, by llguidance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+
+import llguidance.numpy
+import numpy as np
+from llguidance import LLMatcher, LLTokenizer
+from numpy.typing import NDArray
+
+from toolgram.engines.llama_cpp import ffi
+from toolgram.engines.llama_cpp.vocabulary import Vocabulary
+from toolgram.errors import EngineError
+
+_FEW_TOKENS = 4  # ways to write the white space that may stand before an end
+
+
+class Guide:
+    """A grammar and how much of it was written; one for each generation.
+
+    Every method raises EngineError where the grammar outgrows llguidance's limits.
+    """
+
+    def __init__(self, matcher: LLMatcher, vocabulary: Vocabulary, ends: frozenset[int]) -> None:
+        self._matcher = matcher
+        self._ends = np.fromiter(ends, dtype=np.intp)
+        self._pieces = vocabulary.pieces
+        self._size = len(vocabulary.pieces)
+        self._bits = llguidance.numpy.allocate_token_bitmask(1, self._size)
+        self._mask: NDArray[np.bool_] | None = None
+
+    @property
+    def accepting(self) -> bool:
+        """Whether the text may end here."""
+        return self._matcher.is_accepting()
+
+    @property
+    def done(self) -> bool:
+        """Whether the text must end here, or has nothing but white space before its end: there is nothing to ask."""
+        self._check()
+        return self._matcher.is_stopped() or (self.accepting and self._only_space_follows(self._matcher))
+
+    def forced(self) -> list[int]:
+        """The tokens that must come next, whatever the model would say."""
+        return self._matcher.compute_ff_tokens()
+
+    def allowed(self) -> NDArray[np.bool_]:
+        """For each token of the vocabulary whether it may come next; end tokens only where the text may end."""
+        mask = self._next(self._matcher)
+        self._check()
+        if self.accepting:
+            mask[self._ends] = True
+        if not mask.any():
+            raise EngineError("the grammar allows no token here")
+        return mask
+
+    def _next(self, matcher: LLMatcher) -> NDArray[np.bool_]:
+        """The tokens that may come next; those of the text so far are found once."""
+        if matcher is self._matcher and self._mask is not None:
+            return self._mask
+        llguidance.numpy.fill_next_token_bitmask(matcher, self._bits)
+        mask = np.unpackbits(self._bits.view(np.uint8)[0], bitorder="little")[: self._size].view(np.bool_)
+        if matcher is self._matcher:
+            self._mask = mask
+        return mask
+
+    def _only_space_follows(self, matcher: LLMatcher) -> bool:
+        """Whether every way on ends, after white space at most."""
+        mask = self._next(matcher)
+        if np.count_nonzero(mask) > _FEW_TOKENS + len(self._ends):
+            return False
+        tokens = [token for token in np.flatnonzero(mask).tolist() if token not in self._ends]
+        return all(self._pieces[token].isspace() for token in tokens) and all(
+            (after := matcher.deep_copy()).consume_tokens([token])
+            and (after.is_stopped() or (after.is_accepting() and self._only_space_follows(after)))
+            for token in tokens
+        )
+
+    def consume(self, tokens: Sequence[int]) -> None:
+        """Tell what was written; the tokens must be allowed."""
+        self._mask = None
+        if not self._matcher.consume_tokens(list(tokens)):
+            self._check()
+
+    def allowed_beginning(self, tokens: Sequence[int]) -> list[int]:
+        """As many of these tokens, from the first on, as may come next; nothing is consumed."""
+        return list(tokens[: self._matcher.validate_tokens(list(tokens))])
+
+    def _check(self) -> None:
+        if self._matcher.is_error():
+            raise EngineError(f"the grammar cannot be followed: {self._matcher.get_error()}")
+
+
+class Guides:
+    """Compiles grammars for one vocabulary, and remembers the last ones."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._compile = lru_cache(maxsize=32)(partial(_compile, _tokenizer(vocabulary)))
+
+    def start(self, lark: str, ends: tuple[str, ...] = ()) -> Guide:
+        """A guide at the start of the grammar, where `ends` end the text too as tokens.
+
+        Raises EngineError for a grammar that llguidance refuses.
+        """
+        return Guide(self._compile(lark).deep_copy(), self._vocabulary, self._vocabulary.ends_with(ends))
+
+
+def _compile(tokenizer: LLTokenizer, lark: str) -> LLMatcher:
+    matcher = LLMatcher(tokenizer, lark, log_level=0)
+    if matcher.is_error():
+        raise EngineError(f"llguidance refuses the grammar: {matcher.get_error().strip()}")
+    return matcher
+
+
+def _tokenizer(vocabulary: Vocabulary) -> LLTokenizer:
+    """Only control tokens are special to llguidance; what stands for no text (unknown, unused) is never allowed."""
+    tokens = [
+        b"\xff" + piece
+        if attributes & ffi.TOKEN_CONTROL
+        else b""
+        if attributes & (ffi.TOKEN_UNKNOWN | ffi.TOKEN_UNUSED)
+        else piece
+        for piece, attributes in zip(vocabulary.pieces, vocabulary.attributes, strict=True)
+    ]
+    others = sorted(vocabulary.ends - {vocabulary.eos})
+    make: Callable[..., LLTokenizer] = getattr(LLTokenizer, "from_llamacpp")  # noqa: B009 - the type stub lacks it
+    return make(
+        tokens=tokens,
+        vocab_ptr=vocabulary.pointer,
+        tokenize_fptr=ffi.library().address("llama_tokenize"),
+        eos_token=[vocabulary.eos, *others] if vocabulary.eos >= 0 else others,
+    )

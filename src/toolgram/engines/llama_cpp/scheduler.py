@@ -1,0 +1,285 @@
+"""Many generations in one batch: who comes next, and how much of whom is evaluated together."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from toolgram.engines.base import Chunk, FinishReason
+from toolgram.engines.llama_cpp.generation import Generation
+from toolgram.engines.llama_cpp.gguf_model import BATCH, Cancel, Cancelled, Model, NoRoom, Span
+from toolgram.engines.llama_cpp.kv_cache import Slot, Slots, common
+from toolgram.engines.llama_cpp.outbox import Listener, Outbox
+from toolgram.engines.llama_cpp.prompt_lookup import LONGEST_DRAFT
+from toolgram.engines.llama_cpp.sampling import Logits
+from toolgram.errors import EngineError
+
+_T = TypeVar("_T")
+_BESIDE_WRITERS = 64  # tokens of prompts in one pass while others write: more would stall them
+_SHORT = 32  # tokens that are not worth cutting up
+_FEW = 2  # requests at once, beside which there is time to try drafts
+_WORTH_WAITING = 64  # tokens that another one is about to read, and that need not be read twice
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """A generation that was asked for, and who listens to it."""
+
+    generation: Generation
+    listener: Listener
+
+    @property
+    def cancel(self) -> Cancel:
+        """Tells whether it is wanted no more."""
+        return self.listener.cancel
+
+
+@dataclass(slots=True, eq=False)
+class _Live:
+    """A request with its place in the model, and what is guessed to come next."""
+
+    request: Request
+    slot: Slot
+    draft: list[int] = field(default_factory=list[int])
+
+    @property
+    def generation(self) -> Generation:
+        return self.request.generation
+
+    @property
+    def pending(self) -> int:
+        """How many tokens are to be evaluated."""
+        return len(self.generation.tokens) - len(self.slot.tokens)
+
+
+class Scheduler:
+    """Runs requests on one thread, `limit` at once; the others wait in the order of their arrival.
+
+    Each pass evaluates what all that write have to add, and beside it a part of the prompts that are being read.
+    What fails in one generation (its grammar, its sampling) ends that one alone.
+
+    When the memory is full, what ended is forgotten, and then the youngest that runs goes back to wait: the oldest
+    always gets on.
+    """
+
+    def __init__(self, model: Model, worker: ThreadPoolExecutor, limit: int) -> None:
+        self._model = model
+        self._worker = worker
+        self._limit = limit
+        self._lock = threading.Lock()  # for the two next, which other threads touch
+        self._inbox: list[Request] = []
+        self._awake = False
+        self._slots = Slots(model)
+        self._outbox = Outbox()
+        self._waiting = deque[Request]()
+        self._live: list[_Live] = []  # the oldest first
+        self._full = False  # nobody is let in until somebody ends
+
+    def submit(self, request: Request) -> None:
+        """Run a request when its turn comes."""
+        with self._lock:
+            self._inbox.append(request)
+            if not self._awake:
+                self._worker.submit(self._run)
+                self._awake = True
+
+    def _run(self) -> None:
+        while self._fetch():
+            try:
+                self._step()
+            except Exception as error:  # noqa: BLE001 - whoever waits must be told, whatever it is
+                self._fail_all(error)
+        self._outbox.send()
+
+    def _fetch(self) -> bool:
+        """Whether there is anything to do."""
+        with self._lock:
+            self._waiting += self._inbox
+            self._inbox.clear()
+            self._awake = bool(self._waiting or self._live)
+            return self._awake
+
+    def _step(self) -> None:
+        self._drop_cancelled()
+        self._admit()
+        spans = self._spans()
+        self._outbox.send()  # what the last pass gave is read while the next one runs
+        if not spans:
+            return
+        alone = spans[0][0].request.cancel if len(spans) == 1 else Cancel()  # others must not suffer from one who goes
+        try:
+            logits = self._model.evaluate([span for _, span in spans], alone)
+        except Cancelled:
+            self._slots.restore()
+            return
+        except NoRoom:
+            self._make_room()
+            return
+        for live, span in spans:
+            live.slot.tokens += span.tokens
+        if len(self._live) > 1:  # one alone has less to gain, and keeps its place in memory: then answers repeat
+            self._slots.evaluated(sum(len(span.tokens) for _, span in spans))
+        for (live, span), rows in zip(spans, logits, strict=True):
+            if span.wanted:
+                self._advance(live, rows)
+
+    def _drop_cancelled(self) -> None:
+        for request in [request for request in self._waiting if request.cancel.is_set()]:
+            self._waiting.remove(request)
+            self._outbox.put(request.listener, request.generation.last_chunk("cancelled"))
+        for live in [live for live in self._live if live.request.cancel.is_set()]:
+            self._end(live, "cancelled")
+
+    def _admit(self) -> None:
+        for request in list(self._waiting):
+            if self._full or len(self._live) == self._limit:
+                return
+            tokens = request.generation.tokens
+            if any(_is_reading(live, tokens) for live in self._live):
+                continue
+            self._waiting.remove(request)
+            self._start(request)
+
+    def _start(self, request: Request) -> None:
+        """Give it a sequence: one that has what the grammar forces at once too, if the same was asked before."""
+        generation = request.generation
+        chunk = None if generation.writing else _tried(generation.begin)
+        if isinstance(chunk, Exception):
+            self._outbox.put(request.listener, chunk)
+            return
+        live = _Live(request, self._slots.take(generation.tokens))
+        self._live.append(live)
+        generation.found(len(live.slot.tokens))
+        self._tell(live, lambda: chunk)
+
+    def _spans(self) -> list[tuple[_Live, Span]]:
+        """What is evaluated in the next pass."""
+        writers = any(live.generation.writing for live in self._live)
+        shares = share([live.pending for live in self._live], _BESIDE_WRITERS if writers else BATCH)
+        guess = len(self._live) <= _FEW and self._model.shares and sum(shares) + _FEW * LONGEST_DRAFT <= BATCH
+        shared = [(live, count) for live, count in zip(self._live, shares, strict=True) if count]
+        for live, count in shared:
+            live.draft = self._draft(live) if guess and count == live.pending else []
+        spans = [(live, _span(live, count)) for live, count in shared if live in self._live]
+        # llama.cpp evaluates neighbours together, in their order, where the memories of sequences are apart.
+        return sorted(spans, key=lambda each: each[1].sequence) if self._model.apart else spans
+
+    def _draft(self, live: _Live) -> list[int]:
+        draft = _tried(live.generation.draft)
+        if isinstance(draft, Exception):
+            self._fail(live, draft)
+            return []
+        return draft
+
+    def _advance(self, live: _Live, rows: Sequence[Logits]) -> None:
+        """Write on as far as there are logits: those after the draft serve where the draft is what was written."""
+        read, tokens = live.slot.tokens, live.generation.tokens
+        first = len(tokens)  # of the text that the first row is about
+        self._tell(live, lambda: live.generation.advance(rows[0]))
+        while (
+            live.generation.finish is None
+            and live in self._live
+            and len(tokens) <= len(read)
+            and read[first : len(tokens)] == tokens[first:]
+        ):
+            row = rows[len(tokens) - first]
+            self._tell(live, lambda row=row: live.generation.advance(row, drafted=True))
+        taken = common(read[first:], tokens[first:])
+        live.generation.learn(len(live.draft), taken)
+        live.draft = []
+        if live in self._live:
+            self._slots.cut(live.slot, first + taken)
+
+    def _tell(self, live: _Live, work: Callable[[], Chunk | None]) -> None:
+        """Tell what the work gives; end the request if it ended, or failed."""
+        chunk = _tried(work)
+        if isinstance(chunk, Exception):
+            self._fail(live, chunk)
+            return
+        if chunk is not None:
+            self._outbox.put(live.request.listener, chunk)
+        if live.generation.finish is not None:
+            self._end(live, live.generation.finish)
+
+    def _fail(self, live: _Live, error: Exception) -> None:
+        """End one request with an error; what it read is kept, and the others go on."""
+        self._leave(live)
+        self._outbox.put(live.request.listener, error)
+
+    def _end(self, live: _Live, finish: FinishReason) -> None:
+        self._leave(live)
+        self._outbox.put(live.request.listener, live.generation.last_chunk(finish))
+
+    def _leave(self, live: _Live) -> None:
+        self._live.remove(live)
+        self._slots.end(live.slot)
+        self._full = False
+
+    def _make_room(self) -> None:
+        if self._slots.evict():
+            return
+        if len(self._live) == 1:
+            raise EngineError("llama.cpp finds no room for a text that fits into the context")
+        youngest = self._live.pop()
+        self._slots.suspend(youngest.slot)
+        self._waiting.appendleft(youngest.request)
+        self._full = True
+
+    def _fail_all(self, error: Exception) -> None:
+        """After a failure of the model, which all share, and of which nobody knows what it left."""
+        failed = [*(live.request for live in self._live), *self._waiting]
+        self._live.clear()
+        self._waiting.clear()
+        self._slots.forget()
+        self._full = False
+        for request in failed:
+            self._outbox.put(request.listener, error)
+
+
+def _tried(work: Callable[[], _T]) -> _T | Exception:
+    """What the work of one generation gives, or what it raises: nobody else suffers from it."""
+    try:
+        return work()
+    except BaseException as error:  # noqa: BLE001 - a panic in llguidance is no Exception, and this thread serves others
+        if isinstance(error, Exception):
+            return error
+        failure = EngineError(f"a library of the engine failed: {error}")
+        failure.__cause__ = error
+        return failure
+
+
+def _span(live: _Live, count: int) -> Span:
+    start = len(live.slot.tokens)
+    tokens = live.generation.tokens[start : start + count] + live.draft
+    return Span(live.slot.sequence, start, tokens, wanted=1 + len(live.draft) if count == live.pending else 0)
+
+
+def _is_reading(live: _Live, prompt: Sequence[int]) -> bool:
+    """Whether it is about to read much that this prompt has in common with it."""
+    known = len(live.slot.tokens)
+    return live.pending > _WORTH_WAITING and common(live.generation.tokens, prompt) - known > _WORTH_WAITING
+
+
+def share(pending: Sequence[int], room: int) -> list[int]:
+    """How many tokens of each are evaluated together, of those that each has pending, the oldest first.
+
+    What is short goes whole, so far as a batch holds it. Of the `room` that the short ones leave each long one takes at
+    most half of what is left, and the last one all: a long prompt does not keep out a shorter one behind it.
+    """
+    shares = [0] * len(pending)
+    left = BATCH
+    for at, count in enumerate(pending):
+        if count <= _SHORT:
+            shares[at] = min(count, left)
+            left -= shares[at]
+    left = min(left, max(room - (BATCH - left), _SHORT))
+    long = [at for at, count in enumerate(pending) if count > _SHORT]
+    for at in long:
+        most = left if at == long[-1] else (left + 1) // 2
+        shares[at] = min(pending[at], most)
+        left -= shares[at]
+    return shares

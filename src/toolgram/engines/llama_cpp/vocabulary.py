@@ -1,0 +1,168 @@
+"""The tokens of a GGUF model: their bytes, the special ones, and text to ids."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
+
+from toolgram.engines.base import Prompt
+from toolgram.engines.forgery import any_of, forged
+from toolgram.engines.llama_cpp import ffi
+
+_SIGN = re.compile(r"[^\w\s]|_")  # words and white space that a vocabulary has of its own are text, if user-defined
+_REMEMBERED = 1 << 21  # characters of text whose tokens are remembered
+
+
+class _Remembered:
+    """The tokens of the texts that were asked for last: a conversation comes again, a turn longer each time."""
+
+    def __init__(self) -> None:
+        self._tokens: OrderedDict[str, array[int]] = OrderedDict()
+        self._left = _REMEMBERED
+
+    def get(self, text: str) -> Iterable[int] | None:
+        """Its tokens, if they are known."""
+        if text in self._tokens:
+            self._tokens.move_to_end(text)
+        return self._tokens.get(text)
+
+    def put(self, text: str, tokens: Iterable[int]) -> None:
+        """Remember them, and forget those that were not asked for the longest."""
+        self._tokens[text] = array("i", tokens)
+        self._left -= len(text)
+        while self._left < 0:
+            forgotten, _ = self._tokens.popitem(last=False)
+            self._left += len(forgotten)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The vocabulary of a loaded model; valid as long as the model is. Only one thread at a time may tokenize."""
+
+    pointer: int
+    pieces: tuple[bytes, ...]
+    attributes: tuple[int, ...]
+    eos: int
+    ends: frozenset[int]
+    _known: _Remembered = field(default_factory=_Remembered, repr=False, compare=False)
+
+    @classmethod
+    def of_model(cls, model: int) -> Vocabulary:
+        """Read all tokens from llama.cpp."""
+        c = ffi.library().c
+        pointer: int = c.llama_model_get_vocab(model)
+        ids = range(c.llama_vocab_n_tokens(pointer))
+        return cls(
+            pointer,
+            tuple(_piece(pointer, token) for token in ids),
+            tuple(c.llama_vocab_get_attr(pointer, token) for token in ids),
+            c.llama_vocab_eos(pointer),
+            frozenset(token for token in ids if c.llama_vocab_is_eog(pointer, token)),
+        )
+
+    @cached_property
+    def special(self) -> Mapping[str, int]:
+        """The text of each control or user-defined token, and its id."""
+        return self._with(ffi.TOKEN_CONTROL | ffi.TOKEN_USER_DEFINED)
+
+    def ends_with(self, texts: tuple[str, ...]) -> frozenset[int]:
+        """The tokens that end a text: the model's own, and those of these texts that are one token."""
+        return self.ends | {self.special[text] for text in texts if text in self.special}
+
+    def tokenize(self, prompt: Prompt) -> list[int]:
+        """The ids of a prompt, as if it were one text, but with control tokens out of trusted parts only.
+
+        Nothing is added: the text of a chat template holds its own start token. What the vocabulary
+        has as plain tokens, but for words and white space, is spelled out where untrusted text has a part in it.
+        """
+        ids: list[int] = []
+        run = ""
+        strip_next = False
+        for text, token in self._split(prompt):
+            run += text.lstrip() if strip_next and not run else text
+            strip_next = strip_next and not run
+            if token is None:
+                continue
+            if token >= 0:
+                attributes = self.attributes[token]
+                ids += self._ids(run.rstrip() if attributes & ffi.TOKEN_LSTRIP else run)
+                ids.append(token)
+                strip_next = bool(attributes & ffi.TOKEN_RSTRIP)
+            else:
+                ids += self._ids(run)
+            run = ""
+        ids += self._ids(run)
+        return ids
+
+    def _split(self, prompt: Prompt) -> list[tuple[str, int | None]]:
+        """Runs of text, each with the token that follows it: none, or -1 where the text is only broken apart."""
+        text = "".join(part for part, _ in prompt)
+        ends = [(at + 1, at + 1, -1) for at in forged(prompt, self._tags)]
+        start = 0
+        for trusted, parts in groupby(prompt, key=itemgetter(1)):
+            run = "".join(part for part, _ in parts)
+            found = self._control.finditer(run) if trusted else ()
+            ends += ((start + match.start(), start + match.end(), self._control_ids[match[0]]) for match in found)
+            start += len(run)
+        split: list[tuple[str, int | None]] = []
+        at = 0
+        for start, end, token in sorted(ends):
+            if start >= at:
+                split.append((text[at:start], token))
+                at = end
+        split.append((text[at:], None))
+        return split
+
+    @cached_property
+    def _control_ids(self) -> Mapping[str, int]:
+        return self._with(ffi.TOKEN_CONTROL | ffi.TOKEN_UNKNOWN)
+
+    @cached_property
+    def _control(self) -> re.Pattern[str]:
+        return any_of(self._control_ids)
+
+    @cached_property
+    def _tags(self) -> re.Pattern[str]:
+        return any_of(text for text in self._with(ffi.TOKEN_USER_DEFINED) if _SIGN.search(text))
+
+    def _with(self, attribute: int) -> dict[str, int]:
+        tokens = (token for token, attributes in enumerate(self.attributes) if attributes & attribute)
+        return {self.pieces[token].decode(errors="replace"): token for token in tokens if self.pieces[token]}
+
+    def _ids(self, text: str) -> Iterable[int]:
+        known = self._known.get(text)
+        if known is None:
+            known = self._asked(text)
+            self._known.put(text, known)
+        return known
+
+    def _asked(self, text: str) -> list[int]:
+        if not text:
+            return []
+        c = ffi.library().c
+        raw = text.encode(errors="replace")  # lone surrogates have no bytes
+        room = len(raw) + 8
+        buffer = (ctypes.c_int32 * room)()
+        count = c.llama_tokenize(self.pointer, raw, len(raw), buffer, room, False, False)  # noqa: FBT003 - C knows no names
+        if count < 0:
+            buffer = (ctypes.c_int32 * -count)()
+            count = c.llama_tokenize(self.pointer, raw, len(raw), buffer, -count, False, False)  # noqa: FBT003 - as above
+        return buffer[:count]
+
+
+def _piece(vocabulary: int, token: int) -> bytes:
+    c = ffi.library().c
+    size = 256
+    while True:
+        buffer = ctypes.create_string_buffer(size)
+        count = c.llama_token_to_piece(vocabulary, token, buffer, size, 0, True)  # noqa: FBT003 - C knows no names
+        if count >= 0:
+            return buffer.raw[:count]
+        size = -count

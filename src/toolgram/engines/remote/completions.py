@@ -1,0 +1,97 @@
+"""The answer of OpenAI's `/v1/completions` as chunks, as vLLM and many others stream it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from toolgram.engines.base import Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, Usage
+from toolgram.engines.remote.http import Http, Json, Unavailable
+
+_FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length", "abort": "cancelled"}
+
+
+def options(sampling: Sampling) -> Json:
+    """What every server of this kind understands of the sampling, and that the answer is to be streamed."""
+    given: dict[str, Any] = {
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+    }
+    if sampling.seed is not None:
+        given["seed"] = sampling.seed
+    # What OpenAI does not know is sent only where it is asked for: some servers refuse all that they do not know.
+    if sampling.top_k:
+        given["top_k"] = sampling.top_k
+    if sampling.min_p:
+        given["min_p"] = sampling.min_p
+    if sampling.repetition_penalty != 1:
+        given["repetition_penalty"] = sampling.repetition_penalty
+    for name in ("presence_penalty", "frequency_penalty"):
+        if penalty := getattr(sampling, name):
+            given[name] = penalty
+    if sampling.logit_bias:
+        given["logit_bias"] = {str(token): bias for token, bias in sampling.logit_bias.items()}
+    if sampling.logprobs is not None:
+        given["logprobs"] = sampling.logprobs
+    return given
+
+
+async def completion(http: Http, body: Mapping[str, Any]) -> AsyncGenerator[Chunk, None]:
+    """The chunks of one completion. Raises Unavailable where the server fails, or breaks off before the end."""
+    finish: FinishReason | None = None
+    stopped_by: str | None = None
+    usage = Usage()
+    said = 0
+    async with aclosing(http.events("/v1/completions", body)) as events:
+        async for event in events:
+            usage = _usage(event.get("usage")) or usage
+            for choice in event.get("choices") or ():
+                text, tokens = choice.get("text") or "", tuple[int, ...](choice.get("token_ids") or ())
+                likely = _likely(choice.get("logprobs"), tokens, body.get("logprobs"))
+                if text or tokens or likely:
+                    said += 1
+                    yield Chunk(text, tokens, logprobs=likely)
+                if reason := choice.get("finish_reason"):
+                    if reason not in _FINISH:
+                        raise Unavailable(f"{http.url} ended for a reason of its own: {reason}")
+                    finish = _FINISH[reason]
+                    word = choice.get("stop_reason")  # vLLM's: a stop string, or the id of a token
+                    stopped_by = word if isinstance(word, str) else None
+    if finish is None:
+        raise Unavailable(f"{http.url} broke off after {said} pieces of text")
+    yield Chunk("", finish=finish, usage=usage, stopped_by=stopped_by)
+
+
+def _likely(told: Json | None, ids: tuple[int, ...], top: int | None) -> tuple[TokenLogprobs, ...]:
+    """How likely the tokens of a choice were; the ids of those that were not chosen are not told."""
+    if not told or top is None:
+        return ()
+    pieces: list[str] = told["tokens"]
+    count = len(pieces)
+    tokens = ids if len(ids) == count else (-1,) * count
+    others: list[dict[str, float] | None] = told.get("top_logprobs") or [None] * count
+    return tuple(
+        TokenLogprobs(
+            Logprob(token, piece.encode(errors="replace"), logprob),
+            tuple(
+                Logprob(token if other == piece else -1, other.encode(errors="replace"), likely)
+                for other, likely in sorted((best or {}).items(), key=lambda item: -item[1])[:top]
+            ),
+        )
+        for token, piece, logprob, best in zip(tokens, pieces, told["token_logprobs"], others, strict=True)
+    )
+
+
+def _usage(usage: Json | None) -> Usage | None:
+    if not usage:
+        return None
+    details: Json = usage.get("prompt_tokens_details") or {}
+    return Usage(
+        prompt_tokens=usage.get("prompt_tokens") or 0,
+        cached_tokens=details.get("cached_tokens") or 0,
+        completion_tokens=usage.get("completion_tokens") or 0,
+    )

@@ -1,0 +1,174 @@
+"""llama.cpp's own server, over HTTP: `/completion`, `/tokenize` (its `tools/server/README.md` describes both)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from toolgram.engines.base import (
+    Capabilities,
+    Chunk,
+    FinishReason,
+    Logprob,
+    Prompt,
+    Sampling,
+    SupportsGrammar,
+    TokenLogprobs,
+    Usage,
+)
+from toolgram.engines.remote.http import Http, Json, Unavailable
+from toolgram.engines.remote.tokenizer import ServerTokens
+from toolgram.errors import EngineError, GrammarError
+from toolgram.grammar.constraint import Constraint
+from toolgram.grammar.dialects.gbnf import read_gbnf
+
+_FINISH: dict[str, FinishReason] = {"eos": "stop", "word": "stop", "limit": "length"}
+_WORD_TRIGGER = 1  # COMMON_GRAMMAR_TRIGGER_TYPE_WORD
+_PENALIZED = 32_768  # the last tokens, of which penalties are taken; the server reserves memory for so many
+_MOST = 2**31 - 1  # what is larger becomes another number there
+_RANDOM_SEED = 2**32 - 1  # LLAMA_DEFAULT_SEED
+
+
+class LlamaServer:
+    """A llama-server at `url`, such as http://127.0.0.1:8080.
+
+    A constraint with a trigger (`constraint.lazy()`) is enforced from the trigger on. `timeout` is how many seconds the
+    server may be silent, a wait for a free slot included.
+
+    The server counts tokens of the prompt for every penalty, and its logprobs are the model's own: before grammar,
+    penalties, biases and temperature.
+    """
+
+    capabilities = Capabilities(dialects=("gbnf",), special_tokens=True, lazy=True, token_ids=True)
+
+    def __init__(self, url: str, *, api_key: str | None = None, timeout: float = 120.0) -> None:
+        # An idle connection keeps one of the server's few threads for seconds, in which others wait.
+        self._http = Http(url, api_key=api_key, timeout=timeout, idle=0)
+        self._tokens = ServerTokens(self._encode)
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """Chunks of the answer, a token each; closing the generator disconnects, which stops the server's work.
+
+        Of a character that is spread over tokens the server tells only the last one.
+
+        Raises EngineError where the server fails or refuses, and for a grammar that it would not understand.
+        """
+        ids = await self._tokens.ids(prompt)
+        ends = frozenset((await self._tokens.known(sampling.ends)).values())
+        body = {"prompt": ids, **_options(sampling), **await self._constrained(constraint)}
+        said = 0
+        held: Chunk | None = None
+        async with aclosing(self._http.events("/completion", body)) as events:
+            async for event in events:
+                if event.get("stop"):
+                    if held is not None:
+                        yield replace(held, text="") if event.get("stop_type") == "eos" else held
+                    yield _last(event)
+                    return
+                if held is not None:
+                    ended = bool(ends.intersection(held.tokens))  # the server does not take it for an end
+                    yield replace(held, text="") if ended else held
+                    if ended:
+                        yield Chunk("", finish="stop", usage=Usage(len(ids), completion_tokens=said))
+                        return
+                said = event.get("tokens_predicted", said)
+                likely = _likely(event, sampling.logprobs)
+                chunk = Chunk(event.get("content", ""), tuple[int, ...](event.get("tokens", ())), logprobs=likely)
+                # A special token may be the end of the turn, which is no text: what comes next tells.
+                held = chunk if self._tokens.any_special(chunk.tokens) else None
+                if held is None:
+                    yield chunk
+        raise Unavailable(f"{self._http.url} broke off after {said} tokens")
+
+    async def count_tokens(self, prompt: Prompt) -> int:
+        """How many tokens a prompt has."""
+        return len(await self._tokens.ids(prompt))
+
+    async def aclose(self) -> None:
+        """Close the connections; the server stays."""
+        await self._http.aclose()
+
+    async def _encode(self, text: str) -> list[tuple[int, str]]:
+        body = {"content": text, "add_special": False, "parse_special": True, "with_pieces": True}
+        answer = await self._http.post("/tokenize", body)
+        # A piece that is no UTF-8 comes as a list of bytes: it is no marker.
+        return [(token["id"], str(token["piece"])) for token in answer.get("tokens", ())]
+
+    async def _constrained(self, constraint: SupportsGrammar | None) -> Json:
+        preserved = list(self._tokens.seen)
+        if constraint is None:
+            return {"preserved_tokens": preserved}
+        lazy: Json = {}
+        if isinstance(constraint, Constraint):
+            tokens = await self._tokens.known(constraint.markers)
+            constraint = constraint.bind(tokens)
+            preserved = list(self._tokens.seen)  # the text of others is not shown
+            if constraint.trigger is not None:
+                triggers = [{"type": _WORD_TRIGGER, "value": constraint.trigger}]
+                preserved.append(constraint.trigger)  # the server refuses a trigger of one token that is not shown
+                lazy = {"grammar_lazy": True, "grammar_triggers": triggers}
+        return {"grammar": _checked(constraint.grammar.to("gbnf")), "preserved_tokens": preserved, **lazy}
+
+
+def _options(sampling: Sampling) -> dict[str, Any]:
+    return {
+        "stream": True,
+        "return_tokens": True,
+        "cache_prompt": True,
+        "n_predict": -1 if sampling.max_tokens is None else min(sampling.max_tokens, _MOST),
+        "samplers": ["penalties", "temperature", "top_k", "top_p", "min_p"],
+        "temperature": sampling.temperature,
+        "top_k": min(sampling.top_k, _MOST),
+        "top_p": sampling.top_p,
+        "min_p": sampling.min_p,
+        "seed": _RANDOM_SEED if sampling.seed is None else sampling.seed % _RANDOM_SEED,
+        "stop": list(sampling.stop),
+        "repeat_penalty": sampling.repetition_penalty,
+        "presence_penalty": sampling.presence_penalty,
+        "frequency_penalty": sampling.frequency_penalty,
+        "repeat_last_n": _PENALIZED,
+        "logit_bias": [[token, bias] for token, bias in sampling.logit_bias.items()],
+        "n_probs": 0 if sampling.logprobs is None else max(1, sampling.logprobs),  # 0 is none at all
+    }
+
+
+def _likely(event: Json, top: int | None) -> tuple[TokenLogprobs, ...]:
+    """What an event tells of how likely its tokens were."""
+    if top is None:
+        return ()
+    told: list[Json] = event.get("completion_probabilities", [])
+    return tuple(TokenLogprobs(_logprob(each), tuple(map(_logprob, each["top_logprobs"][:top]))) for each in told)
+
+
+def _logprob(told: Json) -> Logprob:
+    return Logprob(told["id"], bytes(told["bytes"]), told["logprob"])
+
+
+def _last(event: Json) -> Chunk:
+    timings = event.get("timings", {})
+    said = event.get("tokens_predicted", 0)
+    usage = Usage(
+        prompt_tokens=event.get("tokens_evaluated", 0),
+        cached_tokens=timings.get("cache_n", 0),
+        completion_tokens=said,
+        forward_passes=said,
+        prefill_seconds=timings.get("prompt_ms", 0) / 1000,
+        decode_seconds=timings.get("predicted_ms", 0) / 1000,
+    )
+    finish = _FINISH.get(event.get("stop_type", ""), "cancelled")
+    return Chunk(event.get("content", ""), finish=finish, usage=usage, stopped_by=event.get("stopping_word") or None)
+
+
+@lru_cache(maxsize=64)
+def _checked(grammar: str) -> str:
+    """The grammar, if it is well formed: there are some that the server hangs on, or takes for none at all."""
+    try:
+        read_gbnf(grammar)
+    except GrammarError as error:
+        raise EngineError(f"the grammar is no GBNF: {error}") from error
+    return grammar

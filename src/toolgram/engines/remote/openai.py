@@ -1,0 +1,56 @@
+"""Any server with OpenAI's `/v1/completions`, which takes no grammar."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+
+from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
+from toolgram.engines.remote.completions import completion, options
+from toolgram.engines.remote.http import Http
+from toolgram.engines.stops import StopScanner
+
+_MOST_STOPS = 4  # of OpenAI's; the rest is found here
+
+
+class OpenAICompletions:
+    """A server at `url` (with or without `/v1`) that completes a prompt with a model.
+
+    Nothing is enforced: constraints are ignored, and said to be. The prompt is sent as text, so that special tokens in
+    it are tokens, whoever wrote them; `toolgram.generate` breaks what a model's template knows of them in text that is
+    not trusted. The ends of a turn are looked for as text. Where `max_tokens` is None the server
+    decides (OpenAI's: 16). `timeout` is how many seconds the server may be silent.
+    """
+
+    capabilities = Capabilities(unenforced=True)
+
+    def __init__(self, url: str, model: str, *, api_key: str | None = None, timeout: float = 120.0) -> None:
+        self._http = Http(url.rstrip("/").removesuffix("/v1"), api_key=api_key, timeout=timeout)
+        self._model = model
+
+    async def generate(
+        self,
+        prompt: Prompt,
+        constraint: SupportsGrammar | None,  # noqa: ARG002 - there is no way to send it, as `capabilities` says
+        sampling: Sampling,
+    ) -> AsyncGenerator[Chunk, None]:
+        """Chunks of the answer; closing the generator disconnects. Raises EngineError where the server fails."""
+        stops = tuple(dict.fromkeys((*sampling.stop, *sampling.ends)))
+        body = {"model": self._model, "prompt": "".join(text for text, _ in prompt), **options(sampling)}
+        if stops:
+            body["stop"] = list(stops[:_MOST_STOPS])
+        scanner = StopScanner(stops)
+        async with aclosing(completion(self._http, body)) as chunks:
+            async for chunk in chunks:
+                if chunk.finish is not None:
+                    yield replace(chunk, text=scanner.finish())
+                    return
+                yield replace(chunk, text=scanner.feed(chunk.text))
+                if scanner.stopped:
+                    break
+        yield Chunk("", finish="stop", usage=None, stopped_by=scanner.found)
+
+    async def aclose(self) -> None:
+        """Close the connections; the server stays."""
+        await self._http.aclose()

@@ -1,0 +1,106 @@
+"""vLLM, over HTTP: `/v1/completions` with `structured_outputs`, and `/tokenize` (its OpenAI-compatible server)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from typing import Literal
+
+from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
+from toolgram.engines.remote.completions import completion, options
+from toolgram.engines.remote.http import Http, Json
+from toolgram.engines.remote.replicas import Upstreams
+from toolgram.engines.remote.tokenizer import ServerTokens
+from toolgram.errors import EngineError, PromptTooLong
+from toolgram.grammar.constraint import Constraint
+
+
+class Vllm:
+    """One vLLM server, or several that hold the same model, at `urls`.
+
+    `dialect` says how constraints are sent, and goes with the server's `--structured-outputs-config.backend`: "ebnf" or
+    "structural_tag" with xgrammar, "lark" with guidance. (With the backend `auto` a server's first request decides for
+    all of its life.) `model` is the name that the server serves; None is its only one. `timeout` is how many seconds a
+    server may be silent, a wait in its queue included.
+    """
+
+    def __init__(
+        self,
+        urls: str | Sequence[str],
+        *,
+        model: str | None = None,
+        dialect: Literal["ebnf", "lark", "structural_tag"] = "ebnf",
+        api_key: str | None = None,
+        timeout: float = 120.0,
+    ) -> None:
+        urls = [urls] if isinstance(urls, str) else urls
+        addresses = [url.rstrip("/").removesuffix("/v1") for url in urls]
+        self._upstreams = Upstreams([Http(url, api_key=api_key, timeout=timeout) for url in addresses])
+        self._tokens = ServerTokens(self._encode)
+        self._model: Json = {} if model is None else {"model": model}
+        self._dialect = dialect
+        self._context: int | None = None  # as the server's tokenizer tells it
+        self.capabilities = Capabilities(
+            dialects=(dialect,), special_tokens=True, lazy=dialect != "lark", token_ids=True
+        )
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """Chunks of the answer; closing the generator disconnects, which stops the server's work.
+
+        A server that fails before the first token is replaced by another. Raises EngineError where none is left, one
+        fails later, or the request is refused.
+        """
+        ids = await self._tokens.ids(prompt)
+        if self._context is not None and len(ids) >= self._context:
+            raise PromptTooLong(len(ids), self._context)
+        if self._context is not None and sampling.max_tokens is not None:  # more than that is refused
+            sampling = replace(sampling, max_tokens=min(sampling.max_tokens, self._context - len(ids)))
+        body = {
+            **self._model,
+            "prompt": ids,
+            **options(sampling),
+            "stop": list(sampling.stop),
+            "stop_token_ids": list((await self._tokens.known(sampling.ends)).values()),
+            "skip_special_tokens": False,
+            "spaces_between_special_tokens": False,
+            "return_token_ids": True,
+        }
+        if constraint is not None:
+            body["structured_outputs"] = await self._constrained(constraint)
+        text = "".join(text for text, _ in prompt)
+        async with aclosing(self._upstreams.run(text, partial(completion, body=body))) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def aclose(self) -> None:
+        """Close the connections; the servers stay."""
+        await self._upstreams.aclose()
+
+    async def _constrained(self, constraint: SupportsGrammar) -> Json:
+        if isinstance(constraint, Constraint):
+            constraint = constraint.bind(await self._tokens.known(constraint.markers))
+            if constraint.trigger is not None and self._dialect == "lark":
+                raise EngineError(
+                    'guidance takes no trigger: send the whole constraint, or use dialect="structural_tag"'
+                )
+            if constraint.trigger is not None or self._dialect == "structural_tag":
+                return {"structural_tag": json.dumps(constraint.structural_tag())}
+        if self._dialect == "structural_tag":
+            raise EngineError("a grammar of one's own has no structural tag: use another dialect")
+        return {"grammar": constraint.grammar.to(self._dialect)}
+
+    async def _encode(self, text: str) -> list[tuple[int, str]]:
+        body = {**self._model, "prompt": text, "add_special_tokens": False, "return_token_strs": True}
+
+        async def tokenize(http: Http) -> AsyncGenerator[Json, None]:
+            yield await http.post("/tokenize", body)
+
+        async with aclosing(self._upstreams.run("", tokenize)) as answers:
+            answer = await anext(answers)
+        self._context = answer.get("max_model_len")
+        return list(zip(answer["tokens"], answer["token_strs"], strict=True))

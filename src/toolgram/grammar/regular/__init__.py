@@ -1,0 +1,1 @@
+"""Regular languages: automata, regular expressions, and their way to grammars."""

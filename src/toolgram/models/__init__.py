@@ -1,0 +1,1 @@
+"""Models by name, and where their files are."""

@@ -1,0 +1,1 @@
+"""From a request and a template to a plan: prompt, grammar, reader."""

@@ -1,0 +1,45 @@
+"""The lazy form of a turn's grammar: nothing is constrained up to where a call begins, everything from there on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolgram.errors import GrammarError
+from toolgram.grammar.grammar import Grammar
+from toolgram.grammar.ir import Token, seq
+from toolgram.planning.turn import TurnSpec, compile_turn
+from toolgram.wire import format as wire
+from toolgram.wire.allowed import allowed, without_reasoning
+from toolgram.wire.program import Exit, compile_format
+
+
+def lazy_grammar(spec: TurnSpec) -> tuple[str, Grammar]:
+    """The trigger, a mark that only calls begin with, and the grammar of the output from the trigger on.
+
+    Raises GrammarError where the whole output must be constrained, since a call or an answer in a schema is asked for,
+    and where no mark tells that a call begins.
+    """
+    if spec.calls != "any" or spec.answer != "null":
+        raise GrammarError("only calls that are neither required nor beside a response schema have a lazy grammar")
+    turn = without_reasoning(spec.format.turn)
+    format_ = replace(spec.format, turn=turn)
+    grammar = compile_turn(replace(spec, format=format_, calls="only", opened="")).grammar
+    for mark in _marks_of_calls(turn):
+        try:
+            rest = grammar.after(mark.before + mark.text)
+        except GrammarError:  # an alias of the mark, which is read but never written
+            continue
+        return mark.text, replace(rest, rules={**rest.rules, "root": seq(Token(mark.text), rest.rules["root"])})
+    raise GrammarError("no mark of this style tells that a call begins, so that it has no lazy grammar")
+
+
+def _marks_of_calls(turn: wire.Node) -> list[Exit]:
+    """The marks at which a turn of calls begins, and nothing else does."""
+    calls = allowed(turn, "only")
+    if calls is None:
+        return []
+    others = {
+        mark.text for mark in wire.walk(allowed(turn, "none") or wire.NOTHING_WRITTEN) if isinstance(mark, wire.Mark)
+    }
+    program = compile_format(calls)
+    return [mark for mark in program.exits(program.start) if mark.text not in others]

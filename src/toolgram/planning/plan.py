@@ -1,0 +1,213 @@
+"""From a request and a chat template to all that is needed to run it and to read what the model says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache, partial
+from typing import Any
+
+from toolgram.conversation.message import Message
+from toolgram.conversation.request import Request, parse_request
+from toolgram.errors import Relaxation
+from toolgram.grammar.constraint import Constraint
+from toolgram.planning.after_reasoning import grammar_after_thoughts
+from toolgram.planning.call_ids import CallIds, IdMaker
+from toolgram.planning.lazy import lazy_grammar
+from toolgram.planning.prompt import Prompt, build_prompt
+from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn, turn_spec
+from toolgram.styles.base import ToolStyle
+from toolgram.styles.choose import choose_style
+from toolgram.styles.detect import opens_reasoning, reasons, speaks, tail
+from toolgram.styles.turn_edges import stops
+from toolgram.template.chat_template import ChatTemplate
+from toolgram.wire import format as wire
+from toolgram.wire.allowed import read_reasoning_alone
+from toolgram.wire.reader import Reader
+from toolgram.wire.reader.unconstrained import LenientReader
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A request made ready: what to give the engine, what constrains its output, and what reads it. Immutable."""
+
+    request: Request
+    style: ToolStyle
+    why: str
+    constraint: Constraint | None
+    stop: tuple[str, ...]
+    _prompt: Prompt
+    _turn: CompiledTurn
+    _ids: CallIds
+
+    @property
+    def prompt(self) -> str:
+        """What the engine is given."""
+        return self._prompt.text
+
+    @property
+    def prompt_parts(self) -> tuple[tuple[str, bool], ...]:
+        """The prompt in pieces, (text, trusted); untrusted text came from the conversation and holds no control."""
+        return self._prompt.parts
+
+    @property
+    def control_strings(self) -> re.Pattern[str]:
+        """What is likely a control token: untrusted text that an engine takes as text alone must not spell it."""
+        return self._prompt.control
+
+    @property
+    def format_prompt(self) -> str | None:
+        """What a generic style, or a response schema, adds to the system message."""
+        return self._prompt.format_prompt
+
+    @property
+    def relaxations(self) -> tuple[Relaxation, ...]:
+        """The schema keywords that the grammar does not enforce exactly."""
+        return self._turn.relaxations
+
+    @property
+    def after_reasoning(self) -> int | None:
+        """How many characters must follow the reasoning at least: the shortest call or answer that is asked for.
+
+        None where nothing must follow, or there is no place for reasoning.
+        """
+        spec = self._turn.spec
+        offered = any(isinstance(node, wire.Reasoning) for node in wire.walk(spec.format.turn, written=True))
+        must_follow = spec.calls == "only" or self._turn.answer is not None
+        return self._turn.grammar.shortest if offered and must_follow else None
+
+    def call_ids(self, seed: int | None = None) -> IdMaker:
+        """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""
+        return self._ids.maker(seed, self.prompt)
+
+    def after_thoughts(self, text: str) -> Constraint | None:
+        """What constrains the output behind this beginning of it, in which the thoughts were closed: no more of them.
+
+        Raises GrammarError where nothing may follow.
+        """
+        if self.constraint is None:
+            return None
+        return Constraint(grammar_after_thoughts(self._turn.spec, text))
+
+    def reader(self, *, lenient: bool = False) -> Reader | LenientReader:
+        """A new reader for one output of the model.
+
+        With `lenient`, for output that no grammar constrained, it takes for calls also those that are plain JSON.
+        """
+        turn = self._turn
+        custom = frozenset(tool.name for tool in self.request.tools if tool.custom)
+        reader = Reader(
+            turn.program,
+            value=turn.answer is not None,
+            opened=self._prompt.opened,
+            expected=turn.expected,
+            opens_reasoning=not (turn.spec.reasoning_apart or self.request.continue_final_message),
+            custom=custom,
+        )
+        tools = [tool.name for tool in self.request.callable_tools]
+        return LenientReader(reader, tools, custom) if lenient and tools else reader
+
+    def parse(self, text: str, *, lenient: bool = False) -> Message:
+        """The message that a whole output says, read as `reader` does; never raises, whatever the text."""
+        reader = self.reader(lenient=lenient)
+        return Message.from_events([*reader.feed(text), *reader.finish()])
+
+    def write(self, message: Message) -> str | None:
+        """The message as the model would write it after this prompt; None where the format or a schema forbids it."""
+        return self._turn.write(message)
+
+    def writable(self, message: Message) -> bool:
+        """Whether the message can be written in the style and reads back equal: no marker in its free text, for one."""
+        text = self.write(message)
+        return text is not None and same_message(self.parse(text), message, json_content=self._turn.answer is not None)
+
+
+def plan(
+    request: Mapping[str, Any],
+    template: ChatTemplate,
+    style: str | ToolStyle | None = None,
+    now: datetime | None = None,
+) -> Plan:
+    """The plan for a chat-completions body with a chat template.
+
+    `style` is a name or a ToolStyle, else the best is chosen; `now` is the date that prompts tell, else today's. Raises
+    InvalidRequest with a pointer into the request, InvalidSchema, UnsupportedSchema (for what is `strict`), and
+    TemplateError.
+    """
+    checked = parse_request(request)
+    chosen, why = choose_style(template, style)
+    prompt = build_prompt(checked, template, chosen, now or datetime.now())
+    capabilities = template.capabilities
+    parallel = checked.parallel_tool_calls
+    if parallel is None:
+        parallel = capabilities.supports_parallel_tool_calls or not speaks(template, chosen)
+    format_ = chosen.format(with_tools=bool(checked.tools))
+    if not (reasons(template, chosen) or _shows_reasoning(checked) or opens_reasoning(chosen, prompt.opened)):
+        format_ = replace(format_, turn=read_reasoning_alone(format_.turn))
+    spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened, tail=tail(template))
+    turn = compile_turn(spec)
+    constrained = bool(checked.tools) or checked.response_format is not None
+    return Plan(
+        request=checked,
+        style=chosen,
+        why=why,
+        constraint=_constraint(spec) if constrained else None,
+        stop=capabilities.stop if spec.calls == "none" else stops(template, chosen),
+        _prompt=prompt,
+        _turn=turn,
+        _ids=CallIds.of(checked, format_, short=capabilities.requires_short_ids),
+    )
+
+
+def _shows_reasoning(request: Request) -> bool:
+    """Whether the request bounds the reasoning, or holds some: agents ask every model for an effort, which is none."""
+    return request.reasoning_max_tokens is not None or any(
+        message["role"] == "assistant" and message.get("reasoning_content") for message in request.messages
+    )
+
+
+@lru_cache(maxsize=256)
+def _constraint(spec: TurnSpec) -> Constraint:
+    """One constraint for all plans of a turn, so that its grammar is written but once."""
+    return Constraint(compile_turn(spec).grammar, _lazy=partial(_lazy, spec))
+
+
+@lru_cache(maxsize=256)
+def _lazy(spec: TurnSpec) -> Constraint:
+    trigger, grammar = lazy_grammar(spec)
+    return Constraint(grammar, trigger)
+
+
+def same_message(one: Message, other: Message, *, json_content: bool = False) -> bool:
+    """Whether two messages say the same: arguments (and content, if it is) as JSON, an absent text as an empty one."""
+    content, other_content = one.content or "", other.content or ""
+    same_content = _same_json(content, other_content) if json_content else content == other_content
+    if not same_content or (one.reasoning or "") != (other.reasoning or ""):
+        return False
+    return len(one.tool_calls) == len(other.tool_calls) and all(
+        (a.name, a.id) == (b.name, b.id) and _same_json(a.arguments, b.arguments)
+        for a, b in zip(one.tool_calls, other.tool_calls, strict=True)
+    )
+
+
+def _same_json(one: str, other: str) -> bool:
+    try:
+        return _exactly(json.loads(one)) == _exactly(json.loads(other))
+    except (ValueError, RecursionError):
+        return one == other
+
+
+def _exactly(value: Any) -> Any:
+    """The value so that True is not 1, while 1 is 1.0 as JSON has it."""
+    match value:
+        case bool():
+            return ("boolean", value)
+        case dict():
+            return {key: _exactly(member) for key, member in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+        case list():
+            return [_exactly(item) for item in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+        case _:
+            return value

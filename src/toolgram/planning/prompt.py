@@ -1,0 +1,299 @@
+"""The prompt for a request in a style: the conversation as the template takes it, with the tools announced."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache, partial
+from typing import Any, cast
+
+from toolgram.conversation.message import Message, ToolCall
+from toolgram.conversation.request import Request
+from toolgram.errors import InvalidRequest, TemplateError
+from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, plain_prompt
+from toolgram.styles.detect import speaks
+from toolgram.styles.generic.tagged import list_tools
+from toolgram.styles.turn_edges import opened_by, opening
+from toolgram.template.adapt import adapt
+from toolgram.template.chat_template import ChatTemplate
+from toolgram.template.markers import likely_pattern
+from toolgram.template.provenance import render_parts
+from toolgram.wire import format as wire
+from toolgram.wire.freely import write_freely
+
+Parts = tuple[tuple[str, bool], ...]
+_LONGEST_OPENING = 200
+_RESULTS = ("tool", "function")
+_CUT = "\ue0fe\ue0ff"  # where a message to be continued ends; private use, taken out again
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What the engine is given; `opened` is what it holds already of the turn that the model writes."""
+
+    parts: Parts
+    format_prompt: str | None
+    opened: str
+    control: re.Pattern[str]  # what is likely a control token of the model
+
+    @property
+    def text(self) -> str:
+        """The whole prompt."""
+        return "".join(text for text, _ in self.parts)
+
+
+def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
+    """The prompt of a request. Raises InvalidRequest for what the template cannot express, and TemplateError."""
+    prompt = _best_prompt(request, template, style, now)
+    said = [text for message in request.messages if (text := _text(message.get("content")).strip())]
+    if said and all(trusted for _, trusted in prompt.parts) and not any(text in prompt.text for text in said):
+        raise TemplateError(
+            "the chat template shows nothing of the conversation: it may want it by another name than `messages`"
+        )
+    return prompt
+
+
+def _best_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
+    """As the template writes it, or, where it does not take the conversation, with calls and results as text."""
+    if not (template.capabilities.supports_tool_calls and speaks(template, style)):
+        return _prompt(request, template, style, now, native=False)
+    try:
+        return _prompt(request, template, style, now, native=True)
+    except TemplateError:
+        if not any(message.get("tool_calls") or message["role"] in _RESULTS for message in request.messages):
+            raise
+        # Some templates refuse orders of calls and results that a conversation may well have: as text they go through.
+        return _prompt(request, template, style, now, native=False)
+
+
+def _continued(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime, *, native: bool) -> Prompt:
+    """The prompt of a turn to be continued that the template cannot show: written by the style, behind the rest."""
+    at = len(request.messages) - 1
+    content, reasoning = _said(request, template, style)
+    turn = Message(content + _CUT, reasoning or None) if content else Message(None, reasoning + _CUT)
+    written = write_freely(style.format(with_tools=bool(request.tools)), turn)
+    if not at or written is None or _CUT not in written:
+        raise InvalidRequest(f"/messages/{at}", "neither the template nor the style can show an unfinished turn")
+    messages = request.messages[:-1]
+    before = replace(request, messages=messages, continue_final_message=False, add_generation_prompt=True)
+    base = _prompt(before, template, style, now, native=native)
+    opened = written[: written.index(_CUT)]
+    tags = opened.removesuffix(content or reasoning)
+    header = _without_end(base.parts, len(base.opened))
+    parts = (*header, (tags, not (content and reasoning)), (content or reasoning, False))
+    return Prompt(parts, base.format_prompt, opened, base.control)
+
+
+def _said(request: Request, template: ChatTemplate, style: ToolStyle) -> tuple[str, str]:
+    """Content and reasoning of the message to be continued; a format without a place for reasoning shows none.
+
+    Where the template does not show that the model reasons, the caller must be one who tells reasoning from content.
+    """
+    last = request.messages[-1]
+    apart = request.reasoning_format == "auto"
+    shown = template.capabilities.supports_reasoning or apart or _lead(template, style)
+    reasons = shown and wire.holds(style.wire.turn, wire.Reasoning)
+    return _text(last.get("content")), (last.get("reasoning_content") or "") if reasons else ""
+
+
+def _lead(template: ChatTemplate, style: ToolStyle) -> str:
+    """What the generation prompt holds of a turn."""
+    return opening(style.wire.turn, template.capabilities.generation_prompt)
+
+
+def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime, *, native: bool) -> Prompt:
+    capabilities = template.capabilities
+    shown = capabilities.supports_tools and (speaks(template, style) or not style.is_generic)
+    announces = bool(request.tools) and not shown
+    format_prompt = _format_prompt(request, style, now, announces=announces)
+    lead = _lead(template, style)
+    messages = list(request.messages)
+    if announces:
+        messages = [_neutral(message, _tags(style.wire)) for message in messages]
+    if announces and style.framed:
+        messages = [_framed(message, style, lead) for message in messages]
+    if request.continue_final_message:
+        messages[-1] = _open_end(messages[-1], len(messages) - 1)
+    call_text = None if native else partial(_written, style=style, lead=lead)
+    adapted = adapt(messages, capabilities, extra_system=format_prompt, call_text=call_text)
+    tools = None if announces or not request.tools else [tool.source for tool in request.tools]
+    variables = {**capabilities.tool_variables(tools, now), **request.chat_template_kwargs}
+    render = partial(render_parts, template, adapted, add_generation_prompt=request.add_generation_prompt, now=now)
+    try:
+        parts = render(**variables)
+    except TemplateError:
+        if request.continue_final_message:
+            return _continued(request, template, style, now, native=native)
+        if not tools:
+            raise
+        # Some templates take for granted what a tool need not have; the others show it as it is.
+        filled = capabilities.tool_variables([_filled(tool) for tool in tools], now)
+        parts = render(**filled, **request.chat_template_kwargs)
+    format_, control = style.format(with_tools=bool(request.tools)), likely_pattern(template)
+    if not request.continue_final_message:
+        end = _trusted_end(parts)
+        opens = request.add_generation_prompt or end.endswith(capabilities.generation_prompt)
+        return Prompt(parts, format_prompt, opening(format_.turn, end) if opens else "", control)
+    parts = _cut(parts)
+    content, reasoning = _said(request, template, style)
+    tail = _end_of(parts, _LONGEST_OPENING + 2 * len(content) + 2 * len(reasoning))
+    opened = opened_by(format_.turn, tail, content, reasoning)
+    if not opened:
+        return _continued(request, template, style, now, native=native)
+    return Prompt(parts, format_prompt, opened, control)
+
+
+def _filled(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The tool with an empty description and no parameters where it has none, and each parameter described."""
+    empty: dict[str, Any] = {"description": "", "parameters": {"type": "object", "properties": {}}}
+    given = {key: value for key, value in tool["function"].items() if value is not None and value is not True}
+    function = {**empty, **given}
+    match function["parameters"]:
+        case {"properties": {**properties}} as parameters:
+            described = {key: _described(each) for key, each in properties.items()}
+            function["parameters"] = {**parameters, "properties": described}
+        case _:
+            pass
+    return {**tool, "function": function}
+
+
+def _described(schema: Any) -> Any:
+    return {"description": "", **cast("Mapping[str, Any]", schema)} if isinstance(schema, Mapping) else schema
+
+
+def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announces: bool) -> str | None:
+    answer = request.response_format
+    if announces:
+        about = Announcement(
+            tools=tuple(tool.source for tool in request.tools),
+            parallel=request.parallel_tool_calls is not False,
+            now=now,
+            answer=answer.schema if answer else None,
+            has_answer=answer is not None and not answer.plain,
+        )
+        # A model that was trained to call tools knows its format, and needs but the list.
+        announced = (style.announce or list_tools)(about)
+        return f"{announced}\n\n{plain_prompt(answer.schema)}" if answer and answer.plain else announced
+    if answer is None:
+        return None
+    return plain_prompt(answer.schema) if answer.plain else answer_prompt(answer.schema)
+
+
+# History
+
+
+def _framed(message: Mapping[str, Any], style: ToolStyle, lead: str) -> Mapping[str, Any]:
+    """An answer of the assistant as a style writes it that frames every turn; calls are written later."""
+    if message["role"] != "assistant" or message.get("tool_calls"):
+        return message
+    kept = {key: value for key, value in message.items() if key != "reasoning_content"}
+    return {**kept, "content": _written(message, style, lead)}
+
+
+def _written(message: Mapping[str, Any], style: ToolStyle, lead: str) -> str:
+    """A turn of the assistant as text of the style, behind `lead`, which the template writes itself."""
+    content = _text(message.get("content"))
+    calls = tuple(_call(call) for call in message.get("tool_calls") or ())
+    turn = Message(_neutralised(content, _tags(style.wire)) or None, message.get("reasoning_content"), calls)
+    attempts = (
+        turn,
+        # Where the format has no place for text beside calls, it may have one for a thought.
+        replace(turn, content=None, reasoning=turn.reasoning or turn.content),
+        replace(turn, content=None, reasoning=None),
+    )
+    written = (write_freely(style.wire, attempt) for attempt in attempts)
+    return next((text.removeprefix(lead) for text in written if text is not None), content)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str | None):
+        return content or ""
+    return "".join(part.get("text", "") for part in cast("list[Mapping[str, Any]]", content))
+
+
+def _call(call: Mapping[str, Any]) -> ToolCall:
+    function = call["function"]
+    arguments = function.get("arguments", "{}")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return ToolCall(function["name"], text or "{}", call.get("id"))
+
+
+# Forgery
+
+
+@lru_cache(maxsize=64)
+def _tags(format_: wire.WireFormat) -> re.Pattern[str] | None:
+    """What finds the marks of a format."""
+    marks = {spelling for node in wire.walk(format_.turn) if isinstance(node, wire.Mark) for spelling in node.spellings}
+    return re.compile("|".join(sorted(map(re.escape, marks)))) if marks else None
+
+
+def _neutralised(text: str, tags: re.Pattern[str] | None) -> str:
+    r"""The text with each tag of the style broken by a backslash: <tool_call> becomes <\tool_call>."""
+    return tags.sub(lambda match: match[0][0] + "\\" + match[0][1:], text) if tags else text
+
+
+def _neutral(message: Mapping[str, Any], tags: re.Pattern[str] | None) -> Mapping[str, Any]:
+    """A message whose text cannot be taken for the style's own; the assistant's turns are written by the style."""
+    content = message.get("content")
+    if message["role"] == "assistant" or content is None:
+        return message
+    if isinstance(content, str):
+        return {**message, "content": _neutralised(content, tags)}
+    parts = [
+        {**part, "text": _neutralised(part["text"], tags)} if part.get("type") == "text" else part
+        for part in cast("list[Mapping[str, Any]]", content)
+    ]
+    return {**message, "content": parts}
+
+
+# The turn that the prompt opens
+
+
+def _open_end(message: Mapping[str, Any], at: int) -> Mapping[str, Any]:
+    """The message to be continued, with its end marked: that of its content, or of its reasoning if that is all."""
+    content, reasoning = _text(message.get("content")), message.get("reasoning_content")
+    if content:
+        return {**message, "content": content + _CUT}
+    if isinstance(reasoning, str) and reasoning:
+        return {**message, "reasoning_content": reasoning + _CUT}
+    raise InvalidRequest(f"/messages/{at}/content", "to be continued, the last message needs text or reasoning")
+
+
+def _cut(parts: Parts) -> Parts:
+    """The parts up to where the message to be continued ends; none where the template does not show it."""
+    kept: list[tuple[str, bool]] = []
+    for text, trusted in parts:
+        before, found, _ = text.partition(_CUT)
+        kept.append((before, trusted))
+        if found:
+            return tuple(part for part in kept if part[0])
+    return ()
+
+
+def _trusted_end(parts: Parts) -> str:
+    """The template's own text behind the conversation: what a user writes never opens the model's turn."""
+    end = ""
+    for text, trusted in reversed(parts):
+        if not trusted:
+            break
+        end = text + end
+    return end[-_LONGEST_OPENING:]
+
+
+def _without_end(parts: Parts, length: int) -> Parts:
+    """The parts but for so many characters at their end, each as trusted as it was."""
+    kept = list(parts)
+    while length and kept:
+        text, trusted = kept.pop()
+        if len(text) > length:
+            kept.append((text[: len(text) - length], trusted))
+        length = max(0, length - len(text))
+    return tuple(kept)
+
+
+def _end_of(parts: Parts, length: int) -> str:
+    return "".join(text for text, _ in parts)[-length:]

@@ -1,0 +1,418 @@
+"""Canonical types: the sets of JSON values that schemas denote, as small frozen values.
+
+Types are made with the functions in lower case, which keep them canonical: an impossible type is always `NEVER`.
+A number is a decimal of any size and precision; 1 and 1.0 are the same number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+
+from toolgram.grammar.hashing import HashedOnce, hash_once
+from toolgram.grammar.regular import to_expr
+from toolgram.grammar.regular.automata import (
+    Automaton,
+    TooLarge,
+    difference,
+    intersection,
+    of_length,
+    of_texts,
+    universal,
+)
+from toolgram.grammar.regular.limits import spend
+from toolgram.schema.types.multiples import to_multiples
+
+__all__ = ["TooLarge"]  # with what is defined here
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Every JSON value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One of the values that JSON writes as a word: null, true or false."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Exactly this string."""
+
+    value: str
+
+
+@hash_once
+@dataclass(frozen=True, slots=True)
+class String(HashedOnce):
+    """Strings of `min` to `max` code points (None: of any length), of the language of the automaton if there is one.
+
+    Where it is not `exact`, the automaton leaves out some strings that should be there.
+    """
+
+    min: int = 0
+    max: int | None = None
+    automaton: Automaton | None = None
+    exact: bool = True
+
+    def admits(self, text: str) -> bool:
+        """Whether it is one of these strings."""
+        fits = self.min <= len(text) and (self.max is None or len(text) <= self.max)
+        return fits and (self.automaton is None or self.automaton.accepts(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Numbers, or integers only, between bounds that belong to the set unless they are open (None: no bound).
+
+    With `multiple` only multiples of it, and bounds that are some too; with `broken` only those that are no integers.
+    """
+
+    integer: bool = False
+    low: Decimal | None = None
+    high: Decimal | None = None
+    low_open: bool = False
+    high_open: bool = False
+    multiple: Decimal | None = None
+    broken: bool = False
+
+    def admits(self, value: Decimal) -> bool:
+        """Whether it is one of these numbers."""
+        above = self.low is None or value > self.low or (value == self.low and not self.low_open)
+        below = self.high is None or value < self.high or (value == self.high and not self.high_open)
+        whole = not (self.integer or self.broken) or (Fraction(value).denominator == 1) is self.integer
+        return above and below and whole and (self.multiple is None or Fraction(value) % Fraction(self.multiple) == 0)
+
+
+@hash_once
+@dataclass(frozen=True, slots=True)
+class Array(HashedOnce):
+    """Arrays of `min` to `max` items: the first ones of the types in `prefix`, the others of the type `rest`.
+
+    With `unique` no two items are equal; its text is the place that says so.
+    """
+
+    prefix: tuple[Type, ...]
+    rest: Type
+    min: int = 0
+    max: int | None = None
+    unique: str | None = None
+
+
+@hash_once
+@dataclass(frozen=True, slots=True)
+class ItemState(HashedOnce):
+    """Whether an array may end here, and the steps as (type of the next item, number of the next state)."""
+
+    accepts: bool
+    edges: tuple[tuple[Type, int], ...]
+
+
+@hash_once
+@dataclass(frozen=True, slots=True)
+class Items(HashedOnce):
+    """Arrays by an automaton over the types of their items, which may overlap; the first state is the start.
+
+    `unique` as in Array.
+    """
+
+    states: tuple[ItemState, ...]
+    unique: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A declared key of an object; where `value` is NEVER the key may not occur. `pointer` is where it is declared."""
+
+    name: str
+    value: Type
+    required: bool
+    pointer: str = field(default="", compare=False)
+
+
+@hash_once
+@dataclass(frozen=True, slots=True)
+class Keys(HashedOnce):
+    """Keys of a language, which have values of one type."""
+
+    automaton: Automaton
+    value: Type
+
+
+@hash_once
+@dataclass(frozen=True, slots=True)
+class Object(HashedOnce):
+    """Objects of `min` to `max` keys: these properties and any others, whose values are of the type `rest`.
+
+    Where there are `keys`, they are all the other keys that may occur: of disjoint languages, none of them declared.
+    Where there is `some`, one other key at least is of these. `silent` says that the schema did not speak of other
+    keys, so that a caller may close the object. `counted` is the place that states `min`.
+    """
+
+    properties: tuple[Property, ...]
+    rest: Type
+    silent: bool = False
+    keys: tuple[Keys, ...] = ()
+    min: int = 0
+    max: int | None = None
+    some: tuple[Keys, ...] = ()
+    counted: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The type that `definitions` holds under this key."""
+
+    key: str
+
+
+@hash_once
+@dataclass(frozen=True, slots=True)
+class Union(HashedOnce):
+    """The values of any of these types; with no options it is the empty type."""
+
+    options: tuple[Type, ...]
+
+
+Type = Anything | Word | Text | String | Number | Array | Items | Object | Reference | Union
+
+ANY = Anything()
+NEVER = Union(())
+NULL = Word("null")
+BOOLEAN = Union((Word("true"), Word("false")))
+_EVERY_STRING, _EVERY_NUMBER = String(), Number()
+EVERY_KIND = Union((Object((), ANY), Array((), ANY), _EVERY_STRING, _EVERY_NUMBER, *BOOLEAN.options, NULL))
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """A type with the definitions that its references point to."""
+
+    root: Type
+    definitions: Mapping[str, Type]
+
+    def resolve(self, kind: Type) -> Type:
+        """The type itself, or what it refers to."""
+        while isinstance(kind, Reference):
+            kind = self.definitions[kind.key]
+        return kind
+
+
+def union(options: Iterable[Type]) -> Type:
+    """The union, flattened, without repeats and without the options that a wider one makes idle."""
+    options = list(options)
+    if len(options) == 1:
+        return options[0]
+    flat: dict[Type, None] = {}
+    for option in options:
+        if isinstance(option, Union):
+            flat.update(dict.fromkeys(option.options))
+        else:
+            flat[option] = None
+    if len(flat) > 1:
+        if ANY in flat:
+            return ANY
+        if _EVERY_NUMBER in flat:
+            flat = {each: None for each in flat if not isinstance(each, Number) or each == _EVERY_NUMBER}
+        if _EVERY_STRING in flat:
+            flat = {each: None for each in flat if not isinstance(each, Text | String) or each == _EVERY_STRING}
+    return next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))
+
+
+def string(low: int, high: int | None, automaton: Automaton | None = None, *, exact: bool = True) -> Type:
+    """Strings of `low` to `high` code points, of the language of the automaton.
+
+    Raises TooLarge, also where it is only for want of an exact automaton that there are none.
+    """
+    if high is not None and high < low:
+        return NEVER
+    if automaton is None or automaton == universal():
+        return Text("") if high == 0 else String(low, high)
+    if not automaton.has_length(low, high):
+        if not exact:
+            raise TooLarge
+        return NEVER
+    if automaton.has_lengths_within(low, high):
+        low, high = 0, None
+    elif not to_expr.counts_apart(automaton, low, high):
+        automaton, low, high = intersection(automaton, of_length(low, high)), 0, None
+    only = automaton.finite_texts(1) if exact else None
+    return Text(only[0]) if only else String(low, high, automaton, exact)
+
+
+def number(kind: Number) -> Type:
+    """The same numbers with bounds that can be met, and that are closed, where only integers or multiples can occur.
+
+    Raises TooLarge.
+    """
+    low, high, low_open, high_open = kind.low, kind.high, kind.low_open, kind.high_open
+    multiple = kind.multiple
+    if multiple is not None:
+        whole, multiple, low, high = to_multiples(
+            multiple, integer=kind.integer, low=low, high=high, low_open=low_open, high_open=high_open
+        )
+        low_open = high_open = False
+        kind = replace(kind, integer=whole)
+    if low is not None and low == high:
+        multiple = None
+        kind = replace(kind, integer=kind.integer or low == math.floor(low))
+    if kind.integer:
+        if low is not None:
+            low = Decimal(math.floor(low) + 1 if low_open else math.ceil(low))
+        if high is not None:
+            high = Decimal(math.ceil(high) - 1 if high_open else math.floor(high))
+        low_open = high_open = False
+    if low is not None and high is not None and (low > high or (low == high and (low_open or high_open))):
+        return NEVER
+    if kind.broken and kind.integer:
+        return NEVER
+    broken = kind.broken and (low is None or low != high)
+    return Number(kind.integer, low, high, low_open, high_open, multiple, broken)
+
+
+def array(prefix: Iterable[Type], rest: Type, low: int = 0, high: int | None = None, unique: str | None = None) -> Type:
+    """Arrays; those parts of `prefix` and `rest` that cannot occur are cut off."""
+    items = tuple(prefix)
+    dead = next((index for index, item in enumerate(items) if item == NEVER), None)
+    if dead is None and rest == NEVER:
+        dead = len(items)
+    if dead is not None:
+        high = dead if high is None else min(high, dead)
+    if high is not None:
+        items = items[:high]
+        rest = NEVER if high <= len(items) else rest
+        if high < low:
+            return NEVER
+    return Array(items, rest, low, high, None if high is not None and high < 2 else unique)
+
+
+def item_states(states: Sequence[ItemState], unique: str | None = None) -> Type:
+    """Arrays by an automaton, with only those states through which a way leads to an end, each once."""
+    live = {number for number, state in enumerate(states) if state.accepts}
+    waiting = list(live)
+    before: dict[int, list[int]] = {}
+    for number, state in enumerate(states):
+        for kind, target in state.edges:
+            if kind != NEVER:
+                before.setdefault(target, []).append(number)
+    for target in waiting:
+        found = [number for number in before.get(target, ()) if number not in live]
+        live.update(found)
+        waiting.extend(found)
+    if 0 not in live:
+        return NEVER
+    alike = _alike(states, live)
+    numbers = {alike[0]: 0}
+    order = [0]
+    result: list[ItemState] = []
+    for at in order:  # breadth first
+        steps: dict[int, list[Type]] = {}
+        for kind, target in states[at].edges:
+            if kind != NEVER and target in live:
+                steps.setdefault(alike[target], []).append(kind)
+        order.extend(target for target in steps if target not in numbers)
+        for target in steps:
+            numbers.setdefault(target, len(numbers))
+        result.append(ItemState(states[at].accepts, tuple((union(of), numbers[to]) for to, of in steps.items())))
+    return Items(tuple(result), unique)
+
+
+def _alike(states: Sequence[ItemState], live: Collection[int]) -> dict[int, int]:
+    """For each live state the first that has the same continuations."""
+    kinds: dict[Type, int] = {}
+    edges = {
+        number: [
+            (kinds.setdefault(kind, len(kinds)), target) for kind, target in states[number].edges if target in live
+        ]
+        for number in sorted(live)
+    }
+    alike = {number: int(states[number].accepts) for number in edges}
+    while True:
+        first: dict[object, int] = {}
+        again: dict[int, int] = {}
+        spend(len(edges))
+        for number, steps in edges.items():
+            ways = frozenset((kind, alike[target]) for kind, target in steps)
+            again[number] = first.setdefault((alike[number], ways), number)
+        if len(first) == len(set(alike.values())):
+            return again
+        alike = again
+
+
+def object_type(
+    properties: Iterable[Property],
+    rest: Type,
+    *,
+    silent: bool = False,
+    keys: Iterable[Keys] = (),
+    low: int = 0,
+    high: int | None = None,
+    some: Iterable[Keys] | None = None,
+    counted: str = "",
+) -> Type:
+    """Objects; a key that may not occur is kept in the list only where it must be kept out of the other keys.
+
+    With `some` one key at least is of these, of those that are not listed.
+
+    Raises TooLarge.
+    """
+    listed = tuple(properties)
+    required = sum(item.required for item in listed)
+    one = () if some is None else tuple(_undeclared(some, [item.name for item in listed]))
+    needed = required + (some is not None)
+    if (some is not None and not one) or (high is not None and (high < needed or high < low)):
+        return NEVER
+    if high == required:  # nothing else has a place
+        listed, rest, keys, high = tuple(item for item in listed if item.required), NEVER, (), None
+    kept: list[Property] = []
+    for item in listed:
+        if item.value == NEVER and item.required:
+            return NEVER
+        if item.value != NEVER or rest != NEVER:
+            kept.append(item)
+    languages = tuple(_undeclared(keys, [item.name for item in listed]))
+    if rest == NEVER and not languages:
+        if one:
+            return NEVER
+        if low > len(kept):
+            return NEVER
+        if low == len(kept):
+            kept, low = [replace(item, required=True) for item in kept], 0
+        high = None if high is None or high >= len(kept) else high
+    return Object(tuple(kept), rest, silent, languages, 0 if low <= needed else low, high, one, counted)
+
+
+def _undeclared(keys: Iterable[Keys], names: Collection[str]) -> Iterator[Keys]:
+    for one in keys:
+        automaton = one.automaton
+        if declared := [name for name in names if automaton.accepts(name)]:
+            automaton = difference(automaton, of_texts(declared))
+        if one.value != NEVER and not automaton.is_empty:
+            yield Keys(automaton, one.value)
+
+
+def value_of(kind: Object, name: str) -> Type:
+    """The type of the value under this key."""
+    declared = next((item.value for item in kind.properties if item.name == name), None)
+    return other_value_of(kind, name) if declared is None else declared
+
+
+def other_value_of(kind: Object, name: str) -> Type:
+    """The type of the value under this key, which is not declared."""
+    return next((one.value for one in kind.keys if one.automaton.accepts(name)), kind.rest)
+
+
+def item_at(kind: Array, index: int) -> Type:
+    """The type of the item at this index."""
+    return kind.prefix[index] if index < len(kind.prefix) else kind.rest
+
+
+def point(value: Decimal) -> Type:
+    """Exactly this number."""
+    return number(Number(low=value, high=value))

@@ -1,0 +1,1 @@
+"""From canonical types to grammars, and values to text."""

@@ -1,0 +1,287 @@
+"""How JSON values are written: one spelling for each, and the expressions that admit exactly these spellings.
+
+No free white space; strings are raw, with the short escapes and `\\u00xx` for the other controls; an exponent has one
+digit before the point, a sign and no leading zero (`1.5e+30`, `2e-7`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Literal
+
+from toolgram.grammar.hashing import HashedOnce, hash_once
+from toolgram.grammar.ir import MAX_CODE_POINT, NOTHING, CharSet, Expr, chars, choice, not_chars, optional, repeat, seq
+from toolgram.schema import types
+from toolgram.schema.writing.notation import BARE_WORD, JSON, Encoding
+from toolgram.schema.writing.numbers import DIGIT, NON_ZERO, decimals, integers, same_length
+
+MAX_EXPONENT = 307  # with any mantissa below 10 a finite double
+MIN_EXPONENT = -324  # of the smallest double that is not zero
+_LONGEST_NAME = 40  # of a rule
+_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_HEX = "0123456789abcdef"
+KEY_START = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")))
+KEY_CHAR = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")), (ord("0"), ord("9")))
+_OTHER_KEY = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PLAIN_NAME = re.compile("[a-z][a-z0-9]*(?:-[a-z0-9]+)*").fullmatch
+_CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])")
+_OTHERS = re.compile("[^a-z0-9]+")
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+
+
+@hash_once
+@dataclass(frozen=True, slots=True)
+class Spelling(HashedOnce):
+    """The choices that a template leaves open, and the notation.
+
+    `ascii` writes all beyond ASCII as `\\uxxxx`. The digit caps bound numbers that the schema does not bound; None is
+    no cap.
+    """
+
+    item_separator: str = ", "
+    key_separator: str = ": "
+    ascii: bool = False
+    integer_digits: int | None = None
+    fraction_digits: int | None = None
+    exponents: bool = True
+    encoding: Encoding = JSON
+
+    def frame(self, *, outermost: bool = False) -> Frame:
+        """How an object is written; the outermost one may be the arguments of a function."""
+        if outermost and self.encoding.keyword_arguments:
+            return Frame("(", ")", "=", "keyword")
+        return Frame("{", "}", self.key_separator, "bare" if self.encoding.bare_keys else "quoted")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """How an object is written: its brackets, what stands between key and value, and how keys are written."""
+
+    opener: str
+    closer: str
+    between: str
+    keys: Literal["quoted", "bare", "keyword"]
+
+    def key(self, name: str, spelling: Spelling, *, declared: bool) -> str | None:
+        """The key as it is written; None where that cannot be."""
+        if not writable(name):
+            return None
+        if self.keys == "quoted":
+            return quoted(name, spelling)
+        if not declared:
+            return name if _OTHER_KEY.fullmatch(name) else None
+        is_one_word = name.isidentifier() if self.keys == "keyword" else BARE_WORD.fullmatch(name)
+        return name if is_one_word and spelling.encoding.quote not in name else None
+
+
+class RuleNames:
+    """Hands out the rule names of one grammar: legal in every dialect, unique, and legible."""
+
+    def __init__(self, *taken: str) -> None:
+        self._taken = set(taken)
+        self._counts: dict[str, int] = {}  # how often a name was wanted, so that no number is tried twice
+        self._shared: dict[Hashable, str] = {}
+
+    def fresh(self, hint: str) -> str:
+        """A new name like the hint."""
+        words = hint if _PLAIN_NAME(hint) else _OTHERS.sub("-", _CAMEL.sub("-", hint).lower()).strip("-")
+        if len(words) > _LONGEST_NAME:  # its end tells more
+            words = words[-_LONGEST_NAME:].partition("-")[2] or words[-_LONGEST_NAME:]
+        base = words if words[:1].isalpha() else f"r-{words}".rstrip("-")
+        count = self._counts.get(base, 0) + 1
+        while (name := base if count == 1 else f"{base}-{count}") in self._taken:
+            count += 1
+        self._counts[base] = count
+        self._taken.add(name)
+        return name
+
+    def shared(self, hint: str, key: Hashable) -> str:
+        """The name of a rule that is the same wherever the hint and the key are the same."""
+        if (hint, key) not in self._shared:
+            self._shared[hint, key] = self.fresh(hint)
+        return self._shared[hint, key]
+
+
+def writable(text: str) -> bool:
+    """Whether the text is Unicode: a lone surrogate is not, and no grammar or engine can carry it."""
+    return text.isascii() or not _SURROGATE.search(text)
+
+
+def quoted(text: str, spelling: Spelling) -> str:
+    """The string in the notation; a raw one must not contain the quote."""
+    if not spelling.encoding.escapes:
+        return f"{spelling.encoding.quote}{text}{spelling.encoding.quote}"
+    if not _ESCAPED.search(text) and (text.isascii() or not spelling.ascii):
+        return f'"{text}"'
+    return f'"{"".join(_char(char, spelling) for char in text)}"'
+
+
+def _char(char: str, spelling: Spelling) -> str:
+    if char in _SHORT:
+        return _SHORT[char]
+    if char >= " " and (char < "\x80" or not spelling.ascii):
+        return char
+    units = char.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def one_char(charset: CharSet, spelling: Spelling) -> Expr:
+    """One of these characters, as a string holds it."""
+    if not spelling.encoding.escapes:
+        return charset
+    others = not_chars(*charset.ranges)
+    raw = raw_chars(others, spelling)
+    return choice(raw if raw.ranges else NOTHING, escapes(others, spelling))
+
+
+def raw_chars(but: str | CharSet, spelling: Spelling) -> CharSet:
+    """The characters that a string holds as they are, without these."""
+    return _raw_chars(but, spelling.ascii)
+
+
+@lru_cache(maxsize=1024)
+def _raw_chars(but: str | CharSet, ascii_only: bool) -> CharSet:
+    return not_chars(*_pieces(but), '"\\', (0, 0x1F), *([(0x80, MAX_CODE_POINT)] if ascii_only else []))
+
+
+def _pieces(charset: str | CharSet) -> tuple[str | tuple[int, int], ...]:
+    return (charset,) if isinstance(charset, str) else charset.ranges
+
+
+def escapes(but: str | CharSet, spelling: Spelling) -> Expr:
+    """The characters that a string holds escaped, without these, each in its one escape."""
+    return _escapes(but, spelling.ascii)
+
+
+@lru_cache(maxsize=1024)
+def _escapes(but: str | CharSet, ascii_only: bool) -> Expr:
+    codes = [code for code in (*range(0x20), *b'"\\') if chr(code) not in but]
+    short = "".join(_SHORT[chr(code)][1] for code in codes if chr(code) in _SHORT)
+    controls = [f"{code:02x}" for code in codes if chr(code) not in _SHORT]
+    options: list[Expr] = [seq("\\", chars(short))] if short else []
+    by_high = {high: "".join(code[1] for code in controls if code[0] == high) for high in "01"}
+    options.extend(seq(f"\\u00{high}", chars(lows)) for high, lows in by_high.items() if lows)
+    if ascii_only:
+        beyond = not_chars(*_pieces(but), (0, 0x7F)).ranges
+        options.extend(_escaped_range(low, high) for low, high in beyond)
+    return choice(*options)
+
+
+def _escaped_range(low: int, high: int) -> Expr:
+    """`\\uxxxx` for the code points of a range beyond ASCII, as surrogate pairs beyond the basic plane."""
+    options: list[Expr] = []
+    if low <= 0xFFFF:
+        options.append(seq("\\u", same_length(f"{low:04x}", f"{min(high, 0xFFFF):04x}", _HEX)))
+    low, blocks = max(low, 0x10000), list[tuple[int, int, int, int]]()
+    while low <= high:  # runs of whole lead surrogates, and the ragged ends
+        lead, trail = divmod(low - 0x10000, 0x400)
+        last_lead, last_trail = divmod(high - 0x10000, 0x400)
+        if lead == last_lead or trail:
+            last_lead, last_trail = lead, last_trail if lead == last_lead else 0x3FF
+        elif last_trail != 0x3FF:
+            last_lead, last_trail = last_lead - 1, 0x3FF
+        blocks.append((lead, last_lead, trail, last_trail))
+        low = 0x10000 + last_lead * 0x400 + last_trail + 1
+    for lead, last_lead, trail, last_trail in blocks:
+        leads = same_length(f"{0xD800 + lead:x}", f"{0xD800 + last_lead:x}", _HEX)
+        trails = same_length(f"{0xDC00 + trail:x}", f"{0xDC00 + last_trail:x}", _HEX)
+        options.append(seq("\\u", leads, "\\u", trails))
+    return choice(*options)
+
+
+def any_number(spelling: Spelling) -> Expr:
+    """Every number, with the caps and the exponents of the spelling."""
+    whole = integers(0, None, spelling.integer_digits)
+    fraction = optional(seq(".", repeat(DIGIT, 1, spelling.fraction_digits)))
+    plain = seq(whole, fraction)
+    if not spelling.exponents:
+        return seq(optional("-"), plain)
+    power = seq("e", choice(seq("+", integers(1, MAX_EXPONENT)), seq("-", integers(1, -MIN_EXPONENT))))
+    return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, power)))
+
+
+@lru_cache(maxsize=512)  # of the same few bounds in all schemas
+def number_range(kind: types.Number, spelling: Spelling) -> Expr:
+    """The numbers of a type; a single one has a single spelling, and bounded ones have no exponent."""
+    if kind == types.Number():
+        return any_number(spelling)
+    if kind.low is not None and kind.low == kind.high:
+        return seq(_point(kind.low))
+    if kind.integer:
+        low, high = (None if bound is None else int(bound) for bound in (kind.low, kind.high))
+        return integers(low, high, spelling.integer_digits)
+    return decimals(
+        kind.low,
+        kind.high,
+        low_open=kind.low_open,
+        high_open=kind.high_open,
+        digits=spelling.integer_digits,
+        fraction=spelling.fraction_digits,
+    )
+
+
+def _point(value: Decimal) -> str:
+    """The one spelling of a number that a schema names."""
+    positional = _positional(value)
+    return positional if len(positional) <= 25 else _with_exponent(value) or positional
+
+
+def _positional(value: Decimal) -> str:
+    whole, _, fraction = f"{value:f}".partition(".")
+    fraction = fraction.rstrip("0")
+    text = f"{whole}.{fraction}" if fraction else whole
+    return "0" if text == "-0" else text
+
+
+def _with_exponent(value: Decimal) -> str | None:
+    if not value:
+        return None
+    digits = "".join(map(str, value.as_tuple().digits)).lstrip("0").rstrip("0")
+    power = value.adjusted()
+    if power == 0 or not MIN_EXPONENT <= power <= MAX_EXPONENT:
+        return None
+    mantissa = f"{digits[0]}.{digits[1:]}" if digits[1:] else digits
+    return f"{'-' if value < 0 else ''}{mantissa}e{power:+d}"
+
+
+def decimal_of(value: float | Decimal) -> Decimal | None:
+    """The number that JSON text would give for this value; None for infinities and NaN."""
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    return number if number.is_finite() else None
+
+
+def spell_number(kind: types.Number, value: float, spelling: Spelling) -> str | None:
+    """The spelling of a number of this type; None where it is not of the type, or not within the digit caps."""
+    number = decimal_of(value)
+    if number is None or not kind.admits(number):
+        return None
+    if kind.low is not None and kind.low == kind.high:
+        return _point(kind.low)
+    free = kind == types.Number()
+    text = _positional(number)
+    if free and isinstance(value, float) and (number == 0 or "." not in text):
+        text = f"{'-' if repr(value)[0] == '-' and not number else ''}{text}.0"
+    candidates = [text]
+    if free and spelling.exponents:
+        long = isinstance(value, float) and "e" in repr(value)
+        candidates.insert(0 if long else 1, _with_exponent(number) or text)
+    return next((spelled for spelled in candidates if spelled and _fits(spelled, kind, spelling)), None)
+
+
+def _fits(text: str, kind: types.Number, spelling: Spelling) -> bool:
+    """Whether the digit caps admit this spelling of a number that is within its bounds."""
+    mantissa = text.lstrip("-").partition("e")[0]
+    whole, _, fraction = mantissa.partition(".")
+    given = [bound for bound in (kind.low, kind.high) if bound is not None]
+    bounds = [_positional(bound.copy_abs()).partition(".") for bound in given]
+    same_side = [len(bound[0]) for bound, value in zip(bounds, given, strict=True) if (value < 0) == (text[0] == "-")]
+    ahead = max([spelling.integer_digits or 0, *same_side])
+    behind = max([spelling.fraction_digits or 0, *(len(bound[2]) + 1 for bound in bounds)])
+    return (spelling.integer_digits is None or len(whole) <= ahead) and (
+        spelling.fraction_digits is None or len(fraction) <= behind
+    )

@@ -1,0 +1,101 @@
+"""The members of objects as expressions: keys that are none of some, and a number of members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence as SequenceABC
+from functools import partial
+
+from toolgram.grammar.excepts import Letters
+from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Literal, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.regular.limits import TooLarge
+from toolgram.schema import types
+from toolgram.schema.writing.json_style import KEY_CHAR, KEY_START
+
+_MAX_COUNTED = 50_000  # members times their number
+
+
+def _but(charset: CharSet, excluded: str) -> Expr:
+    left = not_chars(excluded, *not_chars(*charset.ranges).ranges)
+    return seq(left, repeat(KEY_CHAR)) if left.ranges else NOTHING
+
+
+BARE_LETTERS = Letters(partial(_but, KEY_START), partial(_but, KEY_CHAR), str, "")
+"""The letters of keys that are identifiers."""
+
+
+def all_members(
+    members: SequenceABC[tuple[types.Property, Expr]], extra: Expr, comma: str, rule: Callable[[int, Expr], Expr]
+) -> Expr:
+    """The members in order, then any number of extra ones; where none is required, a rule for those from each on."""
+    more = EMPTY if extra == NOTHING else repeat(seq(comma, extra))
+    anchor = next((index for index, (item, _) in enumerate(members) if item.required), None)
+    if anchor is not None:
+        before = [optional(seq(member, comma)) for _, member in members[:anchor]]
+        after = [
+            seq(comma, member) if item.required else optional(seq(comma, member))
+            for item, member in members[anchor + 1 :]
+        ]
+        return seq(*before, members[anchor][1], *after, more)
+    here, following = seq(extra, more), more
+    for index in reversed(range(len(members))):
+        body = choice(seq(members[index][1], following), here)  # one member at least
+        here = rule(index + 1, body) if index else body
+        following = optional(seq(comma, here))
+    return optional(here)
+
+
+def some_members(
+    kind: types.Object,
+    members: SequenceABC[tuple[types.Property, Expr]],
+    extra: Expr,
+    last: Expr,
+    comma: str,
+    rule: Callable[[Expr], Expr],
+) -> Expr:
+    """The members in order, then extra ones, as many as the object may have: a rule for each place and number.
+
+    Where it must have some member, that is the last. Raises TooLarge.
+    """
+
+    def end(count: int) -> Expr:
+        least = max(kind.min - count, 0)
+        most = None if kind.max is None else kind.max - count
+        if kind.some:
+            if most == 0:
+                return NOTHING
+            between = repeat(seq(extra, comma), max(least - 1, 0), None if most is None else most - 1)
+            return seq(comma if count else "", between, last)
+        if extra == NOTHING or most == 0:
+            return NOTHING if least else EMPTY
+        if count:
+            return repeat(seq(comma, extra), least, most)
+        more = repeat(seq(comma, extra), max(least - 1, 0), None if most is None else most - 1)
+        return seq(extra, more) if least else optional(seq(extra, more))
+
+    most = max(kind.min, 1) if kind.max is None else kind.max  # with more keys nothing changes, or there are none
+    if len(members) * min(len(members), most) > _MAX_COUNTED:
+        raise TooLarge
+    after = [end(count) for count in range(min(len(members), most) + 1)]
+    for index in reversed(range(len(members))):
+        item, member = members[index]
+        here: list[Expr] = []
+        for count in range(min(index, most) + 1):
+            full = count == most and kind.max is not None
+            taken = NOTHING if full else seq(comma if count else "", member, after[min(count + 1, most)])
+            body = taken if item.required else choice(taken, after[count])
+            here.append(body if index == 0 or body in (NOTHING, EMPTY) else rule(body))
+        after = here
+    return after[0]
+
+
+def single(charset: CharSet) -> str | None:
+    """The only character of a set, if there is just one."""
+    low, high = charset.ranges[0][0], charset.ranges[-1][1]
+    return chr(low) if low == high else None
+
+
+def plain_char(charset: CharSet) -> Expr:
+    """One of these characters as it is."""
+    only = single(charset)
+    return charset if only is None else Literal(only)

@@ -1,0 +1,40 @@
+"""Answers in plain text: a regular expression, or one of some texts, as a language and as grammar rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from toolgram.grammar.ir import Expr, Ref
+from toolgram.grammar.regular.automata import Automaton, TooLarge, intersection, of_texts
+from toolgram.grammar.regular.languages import without
+from toolgram.grammar.regular.regex import pattern
+from toolgram.grammar.regular.regex_syntax import Malformed, Unsupported
+from toolgram.grammar.regular.to_expr import expression
+from toolgram.schema.writing.json_style import RuleNames
+
+
+def plain_language(schema: Mapping[str, Any], excluded: Iterable[str]) -> Automaton:
+    """The texts of a string schema with an `enum` or a `pattern`, without those that hold an excluded text.
+
+    Raises ValueError for a pattern that is no regular language, is not well formed, or is too large.
+    """
+    try:
+        language = of_texts(schema["enum"]) if "enum" in schema else pattern(schema["pattern"])
+        for text in excluded:
+            language = intersection(language, without(text))
+    except (Malformed, Unsupported, TooLarge) as error:
+        raise ValueError(str(error) or "it is too large") from error
+    return language
+
+
+def plain_rules(language: Automaton, names: RuleNames) -> tuple[Expr, dict[str, Expr]]:
+    """The language as an expression of characters as they are, and the rules that it refers to."""
+    rules: dict[str, Expr] = {}
+
+    def rule(hint: str, make: Callable[[], Expr]) -> Ref:
+        name = names.fresh(hint)
+        rules[name] = make()
+        return Ref(name)
+
+    return expression(language, lambda chars: chars, rule, "answer"), rules

@@ -1,0 +1,213 @@
+"""What every route needs: the body read, the request planned, the engine run within the limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import orjson
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from toolgram.api.errors import ApiError
+from toolgram.api.explain import relaxations_json
+from toolgram.api.generation import Generation
+from toolgram.chat import Reply, relaxations_of, stream
+from toolgram.conversation.events import Event
+from toolgram.engines.base import Chunk, Sampling
+from toolgram.errors import Relaxation, ToolgramError
+from toolgram.planning.plan import Plan
+from toolgram.server.limits import Admission
+from toolgram.server.metrics import Metrics
+from toolgram.server.middleware import too_large
+from toolgram.server.models import Models, Served
+from toolgram.server.request_log import record_of
+from toolgram.server.settings import Settings
+from toolgram.server.sse import ClientGone, EventStream, while_connected
+
+T = TypeVar("T")
+
+Item = Chunk | Event | Reply
+_FIELD = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A request that is ready to run: `prompt_tokens` is None where the engine does not count."""
+
+    served: Served
+    plan: Plan
+    sampling: Sampling
+    n: int = 1
+    prompt_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The server's models, settings, limits and counts."""
+
+    models: Models
+    settings: Settings
+    admission: Admission
+    metrics: Metrics
+
+    async def body(self, request: Request) -> Any:
+        """The JSON of a request's body. Raises ApiError: 413 for too much of it, 400 for what is not JSON."""
+        if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
+            raise ApiError(400, "unsupported_encoding", f"a body is not read in {encoding[:40]!r}: send it as it is")
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            async for piece in request.stream():
+                size += len(piece)
+                if size > self.settings.max_body:
+                    raise too_large(self.settings)
+                pieces.append(piece)
+        except ClientDisconnect as error:
+            raise ClientGone from error
+        try:
+            body = orjson.loads(b"".join(pieces))
+        except orjson.JSONDecodeError as error:
+            raise ApiError(400, "invalid_json", f"the body is not JSON: {error}", "") from error
+        if self.settings.log_contents:
+            record_of(request.scope).contents["body"] = body
+        return body
+
+    async def job(self, request: Request, generation: Generation) -> Job:
+        """The request planned for its model. Raises what `plan` raises, and ApiError for what is over a limit."""
+        self.tell_ignored(request, generation.ignored)
+        served = self.models.find(generation.model)
+        if generation.chat_template is not None and not self.settings.request_templates:
+            told = "this server takes no templates from requests; `toolgram serve --trust-request-chat-template` does"
+            raise ApiError(400, "not_allowed", told, "/chat_template")
+        sampling = self.limited(generation.sampling)
+        # A template or a schema that is seen for the first time may take a while: others are served meanwhile.
+        async with self.admission.planning():
+            plan, count = await asyncio.to_thread(self._planned, generation, served)
+        record = record_of(request.scope)
+        record.planned(served.name, plan)
+        if relaxations := relaxations_of(plan, served.engine):
+            record.headers["x-toolgram-relaxations"] = _header(relaxations)
+        return Job(served, plan, sampling, generation.n, count)
+
+    def _planned(self, generation: Generation, served: Served) -> tuple[Plan, int | None]:
+        plan = generation.plan(served.template, self.settings.style)
+        return plan, served.count(plan.prompt_parts)
+
+    def tell_ignored(self, request: Request, fields: Sequence[str]) -> None:
+        """Name the fields of a body that are not known here, in a header."""
+        if named := ", ".join(name for name in fields[:20] if _FIELD.fullmatch(name)):
+            record_of(request.scope).headers["x-toolgram-ignored"] = named
+
+    def limited(self, sampling: Sampling, field: str = "max_tokens") -> Sampling:
+        """The sampling within the server's limit. Raises ApiError where more is asked for."""
+        most = self.settings.max_tokens
+        if most is None or (sampling.max_tokens is not None and sampling.max_tokens <= most):
+            return sampling
+        if sampling.max_tokens is None:
+            return replace(sampling, max_tokens=most)
+        raise ApiError(400, "too_many_tokens", f"an answer may have {most} tokens on this server", f"/{field}")
+
+    async def items(self, request: Request, job: Job) -> AsyncGenerator[tuple[int, Item], None]:
+        """What the engine says, choice by choice as it comes."""
+        record = record_of(request.scope)
+        streams = [stream(job.plan, job.served.engine, sampling) for sampling in _seeded(job)]
+        async with aclosing(merged(streams)) as items:
+            async for index, item in items:
+                if isinstance(item, Reply):
+                    record.replied(item)
+                    if self.settings.log_contents:
+                        record.contents.setdefault("answers", []).append(item.message.to_openai())
+                else:
+                    record.spoke()
+                yield index, item
+
+    async def replies(self, request: Request, job: Job) -> list[Reply]:
+        """The whole answer: a reply for each choice."""
+        async with aclosing(self.items(request, job)) as items:
+            replies = {index: item async for index, item in items if isinstance(item, Reply)}
+        return [replies[index] for index in sorted(replies)]
+
+    async def whole(self, request: Request, answer: Coroutine[Any, Any, T]) -> T:
+        """An answer that is made within the limits, and no longer than the client waits for it."""
+
+        async def within() -> T:
+            async with self.admission.work():
+                return await answer
+
+        try:
+            return await while_connected(request.receive, within())
+        finally:
+            answer.close()  # it was never begun where there was no place for it
+
+    def streamed(
+        self, request: Request, events: AsyncGenerator[bytes, None], failed: Callable[[ToolgramError], bytes]
+    ) -> EventStream:
+        """An answer in events, made within the limits."""
+        record = record_of(request.scope)
+
+        def told(error: ToolgramError) -> bytes:
+            record.error = type(error).__name__
+            return failed(error)
+
+        return EventStream(events, self.admission.work(), told, record.headers, self.settings.keep_alive)
+
+
+def json_response(request: Request, value: Any) -> Response:
+    """An answer in JSON."""
+    return Response(orjson.dumps(value), 200, record_of(request.scope).headers, "application/json")
+
+
+def _seeded(job: Job) -> list[Sampling]:
+    seed = job.sampling.seed
+    return [job.sampling if seed is None else replace(job.sampling, seed=seed + i) for i in range(job.n)]
+
+
+def _header(relaxations: Sequence[Relaxation]) -> str:
+    """As many relaxations as a header may hold, as JSON in ASCII; `/v1/explain` tells all."""
+    kept: list[str] = []
+    size = 0
+    for one in relaxations_json(relaxations):
+        told = json.dumps(one)
+        size += len(told)
+        if size > _LONGEST_HEADER:
+            break
+        kept.append(told)
+    return f"[{', '.join(kept)}]".replace("\x7f", "\\u007f")
+
+
+async def merged(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
+    """The items of several generators as they come, each with the number of its generator."""
+    if len(streams) == 1:
+        async with aclosing(streams[0]) as items:
+            async for item in items:
+                yield 0, item
+        return
+    queue: asyncio.Queue[tuple[int, T] | None] = asyncio.Queue()
+
+    async def pump(index: int, items: AsyncGenerator[T, None]) -> None:
+        try:
+            async with aclosing(items):
+                async for item in items:
+                    queue.put_nowait((index, item))
+        finally:
+            queue.put_nowait(None)
+
+    tasks = [asyncio.create_task(pump(i, items)) for i, items in enumerate(streams)]
+    try:
+        for _ in tasks:
+            while got := await queue.get():
+                yield got
+            for task in tasks:
+                if task.done():
+                    task.result()  # raises what its generator raised
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

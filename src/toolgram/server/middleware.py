@@ -1,0 +1,145 @@
+"""What stands before every route: the request's id, the keys, errors in the API's shape, the log and the counts."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import os
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from toolgram.api.errors import ApiError, anthropic_error, api_error, openai_error
+from toolgram.errors import ToolgramError
+from toolgram.server.metrics import Metrics
+from toolgram.server.origins import check_host, check_origin
+from toolgram.server.playground import pages
+from toolgram.server.request_log import Record, put, record_of
+from toolgram.server.settings import Settings
+from toolgram.server.sse import ClientGone
+
+LOG = logging.getLogger("toolgram.server")
+
+_PROMPTS = {"/v1/completions": "/prompt", "/v1/responses": "/input", "/tokenize": "/prompt"}
+_OPEN = frozenset(("/health", "/metrics", "/openapi.json", *pages()))  # for these no key is wanted
+_REQUEST_ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)
+_CLIENT_GONE = 499  # as nginx has it; nobody reads it but the log
+
+
+class Front:
+    """An ASGI application before another one, which may raise any ToolgramError before it answers."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, paths: frozenset[str]) -> None:
+        self._app = app
+        self._settings = settings
+        self._metrics = metrics
+        self._paths = paths
+        self._keys = tuple(key.encode() for key in settings.api_keys)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {key: value.decode("latin-1") for key, value in scope["headers"]}
+        record = Record(_request_id(headers.get(b"x-request-id")))
+        put(scope, record)
+        status = 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                told = {"x-request-id": record.id, "request-id": record.id}
+                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in told.items())]
+            await send(message)
+
+        try:
+            await self._answered(scope, receive, answer, headers)
+        except ClientGone:
+            status = _CLIENT_GONE
+        except ToolgramError as error:
+            told = api_error(error, _PROMPTS.get(scope["path"], "/messages"))
+            record.error = told.code
+            status = status or told.status
+            await error_response(told, scope["path"], record)(scope, receive, answer)
+        except Exception:
+            LOG.exception("request %s failed for a reason that is not foreseen: please report it", record.id)
+            if status:
+                raise
+            told = ApiError(500, "internal_error", "this is a defect of the server; its log says more")
+            await error_response(told, scope["path"], record)(scope, receive, answer)
+        finally:
+            self._over(scope, status, record)
+
+    async def _answered(self, scope: Scope, receive: Receive, send: Send, headers: Mapping[bytes, str]) -> None:
+        check_host(headers, self._settings.hosts)
+        check_origin(scope["method"], headers, self._settings.origins)
+        if self._keys and scope["path"] not in _OPEN and not self._knows(headers):
+            raise ApiError(401, "invalid_api_key", "give a key that this server knows, as `Authorization: Bearer …`")
+        length = headers.get(b"content-length", "")
+        if length.isdigit() and int(length) > self._settings.max_body:
+            raise too_large(self._settings)
+        scope["app"] = self  # the router raises then, where it has no route
+        try:
+            await self._app(scope, receive, send)
+        except HTTPException as error:
+            record_of(scope).headers.update(error.headers or {})  # which methods there are
+            known = ", ".join(sorted(self._paths - pages().keys())).replace(":path", "")
+            told = f"{scope['method']} {scope['path']}: {error.detail}; there are {known}"
+            raise ApiError(error.status_code, "no_such_route", told) from error
+
+    def _knows(self, headers: Mapping[bytes, str]) -> bool:
+        """Whether a known key is given; it takes the same time whichever key it is, and whatever of it is right."""
+        scheme, _, token = headers.get(b"authorization", "").partition(" ")
+        given = (token if scheme.lower() == "bearer" else headers.get(b"x-api-key", "")).strip().encode()
+        known = [hmac.compare_digest(given, key) for key in self._keys]  # all of them, before one is looked at
+        return any(known)
+
+    def _over(self, scope: Scope, status: int, record: Record) -> None:
+        seconds = time.perf_counter() - record.began
+        path = scope["path"] if scope["path"] in self._paths else "other"
+        self._metrics.count(path, status, seconds, record)
+        line: dict[str, Any] = {
+            "time": time.time(),
+            "process": os.getpid(),
+            "request": record.id,
+            "method": scope["method"],
+            "path": scope["path"],
+            "status": status,
+            "seconds": round(seconds, 6),
+            "model": record.model,
+            "style": record.style,
+            "prompt_tokens": record.prompt_tokens,
+            "completion_tokens": record.completion_tokens,
+            "finish": record.finish,
+            "error": record.error,
+            **record.contents,
+        }
+        LOG.info("%s", orjson.dumps({key: value for key, value in line.items() if value is not None}).decode())
+
+
+def error_response(error: ApiError, path: str, record: Record) -> Response:
+    """An error as the API of the path tells it."""
+    anthropic = path.startswith("/v1/messages")
+    body = anthropic_error(error, record.id) if anthropic else openai_error(error)
+    headers = dict(record.headers)
+    if error.retry_after is not None:
+        headers["retry-after"] = str(error.retry_after)
+    return Response(orjson.dumps(body), error.status, headers, "application/json")
+
+
+def too_large(settings: Settings) -> ApiError:
+    """The body is larger than it may be."""
+    return ApiError(413, "body_too_large", f"a body may have {settings.max_body} bytes")
+
+
+def _request_id(given: str | None) -> str:
+    return given if given is not None and _REQUEST_ID.fullmatch(given) else f"req_{uuid.uuid4().hex}"

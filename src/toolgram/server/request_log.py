@@ -1,0 +1,59 @@
+"""What is known of a request while it is served: for the log, the metrics and the answer's headers."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.types import Scope
+
+from toolgram.chat import Reply
+from toolgram.planning.plan import Plan
+
+_KEY = "toolgram.record"
+
+
+@dataclass(slots=True)
+class Record:
+    """A request; `contents` are kept only where the log is to have them."""
+
+    id: str
+    began: float = field(default_factory=time.perf_counter)
+    model: str | None = None
+    style: str | None = None
+    first: float | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    forced_tokens: int = 0
+    finish: str | None = None
+    error: str | None = None
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    contents: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def planned(self, model: str, plan: Plan) -> None:
+        """The plan was made."""
+        self.model, self.style = model, plan.style.name
+
+    def spoke(self) -> None:
+        """The engine said something."""
+        if self.first is None:
+            self.first = time.perf_counter() - self.began
+
+    def replied(self, reply: Reply) -> None:
+        """A choice is complete."""
+        self.spoke()
+        self.prompt_tokens = max(self.prompt_tokens, reply.usage.prompt_tokens)
+        self.completion_tokens += reply.usage.completion_tokens
+        self.forced_tokens += reply.usage.forced_tokens
+        self.finish = reply.finish_reason
+
+
+def put(scope: Scope, record: Record) -> None:
+    """Keep the record with its request."""
+    scope[_KEY] = record
+
+
+def record_of(scope: Scope) -> Record:
+    """The record of a request."""
+    return scope[_KEY]

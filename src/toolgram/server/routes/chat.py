@@ -1,0 +1,92 @@
+"""`/v1/chat/completions`, and `/v1/explain` of the same bodies."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from toolgram.api.chat.request import read_chat_request
+from toolgram.api.chat.response import ChunkWriter, Head, completion, usage_chunk
+from toolgram.api.errors import api_error, openai_error
+from toolgram.api.explain import explanation
+from toolgram.api.fields import Body, mapping, string
+from toolgram.chat import Reply, relaxations_of
+from toolgram.engines.base import Chunk, TokenLogprobs
+from toolgram.errors import ToolgramError
+from toolgram.server.context import Desk, Job, json_response
+from toolgram.server.sse import DONE, data
+
+
+async def chat_completions(desk: Desk, request: Request) -> ASGIApp:
+    """Answer a conversation."""
+    read = read_chat_request(await desk.body(request))
+    job = await desk.job(request, read.generation)
+    head = Head(
+        id=f"chatcmpl-{uuid.uuid4().hex}",
+        created=int(time.time()),
+        model=job.served.name,
+        custom=read.generation.custom,
+        legacy=read.legacy,
+        include_usage=read.include_usage,
+        include_tokens=read.include_tokens,
+        logprobs=job.sampling.logprobs is not None,
+    )
+    if read.include_tokens and not head.logprobs:
+        job = replace(job, sampling=replace(job.sampling, logprobs=0))  # engines tell tokens apart with them only
+    if read.generation.stream:
+        return desk.streamed(request, _events(desk, request, job, head), failure)
+    return json_response(request, await desk.whole(request, _answer(desk, request, job, head)))
+
+
+def failure(error: ToolgramError) -> bytes:
+    """The event of an error behind what was generated."""
+    return data(openai_error(api_error(error)))
+
+
+async def _answer(desk: Desk, request: Request, job: Job, head: Head) -> dict[str, Any]:
+    replies: dict[int, Reply] = {}
+    likely: list[list[TokenLogprobs]] = [[] for _ in range(job.n)]
+    async with aclosing(desk.items(request, job)) as items:
+        async for index, item in items:
+            match item:
+                case Chunk():
+                    likely[index] += item.logprobs
+                case Reply():
+                    replies[index] = item
+                case _:
+                    pass
+    return completion(head, [replies[index] for index in range(job.n)], likely)
+
+
+async def _events(desk: Desk, request: Request, job: Job, head: Head) -> AsyncGenerator[bytes, None]:
+    writers = [ChunkWriter(head, index) for index in range(job.n)]
+    async with aclosing(desk.items(request, job)) as items:
+        async for index, item in items:
+            if chunks := b"".join(map(data, writers[index].feed(item))):
+                yield chunks
+    if head.include_usage:
+        yield data(usage_chunk(head, [writer.usage for writer in writers if writer.usage is not None]))
+    yield DONE
+
+
+async def explain(desk: Desk, request: Request) -> ASGIApp:
+    """What would be sent to the engine for a chat-completions body; `dialect` is that of the grammar."""
+    body = mapping(await desk.body(request), "")
+    dialect = string(body, "dialect") or "gbnf"
+    read = read_chat_request(_without(body, "dialect"))
+    job = await desk.job(request, read.generation)
+    relaxations = relaxations_of(job.plan, job.served.engine)
+    told = await asyncio.to_thread(explanation, job.plan, relaxations, dialect, job.prompt_tokens)
+    return json_response(request, {"model": job.served.name, **told, "ignored": list(read.generation.ignored)})
+
+
+def _without(body: Body, key: str) -> Mapping[str, object]:
+    return {name: value for name, value in body.items() if name != key}

@@ -1,0 +1,135 @@
+"""`/v1/completions`: raw text after raw prompts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from toolgram.api.chat.response import Head
+from toolgram.api.completions import CompletionRequest, choice, read_completion_request, text_completion, together
+from toolgram.api.errors import ApiError
+from toolgram.engines.base import Chunk, Prompt, Sampling, Usage
+from toolgram.errors import EngineError
+from toolgram.grammar.constraint import Constraint
+from toolgram.server.context import Desk, json_response, merged
+from toolgram.server.models import Served
+from toolgram.server.request_log import Record, record_of
+from toolgram.server.routes.chat import failure
+from toolgram.server.routes.tokenize import text_of
+from toolgram.server.sse import DONE, data
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One choice: a prompt, and how it is gone on with."""
+
+    text: str
+    sampling: Sampling
+
+
+async def completions(desk: Desk, request: Request) -> ASGIApp:
+    """Go on with texts. Text of the prompt may hold special tokens: it is the caller's own."""
+    read = read_completion_request(await desk.body(request))
+    served = desk.models.find(read.model)
+    record_of(request.scope).model = served.name
+    desk.tell_ignored(request, read.ignored)
+    sampling = desk.limited(read.sampling)
+    texts = [_text(served, prompt, i) for i, prompt in enumerate(read.prompts)]
+    for text in texts:
+        await asyncio.to_thread(served.count, ((text, True),))
+    runs = [_Run(text, _seeded(sampling, i)) for text in texts for i in range(read.n)]
+    head = Head(f"cmpl-{uuid.uuid4().hex}", int(time.time()), served.name)
+    streams = [_chunks(served, run, read.constraint) for run in runs]
+    said = merged(streams)
+    if read.stream:
+        return desk.streamed(request, _events(said, runs, read, head, record_of(request.scope)), failure)
+    return json_response(request, await desk.whole(request, _answer(said, runs, read, head, record_of(request.scope))))
+
+
+def _text(served: Served, prompt: str | tuple[int, ...], at: int) -> str:
+    return prompt if isinstance(prompt, str) else text_of(served, prompt, f"/prompt/{at}")
+
+
+def _seeded(sampling: Sampling, at: int) -> Sampling:
+    return sampling if sampling.seed is None else replace(sampling, seed=sampling.seed + at)
+
+
+def _chunks(served: Served, run: _Run, constraint: Constraint | None) -> AsyncGenerator[Chunk, None]:
+    prompt: Prompt = ((run.text, True),)
+    if not run.text:
+        raise ApiError(400, "invalid_value", "must not be empty", "/prompt")
+    if constraint is not None and not served.engine.capabilities.dialects:
+        raise ApiError(400, "invalid_value", "this model's engine cannot constrain its output", "/grammar")
+    return served.engine.generate(prompt, constraint, run.sampling)
+
+
+def _finish(chunk: Chunk, record: Record) -> str | None:
+    if chunk.finish == "cancelled":
+        raise EngineError("the engine stopped before the answer was complete")
+    record.spoke()
+    record.finish = chunk.finish or record.finish
+    return chunk.finish
+
+
+class _Costs:
+    """What the choices cost so far, which the record is told too."""
+
+    def __init__(self, n: int, record: Record) -> None:
+        self._n, self._record = n, record
+        self._usages: dict[int, Usage] = {}
+        self.usage = Usage()
+
+    def add(self, index: int, chunk: Chunk) -> None:
+        """The last chunk of a choice says what it cost."""
+        if chunk.usage is not None:
+            self._usages[index] = chunk.usage
+            self.usage = together(self._usages, self._n)
+            self._record.prompt_tokens = self.usage.prompt_tokens
+            self._record.completion_tokens = self.usage.completion_tokens
+
+
+async def _answer(
+    said: AsyncGenerator[tuple[int, Chunk], None],
+    runs: list[_Run],
+    read: CompletionRequest,
+    head: Head,
+    record: Record,
+) -> dict[str, object]:
+    texts = [[run.text] if read.echo else [] for run in runs]
+    finishes: list[str | None] = [None] * len(runs)
+    costs = _Costs(read.n, record)
+    async with aclosing(said) as chunks:
+        async for index, chunk in chunks:
+            texts[index].append(chunk.text)
+            finishes[index] = _finish(chunk, record)
+            costs.add(index, chunk)
+    choices = [choice(i, "".join(text), finish) for i, (text, finish) in enumerate(zip(texts, finishes, strict=True))]
+    return text_completion(head, choices, costs.usage)
+
+
+async def _events(
+    said: AsyncGenerator[tuple[int, Chunk], None],
+    runs: list[_Run],
+    read: CompletionRequest,
+    head: Head,
+    record: Record,
+) -> AsyncGenerator[bytes, None]:
+    costs = _Costs(read.n, record)
+    async with aclosing(said) as chunks:
+        if read.echo:
+            yield b"".join(data(text_completion(head, [choice(i, run.text, None)], None)) for i, run in enumerate(runs))
+        async for index, chunk in chunks:
+            finish = _finish(chunk, record)
+            costs.add(index, chunk)
+            if chunk.text or finish:
+                yield data(text_completion(head, [choice(index, chunk.text, finish)], None))
+    if read.include_usage:
+        yield data(text_completion(head, [], costs.usage))
+    yield DONE

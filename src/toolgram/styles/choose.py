@@ -1,0 +1,48 @@
+"""The style for a template: as asked, as detected, as described, as discovered, or a generic one."""
+
+from __future__ import annotations
+
+from toolgram.errors import InvalidRequest, TemplateError
+from toolgram.styles.base import ToolStyle
+from toolgram.styles.detect import fit
+from toolgram.styles.discovery import discover
+from toolgram.styles.generic import LONG
+from toolgram.styles.registry import all_styles, find_style, styles
+from toolgram.styles.response_template.read import described_style
+from toolgram.template.chat_template import ChatTemplate
+
+
+def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -> tuple[ToolStyle, str]:
+    """The style for a template, and why: that asked for, that it speaks, that found from it, or ours."""
+    if isinstance(style, ToolStyle):
+        return style, "it was given"
+    if style is not None:
+        found = find_style(style)
+        if found is None:
+            raise InvalidRequest("/style", f"there is no style {style!r}; there are: {', '.join(styles())}")
+        return found, "it was asked for"
+    best = max(all_styles(), key=lambda candidate: fit(template, candidate))
+    if fit(template, best):
+        return best, "it reads the template's own rendering of a tool call"
+    described, trouble = _described(template)
+    if described is not None:
+        return described, "the tokenizer's response_template describes it"
+    found = discover(template)
+    if found.style is None:
+        return LONG, f"{found.why}, so that we ask for calls in a format of ours{trouble}"
+    kept = next((known for known in all_styles() if known.wire == found.style.wire and not known.is_generic), None)
+    return kept or found.style, f"{found.why}{trouble}"
+
+
+def _described(template: ChatTemplate) -> tuple[ToolStyle | None, str]:
+    """The style of the tokenizer's response_template, if it reads what the template writes; else what is wrong with it.
+
+    It goes behind the styles that are known, which spell all of a turn, and say which call ids there are.
+    """
+    try:
+        style = described_style(template)
+    except TemplateError as error:
+        return None, f" ({error})"
+    if style is None or fit(template, style) or not template.capabilities.supports_tool_calls:
+        return style, ""
+    return None, " (its response_template does not read it)"

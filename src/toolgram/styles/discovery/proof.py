@@ -1,0 +1,206 @@
+"""The proof of a discovered format: it reads the template's renderings of turns that it was not built from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from toolgram.conversation.events import ContentDelta, Event, ToolCallEnd, Unreadable
+from toolgram.conversation.message import Message
+from toolgram.schema.reading.normalize import normalize
+from toolgram.styles.discovery.rewrite_check import differs, ways_to_quote
+from toolgram.styles.probes import (
+    CONTENT,
+    REASONING,
+    TAG,
+    CallProbe,
+    Scene,
+    TurnProbe,
+    call,
+    parameters,
+    tail,
+    without_end,
+)
+from toolgram.wire import format as wire
+from toolgram.wire.encodings import Encoding
+from toolgram.wire.encodings.expected import Expected
+from toolgram.wire.program import Program, compile_format
+from toolgram.wire.reader import Reader
+
+_PLAIN = call("get_weather", {"city": "Oslo", "days": 3}, 11)
+_NASTY = call(
+    "zq-find_2",
+    {"query": 'a "b" {c: [1]} d\'s <e> & é☃', "limit": -2.5, "exact": False, "options": {"deep": {"er": []}, "n": 1}},
+    12,
+)
+_LIKE_JSON = call("save", {"text": "12", "lines": "one\ntwo", "tags": ["x", "y z"], "flag": True}, 13)
+_NOTHING = call("now", {}, 14)
+_AGAIN = call("get_weather", {"city": "Rome", "days": 1}, 15)
+_SPELT_ALIKE = (_PLAIN.name, _NOTHING.name)
+
+_QUOTES = "\"'"
+_NO_QUOTES = str.maketrans("", "", _QUOTES)
+
+_TURNS = {
+    "a call": TurnProbe((_PLAIN,)),
+    "a call with values of all types": TurnProbe((_NASTY,)),
+    "a call with strings that look like other values": TurnProbe((_LIKE_JSON,)),
+    "a call without arguments": TurnProbe((_NOTHING,)),
+    "two calls": TurnProbe((_NASTY, _PLAIN)),
+    "three calls, two of one tool": TurnProbe((_PLAIN, _NOTHING, _AGAIN)),
+    "an answer": TurnProbe((), CONTENT),
+    "an answer and a call": TurnProbe((_PLAIN,), CONTENT),
+    "a thought and an answer": TurnProbe((), CONTENT, REASONING),
+    "a thought and a call": TurnProbe((_PLAIN,), "", REASONING),
+    "a thought, an answer and two calls": TurnProbe((_NASTY, _PLAIN), CONTENT, REASONING),
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A probe, and what went wrong when it was read; "" where it was read back to what was said."""
+
+    probe: str
+    wrong: str = ""
+
+
+def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple[str, ...]) -> tuple[Reading, ...]:
+    """All probes that the template shows, read by a format that begins behind `header`, and written by it.
+
+    Raises GrammarError where the marks of the format cannot be told apart.
+
+    `openers` are ways to begin that a prompt may hold already and that the template then leaves out.
+    """
+    program = compile_format(format_.turn)
+    several = scene.capabilities.supports_parallel_tool_calls
+    either = any(isinstance(node, wire.Alt) and wire.holds(node, wire.Call) for node in wire.walk(format_.turn))
+    keywords = any(
+        isinstance(node, wire.Arguments) and isinstance(node.encoding, Encoding) and node.encoding.keyword_arguments
+        for node in wire.walk(format_.turn)
+    )
+    found: list[Reading] = []
+    for name, turn in _TURNS.items():
+        if len(turn.calls) > 1 and not several:
+            continue
+        text, said = _as_shown(scene, turn, keywords=keywords)
+        if text is None or said is None or (either and said.calls and said.content):
+            continue
+        if not text.startswith(header):
+            found.append(Reading(name, "the turn begins in another way"))
+            continue
+        last = max(text.rfind(word) + len(word) for word in _words(said))
+        turn_text = without_end(scene, text, last)[len(header) :]
+        wrong = _wrong(program, openers, turn_text, said, ways_to_quote(format_, said.calls))
+        plain = said.calls and not said.content and all(probe.name in _SPELT_ALIKE for probe in said.calls)
+        if not wrong and plain and (other := differs(format_, said.calls, turn_text)):
+            wrong = f"it would be written {other!r}"
+        # The template may make two turns of it.
+        if not wrong or not any(stop in text[len(header) : last] for stop in scene.capabilities.stop if stop):
+            found.append(Reading(name, wrong))
+    return tuple(found)
+
+
+def _as_shown(scene: Scene, turn: TurnProbe, *, keywords: bool) -> tuple[str | None, TurnProbe | None]:
+    """A turn as the template writes it, and what of it that shows.
+
+    Some templates put strings between quotes that stand in the string too, or, as keyword arguments, between none at
+    all, which nobody could read: they are asked again without such strings.
+    """
+    text = tail(scene, turn)
+    calls = tuple(replace(probe, text=_legible(probe.arguments, text or "", keywords)) for probe in turn.calls)
+    if [probe.arguments for probe in calls] != [probe.arguments for probe in turn.calls]:
+        turn = replace(turn, calls=calls)
+        text = tail(scene, turn)
+    return text, None if text is None else _shown(turn, text)
+
+
+def _legible(arguments: dict[str, Any], text: str, keywords: bool) -> str:
+    """The arguments as JSON without strings that the text shows so that they cannot be read."""
+    changed: dict[str, Any] = {}
+    for key, value in arguments.items():
+        if isinstance(value, str) and keywords and f"{key}={value}" in text:
+            changed[key] = len(value)
+        elif isinstance(value, str) and any(quote in value and quote + value + quote in text for quote in _QUOTES):
+            changed[key] = value.translate(_NO_QUOTES)
+    return json.dumps(arguments | changed, ensure_ascii=False)
+
+
+def _shown(turn: TurnProbe, text: str) -> TurnProbe | None:
+    """What of a turn the template shows; None where it shows no thought, or an answer without its calls."""
+    if any(probe.name not in text for probe in turn.calls):
+        return None if turn.content and turn.content in text else turn
+    if turn.reasoning not in text:
+        return None  # without it the turn is another probe
+    content = turn.content if turn.content in text else ""
+    return replace(turn, content=content)
+
+
+def _words(turn: TurnProbe) -> list[str]:
+    return [word for word in (turn.content, turn.reasoning, *(probe.name for probe in turn.calls)) if word]
+
+
+_Calls = tuple[CallProbe, ...]
+
+
+def _wrong(program: Program, openers: tuple[str, ...], text: str, said: TurnProbe, meant: tuple[_Calls, ...]) -> str:
+    """What goes wrong with the first opener; "" where with any of them nothing does."""
+    wrongs = (_wrong_behind(opened, program, text, said, meant) for opened in openers)
+    first = next(wrongs)
+    return first if first and all(wrongs) else ""
+
+
+def _wrong_behind(opened: str, program: Program, text: str, said: TurnProbe, meant: tuple[_Calls, ...]) -> str:
+    reader = Reader(program, opened=opened, expected={probe.name: _expected(probe) for probe in said.calls})
+    events = [*reader.feed(text), *reader.finish()]
+    if said.calls:
+        events = _without_leftover(events)
+    unreadable = next((event for event in events if isinstance(event, Unreadable)), None)
+    if unreadable is not None:
+        return f"{unreadable.text[:60]!r} cannot be read: {unreadable.reason}"
+    message = Message.from_events(events)
+    read = [(each.name, _parsed(each.arguments)) for each in message.tool_calls]
+    if read not in [[(each.name, _exact(each.arguments)) for each in calls] for calls in meant]:
+        return f"the calls read {[(each.name, each.arguments) for each in message.tool_calls]}"
+    content, reasoning = (message.content or "").strip(), (message.reasoning or "").strip()
+    # Some templates write what is said before a call as a thought.
+    if said.calls and not said.reasoning and reasoning == said.content:
+        content, reasoning = reasoning, ""
+    return "" if (content, reasoning) == (said.content, said.reasoning) else f"the texts read {content, reasoning}"
+
+
+def _without_leftover(events: list[Event]) -> list[Event]:
+    """The events without tags behind the last call, such as one that opens the tool's result."""
+    last = max((at for at, event in enumerate(events) if isinstance(event, ToolCallEnd)), default=len(events))
+    behind = events[last:]
+    text = TAG.sub("", "".join(event.text for event in behind if isinstance(event, ContentDelta)))
+    kept = [event for event in behind if not (isinstance(event, Unreadable) and not TAG.sub("", event.text).strip())]
+    return [*events[:last], *(event for event in kept if not isinstance(event, ContentDelta)), ContentDelta(text)]
+
+
+@lru_cache(maxsize=64)
+def _expected(probe: CallProbe) -> Expected:
+    """What the probe's tool takes: tags do not show the types of values."""
+    canonical = normalize(parameters(probe), mode="relaxed", closed=True, parameters=True).type
+    return Expected(canonical, canonical.root)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return _exact(json.loads(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+def _exact(value: Any) -> Any:
+    """The value so that True is not 1."""
+    match value:
+        case bool():
+            return ("boolean", value)
+        case dict():
+            return {key: _exact(member) for key, member in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+        case list():
+            return [_exact(item) for item in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+        case _:
+            return value

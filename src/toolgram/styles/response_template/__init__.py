@@ -1,0 +1,1 @@
+"""Styles from and to transformers' `response_template`."""

@@ -1,0 +1,99 @@
+"""What a schema says of a value: notations that do not show the types of their values are read by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolgram.schema import types
+from toolgram.schema.types import Canonical, Type, arrays
+
+_EVERYTHING = frozenset(("string", "number", "boolean", "null", "object", "array"))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A value of `kind`, a type of `canonical`."""
+
+    canonical: Canonical
+    kind: Type
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The JSON types that the value may have."""
+        return kinds_of(self.canonical, self.kind)
+
+    def member(self, key: str) -> Expected:
+        """What is expected under this key."""
+        found = (types.value_of(option, key) for option in self._objects)
+        return self._any_of(found)
+
+    def item(self, index: int) -> Expected:
+        """What is expected as the item of a list at this index."""
+        found = (types.item_at(option, index) for option in self._arrays)
+        return self._any_of(found)
+
+    def declares(self, key: str) -> bool:
+        """Whether an object that is expected here names this key."""
+        return any(item.name == key for option in self._objects for item in option.properties)
+
+    @property
+    def empty(self) -> str:
+        """The JSON of the value of which nothing is written."""
+        if "string" in self.kinds:
+            return '""'
+        if any(option.min == 0 for option in self._arrays):
+            return "[]"
+        return "{}" if "object" in self.kinds else "null" if "null" in self.kinds else '""'
+
+    @property
+    def _objects(self) -> Iterator[types.Object]:
+        return (option for option in options_of(self.canonical, self.kind) if isinstance(option, types.Object))
+
+    @property
+    def _arrays(self) -> Iterator[types.Array]:
+        for option in options_of(self.canonical, self.kind):
+            if isinstance(option, types.Array | types.Items):
+                yield arrays.loosened(option)
+
+    def _any_of(self, kinds: Iterator[Type]) -> Expected:
+        """Any of these types; where none is admissible nothing is known."""
+        kind = types.union(kind for kind in kinds if kind != types.NEVER)
+        return Expected(self.canonical, types.ANY if kind == types.NEVER else kind)
+
+
+UNKNOWN = Expected(Canonical(types.ANY, {}), types.ANY)
+
+
+def kinds_of(canonical: Canonical, kind: Type) -> frozenset[str]:
+    """The JSON types of a type's values."""
+    kind = canonical.resolve(kind)
+    if kind == types.ANY:
+        return _EVERYTHING
+    return frozenset(_kind(part) for part in options_of(canonical, kind))
+
+
+def options_of(canonical: Canonical, kind: Type) -> Iterator[Type]:
+    """The types of which a type is the union, itself if it is none."""
+    kind = canonical.resolve(kind)
+    if isinstance(kind, types.Union):
+        for option in kind.options:
+            yield from options_of(canonical, option)
+    else:
+        yield kind
+
+
+def _kind(kind: Type) -> str:
+    match kind:
+        case types.Word("null"):
+            return "null"
+        case types.Word():
+            return "boolean"
+        case types.Number():
+            return "number"
+        case types.Array() | types.Items():
+            return "array"
+        case types.Object():
+            return "object"
+        case _:
+            return "string"

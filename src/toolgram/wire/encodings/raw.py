@@ -1,0 +1,212 @@
+"""Values between tags: strings as they are, everything else as JSON, up to the mark that closes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from toolgram.wire.encodings.json import RawValue, Status, escape, skip_space
+from toolgram.wire.encodings.printed import WORDS, PrintedValue, as_json_text
+from toolgram.wire.marks import Marks
+
+JsonType = Literal["string", "number", "boolean", "null", "object", "array"]
+Sink = Callable[[str], None]
+
+_TOO_MANY = re.compile(r"[\s}\]]*")
+_NUMBER_BEGINS = re.compile(r"-?[0-9]*\.?[0-9]*(?:[eE][-+]?[0-9]*)?")
+
+
+class ValueReader(Protocol):
+    """Reads one value and the mark that closes it."""
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        """Take as much as can be read."""
+        ...
+
+    def cut(self) -> None:
+        """The text is over: hand on what was taken of the value."""
+        ...
+
+
+def value_reader(close: str, kinds: frozenset[str], sink: Sink, fence: tuple[str, str] = ("", "")) -> ValueReader:
+    """What reads a value of these JSON types. `close` ends it: its mark, and white space that belongs to neither.
+
+    A string may stand inside a `fence`, which is no part of it.
+    """
+    if kinds <= {"object", "array"}:
+        return NestedJson(close, sink)
+    if kinds == frozenset(("string",)):
+        reader = RawString(close, sink)
+        fenced = RawString(fence[1] + close, sink)
+    else:
+        reader = Collected(close, kinds, sink)
+        fenced = Collected(fence[1] + close, kinds & {"string"}, sink)
+    return Fenced(fence[0], reader, fenced) if fence[0] else reader
+
+
+class Fenced:
+    """A value that what it begins with tells: behind `opener` it is read by another reader."""
+
+    __slots__ = ("_fenced", "_opener", "_plain", "_reader")
+
+    def __init__(self, opener: str, plain: ValueReader, fenced: ValueReader) -> None:
+        self._opener = opener
+        self._plain = plain
+        self._fenced = fenced
+        self._reader: ValueReader | None = None
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        i = start
+        if self._reader is None:
+            fenced = buffer.startswith(self._opener, start)
+            if not fenced and self._opener.startswith(buffer[start:]):
+                return start, Status.MORE
+            self._reader = self._fenced if fenced else self._plain
+            i += len(self._opener) if fenced else 0
+        return self._reader.consume(buffer, i)
+
+    def cut(self) -> None:
+        """Hand on what was taken; where not even the opener was whole, nothing was."""
+        if self._reader is not None:
+            self._reader.cut()
+
+
+class RawString:
+    """A string as it is, up to the mark that closes it; handed on as it comes."""
+
+    __slots__ = ("_before", "_begun", "_closer", "_marks", "_sink")
+
+    def __init__(self, close: str, sink: Sink) -> None:
+        self._closer = close.strip()
+        self._before = close[: close.index(self._closer)]
+        self._marks = Marks.of((self._closer,), (self._before + self._closer,))
+        self._sink = sink
+        self._begun = False
+
+    def _begin(self) -> None:
+        self._sink('"')
+
+    def _more(self, text: str) -> None:
+        self._sink(escape(text))
+
+    def _end(self) -> None:
+        self._sink('"')
+
+    def cut(self) -> None:
+        """All was handed on as it came."""
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        if not self._begun:
+            self._begun = True
+            self._begin()
+        end = buffer.find(self._closer, start)
+        if end < 0:
+            keep = self._marks.held_back(buffer, start)
+            self._more(buffer[start:keep])
+            return keep, Status.MORE
+        self._more(buffer[start:end].removesuffix(self._before))
+        self._end()
+        return end + len(self._closer), Status.DONE
+
+
+class Collected(RawString):
+    """A value that only its whole tells: JSON of one of its types if it can be, else a string."""
+
+    __slots__ = ("_kinds", "_pieces")
+
+    def __init__(self, close: str, kinds: frozenset[str], sink: Sink) -> None:
+        self._kinds = kinds
+        self._pieces: list[str] = []
+        super().__init__(close, sink)
+
+    def _begin(self) -> None:
+        pass
+
+    def _more(self, text: str) -> None:
+        self._pieces.append(text)
+
+    def _end(self) -> None:
+        self._sink(as_json("".join(self._pieces), self._kinds))
+
+    def cut(self) -> None:
+        """Hand on the beginning of a value, unless what it is would only have shown later: a number or a string."""
+        text = "".join(self._pieces).strip()
+        if begins_container(text) or (begins_number(text) and "string" not in self._kinds):
+            self._sink(text)
+        elif text and not begins_number(text) and not any(word.startswith(text) for word in WORDS):
+            self._sink(f'"{escape(text)}')
+
+
+class NestedJson:
+    """An object or array, passed on as JSON as it comes; brackets too many behind it are dropped."""
+
+    __slots__ = ("_closer", "_done", "_marks", "_sink", "_value")
+
+    def __init__(self, close: str, sink: Sink) -> None:
+        self._closer = close.strip()
+        self._marks = Marks.of((self._closer,))
+        self._sink = sink
+        self._value: RawValue | PrintedValue | None = None
+        self._done = False
+
+    def cut(self) -> None:
+        """All was handed on as it came."""
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        i = start
+        if self._value is None:
+            i = skip_space(buffer, start)
+            if i == len(buffer):
+                return i, Status.MORE
+            self._value = (PrintedValue if buffer[i] in "[{" else RawValue)(self._sink)
+        if not self._done:
+            i, status = self._value.consume(buffer, i)
+            if status is not Status.DONE:
+                return i, status
+            self._done = True
+        end = buffer.find(self._closer, i)
+        until = end if end >= 0 else self._marks.held_back(buffer, i)
+        too_many = _TOO_MANY.match(buffer, i, until)
+        if too_many is None or too_many.end() < until:
+            return too_many.end() if too_many else i, Status.FAILED
+        return (end + len(self._closer), Status.DONE) if end >= 0 else (until, Status.MORE)
+
+
+def begins_container(text: str) -> bool:
+    """Whether an object or array may begin so."""
+    return text.startswith(("{", "["))
+
+
+def begins_number(text: str) -> bool:
+    """Whether this is a number, or the beginning of one."""
+    return bool(text) and _NUMBER_BEGINS.fullmatch(text) is not None
+
+
+def as_json(text: str, kinds: frozenset[str]) -> str:
+    """The JSON that a raw value stands for: itself where it is JSON of one of these types, else a string."""
+    word = text.strip()
+    word = WORDS.get(word, word) if "string" in kinds else as_json_text(word)
+    return word if json_type(word) in kinds else f'"{escape(text)}"'
+
+
+def json_type(text: str) -> JsonType | None:
+    """The type of the JSON value that this text is, None where it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case int() | float():
+            return "number"
+        case list():
+            return "array"
+        case _:
+            return "object"

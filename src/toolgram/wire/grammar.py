@@ -1,0 +1,314 @@
+"""A wire format as a grammar: exactly the turns that a request allows, in one spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+from toolgram.grammar import ir
+from toolgram.grammar.ir import CharSet, Expr, Ref, Rules, Text, Token, chars, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.until import automaton
+from toolgram.schema import RuleNames
+from toolgram.schema.writing.json_style import Spelling, quoted
+from toolgram.wire import format as wire
+from toolgram.wire.allowed import Calls, allowed
+from toolgram.wire.encodings import AnyEncoding
+from toolgram.wire.marks import as_tokens
+from toolgram.wire.program import Program, compile_format
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A tool that may be called: its name, and its arguments as an expression in a given encoding."""
+
+    name: str
+    arguments: Callable[[AnyEncoding], Expr]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a request allows in a turn. `answer`: the values of the response schema; `stops` are never in free text.
+
+    `plain` is the answer where it stands as text, outside of JSON, if that is not as in JSON. `tail` is white space
+    that the model's template writes between a call and the end of its turn.
+    """
+
+    callees: tuple[Callee, ...] = ()
+    calls: Calls = "none"
+    parallel: bool = True
+    answer: Expr | None = None
+    plain: Expr | None = None
+    string: Expr | None = None
+    stops: tuple[str, ...] = ()
+    tail: str = ""
+
+
+def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Mapping[str, Expr]) -> Rules:
+    """The rules of all turns that `turn` allows in this format, `root` first; `rules` are those its values refer to.
+
+    Where there are both tools and a response schema, the turn is either calls or an answer, with no text beside.
+    """
+    program = compile_format(format_.turn)
+    lowering = _Lowering(
+        format_=format_,
+        turn=turn,
+        names=names,
+        rules=dict(rules),
+        content=(*program.markers("content"), *turn.stops),
+        reasoning=(*program.markers("reasoning"), *turn.stops),
+        content_first=_readable(format_, turn).first_characters,
+        content_last=program.last_characters("content"),
+        reasoning_last=program.last_characters("reasoning"),
+    )
+    modes: tuple[Calls, ...] = ("none", "only") if turn.calls == "any" and turn.answer is not None else (turn.calls,)
+    options: list[Expr] = []
+    for mode in modes:
+        node = allowed(format_.turn, mode, parallel=turn.parallel, must_answer=turn.answer is not None)
+        if node is not None:
+            options.append(lowering.last(node))
+    return {"root": choice(*options), **lowering.rules}
+
+
+@dataclass
+class _Lowering:
+    """From nodes to expressions, which refer to `rules`; `content` and `reasoning` are the marks never in either."""
+
+    format_: wire.WireFormat
+    turn: Turn
+    names: RuleNames
+    rules: dict[str, Expr]
+    content: tuple[str, ...]
+    reasoning: tuple[str, ...]
+    content_first: str
+    content_last: str
+    reasoning_last: str
+    callee: Callee | None = None
+    calls: dict[tuple[wire.Node, str], str] = field(default_factory=dict[tuple[wire.Node, str], str])
+
+    def node(self, node: wire.Node, *, in_json: bool) -> Expr:
+        """The expression of a node; inside JSON the fields are JSON values."""
+        match node:
+            case wire.Lit(text):
+                return as_tokens(text)
+            case wire.Mark(text):
+                parts = as_tokens(text)
+                return Token(text) if isinstance(parts, ir.Literal) else parts
+            case wire.Const(text):
+                return seq(self.quoted(text))
+            case wire.Content():
+                if self.turn.plain is not None and not in_json:
+                    return self.turn.plain
+                if self.turn.answer is not None:
+                    return self.turn.answer
+                return self.string() if in_json else _free(self.content, self.content_first, self.content_last)
+            case wire.Reasoning():
+                return self.string() if in_json else _free(self.reasoning, "", self.reasoning_last)
+            case wire.Name():
+                name = self.current().name
+                return seq(self.quoted(name) if in_json else name)
+            case wire.CallId(alphabet, length):
+                body = repeat(_class(alphabet), length, node.longest)
+                return seq('"', body, '"') if in_json else body
+            case wire.Arguments(encoding):
+                return self.current().arguments(encoding)
+            case wire.Call(item):
+                return choice(*(self.call(item, callee, in_json=in_json) for callee in self.turn.callees))
+            case wire.Object(members):
+                pairs = [
+                    seq(self.quoted(key) + self.format_.key_separator, self.node(member, in_json=True))
+                    for key, member in members
+                ]
+                return seq("{", *_joined(pairs, self.format_.item_separator), "}")
+            case wire.Array(item):
+                return seq("[", _several(self.node(item, in_json=True), self.separator(), 1, node.max), "]")
+            case _:
+                return self.composite(node, in_json=in_json)
+
+    def last(self, node: wire.Node) -> Expr:
+        """The expression of what a turn ends with, and the white space that may stand before its end.
+
+        A model that breaks the line after a call, or after a value, must be as free to end there as to go on: if only
+        another call could follow a line break, that line break would be a promise. Free text has it among its own.
+        """
+        match node:
+            case wire.Seq(items):
+                written = [item for item in items if wire.as_written(item) != wire.NOTHING_WRITTEN]
+                if not written:
+                    return seq()
+                if isinstance(written[-1], wire.Opt) and not any(map(self.is_free, written[-2:])):
+                    return seq(*self.row(written), self.tail())
+                return seq(*self.row(written[:-1]), self.last(written[-1]))
+            case wire.Alt(options):
+                return choice(*map(self.last, options))
+            case wire.Opt(item):
+                inside = self.last(item)
+                return inside if isinstance(inside, Text) else optional(inside)
+            case wire.Lenient(item):
+                return self.last(item)
+            case wire.Many():
+                several = seq(self.several(node), self.tail(_leading_space(node.separator)))
+                return several if node.min else optional(several)
+            case wire.Chain():
+                return self.chain(node, self.tail())
+            case _ if self.is_free(node):
+                return self.node(node, in_json=False)
+            case _:
+                return seq(self.node(node, in_json=False), self.tail())
+
+    def is_free(self, node: wire.Node) -> bool:
+        """Whether a turn that ends with this node ends with free text."""
+        match node:
+            case wire.Seq(items):
+                return bool(items) and self.is_free(items[-1])
+            case wire.Opt(item) | wire.Many(item) | wire.Lenient(item):
+                return self.is_free(item)
+            case wire.Content():
+                return self.turn.answer is None or self.turn.plain is not None
+            case _:
+                return isinstance(node, wire.Reasoning)
+
+    def tail(self, space: str = "") -> Expr:
+        """White space before the end of the turn: up to two line breaks, what the template writes there, or `space`."""
+        return choice(*(text for text in ("\n", "\n\n", self.turn.tail, space) if text), seq())
+
+    def row(self, items: Sequence[wire.Node]) -> Iterator[Expr]:
+        """Parts that stand side by side. White space between calls may stand after the last one as well."""
+        for item, following in zip_longest(items, items[1:]):
+            yield self.node(item, in_json=False)
+            if isinstance(item, wire.Many) and item.max != 1 and wire.holds(item, wire.Call):
+                space = _leading_space(item.separator)
+                if not (isinstance(following, wire.Lit) and following.text.startswith(space)):
+                    yield optional(space)
+
+    def several(self, node: wire.Many) -> Expr:
+        """The item as often as it may stand, once at least."""
+        separator = self.node(node.separator, in_json=False)
+        return _several(self.node(node.item, in_json=False), separator, max(node.min, 1), node.max)
+
+    def composite(self, node: wire.Node, *, in_json: bool) -> Expr:
+        match node:
+            case wire.Seq(items):
+                return seq(*((self.node(item, in_json=True) for item in items) if in_json else self.row(items)))
+            case wire.Alt(options):
+                return choice(*(self.node(option, in_json=in_json) for option in options))
+            case wire.Opt(item):
+                inside = self.node(item, in_json=in_json)
+                return inside if isinstance(inside, Text) else optional(inside)
+            case wire.Lenient(item):
+                return self.node(item, in_json=in_json)
+            case wire.Many():
+                several = self.several(node)
+                return several if node.min else optional(several)
+            case wire.Chain():
+                return self.chain(node, seq())
+            case _:
+                raise TypeError(f"{type(node).__name__} is not a composite")
+
+    def chain(self, node: wire.Chain, tail: Expr) -> Expr:
+        """Segments with `join` between those that are there, at least one: what comes first decides the rest.
+
+        Behind the last stands `tail`, unless it is free text.
+        """
+        join = self.node(node.join, in_json=False)
+        rest: Expr = seq()
+        begin: list[Expr] = []
+        for item in reversed(node.items):
+            end = tail if item is node.items[-1] and not self.is_free(item) else seq()
+            match item:
+                case wire.Opt(inner):
+                    segment, least, most = self.node(inner, in_json=False), 0, 1
+                case wire.Many(inner):
+                    segment, least, most = self.node(inner, in_json=False), item.min, item.max
+                case _:
+                    segment, least, most = self.node(item, in_json=False), 1, 1
+            joined = seq(join, segment)
+            more = None if most is None else most - 1
+            here = seq(segment, repeat(joined, max(least - 1, 0), more), end, rest)
+            begin = [here] if least else [here, *begin]
+            ended = seq(repeat(joined, max(least, 1), most), end)
+            rest = seq(ended if least else optional(ended), rest)
+        return choice(*begin)
+
+    def call(self, item: wire.Node, callee: Callee, *, in_json: bool) -> Expr:
+        """The rule of one tool's call."""
+        key = (item, callee.name)
+        if key not in self.calls:
+            name = self.calls[key] = self.names.fresh(f"{callee.name}-call")
+            outer, self.callee = self.callee, callee
+            self.rules[name] = self.node(item, in_json=in_json)
+            self.callee = outer
+        return Ref(self.calls[key])
+
+    def current(self) -> Callee:
+        if self.callee is None:
+            raise TypeError("a tool's name stands outside of a Call")
+        return self.callee
+
+    def string(self) -> Expr:
+        if self.turn.string is None:
+            raise TypeError("a field stands inside JSON, but no string expression was given")
+        return self.turn.string
+
+    def separator(self) -> Expr:
+        return seq(self.format_.item_separator)
+
+    def quoted(self, text: str) -> str:
+        return quoted(text, Spelling())
+
+
+def _readable(format_: wire.WireFormat, turn: Turn) -> Program:
+    """What reads the turn: where no call is allowed none is looked for."""
+    left = format_.turn if turn.calls != "none" else allowed(format_.turn, "none")
+    return compile_format(left or wire.NOTHING_WRITTEN)
+
+
+def _leading_space(separator: wire.Node) -> str:
+    """The white space with which a separator begins."""
+    if isinstance(separator, wire.Seq) and separator.items:
+        return _leading_space(separator.items[0])
+    text = separator.text if isinstance(separator, wire.Lit) else ""
+    return text[: len(text) - len(text.lstrip())]
+
+
+def _free(markers: tuple[str, ...], not_first: str, not_last: str) -> Expr:
+    """Text without these markers, that begins and ends with none of these characters."""
+    text = Text(markers)
+    if not_last:
+        return optional(seq(text, not_chars(not_last)))
+    if not_first:
+        states = automaton(markers)
+        starts = ((_without(charset, not_first), states[target].seen) for charset, target in states[0].edges)
+        return choice(*(seq(charset, Text(markers, seen)) for charset, seen in starts if charset.ranges), seq())
+    return text
+
+
+def _without(charset: CharSet, excluded: str) -> CharSet:
+    """The set without some characters."""
+    return not_chars(*not_chars(*charset.ranges).ranges, *excluded)
+
+
+def _joined(items: Iterable[Expr], separator: str) -> Iterable[Expr | str]:
+    for i, item in enumerate(items):
+        if i:
+            yield separator
+        yield item
+
+
+def _several(item: Expr, separator: Expr, least: int, most: int | None) -> Expr:
+    """The item `least` (at least one) to `most` times, with separators between."""
+    return seq(item, repeat(seq(separator, item), least - 1, None if most is None else most - 1))
+
+
+def _class(alphabet: str) -> Expr:
+    """The characters of a class as in "a-zA-Z0-9_"."""
+    pieces: list[str | tuple[int, int]] = []
+    i = 0
+    while i < len(alphabet):
+        if alphabet[i + 1 : i + 2] == "-" and i + 2 < len(alphabet):
+            pieces.append((ord(alphabet[i]), ord(alphabet[i + 2])))
+            i += 3
+        else:
+            pieces.append(alphabet[i])
+            i += 1
+    return chars(*pieces)

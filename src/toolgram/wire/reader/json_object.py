@@ -1,0 +1,215 @@
+"""Reading JSON whose shape is known: members in any order, other keys skipped, any spacing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from toolgram.wire.encodings.json import RawValue, Status, StringValue, skip_space
+from toolgram.wire.json_shapes import ArrayShape, Leaf, ObjectShape, Role, Shape
+from toolgram.wire.reader.emitter import Emitter
+
+_BESIDE_CALLS = ("type", "id")  # what may stand in a call besides name and arguments
+
+
+@dataclass(slots=True)
+class _Object:
+    shape: ObjectShape
+    expect: Literal["open", "first key", "key", "colon", "value", "comma"] = "open"
+    key: str = ""
+
+
+@dataclass(slots=True)
+class _Array:
+    shape: ArrayShape
+    expect: Literal["open", "first item", "item", "comma"] = "open"
+
+
+@dataclass(slots=True)
+class _Value:
+    """A value passed on, to a role or to nobody; `key` collects a key."""
+
+    role: Role | Literal["key"]
+    scanner: RawValue | StringValue
+    pieces: list[str]
+
+
+class ShapeReader:
+    """Reads one JSON value of a shape, as it arrives, into an emitter. `raw_content`: content is JSON, not a string.
+
+    Where the value may be an answer as well, `tools` are given: then it is a call only if it names one of them before
+    its arguments, and they are an object; it FAILED as soon as it is none.
+    """
+
+    __slots__ = ("_emit", "_name", "_raw_content", "_stack", "_tools")
+
+    def __init__(self, shape: Shape, emit: Emitter, *, raw_content: bool, tools: Collection[str] | None = None) -> None:
+        self._emit = emit
+        self._raw_content = raw_content
+        self._tools = tools
+        self._name = ""
+        self._stack: list[_Object | _Array | _Value] = []
+        self._push(shape)
+
+    def _push(self, shape: Shape) -> None:
+        match shape:
+            case ObjectShape():
+                if shape.call:
+                    self._emit.begin()
+                self._stack.append(_Object(shape))
+            case ArrayShape():
+                self._stack.append(_Array(shape))
+            case Leaf():
+                raise TypeError("a leaf is entered by its first character")
+
+    @property
+    def in_reasoning(self) -> bool:
+        """Whether a string of reasoning is open."""
+        top = self._stack[-1] if self._stack else None
+        return isinstance(top, _Value) and top.role == "reasoning" and isinstance(top.scanner, StringValue)
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        """Take as much as can be read; FAILED where the text is not JSON of this shape."""
+        i = start
+        while self._stack:
+            top = self._stack[-1]
+            if isinstance(top, _Value):
+                i, status = self._value(top, buffer, i)
+                if status is Status.MORE:
+                    return i, status
+                continue
+            i = skip_space(buffer, i)
+            if i == len(buffer):
+                return i, Status.MORE
+            step = self._object if isinstance(top, _Object) else self._array
+            end = step(top, buffer[i])  # type: ignore[arg-type]  # the step is chosen by the frame's type
+            if end < 0:
+                return i, Status.FAILED
+            i += end
+        return i, Status.DONE if self._tools is None else Status.FAILED
+
+    def _object(self, top: _Object, char: str) -> int:
+        """One step inside an object: how many characters it takes, or -1 where it cannot go on."""
+        match top.expect, char:
+            case "open", "{":
+                top.expect = "first key"
+            case (("first key" | "key" | "comma"), "}"):  # a comma too many is read past
+                return self._close(top)
+            case (("first key" | "key"), '"'):
+                pieces: list[str] = []
+                self._stack.append(_Value("key", StringValue(pieces.append), pieces))
+                top.expect = "colon"
+                return 0
+            case "colon", ":":
+                top.expect = "value"
+            case "value", _:
+                top.expect = "comma"
+                member = top.shape.member(top.key)
+                return self._enter(member, char) if self._is_call(top, member, char) else -1
+            case "comma", ",":
+                top.expect = "key"
+            case _:
+                return -1
+        return 1
+
+    def _array(self, top: _Array, char: str) -> int:
+        match top.expect, char:
+            case "open", "[":
+                top.expect = "first item"
+            case (("first item" | "item" | "comma"), "]"):
+                self._stack.pop()
+            case (("first item" | "item"), _):
+                top.expect = "comma"
+                return self._enter(top.shape.item, char)
+            case "comma", ",":
+                top.expect = "item"
+            case _:
+                return -1
+        return 1
+
+    def _is_call(self, top: _Object, member: Shape, char: str) -> bool:
+        """Whether the object may still be a call when the value of a member begins so; if it is for sure, tell it."""
+        if self._tools is None or not (top.shape.call or len(self._stack) == 1):
+            return True
+        match member:
+            case Leaf("arguments"):
+                if self._name not in self._tools or char != "{":
+                    return False
+                self._tools = None
+                self._emit.name(self._name)
+                return True
+            case Leaf("name"):
+                return True
+            case _:
+                return top.key in _BESIDE_CALLS
+
+    def _close(self, top: _Object) -> int:
+        self._stack.pop()
+        if top.shape.call and not self._emit.end():
+            return -1
+        return 1
+
+    def _enter(self, shape: Shape, char: str) -> int:
+        """Begin the value that starts with this character."""
+        match shape:
+            case ObjectShape() | ArrayShape():
+                if char != ("{" if isinstance(shape, ObjectShape) else "["):
+                    return -1
+                self._push(shape)
+                return 0
+            case Leaf(role):
+                scanner = self._scanner(role, char, pieces := list[str]())
+                if scanner is None:
+                    return -1
+                self._stack.append(_Value(role, scanner, pieces))
+                return 0
+
+    def _scanner(self, role: Role, char: str, pieces: list[str]) -> RawValue | StringValue | None:
+        """What reads the value of a role that starts with this character; None where no value starts so."""
+        match role:
+            case "name" | "id":
+                return StringValue(pieces.append) if char == '"' else None
+            case "content":
+                sink, is_string = self._emit.content, char == '"' and not self._raw_content
+            case "reasoning":
+                sink, is_string = self._emit.reasoning, char == '"'
+            case "arguments":
+                # Some models write the arguments as a string that holds JSON, as the OpenAI API does.
+                # Of two the first counts, as it is told already; null says that there are none.
+                if char == "n" or self._emit.has_arguments:
+                    sink, is_string = _nowhere, False
+                else:
+                    sink, is_string = self._emit.arguments, char == '"'
+            case "skip":
+                sink, is_string = _nowhere, False
+        if char in ",}]:":
+            return None
+        return StringValue(sink) if is_string else RawValue(sink)
+
+    def _value(self, top: _Value, buffer: str, i: int) -> tuple[int, Status]:
+        end, status = top.scanner.consume(buffer, i)
+        if status is Status.DONE:
+            self._stack.pop()
+            self._finish(top)
+        return end, status
+
+    def _finish(self, top: _Value) -> None:
+        text = "".join(top.pieces)
+        match top.role:
+            case "key":
+                parent = self._stack[-1]
+                if isinstance(parent, _Object):
+                    parent.key = text
+            case "name" if text:
+                if self._tools is None:
+                    self._emit.name(text)
+                self._name = text
+            case "id":
+                self._emit.id(text)
+            case _:
+                pass
+
+
+def _nowhere(_: str) -> None:
+    """The sink of what is read past."""
