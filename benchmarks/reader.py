@@ -74,7 +74,7 @@ def row(style: str, lengths: Sequence[int], seconds: float) -> list[float | None
 
 def main() -> None:
     """Print the table."""
-    rows: list[list[object]] = [[style, *row(style, LENGTHS, SECONDS)] for style in toolgram.styles()]
+    rows: list[list[object]] = [[style, *row(style, LENGTHS, SECONDS)] for style in toolgram.style_names()]
     short = [length for length in LENGTHS if length <= PEER_MOST]
     head = ["style", *(f"{length:,} tokens" for length in LENGTHS), "last ÷ first"]
     head += [f"transformers, {length:,}" for length in short]

@@ -5,8 +5,8 @@ from pathlib import Path
 import toolgram
 from toolgram.agent.tools import tools_of
 from toolgram.chat import generate_sync
+from toolgram.engines import LlamaCpp
 from toolgram.engines.base import Sampling
-from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.models.catalog import default_model
 
 

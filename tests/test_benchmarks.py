@@ -90,7 +90,7 @@ def test_the_grammars_of_peers_constrain_calls_to_the_tools() -> None:
     assert not accepts(ebnf, CALL.replace("open", "ajar"))
 
 
-@pytest.mark.parametrize("style", plans.toolgram.styles())
+@pytest.mark.parametrize("style", plans.toolgram.style_names())
 def test_outputs_are_of_the_length_asked_for_and_read_back(style: str) -> None:
     plan = outputs.plan_for(style)
     text = outputs.output(plan, 300)

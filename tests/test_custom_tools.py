@@ -41,7 +41,7 @@ def named(name: str) -> dict[str, Any]:
     return {"type": "custom", "custom": {"name": name}}
 
 
-@pytest.mark.parametrize("style", toolgram.styles())
+@pytest.mark.parametrize("style", toolgram.style_names())
 def test_every_style_writes_inputs_of_the_pattern_alone(style: str) -> None:
     plan = planned(style, choice=named("run"))
     assert plan.constraint is not None
@@ -92,7 +92,7 @@ def test_of_a_call_that_was_cut_off_the_input_so_far_is_told(arguments: str, sai
     assert toolgram.CustomToolCall("say", arguments).input == said
 
 
-@pytest.mark.parametrize("style", toolgram.styles())
+@pytest.mark.parametrize("style", toolgram.style_names())
 def test_every_style_writes_inputs_of_a_lark_grammar_alone(style: str) -> None:
     plan = planned(style, [custom("edit", grammar(EDITS, "lark"))], named("edit"))
     assert plan.constraint is not None

@@ -14,7 +14,7 @@ from llama_oracle import gbnf_accepts
 from oracles import ebnf_accepts, lark_accepts, structural_tag_accepts
 from situations import CHATML, WEATHER, tool
 from toolgram import InvalidRequest, Message, ToolCall
-from toolgram.styles.registry import styles
+from toolgram.styles.registry import style_names
 
 DATE = {"type": "regex", "regex": r"\d{4}-(0[1-9]|1[0-2])-[0-3]\d|never"}
 MOOD = {"type": "choice", "choice": ["good", "bad", "so-so <ok>", '"quoted"\n']}
@@ -43,7 +43,7 @@ def test_only_such_texts_are_admitted(answer: dict[str, Any]) -> None:
             assert plan.parse(text) == Message(text)
 
 
-@pytest.mark.parametrize("style", styles())
+@pytest.mark.parametrize("style", style_names())
 @pytest.mark.parametrize("answer", [DATE, MOOD], ids=["regex", "choice"])
 def test_beside_tools_it_is_a_call_or_an_answer(answer: dict[str, Any], style: str) -> None:
     plan = planned(answer, style, tools=[tool("look", WEATHER)])

@@ -187,7 +187,7 @@ def test_explain_tells_what_is_no_schema(tmp_path: Path) -> None:
 
 def test_styles_lists_them_and_says_which_fits(template: Path) -> None:
     listed = run("styles").stdout
-    for name in toolgram.styles():
+    for name in toolgram.style_names():
         assert name in listed
     assert (
         "chosen: long (generic), because the template writes no tool calls"

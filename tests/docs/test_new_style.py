@@ -47,7 +47,7 @@ def planned(
 
 
 def test_it_is_known_and_announces_the_tools() -> None:
-    assert "named_tags" in toolgram.styles()
+    assert "named_tags" in toolgram.style_names()
     plan = planned()
     assert plan.format_prompt is not None
     assert plan.format_prompt in plan.prompt

@@ -97,7 +97,7 @@ def test_every_example_is_a_request_that_the_server_takes(browser: Browser) -> N
             said = body["messages"][-1]["content"]
             browser.wait(lambda said=said: said in browser.text("#prompt-text"), f"the prompt of {name!r}")
             assert not browser.shows("#problem"), name
-        known = {*toolgram.styles()}
+        known = {*toolgram.style_names()}
         assert set(browser.script("return [...document.querySelectorAll('#styles option')].map(o => o.value)")) <= known
 
 

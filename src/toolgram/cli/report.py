@@ -14,7 +14,8 @@ from toolgram.errors import InvalidRequest, ToolgramError
 from toolgram.planning.plan import Plan, plan
 from toolgram.reference import MESSAGES, Situation, template_reports
 from toolgram.styles.base import pretty
-from toolgram.styles.registry import find_style, styles
+from toolgram.styles.registry import find_style
+from toolgram.styles.registry import style_names as known_styles
 from toolgram.template.chat_template import ChatTemplate
 
 _BACKTICKS = re.compile("`{3,}")
@@ -56,7 +57,7 @@ def templates_report(folder: Path, request: Path, style_names: Sequence[str] = (
     parse_request(body)
     for name in style_names:
         if find_style(name) is None:
-            raise InvalidRequest("/style", f"there is no style {name!r}; there are: {', '.join(styles())}")
+            raise InvalidRequest("/style", f"there is no style {name!r}; there are: {', '.join(known_styles())}")
     paths = sorted(folder.glob("*.jinja"))
     if not paths:
         raise InvalidRequest("", f"{folder} holds no .jinja file")

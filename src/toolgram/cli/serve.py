@@ -21,7 +21,7 @@ from toolgram.errors import ToolgramError
 from toolgram.models import catalog as models
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
-from toolgram.styles.registry import styles
+from toolgram.styles.registry import style_names
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp  # of the server extra
@@ -199,8 +199,8 @@ def check(settings: Settings, host: str, port: int) -> None:
         _say(
             f"warning: whoever reaches {host or 'this machine'} may use this server: give --api-key to let in only some"
         )
-    if settings.style is not None and settings.style not in styles():
-        raise BadInput(f"there is no style {settings.style!r}; there are: {', '.join(styles())}")
+    if settings.style is not None and settings.style not in style_names():
+        raise BadInput(f"there is no style {settings.style!r}; there are: {', '.join(style_names())}")
 
 
 def _listen(listener: socket.socket, backlog: int) -> None:

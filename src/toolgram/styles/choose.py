@@ -7,7 +7,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import fit
 from toolgram.styles.discovery import discover
 from toolgram.styles.generic import LONG
-from toolgram.styles.registry import all_styles, find_style, styles
+from toolgram.styles.registry import all_styles, find_style, style_names
 from toolgram.styles.response_template.read import described_style
 from toolgram.template.chat_template import ChatTemplate
 
@@ -19,7 +19,7 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
     if style is not None:
         found = find_style(style)
         if found is None:
-            raise InvalidRequest("/style", f"there is no style {style!r}; there are: {', '.join(styles())}")
+            raise InvalidRequest("/style", f"there is no style {style!r}; there are: {', '.join(style_names())}")
         return found, "it was asked for"
     best = max(all_styles(), key=lambda candidate: fit(template, candidate))
     if fit(template, best):

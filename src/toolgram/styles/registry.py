@@ -37,7 +37,7 @@ def all_styles() -> tuple[ToolStyle, ...]:
     return tuple({**_known(), **_registered}.values())
 
 
-def styles() -> tuple[str, ...]:
+def style_names() -> tuple[str, ...]:
     """The names of the styles there are."""
     return tuple(style.name for style in all_styles())
 
