@@ -39,7 +39,7 @@ def spec_of(tools: Sequence[Tool], style: str) -> TurnSpec:
     checked = parse_request(request(tools))
     chosen, _ = choose_style(CHATML, style)
     prompt = build_prompt(checked, CHATML, chosen, NOW)
-    return turn_spec(checked, chosen.wire, CHATML.capabilities.stop, parallel=True, opened=prompt.opened)
+    return turn_spec(checked, chosen.wire, CHATML.capabilities.stop, parallel=True, opened=prompt.opened, tail="")
 
 
 def plan_costs(tools: Sequence[Tool], style: str, seconds: float) -> dict[str, float]:
