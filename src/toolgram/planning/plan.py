@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
+from toolgram.caching import MEGABYTE, weighed
 from toolgram.conversation.message import Message
 from toolgram.conversation.request import Request, parse_request
 from toolgram.errors import Relaxation
@@ -18,7 +19,7 @@ from toolgram.planning.after_reasoning import grammar_after_thoughts
 from toolgram.planning.call_ids import CallIds, IdMaker
 from toolgram.planning.lazy import lazy_grammar
 from toolgram.planning.prompt import Prompt, build_prompt
-from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn, turn_spec
+from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn, turn_spec, weight
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.choose import choose_style
 from toolgram.styles.detect import opens_reasoning, reasons, speaks, tail
@@ -169,13 +170,13 @@ def _shows_reasoning(request: Request) -> bool:
     )
 
 
-@lru_cache(maxsize=256)
+@weighed(64 * MEGABYTE, weight)
 def _constraint(spec: TurnSpec) -> Constraint:
     """One constraint for all plans of a turn, so that its grammar is written but once."""
     return Constraint(compile_turn(spec).grammar, _lazy=partial(_lazy, spec))
 
 
-@lru_cache(maxsize=256)
+@weighed(64 * MEGABYTE, weight)
 def _lazy(spec: TurnSpec) -> Constraint:
     trigger, grammar = lazy_grammar(spec)
     return Constraint(grammar, trigger)

@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import product
 from typing import Any
 
+from toolgram.caching import MEGABYTE, made_of, weighed
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.conversation.request import Request
 from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, Relaxation, UnsupportedSchema
@@ -152,7 +153,12 @@ def turn_spec(
     )
 
 
-@lru_cache(maxsize=256)
+def weight(spec: TurnSpec) -> int:
+    """How many bytes is kept for a turn, roughly."""
+    return made_of(spec.tools, spec.answer)
+
+
+@weighed(128 * MEGABYTE, weight)
 def compile_turn(spec: TurnSpec) -> CompiledTurn:
     """The grammar of a turn. Raises InvalidSchema, and for what is `strict` UnsupportedSchema."""
     return _Compilation(spec).run()

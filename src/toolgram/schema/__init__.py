@@ -7,9 +7,10 @@ expressions (`lower`) in one spelling (`json_style`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Literal
 
+from toolgram.caching import MEGABYTE, made_of, weighed
 from toolgram.errors import Relaxation, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import Expr, Ref
@@ -144,7 +145,11 @@ def _text(schema: object) -> str:
     return text if len(text) <= _MAX_KEPT else ""
 
 
-@lru_cache(maxsize=128)
+def _weight(document: _Document, _mode: Mode, _any_order: bool) -> int:
+    return made_of(document.text)
+
+
+@weighed(64 * MEGABYTE, _weight)
 def _known_grammar(document: _Document, mode: Mode, any_order: bool) -> Grammar:
     return _grammar(document.schema, mode, any_order, None)
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from sys import getsizeof
 from typing import Any
 
+from toolgram.caching import MEGABYTE, weighed
 from toolgram.wire.format import PLAIN, WireFormat
 
 
@@ -72,12 +73,17 @@ def plain_prompt(schema: Any) -> str:
     return f"Please respond with nothing but a text that matches the regular expression {pattern}"
 
 
+def _bytes(text: str) -> int:
+    """What is kept of a text that is indented: itself, and the longer one."""
+    return 3 * getsizeof(text)
+
+
 def pretty(value: Any) -> str:
     """JSON over several lines, two spaces deep."""
     return _pretty(json.dumps(value, ensure_ascii=False))
 
 
-@lru_cache(maxsize=1024)
+@weighed(32 * MEGABYTE, _bytes)
 def _pretty(text: str) -> str:
     """As `pretty`, of JSON text: indenting is slow, and a conversation shows the same tools at every turn."""
     return json.dumps(json.loads(text), indent=2, ensure_ascii=False)

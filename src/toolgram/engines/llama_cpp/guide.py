@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 
 import llguidance.numpy
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 from numpy.typing import NDArray
 
+from toolgram.caching import MEGABYTE, made_of, weighed
 from toolgram.engines.llama_cpp import ffi
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.errors import EngineError
@@ -98,7 +99,7 @@ class Guides:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._compile = lru_cache(maxsize=32)(partial(_compile, _tokenizer(vocabulary)))
+        self._compile = weighed(64 * MEGABYTE, made_of)(partial(_compile, _tokenizer(vocabulary)))
 
     def start(self, lark: str, ends: tuple[str, ...] = ()) -> Guide:
         """A guide at the start of the grammar, where `ends` end the text too as tokens.

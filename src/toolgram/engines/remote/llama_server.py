@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
-from functools import lru_cache
+from sys import getsizeof
 from typing import Any
 
+from toolgram.caching import MEGABYTE, weighed
 from toolgram.engines.base import (
     Capabilities,
     Chunk,
@@ -164,7 +165,7 @@ def _last(event: Json) -> Chunk:
     return Chunk(event.get("content", ""), finish=finish, usage=usage, stopped_by=event.get("stopping_word") or None)
 
 
-@lru_cache(maxsize=64)
+@weighed(16 * MEGABYTE, getsizeof)
 def _checked(grammar: str) -> str:
     """The grammar, if it is well formed: there are some that the server hangs on, or takes for none at all."""
     try:

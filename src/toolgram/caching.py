@@ -1,0 +1,71 @@
+"""A cache bounded by what it holds: what users send may be of any size, so that a count of entries bounds nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from functools import wraps
+from sys import getsizeof
+from typing import Any, ParamSpec, TypeVar
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+_LARGEST = 4  # of what a cache may hold, this part at most is one entry
+_GROWTH = 32  # bytes that a grammar takes in all its forms, for one of the text that it was made of
+
+MEGABYTE = 1 << 20
+
+
+def made_of(*texts: str) -> int:
+    """How many bytes a grammar takes, roughly, that was made of these texts, with the texts themselves."""
+    return (1 + _GROWTH) * sum(map(getsizeof, texts))
+
+
+def weighed(
+    most: int, weigh: Callable[..., int]
+) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+    """Remember the results of a function, the last used ones, up to `most` bytes in all.
+
+    `weigh` estimates the bytes of an entry from the arguments, which must be hashable. An entry that would fill a
+    quarter of the cache is made each time. Safe to share between threads; what two ask for at once may be made twice.
+    """
+
+    def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+        kept: OrderedDict[Hashable, tuple[_Result, int]] = OrderedDict()
+        lock = threading.Lock()
+        held = 0
+
+        def put(key: Hashable, result: _Result, weight: int) -> None:
+            nonlocal held
+            with lock:
+                _, before = kept.pop(key, (None, 0))
+                kept[key] = (result, weight)
+                held += weight - before
+                while held > most:
+                    _, (_, forgotten) = kept.popitem(last=False)
+                    held -= forgotten
+
+        def clear() -> None:
+            nonlocal held
+            with lock:
+                kept.clear()
+                held = 0
+
+        @wraps(make)
+        def remembered(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+            key: Any = (args, *kwargs.items())
+            with lock:
+                if (found := kept.get(key)) is not None:
+                    kept.move_to_end(key)
+                    return found[0]
+            result = make(*args, **kwargs)
+            weight = weigh(*args, **kwargs)
+            if weight <= most // _LARGEST:
+                put(key, result, weight)
+            return result
+
+        vars(remembered)["cache_clear"] = clear  # as lru_cache names it
+        return remembered
+
+    return decorate

@@ -1,0 +1,90 @@
+"""Caches are bounded by what they hold, whatever is asked for."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import toolgram
+from situations import CHATML, tool
+from toolgram.caching import MEGABYTE, weighed
+
+STATM = Path("/proc/self/statm")
+
+
+def test_what_was_used_last_is_kept_within_the_bound() -> None:
+    made: list[str] = []
+
+    @weighed(100, len)
+    def shout(text: str) -> str:
+        made.append(text)
+        return text.upper()
+
+    texts = ["a" * 20, "b" * 20, "c" * 20, "d" * 20, "e" * 20]
+    assert [shout(text) for text in texts] == [text.upper() for text in texts]
+    assert shout(texts[0]) == texts[0].upper()  # all of them fit
+    assert len(made) == 5
+    shout("f" * 20)  # for which the oldest one goes: the first was used since
+    shout(texts[0])
+    assert len(made) == 6
+    shout(texts[1])
+    assert len(made) == 7
+
+
+def test_what_would_fill_the_cache_is_made_each_time_and_drives_nothing_out() -> None:
+    made: list[str] = []
+
+    @weighed(100, len)
+    def copied(text: str) -> str:
+        made.append(text)
+        return text
+
+    copied("small")
+    for _ in range(2):
+        assert copied("x" * 30) == "x" * 30
+    copied("small")
+    assert made == ["small", "x" * 30, "x" * 30]
+
+
+def test_errors_are_not_kept_and_threads_agree() -> None:
+    tries: list[int] = []
+
+    @weighed(1000, lambda number: number)
+    def half(number: int) -> int:
+        tries.append(number)
+        if number % 2:
+            raise ValueError(number)
+        return number // 2
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="3"):
+            half(3)
+    assert tries == [3, 3]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(half, [4, 6, 8] * 50)) == [2, 3, 4] * 50
+
+
+def _resident() -> int:
+    return int(STATM.read_text().split()[1]) * 4096
+
+
+@pytest.mark.skipif(not STATM.exists(), reason="this system does not tell the memory of a process in /proc")
+def test_large_descriptions_leave_no_memory_behind() -> None:
+    """Sixteen requests with five megabytes each, of a tool, of a parameter and of an answer."""
+
+    def ask(number: int) -> None:
+        text = f"{number} " + "lorem ipsum " * (5 * MEGABYTE // 12)
+        city = {"type": "object", "properties": {"city": {"type": "string", "description": text}}}
+        described = tool("look", city)
+        described["function"]["description"] = text
+        answer = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "integer", "title": text}}}
+        request = {"messages": [{"role": "user", "content": "?"}], "tools": [described], "response_format": answer}
+        assert toolgram.plan(request, CHATML).constraint is not None
+
+    ask(0)
+    before = _resident()
+    for number in range(1, 16):
+        ask(number)
+    assert _resident() - before < 100 * MEGABYTE
