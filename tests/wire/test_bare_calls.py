@@ -12,9 +12,9 @@ from situations import fed
 from toolgram import Message
 from toolgram.conversation.events import Unreadable
 from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn
-from toolgram.styles.native.lists import XLAM
 from toolgram.styles.native.llama3 import LLAMA_3
 from toolgram.styles.native.pythonic import PYTHONIC
+from toolgram.styles.native.xlam import XLAM
 from toolgram.wire.reader import Reader
 
 TOOLS = [{"name": name, "parameters": {"type": "object"}, "strict": False, "pointer": ""} for name in ("get", "get_it")]

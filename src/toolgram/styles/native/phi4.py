@@ -1,0 +1,43 @@
+"""Phi-4-mini: a JSON list.
+
+A turn, by the names of its tokens, since its own template writes no calls (microsoft/Phi-4-mini-instruct)::
+
+    <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]<|/tool_call|>
+
+and where its template asks for it (those of vLLM and SGLang)::
+
+    functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
+"""
+
+from __future__ import annotations
+
+from toolgram.styles.base import ToolStyle
+from toolgram.wire.format import (
+    NOTHING_WRITTEN,
+    Arguments,
+    Array,
+    Call,
+    Content,
+    Lenient,
+    Mark,
+    Name,
+    Object,
+    Opt,
+    Seq,
+    WireFormat,
+)
+
+_CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
+_END = Lenient(Mark("<|/tool_call|>"), NOTHING_WRITTEN)
+
+FUNCTOOLS = ToolStyle(
+    "functools",
+    WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("functools"), Array(_CALL))))),
+    "functools and a JSON list, no space between: Phi-4-mini, where it is asked for it",
+)
+PHI_4_MINI = ToolStyle(
+    "phi_4_mini",
+    WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("<|tool_call|>", ("functools",)), Array(_CALL), _END)))),
+    "a JSON list between <|tool_call|> tokens: Phi-4-mini",
+    announced_by="<|/tool|>",
+)

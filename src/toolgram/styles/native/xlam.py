@@ -1,0 +1,15 @@
+"""xLAM 2: a bare JSON list; a turn is either calls or an answer.
+
+A turn (the chat templates in vLLM's examples)::
+
+    [{"name": "get_weather", "arguments": {"city": "Paris"}}]
+"""
+
+from __future__ import annotations
+
+from toolgram.styles.base import ToolStyle
+from toolgram.wire.format import Alt, Arguments, Array, Call, Content, Name, Object, Opt, WireFormat
+
+_CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
+
+XLAM = ToolStyle("xlam", WireFormat(Alt(Array(_CALL), Opt(Content()))), "a bare JSON list: xLAM 2")
