@@ -208,7 +208,7 @@ class _Lowering:
     def chain(self, node: wire.Chain, tail: Expr) -> Expr:
         """Segments with `join` between those that are there, at least one: what comes first decides the rest.
 
-        Behind the last stands `tail`, unless it is free text.
+        After the last stands `tail`, unless it is free text.
         """
         join = self.node(node.join, in_json=False)
         rest: Expr = seq()
