@@ -22,6 +22,11 @@ def made_of(*texts: str) -> int:
     return (1 + _GROWTH) * sum(map(getsizeof, texts))
 
 
+def compiled_from(grammar: str) -> int:
+    """How many bytes llguidance keeps of a grammar, roughly: of the least some hundred kilobytes."""
+    return MEGABYTE + made_of(grammar)
+
+
 def weighed(
     most: int, weigh: Callable[..., int]
 ) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:

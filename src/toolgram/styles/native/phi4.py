@@ -4,9 +4,7 @@ A turn, by the names of its tokens, since its own template writes no calls (micr
 
     <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]<|/tool_call|>
 
-and where its template asks for it (those of vLLM and SGLang)::
-
-    functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
+Where its template asks for it (those of vLLM and SGLang) it writes as `functools` has it.
 """
 
 from __future__ import annotations
@@ -30,11 +28,6 @@ from toolgram.wire.format import (
 _CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
 _END = Lenient(Mark("<|/tool_call|>"), NOTHING_WRITTEN)
 
-FUNCTOOLS = ToolStyle(
-    "functools",
-    WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("functools"), Array(_CALL))))),
-    "functools and a JSON list, no space between: Phi-4-mini, where it is asked for it",
-)
 PHI_4_MINI = ToolStyle(
     "phi_4_mini",
     WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("<|tool_call|>", ("functools",)), Array(_CALL), _END)))),

@@ -1,8 +1,12 @@
-"""Firefunction v2: one word and a JSON list.
+"""The word functools and a JSON list: Firefunction v2, and Phi-4-mini where it is asked for it.
 
-A turn (chat template of fireworks-ai/llama-3-firefunction-v2)::
+A turn of Firefunction (chat template of fireworks-ai/llama-3-firefunction-v2)::
 
     I will look that up. functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
+
+and of Phi-4-mini (the chat templates of vLLM and SGLang)::
+
+    functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 """
 
 from __future__ import annotations
@@ -12,6 +16,11 @@ from toolgram.wire.format import Arguments, Array, Call, Content, Lit, Mark, Nam
 
 _CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
 
+FUNCTOOLS = ToolStyle(
+    "functools",
+    WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("functools"), Array(_CALL))))),
+    "functools and a JSON list, no space between: Phi-4-mini, where it is asked for it",
+)
 FIREFUNCTION = ToolStyle(
     "firefunction",
     WireFormat(Seq(Opt(Content()), Opt(Seq(Lit(" "), Mark("functools"), Array(_CALL))))),
