@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import wraps
 from sys import getsizeof
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -15,6 +15,22 @@ _LARGEST = 4  # of what a cache may hold, this part at most is one entry
 _GROWTH = 32  # bytes that a grammar takes in all its forms, for one of the text that it was made of
 
 MEGABYTE = 1 << 20
+
+
+class _Key:
+    """The arguments of a call, which are hashed once: a wire format has many parts."""
+
+    __slots__ = ("_arguments", "_hash")
+
+    def __init__(self, arguments: tuple[Hashable, ...]) -> None:
+        self._arguments = arguments
+        self._hash = hash(arguments)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._arguments == other._arguments
 
 
 def made_of(*texts: str) -> int:
@@ -59,7 +75,7 @@ def weighed(
 
         @wraps(make)
         def remembered(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-            key: Any = (args, *kwargs.items())
+            key = _Key((args, *kwargs.items()))
             with lock:
                 if (found := kept.get(key)) is not None:
                     kept.move_to_end(key)

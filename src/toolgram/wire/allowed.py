@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import Literal, TypeGuard
 
 from toolgram.wire import format as wire
@@ -82,6 +83,7 @@ def ways_to_think(format_: wire.WireFormat) -> Iterator[wire.WireFormat]:
         yield replace(format_, turn=_always_thinking(format_.turn, way))
 
 
+@lru_cache(maxsize=512)
 def read_reasoning_alone(node: wire.Node) -> wire.Node:
     """The format of a model that does not reason: its reasoning is read, should it write some, but not offered.
 
