@@ -27,9 +27,11 @@ CALLS = (
 )
 
 
-def answer(text: str, head: Head = HEAD, max_tokens: int | None = None) -> tuple[list[Any], Any]:
+def answer(
+    text: str, head: Head = HEAD, max_tokens: int | None = None, tools: list[Any] = TOOLS
+) -> tuple[list[Any], Any]:
     """The chunks and the completion of an answer that comes letter by letter."""
-    made = plan({"messages": [{"role": "user", "content": "Hi."}], "tools": TOOLS}, CHATML, "hermes_2_pro")
+    made = plan({"messages": [{"role": "user", "content": "Hi."}], "tools": tools}, CHATML, "hermes_2_pro")
 
     async def run() -> tuple[list[Any], Any]:
         writer = ChunkWriter(head)
@@ -124,9 +126,8 @@ def test_a_call_waits_for_its_id() -> None:
 
 
 def test_a_custom_call_tells_its_text() -> None:
-    head = Head("chatcmpl-1", 1, "m", custom=frozenset(("f",)))
     text = '<tool_call>\n{"name": "f", "arguments": {"input": "1\\n2"}}\n</tool_call>'
-    chunks, whole = answer(text, head)
+    chunks, whole = answer(text, tools=[{"type": "custom", "custom": {"name": "f"}}])
     call = whole["choices"][0]["message"]["tool_calls"][0]
     assert call["custom"] == {"name": "f", "input": "1\n2"}
     deltas = [chunk["choices"][0]["delta"].get("tool_calls") for chunk in chunks]

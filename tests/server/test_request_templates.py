@@ -41,7 +41,7 @@ def test_a_template_of_the_request_stands_in_for_the_models(template: Any, promp
         ({"template": "{% if %}"}, "/chat_template/template", "line 1"),
         ("no conversation", "/messages", "nothing of the conversation"),
         (1, "/chat_template", "must be an object"),
-        ({}, "/chat_template/template", "must be a string"),
+        ({}, "/chat_template/template", "is missing"),
         ({"template": TEMPLATE, "bos_token": 1}, "/chat_template/bos_token", "must be a string"),
         ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "/messages", "too long"),
     ],

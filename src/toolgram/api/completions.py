@@ -4,30 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
+from pydantic import Field
+
+from toolgram.api.chat.body import StreamOptions
 from toolgram.api.chat.response import Head, usage_json
-from toolgram.api.fields import boolean, inner, integer, kind, listed, mapping, string, unknown
-from toolgram.api.sampling import SAMPLING_FIELDS, sampling_of
+from toolgram.api.generation import gbnf_constraint
+from toolgram.api.sampling import Limit, OpenAISampling, sampling_of
 from toolgram.api.unsupported import refuse_constraints
+from toolgram.conversation.body import TextFormat
+from toolgram.conversation.fields import Filled, Number, absent, by, json_of, of, validated, whole
 from toolgram.engines.base import Sampling, Usage
-from toolgram.errors import GrammarError, InvalidRequest
+from toolgram.errors import InvalidRequest
 from toolgram.grammar.constraint import Constraint
-from toolgram.grammar.dialects.gbnf_reader import read_gbnf
-from toolgram.grammar.grammar import Grammar
 
 MAX_PROMPTS = 128
 MAX_N = 128
 
 Json = dict[str, Any]
 
-_FORMATS = ("response_format", "regex", "choice")
-_KNOWN = frozenset(
-    (
-        *("prompt", "model", "grammar", "n", "best_of", "echo", "stream", "stream_options", "user"),
-        *("suffix", "logprobs", *_FORMATS, *SAMPLING_FIELDS),
-    )
-)
+_FORMATS = ("regex", "choice")
+WITHOUT_EFFECT = frozenset(("user",))
+Absent = Annotated[Any, absent("no engine here can do this: leave it out", empty=True)]
+Ids = Annotated[list[Annotated[int, Number(0, whole=True)]], Field(min_length=1)]
+
+
+def _prompt(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "text"
+    if not isinstance(value, list):
+        return None
+    given = cast("list[Any]", value)
+    return "ids" if given and all(isinstance(item, int) for item in given) else "several"
+
+
+OnePrompt = Annotated[
+    Annotated[Filled, of("text")] | Annotated[Ids, of("ids")],
+    by(lambda value: "text" if isinstance(value, str) else "ids", "must be a string or a list of token ids"),
+]
+Prompts = Annotated[
+    Annotated[Filled, of("text")]
+    | Annotated[Ids, of("ids")]
+    | Annotated[list[OnePrompt], Field(min_length=1, max_length=MAX_PROMPTS), of("several")],
+    by(_prompt, "must be a string or a list"),
+]
+
+
+class CompletionBody(OpenAISampling):
+    """A body of `/v1/completions`."""
+
+    prompt: Prompts
+    model: str | None = None
+    max_tokens: Limit | None = None
+    n: Annotated[int, Number(1, MAX_N, whole=True)] | None = None
+    best_of: Limit | None = None
+    echo: bool | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    grammar: str | None = None
+    suffix: Absent = None
+    logprobs: Absent = None
+    response_format: Annotated[TextFormat, whole("is not known here: give grammar")] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,62 +85,31 @@ class CompletionRequest:
 
 def read_completion_request(body: Any) -> CompletionRequest:
     """The request that a body makes; `grammar` is GBNF. Raises InvalidRequest with a pointer into the body."""
-    body = mapping(body, "")
-    refuse_constraints(body, "grammar", () if body.get("response_format") == {"type": "text"} else _FORMATS)
-    for key in ("suffix", "logprobs"):
-        if body.get(key):
-            raise InvalidRequest(f"/{key}", "no engine here can do this: leave it out")
-    n = integer(body, "n", 1, MAX_N) or 1
-    if (best_of := integer(body, "best_of", 1)) not in (None, n):
-        raise InvalidRequest("/best_of", f"answers are not ranked here: leave it out, {best_of} is not n")
-    options = inner(body, "stream_options")
-    sampling = sampling_of(body)
+    checked = validated(CompletionBody, json_of(body))
+    refuse_constraints(checked, "grammar", _FORMATS)
+    n = checked.n or 1
+    if checked.best_of not in (None, n):
+        raise InvalidRequest("/best_of", f"answers are not ranked here: leave it out, {checked.best_of} is not n")
+    options = checked.stream_options
     return CompletionRequest(
-        prompts=_prompts(body.get("prompt")),
-        sampling=sampling,
-        constraint=_constraint(string(body, "grammar")),
-        model=string(body, "model"),
+        prompts=_prompts(checked.prompt),
+        sampling=sampling_of(checked, max_tokens=checked.max_tokens, stop=checked.stop, seed=checked.seed),
+        constraint=None if checked.grammar is None else gbnf_constraint(checked.grammar),
+        model=checked.model,
         n=n,
-        echo=boolean(body, "echo") or False,
-        stream=boolean(body, "stream") or False,
-        include_usage=boolean(options, "include_usage", "/stream_options") or False,
-        ignored=unknown(body, _KNOWN),
+        echo=checked.echo or False,
+        stream=checked.stream or False,
+        include_usage=(options is not None and options.include_usage) or False,
+        ignored=tuple(name for name in checked.further if name not in WITHOUT_EFFECT),
     )
 
 
-def _constraint(gbnf: str | None) -> Constraint | None:
-    if gbnf is None:
-        return None
-    try:
-        return Constraint(Grammar(read_gbnf(gbnf)))
-    except GrammarError as error:
-        raise InvalidRequest("/grammar", f"is not GBNF: {error}") from error
-
-
-def _prompts(value: Any) -> tuple[str | tuple[int, ...], ...]:
+def _prompts(value: str | list[int] | list[str | list[int]]) -> tuple[str | tuple[int, ...], ...]:
     if isinstance(value, str):
         return (value,)
-    if not isinstance(value, list):
-        raise InvalidRequest("/prompt", f"must be a string or a list, not {kind(value)}")
-    items = listed(cast("Any", value), "/prompt")
-    if items and all(isinstance(item, int) for item in items):
-        return (read_ids(items, "/prompt"),)
-    if not 0 < len(items) <= MAX_PROMPTS:
-        raise InvalidRequest("/prompt", f"must hold from 1 to {MAX_PROMPTS} prompts, not {len(items)}")
-    return tuple(
-        item if isinstance(item, str) else read_ids(listed(item, f"/prompt/{i}"), f"/prompt/{i}")
-        for i, item in enumerate(items)
-    )
-
-
-def read_ids(items: Sequence[Any], pointer: str) -> tuple[int, ...]:
-    """Ids of tokens. Raises InvalidRequest."""
-    for i, item in enumerate(items):
-        if isinstance(item, bool) or not isinstance(item, int) or item < 0:
-            raise InvalidRequest(f"{pointer}/{i}", "must be the id of a token")
-    if not items:
-        raise InvalidRequest(pointer, "must not be empty")
-    return tuple(cast("Sequence[int]", items))
+    if all(isinstance(item, int) for item in value):
+        return (tuple(cast("list[int]", value)),)
+    return tuple(item if isinstance(item, str) else tuple(item) for item in cast("list[str | list[int]]", value))
 
 
 def together(usages: Mapping[int, Usage], n: int) -> Usage:

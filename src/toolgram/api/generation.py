@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
+from toolgram.conversation.request import Request
 from toolgram.engines.base import Sampling
-from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, TemplateError, UnsupportedSchema
+from toolgram.errors import GrammarError, InvalidRequest, TemplateError
 from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.dialects.gbnf_reader import read_gbnf
 from toolgram.grammar.grammar import Grammar
-from toolgram.planning.plan import Plan, plan
+from toolgram.planning.plan import Plan, plan_of
 from toolgram.template.chat_template import ChatTemplate
 
 
@@ -37,14 +36,13 @@ class GivenTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A request, read.
+    """A body, read.
 
-    `request` is what `plan` takes, `places` maps pointers into it to pointers into the body where those differ.
     `model` None is the server's default; `grammar` is GBNF for the whole answer; `chat_template` stands in for the
-    model's; `custom` names the tools whose argument is plain text; `ignored` are fields that are not known here.
+    model's; `ignored` are fields that are not known here.
     """
 
-    request: Mapping[str, Any]
+    request: Request
     sampling: Sampling
     model: str | None = None
     style: str | None = None
@@ -52,9 +50,7 @@ class Generation:
     chat_template: GivenTemplate | None = None
     n: int = 1
     stream: bool = False
-    custom: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
-    places: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def plan(self, template: ChatTemplate, style: str | None = None, now: datetime | None = None) -> Plan:
         """The plan with a model's template; `style` is the server's, which the body's own goes before.
@@ -63,38 +59,19 @@ class Generation:
         """
         if self.chat_template is not None:
             template = self.chat_template.instead_of(template)
-        try:
-            made = plan(self.request, template, self.style or style, now)
-        except (InvalidRequest, InvalidSchema, UnsupportedSchema) as error:
-            raise self._placed(error) from error
+        made = plan_of(self.request, template, self.style or style, now)
         return made if self.grammar is None else _with_grammar(made, self.grammar)
-
-    def _placed(
-        self, error: InvalidRequest | InvalidSchema | UnsupportedSchema
-    ) -> InvalidRequest | InvalidSchema | UnsupportedSchema:
-        place = placed(self.places, error.pointer)
-        match error:
-            case UnsupportedSchema():
-                return UnsupportedSchema(place, error.keyword, error.why)
-            case InvalidSchema():
-                return InvalidSchema(place, "", error.reason)
-            case _:
-                return InvalidRequest(place, error.reason)
-
-
-def placed(places: Mapping[str, str], pointer: str) -> str:
-    """A pointer as the longest of `places` that it begins with has it."""
-    for end in (at for at in range(len(pointer), 0, -1) if at == len(pointer) or pointer[at] == "/"):
-        if (place := places.get(pointer[:end])) is not None:
-            return place + pointer[end:]
-    return pointer
 
 
 def _with_grammar(made: Plan, gbnf: str) -> Plan:
     if made.constraint is not None:
         raise InvalidRequest("/grammar", "does not go with tools or a response_format, which have a grammar of theirs")
+    return replace(made, constraint=gbnf_constraint(gbnf))
+
+
+def gbnf_constraint(gbnf: str) -> Constraint:
+    """The constraint of a grammar that a body brings. Raises InvalidRequest for what is not GBNF."""
     try:
-        rules = read_gbnf(gbnf)
+        return Constraint(Grammar(read_gbnf(gbnf)))
     except GrammarError as error:
         raise InvalidRequest("/grammar", f"is not GBNF: {error}") from error
-    return replace(made, constraint=Constraint(Grammar(rules)))

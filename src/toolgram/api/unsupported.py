@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolgram.api.fields import Body
+from toolgram.conversation.fields import Fields
 from toolgram.errors import InvalidRequest
 
 _FOREIGN = (
@@ -11,8 +11,8 @@ _FOREIGN = (
 )
 
 
-def refuse_constraints(body: Body, known: str, further: tuple[str, ...] = ()) -> None:
+def refuse_constraints(body: Fields, known: str, further: tuple[str, ...] = ()) -> None:
     """Raises InvalidRequest for a constraint under another name than the `known` ones, `further` names included."""
     for key in (*_FOREIGN, *further):
-        if body.get(key) is not None:
+        if key in body.further:
             raise InvalidRequest(f"/{key}", f"is not known here: give {known}")

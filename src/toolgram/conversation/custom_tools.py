@@ -11,60 +11,47 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
+from toolgram.conversation.body import Custom, CustomGrammar, GrammarInput, PlainInput
 from toolgram.conversation.lark_patterns import as_pattern
 from toolgram.errors import GrammarError, InvalidRequest
 
 INPUT = "input"
+DEFINITION = "format/grammar/definition"
+"""Where a custom tool has its grammar."""
 _HALF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$")
 _BEGINNING = re.compile(r'\s*(\{\s*("(i(n(p(u(t("\s*(:\s*)?)?)?)?)?)?)?)?)?')
 
 
-def as_function(custom: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """The function that stands for a custom tool, whose `custom` object is at this pointer.
+def as_function(custom: Custom, pointer: str) -> dict[str, Any]:
+    """The function that stands for a custom tool; `pointer` is where its grammar stands, if it has one.
 
-    Raises InvalidRequest for a format that is not known, or that cannot be enforced: grammars in Lark that are no
-    regular expressions.
+    Raises InvalidRequest for a grammar that cannot be enforced: one in Lark that is no regular expression.
     """
-    schema = {"type": "string", **_restriction(custom.get("format"), f"{pointer}/format")}
+    schema = {"type": "string", **_restriction(custom.format, pointer)}
     parameters = {"type": "object", "properties": {INPUT: schema}, "required": [INPUT], "additionalProperties": False}
-    described = {key: custom[key] for key in ("name", "description") if key in custom}
+    described = {key: value for key in ("name", "description") if (value := getattr(custom, key)) is not None}
     return {**described, "parameters": parameters}
 
 
-def _restriction(given: Any, pointer: str) -> dict[str, str]:
+def _restriction(given: PlainInput | GrammarInput | None, pointer: str) -> dict[str, str]:
     match given:
-        case None | {"type": "text"}:
-            return {}
-        case {"type": "grammar", "grammar": {"syntax": "regex", "definition": str(pattern)}}:
+        case GrammarInput(grammar=CustomGrammar(syntax="regex", definition=pattern)):
             return {"pattern": f"^(?:{pattern})$"}
-        case {"type": "grammar", "grammar": {"syntax": "lark", "definition": str(grammar)}}:
+        case GrammarInput(grammar=CustomGrammar(definition=grammar)):
             try:
                 return {"pattern": f"^{as_pattern(grammar)}$"}
             except GrammarError as error:
-                raise InvalidRequest(f"{pointer}/grammar/definition", str(error)) from error
+                raise InvalidRequest(pointer, str(error)) from error
         case _:
-            raise InvalidRequest(
-                pointer,
-                'must be {"type": "text"} or {"type": "grammar", "grammar": {"syntax": "regex" or "lark", '
-                '"definition": "…"}}',
-            )
+            return {}
 
 
-def call_as_function(call: Mapping[str, Any], pointer: str) -> dict[str, Any]:
+def call_as_function(name: str, said: str) -> dict[str, Any]:
     """A call of a custom tool, as in the history of a conversation, as the call of its function."""
-    custom = call.get("custom")
-    if not isinstance(custom, Mapping):
-        raise InvalidRequest(f"{pointer}/custom", "must be an object")
-    said = cast("Mapping[str, Any]", custom)
-    for key in ("name", INPUT):
-        if not isinstance(said.get(key), str):
-            raise InvalidRequest(f"{pointer}/custom/{key}", "must be a string")
-    arguments = json.dumps({INPUT: said[INPUT]}, ensure_ascii=False)
-    kept = {key: value for key, value in call.items() if key != "custom"}
-    return {**kept, "type": "function", "function": {"name": said.get("name"), "arguments": arguments}}
+    arguments = json.dumps({INPUT: said}, ensure_ascii=False)
+    return {"type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def input_of(arguments: str) -> str:

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from toolgram.conversation.custom_tools import as_function, call_as_function
+from toolgram.conversation.body import (
+    AllowedTools,
+    ChatBody,
+    ChatMessage,
+    ChoiceFormat,
+    ChosenFunction,
+    Custom,
+    CustomCall,
+    CustomTool,
+    Function,
+    FunctionTool,
+    GrammarInput,
+    JsonFormat,
+    NamedCustom,
+    NamedFunction,
+    RefusalPart,
+    RegexFormat,
+)
+from toolgram.conversation.custom_tools import DEFINITION, as_function, call_as_function
+from toolgram.conversation.fields import Fields, Json, json_of, validated
 from toolgram.errors import InvalidRequest
-
-Json = Mapping[str, Any]
 
 # What a template is given anyway, or stands for a date that is an argument of its own.
 _GIVEN_VARIABLES = ("messages", "tools", "add_generation_prompt", "template", "control_tokens", "now", "self")
-
-MAX_DEPTH = 200
-
-ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 @dataclass(frozen=True)
 class Tool:
     """A function that the model may call. `parameters` is a JSON Schema, None where the tool declares none.
 
-    `pointer` is where the tool stands in the request. A `custom` tool is told to the model as a function.
+    `pointer` is where its name and description stand in the request, `schema_pointer` where its parameters do. To the
+    model a `custom` tool is a function; `source` is the tool as templates print it.
     """
 
     name: str
@@ -32,6 +46,7 @@ class Tool:
     strict: bool
     source: Json
     pointer: str
+    schema_pointer: str
     custom: bool = False
 
     @property
@@ -63,7 +78,10 @@ class ResponseFormat:
 
 @dataclass(frozen=True)
 class Request:
-    """A request after checking; `messages` are as given."""
+    """A request after checking; `messages` are as given, which is how templates print them.
+
+    `places` tells where a message, or a part of it, stands in a body of another API: "/messages/1" → "/input/0".
+    """
 
     messages: tuple[Json, ...]
     tools: tuple[Tool, ...] = ()
@@ -75,6 +93,7 @@ class Request:
     continue_final_message: bool = False
     add_generation_prompt: bool = True
     chat_template_kwargs: Json = field(default_factory=dict[str, Any])
+    places: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def callable_tools(self) -> tuple[Tool, ...]:
@@ -85,277 +104,228 @@ class Request:
         return self.tools if only is None else tuple(tool for tool in self.tools if tool.name in only)
 
 
-def parse_request(body: Any) -> Request:
-    """A checked request from a body in the shape of `/v1/chat/completions`.
+def parse_request(body: Mapping[str, Any] | ChatBody) -> Request:
+    """The request of a body in the shape of `/v1/chat/completions`.
 
     Raises InvalidRequest with a JSON pointer into the body. Fields that say nothing of prompt or grammar (sampling,
     model, …) are not looked at.
     """
-    body = _object(body, "")
-    _check_json(body)
-    tools = _tools(body)
-    choice = _tool_choice(body, tools)
-    parallel = body.get("parallel_tool_calls")
-    if not (parallel is None or isinstance(parallel, bool)):
-        raise InvalidRequest("/parallel_tool_calls", "must be true or false")
-    reasoning_format = body.get("reasoning_format", "auto")
-    if reasoning_format not in ("auto", "none"):
-        raise InvalidRequest("/reasoning_format", 'must be "auto" or "none"')
-    messages = _messages(body)
-    continues = _flag(body, "continue_final_message", default=False)
-    if continues and messages[-1]["role"] != "assistant":
+    if isinstance(body, ChatBody):
+        return request_of(body, body.given)
+    given = json_of(body)
+    return request_of(validated(ChatBody, given), given)
+
+
+def request_of(body: ChatBody, given: Json) -> Request:
+    """The request of a body that was checked, `given` as JSON, which is held by reference.
+
+    Raises InvalidRequest for what does not go together.
+    """
+    tools = tools_of(body, given)
+    continues = body.continue_final_message or False
+    last, at = body.messages[-1], f"/messages/{len(body.messages) - 1}"
+    if continues and last.role != "assistant":
         raise InvalidRequest("/continue_final_message", "the last message must be the assistant's, to be continued")
-    if continues and messages[-1].get("tool_calls"):
-        raise InvalidRequest(f"/messages/{len(messages) - 1}/tool_calls", "a turn with calls cannot be continued")
+    if continues and last.tool_calls:
+        raise InvalidRequest(f"{at}/tool_calls", "a turn with calls cannot be continued")
+    if body.reasoning_max_tokens is not None and body.reasoning_format == "none":
+        told = 'with reasoning_format "none" reasoning is not told from content'
+        raise InvalidRequest("/reasoning_max_tokens", told)
+    adds = body.add_generation_prompt
     return Request(
-        messages=messages,
+        messages=tuple(map(message_json, body.messages, given["messages"])),
         tools=tools,
-        tool_choice=choice,
-        parallel_tool_calls=parallel,
+        tool_choice=_choice(body, tools),
+        parallel_tool_calls=body.parallel_tool_calls if body.functions is None else False,
         response_format=_response_format(body),
-        reasoning_format=reasoning_format,
-        reasoning_max_tokens=_reasoning_max_tokens(body, reasoning_format),
+        reasoning_format=body.reasoning_format or "auto",
+        reasoning_max_tokens=body.reasoning_max_tokens,
         continue_final_message=continues,
-        add_generation_prompt=_flag(body, "add_generation_prompt", default=not continues),
-        chat_template_kwargs=_template_kwargs(body),
+        add_generation_prompt=not continues if adds is None else adds,
+        chat_template_kwargs=template_kwargs(body.chat_template_kwargs or {}, body.reasoning_effort),
     )
 
 
-_SCALARS = frozenset((str, int, float, bool, type(None)))  # most of what a body holds; others may derive from them
+def template_kwargs(given: Json, effort: str | None) -> Json:
+    """The variables of a template: those given, and the effort under the names by which templates know it.
 
-
-def _check_json(body: Json) -> None:
-    """Refuse what is not JSON, or nested so deep that no template or schema means it."""
-    waiting: list[tuple[Any, str, int]] = [(body, "", 0)]
-    while waiting:
-        value, pointer, depth = waiting.pop()
-        if depth > MAX_DEPTH:
-            raise InvalidRequest(pointer[:200], f"nested more than {MAX_DEPTH} deep")
-        inside: Iterable[tuple[Any, Any]] = ()
-        if isinstance(value, dict | Mapping):  # a dict is found sooner than by what a Mapping is
-            members = cast("Mapping[Any, Any]", value)
-            if wrong := [key for key in members if not isinstance(key, str)]:
-                raise InvalidRequest(pointer, f"the key {wrong[0]!r} is not a string")
-            inside = members.items()
-        elif isinstance(value, list | tuple):
-            inside = enumerate(cast("Sequence[Any]", value))
-        elif not isinstance(value, str | int | float):
-            raise InvalidRequest(pointer, f"{type(value).__name__} is no type of JSON")
-        waiting += [(each, f"{pointer}/{key}", depth + 1) for key, each in inside if type(each) not in _SCALARS]
-
-
-def _object(value: Any, pointer: str) -> Json:
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(pointer, "must be an object")
-    return cast("Json", value)
-
-
-def _list(value: Any, pointer: str) -> Sequence[Any]:
-    if not isinstance(value, list | tuple):
-        raise InvalidRequest(pointer, "must be a list")
-    return cast("Sequence[Any]", value)
-
-
-def _listed(body: Json, key: str, at: str = "") -> Sequence[Any]:
-    value = body.get(key)
-    return () if value is None else _list(value, f"{at}/{key}")
-
-
-def _template_kwargs(body: Json) -> Json:
-    given = body.get("chat_template_kwargs")
-    kwargs: Json = {} if given is None else _object(given, "/chat_template_kwargs")
-    for name in kwargs:
+    Raises InvalidRequest for a name that the request itself fills.
+    """
+    for name in given:
         if name in _GIVEN_VARIABLES:
             raise InvalidRequest(f"/chat_template_kwargs/{name}", "the template is given this from the request itself")
-    return kwargs
+    if effort is None:
+        return given
+    return {**({"enable_thinking": False} if effort == "none" else {"reasoning_effort": effort}), **given}
 
 
-def _flag(body: Json, key: str, *, default: bool) -> bool:
-    value = body.get(key)
-    if value is None:
-        return default
-    if not isinstance(value, bool):
-        raise InvalidRequest(f"/{key}", "must be true or false")
-    return value
+def placed(places: Mapping[str, str], pointer: str) -> str:
+    """A pointer as the longest of `places` that it begins with has it."""
+    for end in (at for at in range(len(pointer), 0, -1) if at == len(pointer) or pointer[at] == "/"):
+        if (place := places.get(pointer[:end])) is not None:
+            return place + pointer[end:]
+    return pointer
 
 
-def _reasoning_max_tokens(body: Json, reasoning_format: str) -> int | None:
-    value = body.get("reasoning_max_tokens")
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidRequest("/reasoning_max_tokens", "must be a whole number of tokens, 0 or more")
-    if reasoning_format == "none":
-        raise InvalidRequest("/reasoning_max_tokens", 'with reasoning_format "none" thoughts are not told from content')
-    return value
+# Messages -----------------------------------------------------------------------------------------------------------
 
 
-def _name(function: Json, pointer: str) -> str:
-    name = function.get("name")
-    if not isinstance(name, str) or not name:
-        raise InvalidRequest(f"{pointer}/name", "a tool needs a name, a string that is not empty")
-    return name
+def message_json(message: ChatMessage, given: Json) -> Json:
+    """The message as templates print it: as given, with refusals as text, every call that of a function, and reasoning
+    under one name.
+    """
+    changed = dict[str, Any]()
+    if isinstance(message.content, list) and any(isinstance(part, RefusalPart) for part in message.content):
+        changed["content"] = [_part_json(*each) for each in zip(message.content, given["content"], strict=True)]
+    if message.function_call is not None:
+        call = {"type": "function", "function": given["function_call"]}
+        changed |= {"tool_calls": [call], "function_call": None}
+    elif any(isinstance(call, CustomCall) for call in message.tool_calls or ()):
+        calls = zip(message.tool_calls or (), given["tool_calls"], strict=True)
+        changed["tool_calls"] = [_call_json(*each) for each in calls]
+    if message.reasoning and not message.reasoning_content:
+        changed["reasoning_content"] = message.reasoning
+    return {**given, **changed} if changed else given
 
 
-def _kind(value: Json, pointer: str) -> str:
-    """The type of a tool, or of a call; "function" where none is told."""
-    kind = value.get("type")
-    if kind is None:
-        return "function"
-    if kind not in ("function", "custom"):
-        raise InvalidRequest(f"{pointer}/type", f'unknown type {kind!r}: must be "function" or "custom"')
-    return kind
+def _part_json(part: Fields, given: Json) -> Json:
+    return {"type": "text", "text": part.refusal} if isinstance(part, RefusalPart) else given
 
 
-def _messages(body: Json) -> tuple[Json, ...]:
-    messages = _list(body.get("messages"), "/messages")
-    if not messages:
-        raise InvalidRequest("/messages", "must hold at least one message")
-    return tuple(_message(message, f"/messages/{i}") for i, message in enumerate(messages))
+def _call_json(call: Fields, given: Json) -> Json:
+    if not isinstance(call, CustomCall):
+        return given
+    kept = {key: value for key, value in given.items() if key != "custom"}
+    return {**kept, **call_as_function(call.custom.name, call.custom.input)}
 
 
-def _message(value: Any, pointer: str) -> Json:
-    message = _object(value, pointer)
-    role = message.get("role")
-    if role not in ROLES:
-        raise InvalidRequest(f"{pointer}/role", f"unknown role {role!r}: must be one of {', '.join(ROLES)}")
-    _content(message.get("content"), f"{pointer}/content")
-    for key in ("name", "tool_call_id", "reasoning_content", "reasoning"):
-        _text(message.get(key), f"{pointer}/{key}")
-    calls: list[Json] = []
-    for i, call in enumerate(_listed(message, "tool_calls", pointer)):
-        at = f"{pointer}/tool_calls/{i}"
-        call = _object(call, at)
-        if _kind(call, at) == "custom":
-            call = call_as_function(call, at)
-        calls.append(call)
-        function = _object(call.get("function"), f"{at}/function")
-        _name(function, f"{at}/function")
-        _text(call.get("id"), f"{at}/id")
-        if not isinstance(function.get("arguments", {}), str | Mapping):
-            raise InvalidRequest(f"{at}/function/arguments", "must be JSON text or an object")
-    if any(isinstance(call, Mapping) and "custom" in call for call in message.get("tool_calls") or ()):
-        message = {**message, "tool_calls": calls}
-    if message.get("reasoning") and not message.get("reasoning_content"):
-        return {**message, "reasoning_content": message["reasoning"]}
-    return message
+# Tools --------------------------------------------------------------------------------------------------------------
 
 
-def _text(value: Any, pointer: str) -> None:
-    if not (value is None or isinstance(value, str)):
-        raise InvalidRequest(pointer, "must be a string")
+def tools_of(body: ChatBody, given: Json) -> tuple[Tool, ...]:
+    """The tools of a body. Raises InvalidRequest for two of one name, and a grammar that cannot be enforced."""
+    if body.functions is None:
+        if body.function_call is not None:
+            raise InvalidRequest("/function_call", "is only allowed where functions are given")
+        tools = enumerate(zip(body.tools or (), given.get("tools") or (), strict=True))
+        return distinct([_tool(tool, source, f"/tools/{at}") for at, (tool, source) in tools])
+    if body.tools is not None:
+        raise InvalidRequest("/functions", "give tools or functions, not both")
+    functions = enumerate(zip(body.functions, given["functions"], strict=True))
+    return distinct(
+        [
+            function_tool(function, {"type": "function", "function": source}, f"/functions/{at}")
+            for at, (function, source) in functions
+        ]
+    )
 
 
-def _content(content: Any, pointer: str) -> None:
-    if content is None or isinstance(content, str):
-        return
-    if not isinstance(content, list | tuple):
-        raise InvalidRequest(pointer, "must be a string or a list of parts")
-    for i, part in enumerate(cast("Sequence[Any]", content)):
-        part = _object(part, f"{pointer}/{i}")
-        if not isinstance(part.get("type"), str):
-            raise InvalidRequest(f"{pointer}/{i}/type", "a content part needs a type")
-        if part["type"] == "text" and not isinstance(part.get("text"), str):
-            raise InvalidRequest(f"{pointer}/{i}/text", "must be a string")
+def _tool(tool: FunctionTool | CustomTool, source: Json, pointer: str) -> Tool:
+    if isinstance(tool, CustomTool):
+        return custom_tool(tool.custom, f"{pointer}/custom", DEFINITION)
+    return function_tool(tool.function, source, f"{pointer}/function")
 
 
-def _tools(body: Json) -> tuple[Tool, ...]:
-    tools: list[Tool] = []
+def function_tool(function: Function, source: Json, pointer: str) -> Tool:
+    """A function as a tool; `source` is how templates print it."""
+    strict, description = function.strict or False, function.description or ""
+    return Tool(function.name, description, function.parameters, strict, source, pointer, f"{pointer}/parameters")
+
+
+def custom_tool(custom: Custom, pointer: str, definition: str) -> Tool:
+    """A custom tool as the function that stands for it, strict where it restricts its input.
+
+    Its grammar stands at `definition`. Raises InvalidRequest for one that cannot be enforced.
+    """
+    function = as_function(custom, f"{pointer}/{definition}")
+    strict = isinstance(custom.format, GrammarInput)
+    at = f"{pointer}/{definition if strict else 'format'}"
+    source = {"type": "function", "function": function}
+    return Tool(custom.name, custom.description or "", function["parameters"], strict, source, pointer, at, custom=True)
+
+
+def distinct(tools: Sequence[Tool]) -> tuple[Tool, ...]:
+    """The tools. Raises InvalidRequest for two of one name."""
     seen: set[str] = set()
-    for i, value in enumerate(_listed(body, "tools")):
-        pointer = f"/tools/{i}"
-        source = _object(value, pointer)
-        kind = _kind(source, pointer)
-        at = f"{pointer}/{kind}"
-        function = _object(source.get(kind), at)
-        name = _name(function, at)
-        if name in seen:
-            raise InvalidRequest(f"{at}/name", f"two tools are named {name!r}")
-        seen.add(name)
-        _text(function.get("description"), f"{at}/description")
-        description = function.get("description") or ""
-        if custom := kind == "custom":
-            function = as_function(function, at)
-            source = {"type": "function", "function": function}
-        strict = custom or _flag(function, "strict", default=False)
-        tools.append(Tool(name, description, function.get("parameters"), strict, source, pointer, custom))
+    for tool in tools:
+        if tool.name in seen:
+            raise InvalidRequest(f"{tool.pointer}/name", f"two tools are named {tool.name!r}")
+        seen.add(tool.name)
     return tuple(tools)
 
 
-def _tool_choice(body: Json, tools: tuple[Tool, ...]) -> ToolChoice:
-    value = body.get("tool_choice")
-    match value:
+def _choice(body: ChatBody, tools: tuple[Tool, ...]) -> ToolChoice:
+    match body.function_call if body.functions is not None else body.tool_choice:
         case None:
             return ToolChoice("auto")
-        case "none" | "auto":
-            return ToolChoice(value)
+        case "none" | "auto" as mode:
+            return ToolChoice(mode)
         case "required":
-            _need_tools(tools, "/tool_choice")
-            return ToolChoice("required")
-        case {"type": "function", "function": {"name": str(name)}} | {"type": "custom", "custom": {"name": str(name)}}:
-            _need_tools(tools, "/tool_choice")
-            return ToolChoice("required", _known((name,), tools, f"/tool_choice/{value['type']}/name"))
-        case {"type": "allowed_tools", "allowed_tools": {"mode": "auto" | "required" as mode, "tools": [*allowed]}}:
-            return ToolChoice(mode, _allowed(allowed, tools))
-        case _:
-            raise InvalidRequest(
-                "/tool_choice",
-                'must be "none", "auto", "required", {"type": "function", "function": {"name": …}} '
-                'or {"type": "allowed_tools", "allowed_tools": {"mode": …, "tools": […]}}',
-            )
+            return required(tools, "/tool_choice")
+        case ChosenFunction(name=name):
+            return required(tools, "/function_call", (name, "/function_call/name"))
+        case NamedFunction() | NamedCustom() as tool:
+            return required(tools, "/tool_choice", _named(tool, "/tool_choice"))
+        case AllowedTools(allowed_tools=allowed):
+            at = "/tool_choice/allowed_tools/tools"
+            named = [_named(tool, f"{at}/{i}") for i, tool in enumerate(allowed.tools)]
+            return some(tools, allowed.mode, named)
 
 
-def _allowed(allowed: Sequence[Any], tools: tuple[Tool, ...]) -> tuple[str, ...]:
-    pointer = "/tool_choice/allowed_tools/tools"
-    names: list[str] = []
-    for i, entry in enumerate(allowed):
-        match entry:
-            case {"type": "function" | "custom" as kind, **rest}:
-                match rest.get(kind):
-                    case {"name": str(name)}:
-                        names.extend(_known((name,), tools, f"{pointer}/{i}/{kind}/name"))
-                    case _:
-                        raise InvalidRequest(f"{pointer}/{i}/{kind}", "must be an object with a name")
-            case _:
-                raise InvalidRequest(f"{pointer}/{i}", 'must be {"type": "function", "function": {"name": …}}')
-    if not names:
-        raise InvalidRequest(pointer, "must name at least one tool")
-    return tuple(names)
+def _named(tool: NamedFunction | NamedCustom, pointer: str) -> tuple[str, str]:
+    if isinstance(tool, NamedFunction):
+        return tool.function.name, f"{pointer}/function/name"
+    return tool.custom.name, f"{pointer}/custom/name"
 
 
-def _need_tools(tools: tuple[Tool, ...], pointer: str) -> None:
+def required(tools: tuple[Tool, ...], pointer: str, *named: tuple[str, str]) -> ToolChoice:
+    """A call must be made, of a `named` tool (its name, and where that stands) if there is one."""
     if not tools:
         raise InvalidRequest(pointer, "a call is required, but the request has no tools")
+    return some(tools, "required", named) if named else ToolChoice("required")
 
 
-def _known(names: tuple[str, ...], tools: tuple[Tool, ...], pointer: str) -> tuple[str, ...]:
+def some(tools: tuple[Tool, ...], mode: Literal["auto", "required"], named: Sequence[tuple[str, str]]) -> ToolChoice:
+    """Of these tools alone calls may or must be made. Raises InvalidRequest for a name that no tool has."""
     known = [tool.name for tool in tools]
-    for name in names:
+    for name, pointer in named:
         if name not in known:
             raise InvalidRequest(pointer, f"there is no tool named {name!r}; there are: {', '.join(known)}")
-    return names
+    return ToolChoice(mode, tuple(name for name, _ in named))
 
 
-def _response_format(body: Json) -> ResponseFormat | None:
-    value = body.get("response_format")
-    match value:
-        case None | {"type": "text"}:
-            return None
-        case {"type": "json_object"}:
-            return ResponseFormat({"type": "object"}, strict=False, pointer="/response_format")
-        case {"type": "json_schema", "json_schema": {"schema": schema, **rest}}:
-            _text(rest.get("name"), "/response_format/json_schema/name")
-            strict = _flag(rest, "strict", default=False)
-            return ResponseFormat(schema, strict, "/response_format/json_schema/schema")
-        case {"type": "regex", "regex": str(pattern)}:
-            whole = {"type": "string", "pattern": f"^(?:{pattern})$"}
-            return ResponseFormat(whole, strict=True, pointer="/response_format/regex", plain=True)
-        case {"type": "choice", "choice": [_, *_] as texts} if all(isinstance(text, str) and text for text in texts):
-            return ResponseFormat({"enum": list(texts)}, strict=True, pointer="/response_format/choice", plain=True)
+# Answers ------------------------------------------------------------------------------------------------------------
+
+
+def _response_format(body: ChatBody) -> ResponseFormat | None:
+    given = [key for key in ("response_format", "regex", "choice") if getattr(body, key) is not None]
+    if len(given) > 1:
+        raise InvalidRequest(f"/{given[1]}", f"does not go with {given[0]}: give one of them")
+    if body.regex is not None:
+        return regex_format(body.regex, "/regex")
+    if body.choice is not None:
+        return choice_format(body.choice, "/choice")
+    at = "/response_format"
+    match body.response_format:
+        case RegexFormat(regex=pattern):
+            return regex_format(pattern, f"{at}/regex")
+        case ChoiceFormat(choice=texts):
+            return choice_format(texts, f"{at}/choice")
+        case JsonFormat(json_schema=inner) if inner is not None:
+            return ResponseFormat(inner.schema_, inner.strict or False, f"{at}/json_schema/schema")
+        case JsonFormat(schema_=schema, strict=strict) if schema is not None:
+            return ResponseFormat(schema, strict or False, f"{at}/schema")
+        case JsonFormat():
+            return ResponseFormat({"type": "object"}, strict=False, pointer=at)
         case _:
-            raise InvalidRequest(
-                "/response_format",
-                'must be {"type": "text"}, {"type": "json_object"}, '
-                '{"type": "json_schema", "json_schema": {"schema": …}}, {"type": "regex", "regex": "…"} '
-                'or {"type": "choice", "choice": ["…", …]}, of texts that are not empty',
-            )
+            return None
+
+
+def regex_format(pattern: str, pointer: str) -> ResponseFormat:
+    """An answer that matches a regular expression as a whole."""
+    return ResponseFormat({"type": "string", "pattern": f"^(?:{pattern})$"}, strict=True, pointer=pointer, plain=True)
+
+
+def choice_format(texts: Sequence[str], pointer: str) -> ResponseFormat:
+    """An answer that is one of some texts."""
+    return ResponseFormat({"enum": list(texts)}, strict=True, pointer=pointer, plain=True)

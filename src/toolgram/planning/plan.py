@@ -11,9 +11,10 @@ from functools import partial
 from typing import Any
 
 from toolgram.caching import MEGABYTE, weighed
+from toolgram.conversation.body import ChatBody
 from toolgram.conversation.message import Message
-from toolgram.conversation.request import Request, parse_request
-from toolgram.errors import Relaxation
+from toolgram.conversation.request import Request, parse_request, placed
+from toolgram.errors import InvalidRequest, Relaxation
 from toolgram.grammar.constraint import Constraint
 from toolgram.planning.after_reasoning import grammar_after_thoughts
 from toolgram.planning.call_ids import CallIds, IdMaker
@@ -127,18 +128,31 @@ class Plan:
 
 
 def plan(
-    request: Mapping[str, Any],
+    request: Mapping[str, Any] | ChatBody,
     template: ChatTemplate,
     style: str | ToolStyle | None = None,
     now: datetime | None = None,
 ) -> Plan:
-    """The plan for a chat-completions body with a chat template.
+    """The plan for a chat-completions body, a mapping or a `ChatBody`, with a chat template.
 
     `style` is a name or a ToolStyle, else the best is chosen; `now` is the date that prompts tell, else today's. Raises
     InvalidRequest with a pointer into the request, InvalidSchema, UnsupportedSchema (for what is `strict`), and
     TemplateError.
     """
-    checked = parse_request(request)
+    return plan_of(parse_request(request), template, style, now)
+
+
+def plan_of(
+    request: Request, template: ChatTemplate, style: str | ToolStyle | None = None, now: datetime | None = None
+) -> Plan:
+    """As `plan`, of a request that was checked; what is wrong with a message is told with its place in the body."""
+    try:
+        return _plan_of(request, template, style, now)
+    except InvalidRequest as error:
+        raise InvalidRequest(placed(request.places, error.pointer), error.reason) from error
+
+
+def _plan_of(checked: Request, template: ChatTemplate, style: str | ToolStyle | None, now: datetime | None) -> Plan:
     chosen, why = choose_style(template, style)
     prompt = build_prompt(checked, template, chosen, now or datetime.now())
     capabilities = template.capabilities

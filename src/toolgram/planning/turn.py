@@ -134,8 +134,14 @@ def turn_spec(
 ) -> TurnSpec:
     """What of a request decides its turn's grammar."""
     tools = [
-        {"name": tool.name, "parameters": tool.parameters, "strict": tool.strict, "pointer": tool.pointer}
-        | ({"custom": True} if tool.custom else {})
+        {
+            "name": tool.name,
+            "parameters": tool.parameters,
+            "strict": tool.strict,
+            "pointer": tool.pointer,
+            "schema_pointer": tool.schema_pointer,
+            "custom": tool.custom,
+        }
         for tool in request.callable_tools
     ]
     answer = request.response_format
@@ -332,16 +338,15 @@ class _Compilation:
         try:
             return self.callee(tool, encodings)
         except (InvalidSchema, UnsupportedSchema) as error:
-            if not tool.get("custom"):
+            if not tool["custom"]:
                 raise
-            raise InvalidRequest(f"{tool['pointer']}/custom/format/grammar/definition", error.reason) from error
+            raise InvalidRequest(tool["schema_pointer"], error.reason) from error
 
     def callee(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
-        name, kind = tool["name"], "custom" if tool.get("custom") else "function"
-        pointer = f"{tool['pointer']}/{kind}/{'format' if tool.get('custom') else 'parameters'}"
+        name, pointer = tool["name"], tool["schema_pointer"]
         if not _is_readable(name, self.spec.format):
-            raise InvalidRequest(f"{tool['pointer']}/{kind}/name", f"this style cannot write a tool named {name!r}")
+            raise InvalidRequest(f"{tool['pointer']}/name", f"this style cannot write a tool named {name!r}")
         schema: Any = tool["parameters"]
         if schema is None:
             schema = {"type": "object"}

@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 Item = Chunk | Event | Reply
 _FIELD = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_LONG_BODY = 1 << 18  # bytes: what takes some milliseconds to read
 _LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
 
 
@@ -57,8 +58,11 @@ class Desk:
     admission: Admission
     metrics: Metrics
 
-    async def body(self, request: Request) -> Any:
-        """The JSON of a request's body. Raises ApiError: 413 for too much of it, 400 for what is not JSON."""
+    async def body(self, request: Request, read: Callable[[Any], T]) -> T:
+        """The JSON of a request's body, read; a long one in a thread, since others are served meanwhile.
+
+        Raises ApiError: 413 for too much of it, 400 for what is not JSON; and what `read` raises.
+        """
         if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
             raise ApiError(400, "unsupported_encoding", f"a body is not read in {encoding[:40]!r}: send it as it is")
         pieces: list[bytes] = []
@@ -71,13 +75,11 @@ class Desk:
                 pieces.append(piece)
         except ClientDisconnect as error:
             raise ClientGone from error
-        try:
-            body = orjson.loads(b"".join(pieces))
-        except orjson.JSONDecodeError as error:
-            raise ApiError(400, "invalid_json", f"the body is not JSON: {error}", "") from error
+        whole = b"".join(pieces)
+        parsed = await asyncio.to_thread(_parsed, whole) if size > _LONG_BODY else _parsed(whole)
         if self.settings.log_contents:
-            record_of(request.scope).contents["body"] = body
-        return body
+            record_of(request.scope).contents["body"] = parsed
+        return await asyncio.to_thread(read, parsed) if size > _LONG_BODY else read(parsed)
 
     async def job(self, request: Request, generation: Generation) -> Job:
         """The request planned for its model. Raises what `plan` raises, and ApiError for what is over a limit."""
@@ -157,6 +159,13 @@ class Desk:
             return failed(error)
 
         return EventStream(events, self.admission.work(), told, record.headers, self.settings.keep_alive)
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ApiError(400, "invalid_json", f"the body is not JSON: {error}", "") from error
 
 
 def json_response(request: Request, value: Any) -> Response:

@@ -11,13 +11,14 @@ from toolgram.conversation.custom_tools import input_of
 from toolgram.conversation.events import (
     ArgumentsDelta,
     ContentDelta,
+    CustomCallStart,
     Event,
     ReasoningDelta,
     ToolCallEnd,
     ToolCallStart,
     Unreadable,
 )
-from toolgram.conversation.message import ToolCall
+from toolgram.conversation.message import CustomToolCall, ToolCall
 from toolgram.engines.base import Chunk, Logprob, TokenLogprobs, Usage
 
 Json = dict[str, Any]
@@ -34,7 +35,6 @@ class Head:
     id: str
     created: int
     model: str
-    custom: frozenset[str] = frozenset()
     legacy: bool = False
     include_usage: bool = False
     include_tokens: bool = False
@@ -105,13 +105,13 @@ def _message(head: Head, reply: Reply) -> Json:
         return json
     if head.legacy:
         return json | {"function_call": _function(message.tool_calls[0])}
-    return json | {"tool_calls": [_call(head, call) for call in message.tool_calls]}
+    return json | {"tool_calls": [_call(call) for call in message.tool_calls]}
 
 
-def _call(head: Head, call: ToolCall) -> Json:
+def _call(call: ToolCall) -> Json:
     cut = {"incomplete": True} if call.incomplete else {}
-    if call.name in head.custom:
-        said = {"name": call.name, "input": input_of(call.arguments)}
+    if isinstance(call, CustomToolCall):
+        said = {"name": call.name, "input": call.input}
         return {"id": call.id, "type": "custom", "custom": said, **cut}
     return {"id": call.id, "type": "function", "function": _function(call), **cut}
 
@@ -131,6 +131,7 @@ class _Call:
 
     name: str
     id: str | None
+    custom: bool
     waiting: list[str] = field(default_factory=list[str])
     empty: bool = True
     told: bool = False
@@ -170,8 +171,8 @@ class ChunkWriter:
                 if text:
                     yield self._chunk({"reasoning_content": text, "reasoning": text})
             case ToolCallStart(index, name, id_):
-                self._calls.append(call := _Call(name, id_))
-                if id_ is not None and name not in self.head.custom:
+                self._calls.append(call := _Call(name, id_, isinstance(item, CustomCallStart)))
+                if id_ is not None and not call.custom:
                     yield self._tell(call, index, "")
             case ToolCallEnd(index, id_):
                 yield from self._end(self._calls[index], index, id_)
@@ -211,7 +212,7 @@ class ChunkWriter:
         if self.head.legacy:
             return self._chunk({"function_call": {"name": call.name, "arguments": arguments}})
         delta: Json = {"index": index, "id": call.id}
-        if call.name in self.head.custom:
+        if call.custom:
             delta |= {"type": "custom", "custom": {"name": call.name, "input": input_of(arguments)}}
         else:
             delta |= {"type": "function", "function": {"name": call.name, "arguments": arguments}}

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolgram.api.chat.request import EFFORTS
-from toolgram.api.fields import (
-    Body,
-    boolean,
-    inner,
-    integer,
-    items,
-    kind,
-    listed,
-    mapping,
-    one_of,
-    string,
-    text,
-    unknown,
-)
 from toolgram.api.generation import Generation
-from toolgram.api.sampling import SAMPLING_FIELDS, sampling_of
+from toolgram.api.messages.body import (
+    WITHOUT_EFFECT,
+    AnthropicChoice,
+    AnthropicNamed,
+    AnthropicTool,
+    Base64Source,
+    Block,
+    CountBody,
+    ImageBlock,
+    MessagesBody,
+    OtherBlock,
+    OtherTool,
+    ReasonsUpTo,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    Turn,
+    UrlSource,
+)
+from toolgram.api.sampling import sampling_of
+from toolgram.conversation.fields import json_of, validated
+from toolgram.conversation.request import Request, ResponseFormat, Tool, ToolChoice, distinct, required, template_kwargs
 from toolgram.errors import InvalidRequest
 
 Json = dict[str, Any]
-
-_KNOWN = frozenset(
-    (
-        *("max_tokens", "system", "messages", "stop_sequences", "tools", "tool_choice"),
-        *("output_config", "output_format"),
-        *("thinking", "model", "style", "stream", *(field for field in SAMPLING_FIELDS if field != "stop")),
-        *("metadata", "service_tier", "cache_control", "inference_geo"),  # no text changes for these
-    )
-)
 
 
 class _Conversation:
@@ -50,230 +47,200 @@ class _Conversation:
         self.messages.append(message)
 
 
-def read_messages_request(body: Any, *, counting: bool = False) -> Generation:
-    """The request that a body makes; with `counting` it needs no `max_tokens`. Raises InvalidRequest.
+def read_messages_request(body: Any) -> Generation:
+    """The request that a body makes. Raises InvalidRequest with a pointer into it.
 
     Unknown fields are ignored, and named; those of Anthropic that a text does not change for in silence.
     """
-    body = mapping(body, "")
-    if body.get("max_tokens") is None and not counting:
-        raise InvalidRequest("/max_tokens", "is missing: how long may the answer be?")
-    said = _Conversation()
-    if body.get("system") is not None:
-        said.add({"role": "system", "content": _plain(body["system"], "/system")}, "/system")
-    turns = listed(body.get("messages"), "/messages")
-    if not turns:
-        raise InvalidRequest("/messages", "must hold at least one message")
-    for i, turn in enumerate(turns):
-        _turn(said, mapping(turn, f"/messages/{i}"), f"/messages/{i}")
-    items(body, "stop_sequences")  # a string alone, which OpenAI takes, is none
-    request: Json = {"messages": said.messages}
-    places = said.places | _tools(body, request) | _choice(body, request) | _format(body, request)
-    _thinking(body, request)
-    last = said.messages[-1]
-    if last["role"] == "assistant" and not last.get("tool_calls"):
-        request["continue_final_message"] = True
+    checked = validated(MessagesBody, json_of(body))
+    return _generation(checked, checked.max_tokens, stream=checked.stream or False)
+
+
+def read_count_request(body: Any) -> Generation:
+    """The request whose prompt is to be counted: `max_tokens` may be missing. Raises InvalidRequest."""
+    return _generation(validated(CountBody, json_of(body)), None, stream=False)
+
+
+def _generation(body: CountBody, max_tokens: int | None, *, stream: bool) -> Generation:
     return Generation(
-        request=request,
-        sampling=replace(sampling_of(body, stop="stop_sequences"), seed=integer(body, "seed", 0)),
-        model=string(body, "model"),
-        style=string(body, "style"),
-        stream=boolean(body, "stream") or False,
-        ignored=unknown(body, _KNOWN),
-        places=places,
+        request=_request(body),
+        sampling=sampling_of(body, max_tokens=max_tokens, stop=body.stop_sequences, seed=body.seed),
+        model=body.model,
+        style=body.style,
+        stream=stream,
+        ignored=tuple(name for name in body.further if name not in WITHOUT_EFFECT),
+    )
+
+
+def _request(body: CountBody) -> Request:
+    said = _Conversation()
+    if body.system is not None:
+        said.add({"role": "system", "content": _plain(body.system, "/system")}, "/system")
+    for i, turn in enumerate(body.messages):
+        _turn(said, turn, f"/messages/{i}")
+    tools = distinct([_tool(tool, f"/tools/{i}") for i, tool in enumerate(body.tools or ())])
+    choice = body.tool_choice
+    last = said.messages[-1]
+    return Request(
+        messages=tuple(said.messages),
+        tools=tools,
+        tool_choice=_choice(choice, tools),
+        parallel_tool_calls=False if choice is not None and choice.disable_parallel_tool_use else None,
+        response_format=_format(body),
+        reasoning_max_tokens=body.thinking.budget_tokens if isinstance(body.thinking, ReasonsUpTo) else None,
+        continue_final_message=(continues := last["role"] == "assistant" and not last.get("tool_calls")),
+        add_generation_prompt=not continues,
+        chat_template_kwargs=_template_kwargs(body),
+        places=said.places,
     )
 
 
 def prefilled(generation: Generation) -> str:
     """What the answer was begun with, which it does not repeat."""
-    last = generation.request["messages"][-1]
-    return (last["content"] or "") if generation.request.get("continue_final_message") else ""
+    request = generation.request
+    return (request.messages[-1]["content"] or "") if request.continue_final_message else ""
 
 
-def _turn(said: _Conversation, turn: Body, pointer: str) -> None:
-    content = turn.get("content")
-    match turn.get("role"):
+def _turn(said: _Conversation, turn: Turn, pointer: str) -> None:
+    at = f"{pointer}/content"
+    match turn.role:
         case "user":
-            _user(said, content, pointer)
+            _user(said, turn.content, pointer)
         case "assistant":
-            said.add(_assistant(content, f"{pointer}/content"), pointer)
+            said.add(_assistant(turn.content, at), pointer)
         case "system":
-            said.add({"role": "system", "content": _plain(content, f"{pointer}/content")}, pointer)
-        case role:
-            raise InvalidRequest(f"{pointer}/role", f"unknown role {role!r}: must be user or assistant")
+            said.add({"role": "system", "content": _plain(turn.content, at)}, pointer)
 
 
-def _blocks(content: Any, pointer: str) -> Sequence[Body]:
-    if isinstance(content, str):
-        return ({"type": "text", "text": content},)
-    return [mapping(block, f"{pointer}/{i}") for i, block in enumerate(listed(content, pointer))]
+def _blocks(content: str | Sequence[Block]) -> Sequence[Block]:
+    return (TextBlock(type="text", text=content),) if isinstance(content, str) else content
 
 
-def _user(said: _Conversation, content: Any, pointer: str) -> None:
+def _user(said: _Conversation, content: str | Sequence[Block], pointer: str) -> None:
     parts: list[Any] = []
-    if not (blocks := _blocks(content, f"{pointer}/content")):
+    if not (blocks := _blocks(content)):
         raise InvalidRequest(f"{pointer}/content", "must hold at least one block")
     for i, block in enumerate(blocks):
         at = f"{pointer}/content/{i}"
-        if block.get("type") == "tool_result":
+        if isinstance(block, ToolResultBlock):
             _result(said, block, at)
         else:
             parts.append(_part(block, at))
     if parts:
-        texts = [part["text"] for part in parts if part["type"] == "text"]
-        whole = "\n\n".join(texts) if len(texts) == len(parts) else parts
-        said.add({"role": "user", "content": whole}, pointer)
+        said.add({"role": "user", "content": _joined(parts, "\n\n")}, pointer)
 
 
-def _result(said: _Conversation, block: Body, pointer: str) -> None:
-    id_ = text(block.get("tool_use_id"), f"{pointer}/tool_use_id")
+def _joined(parts: list[Any], between: str) -> Any:
+    """The texts of parts that are nothing else, as one; other parts as they are."""
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    return between.join(texts) if len(texts) == len(parts) else parts
+
+
+def _result(said: _Conversation, block: ToolResultBlock, pointer: str) -> None:
     asked: list[str] = []
     for message in reversed(said.messages):
         if message["role"] != "tool":
             asked = [call["id"] for call in message.get("tool_calls") or ()]
             break
-    if id_ not in asked:
+    if block.tool_use_id not in asked:
         known = f": there are {', '.join(map(repr, asked))}" if asked else ""
-        raise InvalidRequest(f"{pointer}/tool_use_id", f"no tool_use of the turn before has the id {id_!r}{known}")
-    given = block.get("content")
-    blocks = () if given is None else _blocks(given, f"{pointer}/content")
-    parts = [_part(inner, f"{pointer}/content/{i}") for i, inner in enumerate(blocks)]
-    texts = [part["text"] for part in parts if part["type"] == "text"]
-    whole = "\n".join(texts) if len(texts) == len(parts) else parts
-    if block.get("is_error") and isinstance(whole, str):
+        told = f"no tool_use of the turn before has the id {block.tool_use_id!r}{known}"
+        raise InvalidRequest(f"{pointer}/tool_use_id", told)
+    blocks = () if block.content is None else _blocks(block.content)
+    whole = _joined([_part(inner, f"{pointer}/content/{i}") for i, inner in enumerate(blocks)], "\n")
+    if block.is_error and isinstance(whole, str):
         whole = f"Error: {whole}"
-    said.add({"role": "tool", "tool_call_id": id_, "content": whole}, pointer)
+    said.add({"role": "tool", "tool_call_id": block.tool_use_id, "content": whole}, pointer)
 
 
-def _part(block: Body, pointer: str) -> Json:
-    match block.get("type"):
-        case "text":
-            return {"type": "text", "text": text(block.get("text"), f"{pointer}/text")}
-        case "image":
-            return {"type": "image_url", "image_url": {"url": _image(block.get("source"), f"{pointer}/source")}}
-        case type_:
-            raise InvalidRequest(f"{pointer}/type", f"a block of type {type_!r} cannot be shown to a model here")
-
-
-def _image(source: Any, pointer: str) -> str:
-    match source:
-        case {"type": "url", "url": str(url)}:
-            return url
-        case {"type": "base64", "media_type": str(media), "data": str(data)}:
-            return f"data:{media};base64,{data}"
+def _part(block: Block, pointer: str) -> Json:
+    match block:
+        case TextBlock(text=text):
+            return {"type": "text", "text": text}
+        case ImageBlock():
+            return {"type": "image_url", "image_url": {"url": _url(block.source)}}
         case _:
-            raise InvalidRequest(pointer, "must be an image by url or base64")
+            raise InvalidRequest(f"{pointer}/type", f"a block of type {block.type!r} cannot be shown to a model here")
 
 
-def _assistant(content: Any, pointer: str) -> Json:
+def _url(source: UrlSource | Base64Source) -> str:
+    return source.url if isinstance(source, UrlSource) else f"data:{source.media_type};base64,{source.data}"
+
+
+def _assistant(content: str | Sequence[Block], pointer: str) -> Json:
     texts: list[str] = []
-    thoughts: list[str] = []
+    reasoning: list[str] = []
     calls: list[Json] = []
-    for i, block in enumerate(_blocks(content, pointer)):
-        at = f"{pointer}/{i}"
-        match block.get("type"):
-            case "text":
-                texts.append(text(block.get("text"), f"{at}/text"))
-            case "thinking":
-                thoughts.append(text(block.get("thinking"), f"{at}/thinking"))
-            case "redacted_thinking":
+    for i, block in enumerate(_blocks(content)):
+        match block:
+            case TextBlock():
+                texts.append(block.text)
+            case ThinkingBlock():
+                reasoning.append(block.thinking)
+            case ToolUseBlock():
+                arguments = json.dumps(block.input, ensure_ascii=False)
+                function = {"name": block.name, "arguments": arguments}
+                calls.append({"id": block.id, "type": "function", "function": function})
+            case OtherBlock(type="redacted_thinking"):
                 pass
-            case "tool_use":
-                calls.append(_call(block, at))
-            case type_:
-                raise InvalidRequest(f"{at}/type", f"a block of type {type_!r} cannot be shown to a model here")
+            case _:
+                told = f"a block of type {block.type!r} cannot be shown to a model here"
+                raise InvalidRequest(f"{pointer}/{i}/type", told)
     message: Json = {"role": "assistant", "content": "".join(texts) or (None if calls else "")}
-    if thoughts:
-        message["reasoning_content"] = "\n".join(thoughts)
+    if reasoning:
+        message["reasoning_content"] = "\n".join(reasoning)
     return {**message, "tool_calls": calls} if calls else message
 
 
-def _call(block: Body, pointer: str) -> Json:
-    arguments = json.dumps(mapping(block.get("input"), f"{pointer}/input"), ensure_ascii=False)
-    function = {"name": text(block.get("name"), f"{pointer}/name"), "arguments": arguments}
-    return {"id": text(block.get("id"), f"{pointer}/id"), "type": "function", "function": function}
-
-
-def _plain(content: Any, pointer: str) -> str:
+def _plain(content: str | Sequence[Block], pointer: str) -> str:
     """Text, in a string or in blocks."""
-    parts = [_part(block, f"{pointer}/{i}") for i, block in enumerate(_blocks(content, pointer))]
-    for i, part in enumerate(parts):
-        if part["type"] != "text":
+    texts: list[str] = []
+    for i, block in enumerate(_blocks(content)):
+        if not isinstance(block, TextBlock):
             raise InvalidRequest(f"{pointer}/{i}/type", "only text may stand here")
-    return "\n\n".join(part["text"] for part in parts)
+        texts.append(block.text)
+    return "\n\n".join(texts)
 
 
-def _tools(body: Body, request: Json) -> dict[str, str]:
-    places: dict[str, str] = {}
-    tools: list[Json] = []
-    for i, value in enumerate(items(body, "tools")):
-        at = f"/tools/{i}"
-        tool = mapping(value, at)
-        if tool.get("type", "custom") not in (None, "custom"):
-            raise InvalidRequest(f"{at}/type", f"{tool['type']!r} is a tool of Anthropic's own: there is none here")
-        schema = mapping(tool.get("input_schema"), f"{at}/input_schema")
-        function: Json = {"name": tool.get("name"), "description": tool.get("description"), "parameters": schema}
-        function["strict"] = boolean(tool, "strict", at) or False
-        tools.append({"type": "function", "function": function})
-        places |= {f"{at}/function": at, f"{at}/function/parameters": f"{at}/input_schema"}
-    if tools:
-        request["tools"] = tools
-    return places
+def _tool(tool: AnthropicTool | OtherTool, pointer: str) -> Tool:
+    if isinstance(tool, OtherTool):
+        raise InvalidRequest(f"{pointer}/type", f"{tool.type!r} is a tool of Anthropic's own: there is none here")
+    given = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema, "strict": tool.strict}
+    function = {key: value for key, value in given.items() if value is not None}
+    return Tool(
+        name=tool.name,
+        description=tool.description or "",
+        parameters=tool.input_schema,
+        strict=tool.strict or False,
+        source={"type": "function", "function": function},
+        pointer=pointer,
+        schema_pointer=f"{pointer}/input_schema",
+    )
 
 
-def _choice(body: Body, request: Json) -> dict[str, str]:
-    value = body.get("tool_choice")
-    if value is None:
-        return {}
-    choice = mapping(value, "/tool_choice")
+def _choice(choice: AnthropicChoice | AnthropicNamed | None, tools: tuple[Tool, ...]) -> ToolChoice:
     match choice:
-        case {"type": "auto" | "none" as mode}:
-            request["tool_choice"] = mode
-        case {"type": "any"}:
-            request["tool_choice"] = "required"
-        case {"type": "tool", "name": str(name)}:
-            request["tool_choice"] = {"type": "function", "function": {"name": name}}
+        case None | AnthropicChoice(type="auto"):
+            return ToolChoice("auto")
+        case AnthropicChoice(type="none"):
+            return ToolChoice("none")
+        case AnthropicNamed(name=name):
+            return required(tools, "/tool_choice", (name, "/tool_choice/name"))
         case _:
-            raise InvalidRequest(
-                "/tool_choice", 'must be {"type": "auto"}, {"type": "any"}, {"type": "none"} or one with a name'
-            )
-    if boolean(choice, "disable_parallel_tool_use", "/tool_choice"):
-        request["parallel_tool_calls"] = False
-    return {"/tool_choice/function": "/tool_choice"}
+            return required(tools, "/tool_choice")
 
 
-def _format(body: Body, request: Json) -> dict[str, str]:
+def _format(body: CountBody) -> ResponseFormat | None:
     """Structured output: `output_config.format`, or `output_format` as it was called before."""
-    config = body.get("output_config")
-    at = "/output_format" if config is None else "/output_config/format"
-    value = body.get("output_format") if config is None else mapping(config, "/output_config").get("format")
-    match value:
-        case None:
-            return {}
-        case {"type": "json_schema", "schema": schema}:
-            named = {"name": "answer", "strict": True, "schema": schema}
-            request["response_format"] = {"type": "json_schema", "json_schema": named}
-            return {"/response_format": at, "/response_format/json_schema": at}
-        case _:
-            raise InvalidRequest(at, 'must be {"type": "json_schema", "schema": …}')
+    config = body.output_config
+    at, given = ("/output_format", body.output_format) if config is None else ("/output_config/format", config.format)
+    return None if given is None else ResponseFormat(given.schema_, strict=True, pointer=f"{at}/schema")
 
 
-def _thinking(body: Body, request: Json) -> None:
+def _template_kwargs(body: CountBody) -> Mapping[str, Any]:
     """`thinking` and `output_config.effort`, under the names by which chat templates know them."""
-    effort = one_of(inner(body, "output_config"), "effort", EFFORTS, "/output_config")
+    effort = None if body.output_config is None else body.output_config.effort
     known: Json = {} if effort is None else {"reasoning_effort": effort}
-    match body.get("thinking"):
-        case None:
-            pass
-        case {"type": "disabled"}:
-            known["enable_thinking"] = False
-        case {"type": "adaptive" | "between_tools"}:
-            known["enable_thinking"] = True
-        case {"type": "enabled"}:
-            known["enable_thinking"] = True
-            budget = integer(mapping(body["thinking"], "/thinking"), "budget_tokens", 0, at="/thinking")
-            request["reasoning_max_tokens"] = budget
-        case other:
-            raise InvalidRequest("/thinking", f"must say enabled, adaptive or disabled, not {kind(other)}")
-    if known:
-        request["chat_template_kwargs"] = known
+    if body.thinking is not None:
+        known["enable_thinking"] = body.thinking.type != "disabled"
+    return template_kwargs(known, None)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from toolgram.api.chat.request import EFFORTS
-from toolgram.api.openapi.chat import SAMPLING
 from toolgram.api.openapi.shapes import (
-    BOOLEAN,
     COUNT,
-    NAME,
     OBJECT,
     STRING,
     Json,
@@ -18,60 +14,8 @@ from toolgram.api.openapi.shapes import (
     nullable,
     one_word,
     ref,
-    taken,
-    whole,
 )
-from toolgram.api.sampling import MAX_STOPS
 
-_TEXT = taken({"type": always("text"), "text": STRING})
-_SOURCE = any_of(
-    taken({"type": always("url"), "url": STRING}),
-    taken({"type": always("base64"), "media_type": STRING, "data": STRING}),
-)
-_SHOWN = any_of(_TEXT, taken({"type": always("image"), "source": _SOURCE}))
-_RESULT = taken(
-    {"type": always("tool_result"), "tool_use_id": STRING}, content=any_of(STRING, array(_SHOWN)), is_error=BOOLEAN
-)
-_ASSISTANT = any_of(
-    _TEXT,
-    taken({"type": always("thinking"), "thinking": STRING}),
-    taken({"type": always("redacted_thinking")}),
-    taken({"type": always("tool_use"), "id": STRING, "name": NAME, "input": OBJECT}),
-)
-_PLAIN = any_of(STRING, array(_TEXT))
-_MESSAGE = any_of(
-    taken({"role": always("user"), "content": any_of(STRING, array(any_of(_SHOWN, _RESULT), 1))}),
-    taken({"role": always("assistant"), "content": any_of(STRING, array(_ASSISTANT))}),
-    taken({"role": always("system"), "content": _PLAIN}),
-)
-_TOOL = taken({"name": NAME, "input_schema": OBJECT}, type=always("custom"), description=STRING, strict=BOOLEAN)
-_ONE_CALL: Json = {"disable_parallel_tool_use": BOOLEAN}
-_CHOICE = any_of(
-    taken({"type": one_word("auto", "any", "none")}, **_ONE_CALL),
-    taken({"type": always("tool"), "name": NAME}, **_ONE_CALL),
-)
-_FORMAT = taken({"type": always("json_schema"), "schema": any_of(OBJECT, BOOLEAN)})
-_THINKING = any_of(
-    taken({"type": one_word("disabled", "adaptive", "between_tools")}),
-    taken({"type": always("enabled")}, budget_tokens=COUNT),
-)
-_SAMPLING = {name: schema for name, schema in SAMPLING.items() if name not in ("max_tokens", "stop")}
-_OPTIONS: Json = {
-    **_SAMPLING,
-    "seed": whole(0),
-    "stop_sequences": array(NAME, most=MAX_STOPS),
-    "model": STRING,
-    "system": _PLAIN,
-    "tools": array(_TOOL),
-    "tool_choice": _CHOICE,
-    "output_config": taken(format=_FORMAT, effort=one_word(*EFFORTS)),
-    "output_format": _FORMAT,
-    "thinking": _THINKING,
-    "style": STRING,
-}
-_MESSAGES = array(_MESSAGE, 1)
-REQUEST = taken({"messages": _MESSAGES, "max_tokens": whole(1)}, **_OPTIONS, stream=BOOLEAN)
-COUNT_REQUEST = taken({"messages": _MESSAGES}, **_OPTIONS, max_tokens=whole(1))
 COUNTED = given(input_tokens=COUNT)
 
 _USAGE = given(

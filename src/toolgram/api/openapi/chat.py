@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from toolgram.api.chat.request import EFFORTS, MAX_CHOICES
 from toolgram.api.openapi.shapes import (
     BOOLEAN,
     COUNT,
     INTEGER,
-    NAME,
     NULL,
     NUMBER,
-    OBJECT,
     STRING,
     Json,
     always,
@@ -18,118 +15,10 @@ from toolgram.api.openapi.shapes import (
     array,
     given,
     nullable,
-    number,
     one_word,
     ref,
-    taken,
     whole,
 )
-from toolgram.api.sampling import BIAS_KEY, MAX_SEED, MAX_STOPS, MAX_TOP_LOGPROBS
-from toolgram.engines.base import LEAST_REPETITION_PENALTY, MOST_REPETITION_PENALTY
-from toolgram.grammar.dialects import WRITERS
-
-SAMPLING: Json = {
-    "max_tokens": whole(1),
-    "temperature": number(0, 2),
-    "top_p": number(0, 1),
-    "top_k": whole(-1),
-    "min_p": number(0, 1),
-    "seed": whole(-MAX_SEED - 1, MAX_SEED),
-    "stop": any_of(NAME, array(NAME, most=MAX_STOPS)),
-    "presence_penalty": number(-2, 2),
-    "frequency_penalty": number(-2, 2),
-    "repetition_penalty": number(LEAST_REPETITION_PENALTY, MOST_REPETITION_PENALTY),
-    "logit_bias": {
-        "type": "object",
-        "propertyNames": {"pattern": f"^{BIAS_KEY}$"},
-        "additionalProperties": number(-100, 100),
-    },
-}
-"""The fields that say how tokens are chosen."""
-
-_STREAM: Json = {"stream": BOOLEAN, "stream_options": taken(include_usage=BOOLEAN, include_tokens=BOOLEAN)}
-
-_FUNCTION_CALL = taken({"name": NAME, "arguments": any_of(STRING, OBJECT)})
-_CALL = any_of(
-    taken({"function": _FUNCTION_CALL}, id=STRING, type=always("function")),
-    taken({"type": always("custom"), "custom": taken({"name": NAME, "input": STRING})}, id=STRING),
-)
-_PART = any_of(
-    taken({"type": always("text"), "text": STRING}),
-    taken({"type": always("refusal"), "refusal": STRING}),
-    taken({"type": one_word("image_url", "input_audio", "file", "video_url", "audio_url", "image")}),
-)
-_CONTENT = any_of(STRING, NULL, array(_PART))
-_SAID: Json = {"content": _CONTENT, "name": STRING}
-_MESSAGE = any_of(
-    taken({"role": one_word("system", "developer", "user", "function")}, **_SAID),
-    taken({"role": always("tool")}, **_SAID, tool_call_id=STRING),
-    taken(
-        {"role": always("assistant")},
-        **_SAID,
-        reasoning_content=STRING,
-        reasoning=STRING,
-        tool_calls=array(_CALL),
-        function_call=taken({"name": STRING, "arguments": STRING}),
-    ),
-)
-_SCHEMA = any_of(OBJECT, BOOLEAN)
-_FUNCTION = taken({"name": NAME}, description=STRING, parameters=_SCHEMA, strict=BOOLEAN)
-_GRAMMAR = taken({"syntax": one_word("regex", "lark"), "definition": STRING})
-_CUSTOM_FORMAT = any_of(taken({"type": always("text")}), taken({"type": always("grammar"), "grammar": _GRAMMAR}))
-_CUSTOM = taken({"name": NAME}, description=STRING, format=_CUSTOM_FORMAT)
-_TOOL = any_of(
-    taken({"function": _FUNCTION}, type=always("function")), taken({"type": always("custom"), "custom": _CUSTOM})
-)
-_NAMED = any_of(*(taken({"type": always(kind), kind: taken({"name": NAME})}) for kind in ("function", "custom")))
-_ALLOWED = taken({"mode": one_word("auto", "required"), "tools": array(_NAMED, 1)})
-_CHOICE = any_of(
-    one_word("none", "auto", "required"),
-    _NAMED,
-    taken({"type": always("allowed_tools"), "allowed_tools": _ALLOWED}),
-)
-_CHOICES = array(NAME, 1)
-_FORMAT = any_of(
-    taken({"type": one_word("text", "json_object")}),
-    taken({"type": always("json_schema"), "json_schema": taken({"schema": _SCHEMA}, name=STRING, strict=BOOLEAN)}),
-    taken({"type": one_word("json_object", "json_schema"), "schema": _SCHEMA}, name=STRING, strict=BOOLEAN),
-    taken({"type": always("regex"), "regex": STRING}),
-    taken({"type": always("choice"), "choice": _CHOICES}),
-)
-
-REQUEST = taken(
-    {"messages": array(_MESSAGE, 1)},
-    model=STRING,
-    **SAMPLING,
-    **_STREAM,
-    max_completion_tokens=whole(1),
-    n=whole(1, MAX_CHOICES),
-    logprobs=BOOLEAN,
-    top_logprobs=whole(0, MAX_TOP_LOGPROBS),
-    tools=array(_TOOL),
-    tool_choice=_CHOICE,
-    parallel_tool_calls=BOOLEAN,
-    response_format=_FORMAT,
-    regex=STRING,
-    choice=_CHOICES,
-    grammar=STRING,
-    functions=array(_FUNCTION),
-    function_call=any_of(one_word("none", "auto"), taken({"name": NAME})),
-    reasoning_effort=one_word(*EFFORTS),
-    reasoning_format=one_word("auto", "none"),
-    reasoning_max_tokens=COUNT,
-    chat_template=any_of(STRING, taken({"template": STRING}, bos_token=STRING, eos_token=STRING)),
-    chat_template_kwargs=OBJECT,
-    continue_final_message=BOOLEAN,
-    add_generation_prompt=BOOLEAN,
-    style=STRING,
-    modalities=array(always("text")),
-    metadata={"type": "object", "additionalProperties": STRING},
-)
-EXPLAIN_REQUEST: Json = {
-    **REQUEST,
-    "properties": {**REQUEST["properties"], "dialect": nullable(one_word(*sorted(WRITERS)))},
-}
 
 USAGE = given(
     prompt_tokens=COUNT,

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import version
 
 from toolgram.api.openapi import anthropic, chat, examples, others, responses
+from toolgram.api.openapi.bodies import body_schemas
 from toolgram.api.openapi.shapes import STRING, Json, any_of, one_word, ref
 
 _ABOUT = """The APIs of OpenAI and Anthropic over any model. Fields that are not named here are let be: those that
@@ -38,15 +39,12 @@ _SCHEMAS: dict[str, Json] = {
     "AnthropicEvent": anthropic.EVENT,
     "ChatCompletion": chat.ANSWER,
     "ChatCompletionChunk": chat.CHUNK,
-    "ChatCompletionRequest": chat.REQUEST,
     "Completion": others.COMPLETION,
     "CompletionChunk": others.COMPLETION_CHUNK,
     "Explanation": chat.EXPLANATION,
-    "MessagesRequest": anthropic.REQUEST,
     "Relaxation": chat.RELAXATION,
     "Response": responses.ANSWER,
     "ResponseEvent": responses.EVENT,
-    "ResponsesRequest": responses.REQUEST,
 }
 
 _HEADERS: dict[str, Json] = {
@@ -88,7 +86,7 @@ _ROUTES = {
         "Answer a conversation, in OpenAI's shape.",
         ref("ChatCompletion"),
         _RUN,
-        ref("ChatCompletionRequest"),
+        ref("ChatCompletionBody"),
         ref("ChatCompletionChunk"),
         examples.CHAT,
     ),
@@ -96,7 +94,7 @@ _ROUTES = {
         "Go on with raw texts.",
         ref("Completion"),
         _RUN,
-        others.COMPLETION_REQUEST,
+        ref("CompletionBody"),
         ref("CompletionChunk"),
         examples.COMPLETIONS,
     ),
@@ -104,7 +102,7 @@ _ROUTES = {
         "Answer a conversation, in the shape of OpenAI's responses; no state is kept.",
         ref("Response"),
         _RUN,
-        ref("ResponsesRequest"),
+        ref("ResponsesBody"),
         ref("ResponseEvent"),
         examples.RESPONSES,
     ),
@@ -112,7 +110,7 @@ _ROUTES = {
         "Answer a conversation, in Anthropic's shape.",
         ref("AnthropicMessage"),
         _RUN,
-        ref("MessagesRequest"),
+        ref("MessagesBody"),
         ref("AnthropicEvent"),
         examples.MESSAGES,
         "AnthropicError",
@@ -121,7 +119,7 @@ _ROUTES = {
         "How long the prompt of a conversation would be.",
         anthropic.COUNTED,
         _PLAN,
-        anthropic.COUNT_REQUEST,
+        ref("CountBody"),
         examples=examples.COUNT_TOKENS,
         error="AnthropicError",
     ),
@@ -129,19 +127,17 @@ _ROUTES = {
         "What would be sent to the engine for a conversation.",
         ref("Explanation"),
         _PLAN,
-        chat.EXPLAIN_REQUEST,
+        ref("ExplainBody"),
         examples=examples.CHAT,
     ),
     "/tokenize": _Route(
         "The tokens of a text, or of a conversation as it would be prompted.",
         others.TOKENS,
         _PLAN,
-        others.TOKENIZE_REQUEST,
+        any_of(ref("ChatCompletionBody"), ref("TextBody")),
         examples=examples.TOKENIZE,
     ),
-    "/detokenize": _Route(
-        "The text of tokens.", others.TEXT, _READ, others.DETOKENIZE_REQUEST, examples=examples.DETOKENIZE
-    ),
+    "/detokenize": _Route("The text of tokens.", others.TEXT, _READ, ref("TokensBody"), examples=examples.DETOKENIZE),
     "/v1/models": _Route("The models.", others.MODELS, _TOLD, parameters=(_VERSION,)),
     "/v1/models/{name}": _Route("A model.", others.MODEL, (*_TOLD, 404), parameters=(_NAME, _VERSION)),
     "/health": _Route("Whether the server lives.", others.HEALTH, ()),
@@ -159,7 +155,7 @@ def document() -> Json:
         "security": [{}, {"bearer": []}, {"key": []}],
         "paths": {path: _path(route) for path, route in _ROUTES.items()},
         "components": {
-            "schemas": _SCHEMAS,
+            "schemas": {**_SCHEMAS, **body_schemas()},
             "headers": _HEADERS,
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},

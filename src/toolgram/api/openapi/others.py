@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from toolgram.api.completions import MAX_N, MAX_PROMPTS
-from toolgram.api.openapi.chat import REQUEST, SAMPLING, USAGE
+from toolgram.api.openapi.chat import USAGE
 from toolgram.api.openapi.shapes import (
     BOOLEAN,
     COUNT,
     INTEGER,
-    NAME,
     NULL,
     STRING,
     Json,
@@ -18,22 +16,8 @@ from toolgram.api.openapi.shapes import (
     given,
     nullable,
     ref,
-    taken,
-    whole,
 )
 
-_IDS = array(COUNT, 1)
-COMPLETION_REQUEST = taken(
-    {"prompt": any_of(NAME, _IDS, array(any_of(NAME, _IDS), 1, MAX_PROMPTS))},
-    model=STRING,
-    **SAMPLING,
-    stream=BOOLEAN,
-    stream_options=taken(include_usage=BOOLEAN),
-    n=whole(1, MAX_N),
-    best_of=whole(1, MAX_N),
-    echo=BOOLEAN,
-    grammar=STRING,
-)
 _CHOICE = given(index=COUNT, text=STRING, logprobs=NULL, finish_reason=nullable({"enum": ["stop", "length"]}))
 COMPLETION = given(
     {"usage": USAGE},
@@ -45,13 +29,7 @@ COMPLETION = given(
 )
 COMPLETION_CHUNK = any_of(COMPLETION, ref("Error"))
 
-TOKENIZE_REQUEST = any_of(
-    REQUEST,
-    taken({"prompt": STRING}, model=STRING, messages=NULL),
-    taken({"content": STRING}, model=STRING, messages=NULL),
-)
 TOKENS = given(tokens=array(COUNT), count=COUNT, max_model_len=nullable(COUNT))
-DETOKENIZE_REQUEST = taken({"tokens": array(COUNT)}, model=STRING)
 TEXT = given(prompt=STRING, content=STRING)
 
 _OF_MODEL: Json = {

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from toolgram.api.chat.request import EFFORTS
-from toolgram.api.openapi.chat import SAMPLING
 from toolgram.api.openapi.shapes import (
     BOOLEAN,
     COUNT,
     INTEGER,
-    NAME,
     NULL,
     OBJECT,
     STRING,
@@ -20,62 +17,6 @@ from toolgram.api.openapi.shapes import (
     nullable,
     one_word,
     ref,
-    taken,
-    whole,
-)
-
-_PART = any_of(
-    taken({"type": one_word("input_text", "output_text", "text"), "text": STRING}),
-    taken({"type": always("refusal"), "refusal": STRING}),
-    taken({"type": always("input_image"), "image_url": STRING}),
-)
-_CONTENT = any_of(STRING, array(_PART))
-_ROLE = one_word("system", "developer", "user", "assistant")
-_THOUGHTS = array(taken({"text": STRING}))
-_ITEM = any_of(
-    {**taken({"role": _ROLE, "content": _CONTENT}), "not": {"required": ["type"]}},
-    taken({"type": always("message"), "role": _ROLE, "content": _CONTENT}),
-    taken({"type": always("function_call"), "call_id": STRING, "name": NAME, "arguments": STRING}),
-    taken({"type": always("custom_tool_call"), "call_id": STRING, "name": NAME, "input": STRING}),
-    taken({"type": one_word("function_call_output", "custom_tool_call_output"), "call_id": STRING, "output": _CONTENT}),
-    taken({"type": always("reasoning")}, content=_THOUGHTS, summary=_THOUGHTS),
-)
-_SCHEMA = any_of(OBJECT, BOOLEAN)
-_CUSTOM_FORMAT = any_of(
-    taken({"type": always("text")}),
-    taken({"type": always("grammar"), "syntax": one_word("regex", "lark"), "definition": STRING}),
-)
-_TOOL = any_of(
-    taken({"type": always("function"), "name": NAME}, description=STRING, parameters=_SCHEMA, strict=BOOLEAN),
-    taken({"type": always("custom"), "name": NAME}, description=STRING, format=_CUSTOM_FORMAT),
-)
-_NAMED = taken({"type": one_word("function", "custom"), "name": NAME})
-_CHOICE = any_of(
-    one_word("none", "auto", "required"),
-    _NAMED,
-    taken({"type": always("allowed_tools"), "mode": one_word("auto", "required"), "tools": array(_NAMED, 1)}),
-)
-_FORMAT = any_of(
-    taken({"type": one_word("text", "json_object")}),
-    taken({"type": always("json_schema"), "schema": _SCHEMA}, name=STRING, strict=BOOLEAN),
-)
-_SAMPLING = {name: schema for name, schema in SAMPLING.items() if name != "max_tokens"}
-REQUEST = taken(
-    {"input": any_of(STRING, array(_ITEM, 1))},
-    model=STRING,
-    instructions=STRING,
-    **_SAMPLING,
-    stream=BOOLEAN,
-    max_output_tokens=whole(1),
-    tools=array(_TOOL),
-    tool_choice=_CHOICE,
-    parallel_tool_calls=BOOLEAN,
-    text=taken(format=_FORMAT),
-    reasoning=taken(effort=one_word(*EFFORTS)),
-    reasoning_max_tokens=COUNT,
-    chat_template_kwargs=OBJECT,
-    style=STRING,
-    metadata={"type": "object", "additionalProperties": STRING},
 )
 
 _STATUS = one_word("in_progress", "completed", "incomplete", "failed")

@@ -1,10 +1,10 @@
-"""A few words for writing JSON Schemas: of what is taken, where fields may be null, and of what is given."""
+"""A few words for writing the JSON Schemas of answers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolgram.api.fields import MAX_INTEGER
+from toolgram.conversation.fields import MAX_INTEGER
 
 Json = dict[str, Any]
 
@@ -16,13 +16,6 @@ NUMBER: Json = {"type": "number"}
 COUNT: Json = {"type": "integer", "minimum": 0}
 OBJECT: Json = {"type": "object"}
 NULL: Json = {"type": "null"}
-
-
-def taken(needed: Json | None = None, /, **others: Json) -> Json:
-    """An object of a body: these fields are needed, the others may be null or absent, and unknown ones are let be."""
-    needed = needed or {}
-    properties = {**needed, **{name: nullable(schema) for name, schema in others.items()}}
-    return {"type": "object", "properties": properties, **({"required": list(needed)} if needed else {})}
 
 
 def given(maybe: Json | None = None, /, **always: Json) -> Json:

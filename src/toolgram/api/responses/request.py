@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
-from toolgram.api.chat.request import ChatRequest, read_chat_request
-from toolgram.api.fields import Body, boolean, inner, integer, items, kind, listed, mapping, string, text, unknown
-from toolgram.api.generation import Generation, placed
+from toolgram.api.generation import Generation
+from toolgram.api.responses.body import (
+    WITHOUT_EFFECT,
+    AllowedNames,
+    Content,
+    CustomCallItem,
+    FlatGrammar,
+    FunctionCallItem,
+    HostedTool,
+    Item,
+    MessageItem,
+    NamedTool,
+    OutputItem,
+    Part,
+    ReasoningItem,
+    ResponseImage,
+    ResponseRefusal,
+    ResponsesBody,
+    ResponsesCustom,
+    ResponsesFunction,
+    ResponseText,
+    SchemaFormat,
+)
+from toolgram.api.results import check_results
+from toolgram.api.sampling import sampling_of
+from toolgram.conversation import body as chat
+from toolgram.conversation.custom_tools import call_as_function
+from toolgram.conversation.fields import Json, json_of, validated
+from toolgram.conversation.request import (
+    Request,
+    ResponseFormat,
+    Tool,
+    ToolChoice,
+    custom_tool,
+    distinct,
+    function_tool,
+    required,
+    some,
+    template_kwargs,
+)
 from toolgram.errors import InvalidRequest
 
-Json = dict[str, Any]
-
-_STATEFUL = ("previous_response_id", "conversation", "prompt", "background")
-_KEPT = (
-    *("model", "temperature", "top_p", "top_k", "min_p", "seed", "stop", "stream", "metadata", "parallel_tool_calls"),
-    *("presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "style", "chat_template_kwargs"),
-    "reasoning_max_tokens",
-)
-# The rest of what is read, and what OpenAI has and a text does not change for.
-_KNOWN = frozenset(
-    (
-        *(*_STATEFUL, *_KEPT, "input", "instructions", "max_output_tokens"),
-        *("tools", "tool_choice", "text", "reasoning"),
-        *("store", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
-        *("prompt_cache_retention", "max_tool_calls", "stream_options", "truncation", "moderation"),
-    )
-)
+Message = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,218 +55,189 @@ class ResponsesRequest:
     """A body of `/v1/responses`; `echo` are the fields of it that its answer repeats."""
 
     generation: Generation
-    echo: Json
+    echo: Message
 
 
 class _Conversation:
-    """Messages of ours; calls and thoughts, which are items of their own there, are put into the turns."""
+    """Messages of ours; calls and reasoning, which are items of their own there, are put into the turns."""
 
     def __init__(self) -> None:
-        self.messages: list[Json] = []
+        self.messages: list[Message] = []
         self.places: dict[str, str] = {}
-        self._thoughts: list[str] = []
+        self._reasoning: list[str] = []
 
-    def add(self, message: Json, pointer: str) -> None:
+    def add(self, message: Message, pointer: str) -> None:
         self.places[f"/messages/{len(self.messages)}"] = pointer
-        if message["role"] == "assistant" and self._thoughts:
-            message["reasoning_content"] = "\n".join(self._thoughts)
-        self._thoughts.clear()
+        if message["role"] == "assistant" and self._reasoning:
+            message["reasoning_content"] = "\n".join(self._reasoning)
+        self._reasoning.clear()
         self.messages.append(message)
 
-    def think(self, thoughts: str) -> None:
-        if thoughts:
-            self._thoughts.append(thoughts)
+    def reason(self, text: str) -> None:
+        if text:
+            self._reasoning.append(text)
 
-    def call(self, call: Json, pointer: str) -> None:
-        if not self.messages or self.messages[-1]["role"] != "assistant" or self._thoughts:
+    def call(self, call: Message, pointer: str) -> None:
+        if not self.messages or self.messages[-1]["role"] != "assistant" or self._reasoning:
             self.add({"role": "assistant", "content": None}, pointer)
         calls = self.messages[-1].setdefault("tool_calls", [])
         self.places[f"/messages/{len(self.messages) - 1}/tool_calls/{len(calls)}"] = pointer
         calls.append(call)
 
+    def result(self, id_: str, content: Any, pointer: str) -> None:
+        self.places[f"/messages/{len(self.messages)}/tool_call_id"] = f"{pointer}/call_id"
+        self.add({"role": "tool", "tool_call_id": id_, "content": content}, pointer)
+
 
 def read_responses_request(body: Any) -> ResponsesRequest:
     """The request that a body makes. Raises InvalidRequest with a pointer into it."""
-    body = mapping(body, "")
-    for key in _STATEFUL:
-        if body.get(key):
-            raise InvalidRequest(f"/{key}", "no state is kept here: give the whole conversation as input")
+    given = json_of(body)
+    checked = validated(ResponsesBody, given)
+    return ResponsesRequest(_generation(checked), _echo(checked, given))
+
+
+def _generation(body: ResponsesBody) -> Generation:
+    request = _request(body)
+    check_results(request)
+    return Generation(
+        request=request,
+        sampling=sampling_of(body, max_tokens=body.max_output_tokens, stop=body.stop, seed=body.seed),
+        model=body.model,
+        style=body.style,
+        stream=body.stream or False,
+        ignored=tuple(name for name in body.further if name not in WITHOUT_EFFECT),
+    )
+
+
+def _request(body: ResponsesBody) -> Request:
     said = _Conversation()
-    if (instructions := string(body, "instructions")) is not None:
-        said.add({"role": "system", "content": instructions}, "/instructions")
-    _input(said, body.get("input"))
-    chat: Json = {key: body[key] for key in _KEPT if body.get(key) is not None}
-    chat["messages"] = said.messages
-    places = {**said.places, **_tools(body, chat), **_format(body, chat)}
-    if isinstance(choice := body.get("tool_choice"), dict):
-        chat["tool_choice"] = _choice(mapping(choice, "/tool_choice"))
-        places["/tool_choice/function"] = "/tool_choice"
-    elif choice is not None:
-        chat["tool_choice"] = choice
-    chat["max_completion_tokens"] = integer(body, "max_output_tokens", 1)
-    reasoning = inner(body, "reasoning")
-    chat["reasoning_effort"] = reasoning.get("effort")
-    places["/reasoning_effort"] = "/reasoning/effort"
-    generation = replace(_placed(chat, places).generation, ignored=unknown(body, _KNOWN))
-    return ResponsesRequest(generation, _echo(body))
+    if body.instructions is not None:
+        said.add({"role": "system", "content": body.instructions}, "/instructions")
+    if isinstance(body.input, str):
+        said.add({"role": "user", "content": body.input}, "/input")
+    else:
+        for i, item in enumerate(body.input):
+            _item(said, item, f"/input/{i}")
+    if not said.messages:
+        raise InvalidRequest("/input", "must hold at least one message")
+    tools = distinct([_tool(tool, f"/tools/{i}") for i, tool in enumerate(body.tools or ())])
+    effort = None if body.reasoning is None else body.reasoning.effort
+    return Request(
+        messages=tuple(said.messages),
+        tools=tools,
+        tool_choice=_choice(body, tools),
+        parallel_tool_calls=body.parallel_tool_calls,
+        response_format=_format(body),
+        reasoning_max_tokens=body.reasoning_max_tokens,
+        chat_template_kwargs=template_kwargs(body.chat_template_kwargs or {}, effort),
+        places=said.places,
+    )
 
 
-def _placed(chat: Json, places: dict[str, str]) -> ChatRequest:
-    """The body as one of chat completions, whose errors are told with their place in ours."""
-    try:
-        read = read_chat_request(chat)
-    except InvalidRequest as error:
-        raise InvalidRequest(placed(places, error.pointer), error.reason) from error
-    there = read.generation.places
-    both = {**places, **{at: placed(places, place) for at, place in there.items()}}
-    return replace(read, generation=replace(read.generation, places=both))
+def _item(said: _Conversation, item: Item, pointer: str) -> None:
+    match item:
+        case MessageItem():
+            said.add({"role": item.role, "content": _content(item.content, f"{pointer}/content")}, pointer)
+        case FunctionCallItem():
+            function = {"name": item.name, "arguments": item.arguments}
+            said.call({"id": item.call_id, "type": "function", "function": function}, pointer)
+        case CustomCallItem():
+            said.call({"id": item.call_id, **call_as_function(item.name, item.input)}, pointer)
+        case OutputItem():
+            said.result(item.call_id, _content(item.output, f"{pointer}/output"), pointer)
+        case ReasoningItem():
+            said.reason("\n".join(part.text for part in item.content or item.summary or ()))
+        case _:
+            raise InvalidRequest(f"{pointer}/type", f"an item of type {item.type!r} cannot be shown to a model here")
 
 
-def _input(said: _Conversation, value: Any) -> None:
-    if isinstance(value, str):
-        said.add({"role": "user", "content": value}, "/input")
-        return
-    if not isinstance(value, list):
-        raise InvalidRequest("/input", f"must be a string or a list, not {kind(value)}")
-    given = listed(cast("Any", value), "/input")
-    if not given:
-        raise InvalidRequest("/input", "must hold at least one item")
-    for i, item in enumerate(given):
-        _item(said, mapping(item, f"/input/{i}"), f"/input/{i}")
-
-
-def _item(said: _Conversation, item: Body, pointer: str) -> None:
-    match item.get("type", "message"):
-        case "message":
-            role = text(item.get("role"), f"{pointer}/role")
-            said.add({"role": role, "content": _content(item.get("content"), f"{pointer}/content")}, pointer)
-        case "function_call":
-            function = {
-                "name": text(item.get("name"), f"{pointer}/name"),
-                "arguments": text(item.get("arguments"), f"{pointer}/arguments"),
-            }
-            id_ = text(item.get("call_id"), f"{pointer}/call_id")
-            said.call({"id": id_, "type": "function", "function": function}, pointer)
-        case "custom_tool_call":
-            custom = {"name": item.get("name"), "input": text(item.get("input"), f"{pointer}/input")}
-            id_ = text(item.get("call_id"), f"{pointer}/call_id")
-            said.call({"id": id_, "type": "custom", "custom": custom}, pointer)
-        case "function_call_output" | "custom_tool_call_output":
-            content = _content(item.get("output"), f"{pointer}/output")
-            id_ = text(item.get("call_id"), f"{pointer}/call_id")
-            said.add({"role": "tool", "tool_call_id": id_, "content": content}, pointer)
-            said.places[f"/messages/{len(said.messages) - 1}/tool_call_id"] = f"{pointer}/call_id"
-        case "reasoning":
-            parts = items(item, "content", pointer) or items(item, "summary", pointer)
-            texts = [mapping(part, f"{pointer}/content/{j}").get("text") for j, part in enumerate(parts)]
-            said.think("\n".join(text(one, f"{pointer}/content") for one in texts))
-        case type_:
-            raise InvalidRequest(f"{pointer}/type", f"an item of type {type_!r} cannot be shown to a model here")
-
-
-def _content(value: Any, pointer: str) -> Any:
+def _content(value: Content, pointer: str) -> Any:
     """Text; or parts, where there is more than text."""
     if isinstance(value, str):
         return value
-    parts = [_part(mapping(part, f"{pointer}/{i}"), f"{pointer}/{i}") for i, part in enumerate(listed(value, pointer))]
+    parts = [_part(part, f"{pointer}/{i}") for i, part in enumerate(value)]
     if all(part["type"] == "text" for part in parts):
         return "".join(part["text"] for part in parts)
     return parts
 
 
-def _part(part: Body, pointer: str) -> Json:
+def _part(part: Part, pointer: str) -> Message:
     match part:
-        case {"type": "input_text" | "output_text" | "text", "text": str(said)}:
+        case ResponseText(text=said) | ResponseRefusal(refusal=said):
             return {"type": "text", "text": said}
-        case {"type": "refusal", "refusal": str(said)}:
-            return {"type": "text", "text": said}
-        case {"type": "input_image", "image_url": str(url)}:
+        case ResponseImage(image_url=url):
             return {"type": "image_url", "image_url": {"url": url}}
-        case {"type": "input_text" | "output_text" | "text"}:
-            raise InvalidRequest(f"{pointer}/text", "must be a string")
         case _:
-            told = f"a part of type {part.get('type')!r} cannot be shown to a model here"
-            raise InvalidRequest(f"{pointer}/type", told)
+            raise InvalidRequest(f"{pointer}/type", f"a part of type {part.type!r} cannot be shown to a model here")
 
 
-def _tools(body: Body, chat: Json) -> dict[str, str]:
-    places: dict[str, str] = {}
-    tools: list[Json] = []
-    for i, value in enumerate(items(body, "tools")):
-        at = f"/tools/{i}"
-        tool = mapping(value, at)
-        match tool.get("type"):
-            case "function":
-                fields = ("name", "description", "parameters", "strict")
-                function = {key: tool[key] for key in fields if tool.get(key) is not None}
-                tools.append({"type": "function", "function": function})
-            case "custom":
-                custom = {key: tool[key] for key in ("name", "description") if tool.get(key) is not None}
-                tools.append({"type": "custom", "custom": {**custom, "format": _custom_format(tool.get("format"))}})
-            case type_:
-                raise InvalidRequest(f"{at}/type", f"{type_!r} is a tool of OpenAI's own: there is none here")
-        places |= {f"{at}/function": at, f"{at}/custom": at}
-    if tools:
-        chat["tools"] = tools
-    return places
-
-
-def _custom_format(value: Any) -> Any:
-    match value:
-        case {"type": "grammar", **grammar}:
-            return {"type": "grammar", "grammar": grammar}
+def _tool(tool: ResponsesFunction | ResponsesCustom | HostedTool, pointer: str) -> Tool:
+    match tool:
+        case ResponsesFunction():
+            function = chat.Function(
+                name=tool.name, description=tool.description, parameters=tool.parameters, strict=tool.strict
+            )
+            source = {key: value for key, value in function.given.items() if value is not None}
+            return function_tool(function, {"type": "function", "function": source}, pointer)
+        case ResponsesCustom(format=format_):
+            grammar = None
+            if isinstance(format_, FlatGrammar):
+                within = chat.CustomGrammar(syntax=format_.syntax, definition=format_.definition)
+                grammar = chat.GrammarInput(type="grammar", grammar=within)
+            custom = chat.Custom(name=tool.name, description=tool.description, format=grammar)
+            return custom_tool(custom, pointer, "format/definition")
         case _:
-            return value
+            raise InvalidRequest(f"{pointer}/type", f"{tool.type!r} is a tool of OpenAI's own: there is none here")
 
 
-def _choice(choice: Body) -> Json:
-    match choice:
-        case {"type": "function" | "custom" as type_, "name": name}:
-            return {"type": type_, type_: {"name": name}}
-        case {"type": "allowed_tools", "mode": mode, "tools": [*tools]}:
-            allowed = [_choice(mapping(tool, f"/tool_choice/tools/{i}")) for i, tool in enumerate(tools)]
-            return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": allowed}}
-        case _:
-            raise InvalidRequest("/tool_choice", "must be none, auto, required, or an object that names tools")
+def _choice(body: ResponsesBody, tools: tuple[Tool, ...]) -> ToolChoice:
+    match body.tool_choice:
+        case None:
+            return ToolChoice("auto")
+        case "none" | "auto" as mode:
+            return ToolChoice(mode)
+        case "required":
+            return required(tools, "/tool_choice")
+        case NamedTool(name=name):
+            return required(tools, "/tool_choice", (name, "/tool_choice/name"))
+        case AllowedNames() as allowed:
+            named = [(tool.name, f"/tool_choice/tools/{i}/name") for i, tool in enumerate(allowed.tools)]
+            return some(tools, allowed.mode, named)
 
 
-def _format(body: Body, chat: Json) -> dict[str, str]:
-    format_ = inner(body, "text").get("format")
+def _format(body: ResponsesBody) -> ResponseFormat | None:
+    format_ = None if body.text is None else body.text.format
+    at = "/text/format"
     match format_:
-        case None | {"type": "text"}:
-            return {}
-        case {"type": "json_schema", **schema}:
-            chat["response_format"] = {"type": "json_schema", "json_schema": schema}
-        case {"type": "json_object"}:
-            chat["response_format"] = format_
+        case SchemaFormat():
+            return ResponseFormat(format_.schema_, format_.strict or False, f"{at}/schema")
+        case None:
+            return None
         case _:
-            raise InvalidRequest("/text/format", f"must be text, json_object or json_schema, not {kind(format_)}")
-    return {"/response_format": "/text/format", "/response_format/json_schema": "/text/format"}
+            return None if format_.type == "text" else ResponseFormat({"type": "object"}, strict=False, pointer=at)
 
 
-def _echo(body: Body) -> Json:
+def _echo(body: ResponsesBody, given: Json) -> Message:
     """What an answer says of its request: every field that clients look for, given or not."""
-    reasoning = inner(body, "reasoning")
-    parallel = boolean(body, "parallel_tool_calls")
     return {
         "background": False,
-        "instructions": body.get("instructions"),
-        "max_output_tokens": body.get("max_output_tokens"),
+        "instructions": body.instructions,
+        "max_output_tokens": body.max_output_tokens,
         "max_tool_calls": None,
-        "metadata": body.get("metadata") or {},
-        "parallel_tool_calls": True if parallel is None else parallel,
+        "metadata": body.metadata or {},
+        "parallel_tool_calls": True if body.parallel_tool_calls is None else body.parallel_tool_calls,
         "previous_response_id": None,
-        "reasoning": {"effort": reasoning.get("effort"), "summary": None},
+        "reasoning": {"effort": None if body.reasoning is None else body.reasoning.effort, "summary": None},
         "service_tier": "default",
         "store": False,
-        "temperature": 1.0 if body.get("temperature") is None else body["temperature"],
-        "top_p": 1.0 if body.get("top_p") is None else body["top_p"],
-        "presence_penalty": body.get("presence_penalty") or 0.0,
-        "frequency_penalty": body.get("frequency_penalty") or 0.0,
+        "temperature": 1.0 if body.temperature is None else body.temperature,
+        "top_p": 1.0 if body.top_p is None else body.top_p,
+        "presence_penalty": body.presence_penalty or 0.0,
+        "frequency_penalty": body.frequency_penalty or 0.0,
         "top_logprobs": 0,
-        "text": body.get("text") or {"format": {"type": "text"}},
-        "tool_choice": body.get("tool_choice") or "auto",
-        "tools": body.get("tools") or [],
+        "text": given.get("text") or {"format": {"type": "text"}},
+        "tool_choice": given.get("tool_choice") or "auto",
+        "tools": given.get("tools") or [],
         "truncation": "disabled",
-        "user": body.get("user"),
+        "user": given.get("user"),
     }

@@ -12,6 +12,7 @@ from toolgram.conversation.custom_tools import input_of
 from toolgram.conversation.events import (
     ArgumentsDelta,
     ContentDelta,
+    CustomCallStart,
     Event,
     ReasoningDelta,
     ToolCallEnd,
@@ -37,7 +38,6 @@ class ResponseWriter:
     created: int
     model: str
     echo: Mapping[str, Any]
-    custom: frozenset[str] = frozenset()
     _output: list[Json] = field(default_factory=list[Json])
     _pieces: list[str] = field(default_factory=list[str])
     _open: bool = False
@@ -62,7 +62,7 @@ class ResponseWriter:
                 yield from self._text("reasoning", text)
             case ToolCallStart(_, name, id_):
                 yield from self._close()
-                yield from self._call(name, id_)
+                yield from self._call(name, id_, custom=isinstance(item, CustomCallStart))
             case ArgumentsDelta(_, text):
                 yield from self._arguments(text)
             case ToolCallEnd(_, id_):
@@ -91,9 +91,8 @@ class ResponseWriter:
         self._pieces.append(text)
         yield self._at(f"{_TEXTS[kind][1]}.delta", content_index=0, delta=text, **_logprobs(kind))
 
-    def _call(self, name: str, id_: str | None) -> Iterator[Json]:
+    def _call(self, name: str, id_: str | None, *, custom: bool) -> Iterator[Json]:
         """A call begins; it is told once it has an id, that of a custom tool at its end."""
-        custom = name in self.custom
         type_, carried = ("custom_tool_call", "input") if custom else ("function_call", "arguments")
         self._add({"type": type_, "call_id": id_, "name": name, carried: ""})
         if id_ is not None and not custom:

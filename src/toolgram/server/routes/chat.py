@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -13,11 +13,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from toolgram.api.chat.request import read_chat_request
+from toolgram.api.chat.request import read_chat_request, read_explain_request
 from toolgram.api.chat.response import ChunkWriter, Head, completion, usage_chunk
 from toolgram.api.errors import api_error, openai_error
 from toolgram.api.explain import explanation
-from toolgram.api.fields import Body, mapping, string
 from toolgram.chat import Reply, relaxations_of
 from toolgram.engines.base import Chunk, TokenLogprobs
 from toolgram.errors import ToolgramError
@@ -27,13 +26,12 @@ from toolgram.server.sse import DONE, data
 
 async def chat_completions(desk: Desk, request: Request) -> ASGIApp:
     """Answer a conversation."""
-    read = read_chat_request(await desk.body(request))
+    read = await desk.body(request, read_chat_request)
     job = await desk.job(request, read.generation)
     head = Head(
         id=f"chatcmpl-{uuid.uuid4().hex}",
         created=int(time.time()),
         model=job.served.name,
-        custom=read.generation.custom,
         legacy=read.legacy,
         include_usage=read.include_usage,
         include_tokens=read.include_tokens,
@@ -79,14 +77,8 @@ async def _events(desk: Desk, request: Request, job: Job, head: Head) -> AsyncGe
 
 async def explain(desk: Desk, request: Request) -> ASGIApp:
     """What would be sent to the engine for a chat-completions body; `dialect` is that of the grammar."""
-    body = mapping(await desk.body(request), "")
-    dialect = string(body, "dialect") or "gbnf"
-    read = read_chat_request(_without(body, "dialect"))
+    read, dialect = await desk.body(request, read_explain_request)
     job = await desk.job(request, read.generation)
     relaxations = relaxations_of(job.plan, job.served.engine)
     told = await asyncio.to_thread(explanation, job.plan, relaxations, dialect, job.prompt_tokens)
     return json_response(request, {"model": job.served.name, **told, "ignored": list(read.generation.ignored)})
-
-
-def _without(body: Body, key: str) -> Mapping[str, object]:
-    return {name: value for name, value in body.items() if name != key}

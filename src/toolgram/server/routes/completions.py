@@ -36,7 +36,7 @@ class _Run:
 
 async def completions(desk: Desk, request: Request) -> ASGIApp:
     """Go on with texts. Text of the prompt may hold special tokens: it is the caller's own."""
-    read = read_completion_request(await desk.body(request))
+    read = await desk.body(request, read_completion_request)
     served = desk.models.find(read.model)
     record_of(request.scope).model = served.name
     desk.tell_ignored(request, read.ignored)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from toolgram.api.errors import ApiError, anthropic_error, api_error
-from toolgram.api.messages.request import prefilled, read_messages_request
+from toolgram.api.messages.request import prefilled, read_count_request, read_messages_request
 from toolgram.api.messages.response import MessageWriter, anthropic_message
 from toolgram.errors import ToolgramError
 from toolgram.server.context import Desk, Job, json_response
@@ -19,7 +19,7 @@ from toolgram.server.sse import named
 
 async def messages(desk: Desk, request: Request) -> ASGIApp:
     """Answer a conversation."""
-    generation = read_messages_request(await desk.body(request))
+    generation = await desk.body(request, read_messages_request)
     job = await desk.job(request, generation)
     id_ = f"msg_{uuid.uuid4().hex}"
     if generation.stream:
@@ -30,7 +30,7 @@ async def messages(desk: Desk, request: Request) -> ASGIApp:
 
 async def count_tokens(desk: Desk, request: Request) -> ASGIApp:
     """How long the prompt of a conversation would be."""
-    job = await desk.job(request, read_messages_request(await desk.body(request), counting=True))
+    job = await desk.job(request, await desk.body(request, read_count_request))
     if job.prompt_tokens is None:
         raise ApiError(400, "not_supported", f"the engine of {job.served.name} does not count tokens", "/model")
     return json_response(request, {"input_tokens": job.prompt_tokens})

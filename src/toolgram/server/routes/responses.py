@@ -21,10 +21,10 @@ from toolgram.server.sse import named
 
 async def responses(desk: Desk, request: Request) -> ASGIApp:
     """Answer a conversation."""
-    read = read_responses_request(await desk.body(request))
+    read = await desk.body(request, read_responses_request)
     job = await desk.job(request, read.generation)
     id_ = f"resp_{uuid.uuid4().hex}"
-    writer = ResponseWriter(id_, int(time.time()), job.served.name, read.echo, read.generation.custom)
+    writer = ResponseWriter(id_, int(time.time()), job.served.name, read.echo)
     if read.generation.stream:
         return desk.streamed(request, _events(desk, request, job, writer), lambda error: _failure(writer, error))
     return json_response(request, await desk.whole(request, _answer(desk, request, job, writer)))

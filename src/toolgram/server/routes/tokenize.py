@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from toolgram.api.chat.request import read_chat_request
-from toolgram.api.completions import read_ids
+from toolgram.api.chat.request import ChatRequest
 from toolgram.api.errors import ApiError
-from toolgram.api.fields import listed, mapping, string
+from toolgram.api.tokens import read_detokenize_request, read_tokenize_request
 from toolgram.engines.base import Prompt
 from toolgram.errors import EngineError, InvalidRequest
 from toolgram.server.context import Desk, json_response
@@ -20,25 +19,22 @@ from toolgram.server.models import Served, Tokenizes
 
 async def tokenize(desk: Desk, request: Request) -> ASGIApp:
     """The tokens of `messages` as they would be prompted, or of a raw `prompt` (llama-server: `content`)."""
-    body = mapping(await desk.body(request), "")
-    served = desk.models.find(string(body, "model"))
+    read = await desk.body(request, read_tokenize_request)
     prompt: Prompt
-    if body.get("messages") is not None:
-        prompt = (await desk.job(request, read_chat_request(body).generation)).plan.prompt_parts
-    elif (text := string(body, "prompt") if "prompt" in body else string(body, "content")) is not None:
-        prompt = ((text, True),)
+    if isinstance(read, ChatRequest):
+        job = await desk.job(request, read.generation)
+        served, prompt = job.served, job.plan.prompt_parts
     else:
-        raise InvalidRequest("/prompt", "give messages, prompt or content")
+        served, prompt = desk.models.find(read.model), ((read.text, True),)
     ids = await asyncio.to_thread(_tokenizer(served).tokenize, prompt)
     return json_response(request, {"tokens": ids, "count": len(ids), "max_model_len": served.context})
 
 
 async def detokenize(desk: Desk, request: Request) -> ASGIApp:
     """The text of `tokens`."""
-    body = mapping(await desk.body(request), "")
-    served = desk.models.find(string(body, "model"))
-    tokens = listed(body.get("tokens"), "/tokens")
-    text = text_of(served, read_ids(tokens, "/tokens"), "/tokens") if tokens else ""
+    body = await desk.body(request, read_detokenize_request)
+    served = desk.models.find(body.model)
+    text = text_of(served, body.tokens, "/tokens") if body.tokens else ""
     return json_response(request, {"prompt": text, "content": text})
 
 

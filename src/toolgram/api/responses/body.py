@@ -1,0 +1,298 @@
+"""The body of OpenAI's `/v1/responses` (platform.openai.com/docs/api-reference/responses)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from toolgram.api.sampling import Limit, OpenAISampling
+from toolgram.conversation.body import Effort, PlainInput
+from toolgram.conversation.fields import (
+    Count,
+    Fields,
+    Filled,
+    Held,
+    Schema,
+    Some,
+    absent,
+    by,
+    of,
+    type_of,
+    unlike,
+    whole,
+)
+
+# What OpenAI has and a text does not change for.
+WITHOUT_EFFECT = frozenset(
+    (
+        *("store", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
+        *("prompt_cache_retention", "max_tool_calls", "stream_options", "truncation", "moderation"),
+    )
+)
+State = Annotated[Any, absent("no state is kept here: give the whole conversation as input", empty=True)]
+
+
+class ResponseText(Fields):
+    """Text."""
+
+    type: Literal["input_text", "output_text", "text"]
+    text: str
+
+
+class ResponseRefusal(Fields):
+    """What the assistant said in place of an answer."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+
+class ResponseImage(Fields):
+    """An image by its address, or in a `data:` URL."""
+
+    type: Literal["input_image"]
+    image_url: str
+
+
+_PARTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal", "input_image": "image"}
+
+
+class ResponseOther(Fields):
+    """What cannot be shown to a model here."""
+
+    type: Annotated[str, unlike(*_PARTS)]
+
+
+Part = Annotated[
+    Annotated[ResponseText, of("text")]
+    | Annotated[ResponseRefusal, of("refusal")]
+    | Annotated[ResponseImage, of("image")]
+    | Annotated[ResponseOther, of("other")],
+    by(lambda value: _PARTS.get(type_of(value) or "", "other"), "must be a part"),
+]
+Content = Annotated[
+    Annotated[str, of("string")] | Annotated[list[Part], of("parts")],
+    by(lambda value: "string" if isinstance(value, str) else "parts", "must be a string or a list of parts"),
+]
+
+
+class MessageItem(Fields):
+    """A message."""
+
+    type: Literal["message"] | None = None
+    role: Literal["system", "developer", "user", "assistant"]
+    content: Content
+
+
+class FunctionCallItem(Fields):
+    """A call of a function."""
+
+    type: Literal["function_call"]
+    call_id: str
+    name: Filled
+    arguments: str
+
+
+class CustomCallItem(Fields):
+    """A call of a custom tool."""
+
+    type: Literal["custom_tool_call"]
+    call_id: str
+    name: Filled
+    input: str
+
+
+class OutputItem(Fields):
+    """What a tool answered."""
+
+    type: Literal["function_call_output", "custom_tool_call_output"]
+    call_id: str
+    output: Content
+
+
+class Thought(Fields):
+    """A part of the model's reasoning."""
+
+    text: str
+
+
+class ReasoningItem(Fields):
+    """Reasoning of the assistant; of its content and its summary the first that holds anything is read."""
+
+    type: Literal["reasoning"]
+    content: list[Thought] | None = None
+    summary: list[Thought] | None = None
+
+
+_ITEMS = {
+    "message": "message",
+    "function_call": "call",
+    "custom_tool_call": "custom",
+    "function_call_output": "output",
+    "custom_tool_call_output": "output",
+    "reasoning": "reasoning",
+}
+
+
+class OtherItem(Fields):
+    """What cannot be shown to a model here."""
+
+    type: Annotated[str, unlike(*_ITEMS)]
+
+
+def _item(value: Any) -> str:
+    named = type_of(value)
+    return "message" if named is None else _ITEMS.get(named, "other")
+
+
+Item = Annotated[
+    Annotated[MessageItem, of("message")]
+    | Annotated[FunctionCallItem, of("call")]
+    | Annotated[CustomCallItem, of("custom")]
+    | Annotated[OutputItem, of("output")]
+    | Annotated[ReasoningItem, of("reasoning")]
+    | Annotated[OtherItem, of("other")],
+    by(_item, "must be an item"),
+]
+
+
+class ResponsesFunction(Fields):
+    """A function that the model may call."""
+
+    type: Literal["function"]
+    name: Filled
+    description: str | None = None
+    parameters: Schema | None = None
+    strict: bool | None = None
+
+
+class FlatGrammar(Fields):
+    """Text that a grammar admits."""
+
+    type: Literal["grammar"]
+    syntax: Literal["regex", "lark"]
+    definition: str
+
+
+class ResponsesCustom(Fields):
+    """A tool whose input is text, not JSON."""
+
+    type: Literal["custom"]
+    name: Filled
+    description: str | None = None
+    format: (
+        Annotated[
+            PlainInput | FlatGrammar,
+            whole('must be {"type": "text"} or {"type": "grammar", "syntax": "regex" or "lark", "definition": "…"}'),
+        ]
+        | None
+    ) = None
+
+
+class HostedTool(Fields):
+    """A tool that OpenAI runs."""
+
+    type: Annotated[str, unlike("function", "custom")]
+
+
+def _tool(value: Any) -> str:
+    named = type_of(value)
+    return named if named in ("function", "custom") else "other"
+
+
+Tool = Annotated[
+    Annotated[ResponsesFunction, of("function")]
+    | Annotated[ResponsesCustom, of("custom")]
+    | Annotated[HostedTool, of("other")],
+    by(_tool, "must be a tool"),
+]
+
+
+class NamedTool(Fields):
+    """A tool that may or must be called."""
+
+    type: Literal["function", "custom"]
+    name: str
+
+
+class AllowedNames(Fields):
+    """A choice among some of the tools."""
+
+    type: Literal["allowed_tools"]
+    mode: Literal["auto", "required"]
+    tools: Some[NamedTool]
+
+
+_CHOICE = "must be none, auto, required, or an object that names tools"
+_CHOICES = {"function": "named", "custom": "named", "allowed_tools": "allowed"}
+ToolChoice = Annotated[
+    Annotated[Literal["none", "auto", "required"], whole(_CHOICE), of("mode")]
+    | Annotated[NamedTool, whole(_CHOICE), of("named")]
+    | Annotated[AllowedNames, of("allowed")],
+    by(lambda value: "mode" if isinstance(value, str) else _CHOICES.get(type_of(value) or ""), _CHOICE),
+]
+
+
+class PlainFormat(Fields):
+    """An answer without a schema: text, or any JSON object."""
+
+    type: Literal["text", "json_object"]
+
+
+class SchemaFormat(Fields):
+    """An answer that a schema admits."""
+
+    type: Literal["json_schema"]
+    name: str | None = None
+    schema_: Schema = Field(alias="schema")
+    strict: bool | None = None
+
+
+_FORMATS = {"text": "plain", "json_object": "plain", "json_schema": "schema"}
+
+
+class TextOptions(Fields):
+    """What form the answer has."""
+
+    format: (
+        Annotated[
+            Annotated[PlainFormat, of("plain")] | Annotated[SchemaFormat, of("schema")],
+            by(lambda value: _FORMATS.get(type_of(value) or ""), "must be text, json_object or json_schema"),
+        ]
+        | None
+    ) = None
+
+
+class ReasoningOptions(Fields):
+    """How long the model is to reason."""
+
+    effort: Effort | None = None
+
+
+class ResponsesBody(OpenAISampling):
+    """A body of `/v1/responses`. No state is kept from one to the next."""
+
+    input: Annotated[
+        Annotated[str, of("string")] | Annotated[Some[Item], of("items")],
+        by(
+            lambda value: "string" if isinstance(value, str) else "items",
+            "must be a string or a list of items",
+        ),
+    ]
+    instructions: str | None = None
+    model: str | None = None
+    max_output_tokens: Limit | None = None
+    tools: list[Tool] | None = None
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    text: TextOptions | None = None
+    reasoning: ReasoningOptions | None = None
+    reasoning_max_tokens: Count | None = None
+    chat_template_kwargs: Held | None = None
+    style: str | None = None
+    stream: bool | None = None
+    metadata: dict[str, str] | None = None
+    previous_response_id: State = None
+    conversation: State = None
+    prompt: State = None
+    background: State = None

@@ -1,0 +1,391 @@
+"""The body of a chat-completions request, as far as a plan depends on it: what `toolgram.plan` takes.
+
+The fields are those of OpenAI's API reference, the legacy ones included, and those that vLLM and llama-server have
+beside them. What says how tokens are chosen and told is added where an answer is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic.config import JsonDict, JsonValue
+
+from toolgram.conversation.fields import (
+    Count,
+    Fields,
+    Filled,
+    Held,
+    Schema,
+    Some,
+    among,
+    by,
+    kind,
+    of,
+    type_of,
+    unlike,
+    whole,
+    wrong,
+)
+
+Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+# Messages -----------------------------------------------------------------------------------------------------------
+
+
+class TextPart(Fields):
+    """Text."""
+
+    type: Literal["text"]
+    text: str
+
+
+class RefusalPart(Fields):
+    """What the assistant said in place of an answer."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+
+class OtherPart(Fields):
+    """An image, a sound, a file, …: the chat template says whether it takes it."""
+
+    type: Annotated[str, unlike("text", "refusal")]
+
+
+def _part(value: Any) -> str:
+    named = type_of(value)
+    return named if named in ("text", "refusal") else "other"
+
+
+Part = Annotated[
+    Annotated[TextPart, of("text")] | Annotated[RefusalPart, of("refusal")] | Annotated[OtherPart, of("other")],
+    by(_part, "must be a part"),
+]
+Content = Annotated[
+    Annotated[str, of("string")] | Annotated[list[Part], of("parts")],
+    by(
+        lambda value: "string" if isinstance(value, str) else "parts" if isinstance(value, list | tuple) else None,
+        "must be a string or a list of parts",
+    ),
+]
+
+
+def _arguments(value: Any) -> Any:
+    if not isinstance(value, str | Mapping):
+        raise wrong(f"must be JSON text or an object, not {kind(value)}")
+    return cast("Any", value)
+
+
+Arguments = Annotated[
+    Any, AfterValidator(_arguments), WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]})
+]
+
+
+class CalledFunction(Fields):
+    """What a call says: a function's name, and its arguments as JSON text or as an object."""
+
+    name: Filled
+    arguments: Arguments = "{}"
+
+
+FunctionType = Annotated[str, among("function", "custom"), WithJsonSchema({"type": "string", "const": "function"})]
+
+
+class FunctionCall(Fields):
+    """A call of a function in the history."""
+
+    type: FunctionType | None = None
+    id: str | None = None
+    function: CalledFunction
+
+
+class CustomInput(Fields):
+    """What a call of a custom tool says."""
+
+    name: str
+    input: str
+
+
+class CustomCall(Fields):
+    """A call of a custom tool in the history."""
+
+    type: Literal["custom"]
+    id: str | None = None
+    custom: CustomInput
+
+
+def function_or_custom(value: Any) -> str:
+    """The kind of a tool, or of a call."""
+    return "custom" if type_of(value) == "custom" else "function"
+
+
+Call = Annotated[
+    Annotated[FunctionCall, of("function")] | Annotated[CustomCall, of("custom")], by(function_or_custom, "is no call")
+]
+
+
+class LegacyCall(Fields):
+    """`function_call` of a message, as calls were before there were tools."""
+
+    name: Filled
+    arguments: str
+
+
+class ChatMessage(Fields):
+    """One message of the conversation; further fields are the template's to read."""
+
+    role: Role
+    content: Content | None = None
+    name: str | None = None
+    tool_call_id: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[Call] | None = None
+    function_call: LegacyCall | None = None
+
+
+# Tools --------------------------------------------------------------------------------------------------------------
+
+
+class Function(Fields):
+    """A function that the model may call; `parameters` is a JSON Schema."""
+
+    name: Filled
+    description: str | None = None
+    parameters: Schema | None = None
+    strict: bool | None = None
+
+
+class FunctionTool(Fields):
+    """A tool that is a function."""
+
+    type: FunctionType | None = None
+    function: Function
+
+
+class CustomGrammar(Fields):
+    """A grammar for the input of a custom tool."""
+
+    syntax: Literal["regex", "lark"]
+    definition: str
+
+
+class PlainInput(Fields):
+    """Any text."""
+
+    type: Literal["text"]
+
+
+class GrammarInput(Fields):
+    """Text that a grammar admits."""
+
+    type: Literal["grammar"]
+    grammar: CustomGrammar
+
+
+CustomFormat = Annotated[
+    PlainInput | GrammarInput,
+    whole(
+        'must be {"type": "text"} or {"type": "grammar", "grammar": {"syntax": "regex" or "lark", "definition": "…"}}'
+    ),
+]
+
+
+class Custom(Fields):
+    """A tool whose input is text."""
+
+    name: Filled
+    description: str | None = None
+    format: CustomFormat | None = None
+
+
+class CustomTool(Fields):
+    """A tool whose input is text, not JSON."""
+
+    type: Literal["custom"]
+    custom: Custom
+
+
+Tool = Annotated[
+    Annotated[FunctionTool, of("function")] | Annotated[CustomTool, of("custom")], by(function_or_custom, "is no tool")
+]
+
+
+class Named(Fields):
+    """The name of a tool."""
+
+    name: str
+
+
+class NamedFunction(Fields):
+    """A function that is to be called."""
+
+    type: Literal["function"]
+    function: Named
+
+
+class NamedCustom(Fields):
+    """A custom tool that is to be called."""
+
+    type: Literal["custom"]
+    custom: Named
+
+
+AnyNamed = Annotated[
+    Annotated[NamedFunction, of("function")] | Annotated[NamedCustom, of("custom")],
+    by(
+        lambda value: named if (named := type_of(value)) in ("function", "custom") else None,
+        'must be {"type": "function", "function": {"name": …}}',
+    ),
+]
+
+
+class SomeTools(Fields):
+    """The tools that may be called in this turn."""
+
+    mode: Literal["auto", "required"]
+    tools: Some[AnyNamed]
+
+
+class AllowedTools(Fields):
+    """A choice among some of the tools."""
+
+    type: Literal["allowed_tools"]
+    allowed_tools: SomeTools
+
+
+_CHOICE = (
+    'must be "none", "auto", "required", {"type": "function", "function": {"name": …}} '
+    'or {"type": "allowed_tools", "allowed_tools": {"mode": …, "tools": […]}}'
+)
+
+
+def _choice(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "mode"
+    named = type_of(value)
+    return "allowed" if named == "allowed_tools" else "named" if named in ("function", "custom") else None
+
+
+ToolChoice = Annotated[
+    Annotated[Literal["none", "auto", "required"], whole(_CHOICE), of("mode")]
+    | Annotated[NamedFunction | NamedCustom, whole(_CHOICE), of("named")]
+    | Annotated[AllowedTools, of("allowed")],
+    by(_choice, _CHOICE),
+]
+
+
+class ChosenFunction(Fields):
+    """`function_call` of a body: the function that is to be called."""
+
+    name: str
+
+
+LegacyChoice = Annotated[Literal["none", "auto"] | ChosenFunction, whole('must be "none", "auto" or {"name": …}')]
+
+
+# Answers ------------------------------------------------------------------------------------------------------------
+
+_FORMAT = (
+    'must be {"type": "text"}, {"type": "json_object"}, {"type": "json_schema", "json_schema": {"schema": …}}, '
+    '{"type": "regex", "regex": "…"} or {"type": "choice", "choice": ["…", …]}, of texts that are not empty'
+)
+
+
+class TextFormat(Fields):
+    """An answer without a form."""
+
+    type: Literal["text"]
+
+
+class NamedSchema(Fields):
+    """A JSON Schema for the answer; `strict`: a keyword that cannot be enforced refuses the request."""
+
+    name: str | None = None
+    schema_: Schema = Field(alias="schema")
+    strict: bool | None = None
+
+
+_OF_ANY_OBJECT: JsonDict = {"properties": {"type": {"const": "json_object"}}}
+_WITH_SCHEMA: list[JsonValue] = [
+    {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in ("json_schema", "schema")
+]
+
+
+class JsonFormat(Fields):
+    """An answer in JSON: any object, or what a schema admits, which llama.cpp's server takes beside `type`."""
+
+    type: Literal["json_object", "json_schema"]
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_OF_ANY_OBJECT, *_WITH_SCHEMA]})
+
+    json_schema: NamedSchema | None = None
+    schema_: Schema | None = Field(default=None, alias="schema")
+    name: str | None = None
+    strict: bool | None = None
+
+    @model_validator(mode="after")
+    def _has_a_schema(self) -> Self:
+        if self.type == "json_schema" and self.json_schema is None and self.schema_ is None:
+            raise wrong(_FORMAT)
+        return self
+
+
+class RegexFormat(Fields):
+    """An answer that matches a regular expression as a whole (ECMA-262)."""
+
+    type: Literal["regex"]
+    regex: str
+
+
+Texts = Annotated[Some[Filled], whole("must be a list of texts, none of them empty")]
+
+
+class ChoiceFormat(Fields):
+    """An answer that is one of some texts."""
+
+    type: Literal["choice"]
+    choice: Texts
+
+
+def _format(value: Any) -> str | None:
+    named = type_of(value)
+    kinds = {"text": "text", "json_object": "json", "json_schema": "json", "regex": "regex", "choice": "choice"}
+    return kinds.get(named or "")
+
+
+ResponseFormat = Annotated[
+    Annotated[TextFormat, of("text")]
+    | Annotated[JsonFormat, of("json")]
+    | Annotated[RegexFormat, whole(_FORMAT), of("regex")]
+    | Annotated[ChoiceFormat, whole(_FORMAT), of("choice")],
+    by(_format, _FORMAT),
+]
+
+
+# The body -----------------------------------------------------------------------------------------------------------
+
+
+class ChatBody(Fields):
+    """A chat-completions body, as far as its prompt, its grammar and its reader depend on it.
+
+    `regex` and `choice` are short for response formats; `functions` and `function_call` for tools and a choice of them.
+    """
+
+    messages: Some[ChatMessage]
+    tools: list[Tool] | None = None
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    functions: list[Function] | None = None
+    function_call: LegacyChoice | None = None
+    response_format: ResponseFormat | None = None
+    regex: str | None = None
+    choice: Texts | None = None
+    reasoning_effort: Effort | None = None
+    reasoning_format: Literal["auto", "none"] | None = None
+    reasoning_max_tokens: Count | None = None
+    continue_final_message: bool | None = None
+    add_generation_prompt: bool | None = None
+    chat_template_kwargs: Held | None = None
