@@ -25,7 +25,16 @@ PLAIN = {"functools", ">>>", "<function=", '<｜DSML｜invoke name="'}
 @cache
 def turn(style: str) -> CompiledTurn:
     """A turn that must call the tool."""
-    tools = [{"name": "look", "parameters": WEATHER, "strict": False, "pointer": "/tools/0"}]
+    tools = [
+        {
+            "name": "look",
+            "parameters": WEATHER,
+            "strict": False,
+            "custom": False,
+            "pointer": "/tools/0/function",
+            "schema_pointer": "/tools/0/function/parameters",
+        }
+    ]
     return compile_turn(TurnSpec(STYLES[style].wire, json.dumps(tools), "only", parallel=True, answer="null", stops=()))
 
 
@@ -91,7 +100,16 @@ def test_a_token_that_the_vocabulary_lacks_stays_text() -> None:
 def test_values_are_never_tokens() -> None:
     """What a tool is given as text is text to the model, even where it spells a marker."""
     schema = {"type": "object", "properties": {"tag": {"const": "<tool_call>"}}, "required": ["tag"]}
-    tools = [{"name": "f", "parameters": schema, "strict": False, "pointer": "/tools/0"}]
+    tools = [
+        {
+            "name": "f",
+            "parameters": schema,
+            "strict": False,
+            "custom": False,
+            "pointer": "/tools/0/function",
+            "schema_pointer": "/tools/0/function/parameters",
+        }
+    ]
     for style in ("hermes", "qwen_xml"):
         spec = TurnSpec(STYLES[style].wire, json.dumps(tools), "only", parallel=False, answer="null", stops=())
         gbnf = Constraint(compile_turn(spec).grammar).bind({"<tool_call>": 5, "</tool_call>": 6}).grammar.to("gbnf")

@@ -280,7 +280,7 @@ def refused(*arguments: str | Path) -> str:
         ('{"a": NaN}', "NaN is not a JSON value"),
         ('[{"a": 1, "a": 2}]', "the key 'a' stands twice"),
         ("{}", "a list of tools is expected"),
-        ('[{"type": "function", "function": {}}]', "/tools/0/function/name: a tool needs a name"),
+        ('[{"type": "function", "function": {}}]', "/tools/0/function/name: is missing"),
         ('[{"function": {"name": "f"}}, {"function": {"name": "f"}}]', "/tools/1/function/name: two tools"),
         ('[{"function": {"name": "f", "parameters": {"type": "thing"}}}]', "/tools/0/function/parameters: type"),
         ("\xff", "tools.json"),
@@ -316,7 +316,9 @@ def test_a_tool_choice_that_does_not_exist_is_told(template: Path, tools: Path) 
 
 def test_a_request_that_is_wrong_is_told(tmp_path: Path, template: Path) -> None:
     request = write(tmp_path / "request.json", {"messages": [{"role": "robot", "content": "x"}]})
-    assert "/messages/0/role: unknown role 'robot'" in refused("explain", "--request", request, "--template", template)
+    assert "/messages/0/role: must be 'system', 'developer'" in refused(
+        "explain", "--request", request, "--template", template
+    )
     for option in (("Q?",), ("--system", "Be brief."), ("--no-parallel",)):
         assert "--request holds the whole request" in refused("explain", *option, "--request", request)
     assert "nothing to explain" in refused("explain")

@@ -106,7 +106,14 @@ def compiled(case: Case) -> CompiledTurn:
     """The turn of a case."""
     calls = MODES[case.mode]
     tools = [
-        {"name": name, "parameters": schema, "strict": False, "pointer": f"/tools/{index}"}
+        {
+            "name": name,
+            "parameters": schema,
+            "strict": False,
+            "custom": False,
+            "pointer": f"/tools/{index}",
+            "schema_pointer": "",
+        }
         for index, (name, schema) in enumerate(PARAMETERS.items())
     ]
     shown = json.dumps(tools if calls != "none" else [])

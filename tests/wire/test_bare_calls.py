@@ -17,7 +17,17 @@ from toolgram.styles.native.pythonic import PYTHONIC
 from toolgram.styles.native.xlam import XLAM
 from toolgram.wire.reader import Reader
 
-TOOLS = [{"name": name, "parameters": {"type": "object"}, "strict": False, "pointer": ""} for name in ("get", "get_it")]
+TOOLS = [
+    {
+        "name": name,
+        "parameters": {"type": "object"},
+        "strict": False,
+        "custom": False,
+        "pointer": "",
+        "schema_pointer": "",
+    }
+    for name in ("get", "get_it")
+]
 PERSON = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},

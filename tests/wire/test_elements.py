@@ -49,7 +49,16 @@ LEAD = "]<]minimax[>["
 
 @pytest.fixture(scope="module")
 def turn() -> CompiledTurn:
-    tools = [{"name": "f", "parameters": SCHEMA, "strict": False, "pointer": "/tools/0"}]
+    tools = [
+        {
+            "name": "f",
+            "parameters": SCHEMA,
+            "strict": False,
+            "custom": False,
+            "pointer": "/tools/0/function",
+            "schema_pointer": "/tools/0/function/parameters",
+        }
+    ]
     return compile_turn(TurnSpec(MINIMAX_M3.wire, json.dumps(tools), "only", parallel=True, answer="null", stops=()))
 
 
@@ -118,7 +127,16 @@ def test_elements_of_the_template_are_read_where_no_schema_tells(turn: CompiledT
 def test_items_are_not_counted_between_tags() -> None:
     tags = {"type": "array", "items": {"enum": ["a", "b"]}, "contains": {"const": "a"}}
     schema = {"type": "object", "properties": {"tags": tags}, "required": ["tags"]}
-    tools = [{"name": "f", "parameters": schema, "strict": False, "pointer": "/tools/0"}]
+    tools = [
+        {
+            "name": "f",
+            "parameters": schema,
+            "strict": False,
+            "custom": False,
+            "pointer": "/tools/0/function",
+            "schema_pointer": "/tools/0/function/parameters",
+        }
+    ]
     spec = TurnSpec(MINIMAX_M3.wire, json.dumps(tools), "only", parallel=True, answer="null", stops=())
     counted = compile_turn(spec)
     found = [(each.pointer, each.keyword) for each in counted.grammar.relaxations]

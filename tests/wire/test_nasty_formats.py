@@ -118,7 +118,14 @@ class Case:
 def compiled(case: Case) -> CompiledTurn:
     """The turn of a case."""
     tools = [
-        {"name": name, "parameters": PARAMETERS[name], "strict": True, "pointer": f"/tools/{index}"}
+        {
+            "name": name,
+            "parameters": PARAMETERS[name],
+            "strict": True,
+            "custom": False,
+            "pointer": f"/tools/{index}",
+            "schema_pointer": "",
+        }
         for index, name in enumerate(case.tools)
     ]
     calls = MODES[case.mode][0]
