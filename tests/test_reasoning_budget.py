@@ -111,7 +111,7 @@ def test_every_style_that_reasons_can_be_cut(style: toolgram.ToolStyle) -> None:
 @pytest.mark.parametrize("value", [-1, 1.5, True, "3"])
 def test_what_is_no_number_of_tokens_is_refused(value: Any) -> None:
     with pytest.raises(
-        InvalidRequest, match="/reasoning_max_tokens: must be (a whole number|a number|at least 0), not"
+        InvalidRequest, match=r"/reasoning_max_tokens: must be (a whole number|a number|at least 0), not"
     ):
         planned(reasoning_max_tokens=value)
 
