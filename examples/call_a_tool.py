@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import toolgram
-from toolgram.agent.tools import tools_of
+from toolgram.agent import tools_of
 from toolgram.chat import generate_sync
 from toolgram.engines import LlamaCpp
 from toolgram.engines.base import Sampling

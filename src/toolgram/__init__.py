@@ -7,6 +7,7 @@ from toolgram.conversation.message import CustomToolCall, Message, ToolCall
 from toolgram.errors import (
     EngineError,
     GrammarError,
+    InvalidOutput,
     InvalidRequest,
     InvalidSchema,
     ModelError,
@@ -33,6 +34,7 @@ __all__ = [
     "EngineError",
     "Grammar",
     "GrammarError",
+    "InvalidOutput",
     "InvalidRequest",
     "InvalidSchema",
     "Message",

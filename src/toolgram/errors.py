@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_MOST_PROBLEMS = 10
+
 
 class ToolgramError(Exception):
     """The base of every error that toolgram raises on purpose."""
@@ -40,6 +42,23 @@ class UnsupportedSchema(_AtPointer):
         super().__init__(pointer, f"{keyword} is not enforceable: {reason}")
         self.keyword = keyword
         self.why = reason
+
+
+class InvalidOutput(_AtPointer):
+    """What a model wrote is not what it was asked for: an answer, or the arguments of a call.
+
+    `problems` are pairs of a JSON pointer into what it wrote and a reason; `pointer` and `reason` are the first one's.
+    The message has all of them, or a first few of many, and is fit to be given back to the model.
+    """
+
+    def __init__(self, *problems: tuple[str, str]) -> None:
+        super().__init__(*problems[0])
+        self.problems = problems
+
+    def __str__(self) -> str:
+        told = "; ".join(f"{pointer or '(root)'}: {reason}" for pointer, reason in self.problems[:_MOST_PROBLEMS])
+        more = len(self.problems) - _MOST_PROBLEMS
+        return f"{told}; and {more} more" if more > 0 else told
 
 
 class TemplateError(ToolgramError):

@@ -1,78 +1,80 @@
-"""Python functions as tools: a typed signature and a docstring become a tool's name, description and JSON Schema."""
+"""Python functions as tools: a typed signature and a docstring become a tool, and a call's arguments Python values."""
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import inspect
-import json
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin, is_typeddict
+from typing import Annotated, Any, cast, get_args, get_origin
 
-from toolgram.errors import ToolgramError
+from pydantic import Field
 
-Schema = dict[str, Any]
-_SIMPLE: dict[Any, Schema] = {
-    str: {"type": "string"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    None: {"type": "null"},
-    types.NoneType: {"type": "null"},
-    list: {"type": "array"},
-    dict: {"type": "object"},
-    Any: {},
-}
+from toolgram.agent.docstrings import described
+from toolgram.errors import InvalidOutput, ToolgramError
+from toolgram.schema.python_types import NoSchema, PythonType
+
+Function = Callable[..., Any]
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_UNTYPED = "Any JSON value"
 
 
 class InvalidTool(ToolgramError):
     """A function, or a module, that cannot be made a tool; the message names the parameter."""
 
 
-class _NoSchema(Exception):
-    """A type that JSON Schema cannot express."""
+@dataclass(frozen=True)
+class FunctionTool:
+    """A function as a tool: what a model is told of it, and what turns the arguments of a call into Python values.
 
-
-def tool_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The tool that a typed function is, in the shape of a chat-completions request.
-
-    Each parameter needs a type: str, int, float, bool, None, Any, list, dict with str keys, Literal, Optional, Union,
-    Enum, TypedDict, a dataclass, or Annotated one of these with a text, which becomes its description. A parameter
-    with a default is not required. The docstring is the tool's description. Raises InvalidTool.
+    `tool.function(**tool.arguments(call.arguments))` runs a call; of an async function that is a coroutine.
     """
-    name = getattr(function, "__name__", repr(function))
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except (NameError, TypeError) as error:
-        raise InvalidTool(f"{name}: its types cannot be resolved: {error}") from error
-    properties: dict[str, Schema] = {}
-    required: list[str] = []
-    for parameter in inspect.signature(function).parameters.values():
-        at = f"{name}, parameter {parameter.name!r}"
-        if parameter.kind not in _NAMED:
-            raise InvalidTool(f"{at}: a tool is called with named arguments only")
-        if parameter.name not in hints:
-            raise InvalidTool(f"{at}: it needs a type")
-        try:
-            properties[parameter.name] = _schema(hints[parameter.name], ()) | _default(parameter.default)
-        except _NoSchema as error:
-            raise InvalidTool(f"{at}: {error}") from error
-        if parameter.default is inspect.Parameter.empty:
-            required.append(parameter.name)
-    parameters = _object(properties, required)
-    return {
-        "type": "function",
-        "function": {"name": name, "description": inspect.getdoc(function) or "", "parameters": parameters},
-    }
+
+    name: str
+    description: str
+    function: Function
+    _arguments: PythonType
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The JSON Schema of the arguments."""
+        return self._arguments.schema
+
+    def to_openai(self) -> dict[str, Any]:
+        """The tool in the shape of a chat-completions request."""
+        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": function}
+
+    def arguments(self, text: str) -> dict[str, Any]:
+        """The arguments of a call, from JSON text to values of the parameters' types, defaults included.
+
+        Raises InvalidOutput, which says what is wrong and where, so that a model can mend it.
+        """
+        if text.lstrip()[:1] == "[":  # which pydantic takes for arguments by position
+            raise InvalidOutput(("", "Arguments must be an object"))
+        return self._arguments.read(text)
 
 
-def tools_of(module_path: str | Path) -> list[dict[str, Any]]:
+def tool_of(function: Function) -> FunctionTool:
+    """A function, async or not, a method of an object or a `functools.partial` of these as a tool.
+
+    A parameter may have any type that pydantic validates; without one it takes any JSON value. Its description is that
+    of its `Field`, a text in its `Annotated`, or what the docstring says of it in Google's, NumPy's or Sphinx's style.
+    A parameter with a default is not required; one that a partial gives by name is no parameter of the tool. Raises
+    InvalidTool.
+    """
+    name = _name(function)
+    does, documented = described(inspect.getdoc(_own(function)) or "")
+    parameters = [_documented(each, documented) for each in _parameters(function, name)]
+    return FunctionTool(name, does, function, _arguments(parameters, name))
+
+
+def tools_of(module_path: str | Path) -> list[FunctionTool]:
     """The public functions of a Python file as tools, in the order they are written; the file is run.
 
     Public is what `__all__` lists, else every function defined there whose name has no leading underscore. Raises
@@ -99,7 +101,7 @@ def _load(path: Path) -> types.ModuleType:
     return module
 
 
-def _public_functions(module: types.ModuleType) -> Iterator[Callable[..., Any]]:
+def _public_functions(module: types.ModuleType) -> Iterator[Function]:
     listed: Sequence[str] | None = getattr(module, "__all__", None)
     for name, value in vars(module).items():
         if not inspect.isfunction(value):
@@ -109,107 +111,72 @@ def _public_functions(module: types.ModuleType) -> Iterator[Callable[..., Any]]:
             yield value
 
 
-def _schema(hint: Any, inside: tuple[type, ...]) -> Schema:
-    """The schema of a type; `inside` are the classes that we are in the middle of."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    match origin:
-        case None if hint is None or hint is Any or isinstance(hint, type):
-            return _class(hint, inside)
-        case _ if origin is Annotated:
-            texts = [text for text in arguments[1:] if isinstance(text, str)]
-            return _schema(arguments[0], inside) | ({"description": " ".join(texts)} if texts else {})
-        case _ if origin is Required or origin is NotRequired:
-            return _schema(arguments[0], inside)
-        case _ if origin is Literal:
-            return _enumeration(arguments)
-        case _ if origin is Union or origin is types.UnionType:
-            return {"anyOf": [_schema(option, inside) for option in arguments]}
-        case _ if origin is list:
-            return {"type": "array", "items": _schema(arguments[0] if arguments else Any, inside)}
-        case _ if origin is dict:
-            if not arguments:
-                return {"type": "object"}
-            if arguments[0] is not str:
-                raise _NoSchema(f"the keys of a JSON object are str, not {_name(arguments[0])}")
-            return {"type": "object", "additionalProperties": _schema(arguments[1], inside)}
-        case _:
-            raise _NoSchema(f"JSON Schema has no {_name(hint)}")
+def _own(function: Function) -> Any:
+    """The function that has the name and the docstring."""
+    return cast("Function", function.func) if isinstance(function, partial) else function
 
 
-def _class(hint: Any, inside: tuple[type, ...]) -> Schema:
-    if hint in _SIMPLE:
-        return dict(_SIMPLE[hint])
-    if hint in inside:
-        raise _NoSchema(f"{_name(hint)} refers to itself, and a tool's types must end somewhere")
-    inside = (*inside, hint)
-    if issubclass(hint, Enum):
-        return _enumeration([member.value for member in hint])
-    if is_typeddict(hint):
-        members = _members(hint)
-        required = [name for name, member in members.items() if _is_required(member, name in hint.__required_keys__)]
-        return _object({name: _schema(member, inside) for name, member in members.items()}, required)
-    if dataclasses.is_dataclass(hint):
-        return _dataclass(hint, inside)
-    raise _NoSchema(f"JSON Schema has no {_name(hint)}")
+def _innermost(function: Any) -> Function:
+    """The function that has the annotations: below partials, the binding of methods and decorators."""
+    for inside in ("func", "__func__", "__wrapped__"):
+        if (found := getattr(function, inside, None)) is not None:
+            return _innermost(found)
+    return function
 
 
-def _members(hint: Any) -> dict[str, Any]:
+def _name(function: Function) -> str:
+    own = _own(function)
+    if not inspect.isroutine(own):
+        raise InvalidTool(f"{own!r}: a tool is a function, or a method of an object")
     try:
-        return typing.get_type_hints(hint, include_extras=True)
-    except (NameError, TypeError) as error:
-        raise _NoSchema(f"the types of {_name(hint)} cannot be resolved: {error}") from error
+        first = next(iter(inspect.signature(function).parameters), "")
+    except ValueError as error:  # as some of those that are written in C
+        raise InvalidTool(f"{own.__name__}: its parameters are not known: {error}") from error
+    qualified = own.__qualname__.split(".")
+    if first in ("self", "cls") and len(qualified) > 1 and qualified[-2] != "<locals>":
+        raise InvalidTool(f"{own.__name__}: a method needs its object: give it as object.{own.__name__}")
+    return own.__name__
 
 
-def _is_required(member: Any, by_totality: bool) -> bool:
-    """What a TypedDict says of a key; its own `__required_keys__` misses what stands in annotations that are text."""
-    match get_origin(member):
-        case origin if origin is Annotated:
-            return _is_required(get_args(member)[0], by_totality)
-        case origin if origin is Required or origin is NotRequired:
-            return origin is Required
-        case _:
-            return by_totality
-
-
-def _dataclass(hint: Any, inside: tuple[type, ...]) -> Schema:
-    hints = _members(hint)
-    properties: dict[str, Schema] = {}
-    required: list[str] = []
-    for field in dataclasses.fields(hint):
-        if not field.init:
-            continue
-        properties[field.name] = _schema(hints[field.name], inside)
-        if field.default is not dataclasses.MISSING:
-            properties[field.name] |= _default(field.default)
-        elif field.default_factory is dataclasses.MISSING:
-            required.append(field.name)
-    return _object(properties, required)
-
-
-def _object(properties: dict[str, Schema], required: list[str]) -> Schema:
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-
-
-def _enumeration(values: Sequence[Any]) -> Schema:
-    values = [value.value if isinstance(value, Enum) else value for value in values]
-    for value in values:
-        if not isinstance(value, str | int | float | bool | None):
-            raise _NoSchema(f"{value!r} is not a JSON value")
-    kinds: set[Any] = {type(value) for value in values}
-    return {**(_SIMPLE[kinds.pop()] if len(kinds) == 1 else {}), "enum": values}
-
-
-def _default(value: Any) -> Schema:
-    """What a schema says of a default: nothing where there is none, or where it is not JSON."""
-    if value is inspect.Parameter.empty or value is None:
-        return {}
-    value = value.value if isinstance(value, Enum) else value
+def _parameters(function: Function, name: str) -> Iterator[inspect.Parameter]:
+    """The parameters that a model is to give, with types that are no longer text."""
     try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):
-        return {}
-    return {"default": value}
+        hints = typing.get_type_hints(_innermost(function), include_extras=True)
+    except (NameError, TypeError, AttributeError, SyntaxError) as error:
+        raise InvalidTool(f"{name}: its types cannot be resolved: {error}") from error
+    given: Mapping[str, Any] = getattr(function, "keywords", {})  # of a partial
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in _NAMED:
+            raise InvalidTool(f"{name}, parameter {parameter.name!r}: a tool is called with named arguments only")
+        if parameter.name not in given:
+            hint = hints.get(parameter.name, Annotated[Any, _UNTYPED])
+            yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hint)
 
 
-def _name(hint: Any) -> str:
-    return getattr(hint, "__qualname__", None) or str(hint)
+def _documented(parameter: inspect.Parameter, documented: Mapping[str, str]) -> inspect.Parameter:
+    """The parameter with a description, to which one in a Field of its own is preferred."""
+    hint: Any = parameter.annotation
+    base, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    texts = [note for note in notes if isinstance(note, str) and note is not _UNTYPED]
+    description = " ".join(texts) or documented.get(parameter.name) or (_UNTYPED if _UNTYPED in notes else None)
+    if description is None:
+        return parameter
+    annotated: Any = Annotated
+    return parameter.replace(annotation=annotated[(base, Field(description=description), *notes)])
+
+
+def _arguments(parameters: Sequence[inspect.Parameter], name: str) -> PythonType:
+    """What validates the arguments of a call: pydantic calls this for the function, and gets them back."""
+
+    def collect(**arguments: Any) -> dict[str, Any]:
+        return arguments
+
+    vars(collect)["__signature__"] = inspect.Signature(parameters)
+    collect.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    try:
+        return PythonType.of(collect)
+    except NoSchema as error:
+        for parameter in parameters if len(parameters) > 1 else ():
+            _arguments([parameter], name)  # says which one it is
+        at = f"{name}, parameter {parameters[0].name!r}" if parameters else name
+        raise InvalidTool(f"{at}: {error}") from error

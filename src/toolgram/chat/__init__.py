@@ -13,7 +13,7 @@ from toolgram.conversation.events import Cut, Event, Finish, ToolCallEnd, ToolCa
 from toolgram.conversation.message import Message
 from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, Usage
 from toolgram.engines.forgery import broken
-from toolgram.errors import EngineError, Relaxation
+from toolgram.errors import EngineError, InvalidOutput, Relaxation
 from toolgram.grammar.constraint import Constraint
 from toolgram.planning.call_ids import IdMaker
 from toolgram.planning.plan import Plan
@@ -34,7 +34,8 @@ class Reply:
     `dropped_calls` counts the calls, one at most, that were cut off before their name was whole.
     `stopped_by` is the stop string of the request that ended it, where the engine tells.
     `relaxations` are the plan's, and one more where the engine enforced nothing. Only then may the message be other
-    than was asked for: `valid` says whether it is complete, and of the form and the schema of the request.
+    than was asked for: `valid` says whether it is complete, and of the form and the schema of the request. Where the
+    response format is a type an answer is valid if `plan.value` takes it, whatever the engine enforced.
     """
 
     message: Message
@@ -95,6 +96,7 @@ async def stream(
     message = ids.complete(Message.from_events(events))
     reason = "length" if finish == "length" else "tool_calls" if message.tool_calls else "stop"
     valid = not free or (reason != "length" and _allowed(plan, message))
+    valid = valid and _has_its_type(plan, message)
     asked = stopped_by if stopped_by in sampling.stop else None  # else it is the turn's own end
     dropped = events[-1].dropped_calls if isinstance(events[-1], Finish) else 0
     yield Reply(message, "".join(text), reason, usage, relaxations_of(plan, engine), valid, asked, dropped)
@@ -148,8 +150,9 @@ async def generate(
 ) -> Reply:
     """The reply to a plan, when it is complete. Raises as `stream` does.
 
-    An engine that cannot enforce the format is asked up to `retries` times more, each time with another seed and at a
-    temperature above 0, until the reply is valid; the last one is given even if it is not.
+    An engine that cannot enforce the format, or a type that refuses an answer, has it asked up to `retries` times more,
+    each time with another seed and at a temperature above 0, until the reply is valid; the last one is given even if it
+    is not.
     """
     sampling = sampling or Sampling()
     for attempt in range(retries + 1):
@@ -189,6 +192,17 @@ def _allowed(plan: Plan, message: Message) -> bool:
     if not _carries_ids(plan):
         message = replace(message, tool_calls=tuple(replace(call, id=None) for call in message.tool_calls))
     return plan.write(message) is not None
+
+
+def _has_its_type(plan: Plan, message: Message) -> bool:
+    """Whether an answer is of the type that was asked for, which may want more than its schema says; a call may be."""
+    if plan.answer_type is None or message.tool_calls:
+        return True
+    try:
+        plan.value(message)
+    except InvalidOutput:
+        return False
+    return True
 
 
 def relaxations_of(plan: Plan, engine: Engine) -> tuple[Relaxation, ...]:

@@ -77,7 +77,7 @@ def read_tools(path: Path) -> list[Any]:
     if path.suffix == ".py":
         from toolgram.agent.tools import tools_of  # runs the file
 
-        return tools_of(path)
+        return [tool.to_openai() for tool in tools_of(path)]
     tools = read_json(path)
     if not isinstance(tools, list):
         raise BadInput(f'{path}: a list of tools is expected, as [{{"type": "function", "function": {{…}}}}]')

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolgram.caching import MEGABYTE, weighed
 from toolgram.conversation.body import ChatBody
@@ -21,6 +21,7 @@ from toolgram.planning.call_ids import CallIds, IdMaker
 from toolgram.planning.lazy import lazy_grammar
 from toolgram.planning.prompt import Prompt, build_prompt
 from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn, turn_spec, weight
+from toolgram.planning.typed_answer import answer_of, typed_answer
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.choose import choose_style
 from toolgram.styles.detect import opens_reasoning, reasons, speaks, tail
@@ -30,6 +31,9 @@ from toolgram.wire import format as wire
 from toolgram.wire.allowed import read_reasoning_alone
 from toolgram.wire.reader import Reader
 from toolgram.wire.reader.unconstrained import LenientReader
+
+if TYPE_CHECKING:
+    from toolgram.schema.python_types import PythonType
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Plan:
     _prompt: Prompt
     _turn: CompiledTurn
     _ids: CallIds
+    answer_type: PythonType | None = None
 
     @property
     def prompt(self) -> str:
@@ -117,6 +122,15 @@ class Plan:
         reader = self.reader(lenient=lenient)
         return Message.from_events([*reader.feed(text), *reader.finish()])
 
+    def value(self, message: Message) -> Any:
+        """The answer as a Python object: of the type that the response format is, as pydantic validates it.
+
+        Where the format is an object it is what JSON means, matches the schema as the grammar enforces it, and is a str
+        for a regex or a choice. Raises InvalidOutput where the message is no such answer: a call, cut off, or with a
+        value that the type refuses; InvalidRequest where the request has no response format.
+        """
+        return answer_of(message, self.answer_type, self._turn)
+
     def write(self, message: Message) -> str | None:
         """The message as the model would write it after this prompt; None where the format or a schema forbids it."""
         return self._turn.write(message)
@@ -135,11 +149,16 @@ def plan(
 ) -> Plan:
     """The plan for a chat-completions body, a mapping or a `ChatBody`, with a chat template.
 
+    Its `response_format` may be a type: a BaseModel, a dataclass, a TypedDict, or any other that pydantic validates.
+    The answer has its JSON Schema, relaxed where a grammar cannot enforce it; `Plan.value` checks the rest.
+
     `style` is a name or a ToolStyle, else the best is chosen; `now` is the date that prompts tell, else today's. Raises
     InvalidRequest with a pointer into the request, InvalidSchema, UnsupportedSchema (for what is `strict`), and
     TemplateError.
     """
-    return plan_of(parse_request(request), template, style, now)
+    request, answer_type = typed_answer(request)
+    made = plan_of(parse_request(request), template, style, now)
+    return made if answer_type is None else replace(made, answer_type=answer_type)
 
 
 def plan_of(

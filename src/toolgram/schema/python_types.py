@@ -1,0 +1,162 @@
+"""Python types as JSON Schemas, and JSON back to their values: a type is what pydantic takes for one."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core import ErrorDetails, PydanticSerializationError, core_schema
+
+from toolgram.caching import MEGABYTE, weighed
+from toolgram.errors import InvalidOutput, ToolgramError
+
+_NAIVE = r"^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"
+_INTEGER = {"pattern": "^(?:0|-?[1-9][0-9]{0,18})$"}
+# Of errors whose last step is a member that is not there.
+_MISSING = ("missing", "missing_argument", "missing_keyword_only_argument")
+_IN_OTHER_WORDS = {  # which speak of Python functions, and a model wrote an object
+    "arguments_type": "Arguments must be an object",
+    "missing_argument": "Field required",
+    "missing_keyword_only_argument": "Field required",
+    "unexpected_keyword_argument": "There is no such parameter",
+}
+
+
+class NoSchema(ToolgramError):
+    """What is no type, or one that JSON Schema cannot express."""
+
+
+@dataclass(frozen=True, eq=False)
+class PythonType:
+    """A type: its name, the JSON Schema of what it is validated from, and what reads its values."""
+
+    name: str
+    schema: Mapping[str, Any]
+    _adapter: TypeAdapter[Any]
+
+    @staticmethod
+    def of(hint: Any) -> PythonType:
+        """The type that a hint stands for. Raises NoSchema."""
+        try:
+            adapter = TypeAdapter[Any](hint)
+            schema = adapter.json_schema(schema_generator=_Schema)
+        except (PydanticUserError, NameError, TypeError, AttributeError) as error:
+            raise NoSchema(str(error).split("\n", 1)[0]) from error
+        name = hint.__name__ if isinstance(hint, type) else "answer"
+        if schema.get("title") == name:
+            del schema["title"]
+        return PythonType(name, schema, adapter)
+
+    def read(self, text: str) -> Any:
+        """The value that JSON text stands for, as pydantic validates it. Raises InvalidOutput."""
+        try:
+            return self._adapter.validate_json(text)
+        except ValidationError as error:
+            problems = tuple(dict.fromkeys(_problems(error, text)))
+            raise InvalidOutput(*problems) from error
+
+
+def python_type(hint: Any) -> PythonType:
+    """As `PythonType.of`, made once for types that were used of late. Raises NoSchema."""
+    if inspect.isroutine(hint):
+        raise NoSchema("a function is not a type")  # pydantic would call it with what it reads
+    try:
+        hash(hint)
+    except TypeError:  # of what stands in an Annotated
+        return PythonType.of(hint)
+    return _remembered(hint, repr(hint))  # equal unions may try their members in another order, as their texts tell
+
+
+def _weight(_hint: Any, _text: str) -> int:
+    return MEGABYTE // 8  # a model of ten fields: its class, what validates it and its schema
+
+
+@weighed(16 * MEGABYTE, _weight)
+def _remembered(hint: Any, _text: str) -> PythonType:
+    return PythonType.of(hint)
+
+
+class _Schema(GenerateJsonSchema):
+    """Schemas that a model is shown, and that a grammar can hold it to.
+
+    They have no titles but those that a user gave, and the order of keys in which APIs document them. A decimal is a
+    number: as a text, which pydantic takes too, nothing would bound it.
+    """
+
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's own declaration
+
+    def sort(self, value: JsonSchemaValue, parent_key: str | None = None) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's
+        return value
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's
+        return False
+
+    def generate(self, schema: core_schema.CoreSchema, mode: JsonSchemaMode = "validation") -> JsonSchemaValue:
+        made = super().generate(schema, mode)
+        for name, definition in made.get("$defs", {}).items():
+            if self.normalize_name(definition.get("title", "")) == name:
+                del definition["title"]
+        return made
+
+    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
+        made = super().tagged_union_schema(schema)
+        made.pop("discriminator", None)  # OpenAPI's, which says the options once more
+        return made
+
+    def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
+        made = super().datetime_schema(schema)
+        # As a format it has an offset always.
+        return {"type": "string", "pattern": _NAIVE} if schema.get("tz_constraint") == "naive" else made
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        number = cast("JsonSchemaValue", super().decimal_schema(schema)["anyOf"][0])
+        if (places := schema.get("decimal_places")) is not None:
+            number.setdefault("multipleOf", 10**-places)
+        return number
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        made = super().dict_schema(schema)
+        if schema.get("keys_schema", {}).get("type") == "int":
+            made.setdefault("propertyNames", dict(_INTEGER))
+        return made
+
+    def encode_default(self, dft: Any) -> Any:
+        default = super().encode_default(dft)
+        try:
+            json.dumps(default, allow_nan=False)
+        except ValueError as error:
+            raise PydanticSerializationError("it is not JSON") from error  # for which pydantic leaves it out
+        return default
+
+
+def _problems(error: ValidationError, text: str) -> Iterator[tuple[str, str]]:
+    """What is wrong and where: JSON pointers into the text, and in words."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = None  # of which all problems are the root's
+    for detail in error.errors(include_url=False, include_context=False, include_input=False):
+        yield _pointer(detail, document), _IN_OTHER_WORDS.get(detail["type"], detail["msg"])
+
+
+def _pointer(detail: ErrorDetails, value: Any) -> str:
+    """Where an error is; pydantic's place holds also the tags of unions, which are no part of the document."""
+    *_, last = ("", *detail["loc"])
+    pointer = ""
+    for step in detail["loc"]:
+        match value:
+            case dict() if str(step) in value:
+                value = cast("Any", value[str(step)])
+            case list() if isinstance(step, int) and step < len(cast("list[Any]", value)):
+                value = cast("Any", value[step])
+            case _ if step is last and detail["type"] in _MISSING:
+                pass
+            case _:
+                continue
+        pointer += "/" + str(step).replace("~", "~0").replace("/", "~1")
+    return pointer

@@ -1,0 +1,248 @@
+"""Python types as JSON Schemas, and JSON back to their values."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import pytest
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, NaiveDatetime, computed_field, create_model
+
+from toolgram import InvalidOutput
+from toolgram.schema.python_types import NoSchema, PythonType, python_type
+
+T = TypeVar("T")
+
+
+class Unit(Enum):
+    C = "celsius"
+    F = "fahrenheit"
+
+
+class Cat(BaseModel):
+    """An animal."""
+
+    kind: Literal["cat"] = "cat"
+    lives: Annotated[int, Field(ge=0, le=9)]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    name: str
+
+
+class Node(BaseModel):
+    value: int
+    children: list[Node] = []
+
+
+class Box(BaseModel, Generic[T]):  # noqa: UP046 - Python 3.11 is to read it
+    item: T
+
+
+class Titled(BaseModel):
+    model_config = ConfigDict(title="What is told of a title")
+    title: str
+    year: int = Field(title="When it came out")
+
+
+class Aliased(BaseModel):
+    first: str = Field(alias="firstName")
+    second: str = Field(default="", validation_alias=AliasChoices("secondName", "second"), serialization_alias="other")
+
+    @computed_field
+    @property
+    def both(self) -> str:
+        return self.first + self.second
+
+
+class ByName(BaseModel):
+    model_config = ConfigDict(validate_by_alias=False, validate_by_name=True)
+    first: str = Field(alias="firstName")
+
+
+@dataclass
+class Pair:
+    unit: Unit
+    box: Box[int] | None = None
+    far: float = float("inf")
+
+
+Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
+CAT = {
+    "type": "object",
+    "properties": {
+        "kind": {"const": "cat", "type": "string", "default": "cat"},
+        "lives": {"type": "integer", "maximum": 9, "minimum": 0},
+    },
+    "required": ["lives"],
+    "description": "An animal.",
+}
+DOG = {
+    "type": "object",
+    "properties": {"kind": {"const": "dog", "type": "string"}, "name": {"type": "string"}},
+    "required": ["kind", "name"],
+}
+NODE = {
+    "type": "object",
+    "properties": {
+        "value": {"type": "integer"},
+        "children": {"type": "array", "items": {"$ref": "#/$defs/Node"}, "default": []},
+    },
+    "required": ["value"],
+}
+SCHEMAS: list[tuple[Any, dict[str, Any]]] = [
+    (int, {"type": "integer"}),
+    (Cat, CAT),
+    (Unit, {"enum": ["celsius", "fahrenheit"], "type": "string"}),
+    (Node, {"$ref": "#/$defs/Node", "$defs": {"Node": NODE}}),
+    (Pet, {"oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}], "$defs": {"Cat": CAT, "Dog": DOG}}),
+    (
+        Titled,
+        {
+            "type": "object",
+            "properties": {"title": {"type": "string"}, "year": {"type": "integer", "title": "When it came out"}},
+            "required": ["title", "year"],
+            "title": "What is told of a title",
+        },
+    ),
+    (
+        Aliased,
+        {
+            "type": "object",
+            "properties": {"firstName": {"type": "string"}, "secondName": {"type": "string", "default": ""}},
+            "required": ["firstName"],
+        },
+    ),
+    (ByName, {"type": "object", "properties": {"first": {"type": "string"}}, "required": ["first"]}),
+    (
+        Pair,
+        {
+            "type": "object",
+            "properties": {
+                "unit": {"$ref": "#/$defs/Unit"},
+                "box": {"anyOf": [{"$ref": "#/$defs/Box_int_"}, {"type": "null"}], "default": None},
+                "far": {"type": "number"},
+            },
+            "required": ["unit"],
+            "$defs": {
+                "Unit": {"enum": ["celsius", "fahrenheit"], "type": "string"},
+                "Box_int_": {"type": "object", "properties": {"item": {"type": "integer"}}, "required": ["item"]},
+            },
+        },
+    ),
+    (Decimal, {"type": "number"}),
+    (Annotated[Decimal, Field(ge=0, decimal_places=2)], {"type": "number", "minimum": 0.0, "multipleOf": 0.01}),
+    (
+        dict[int, str],
+        {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "propertyNames": {"pattern": "^(?:0|-?[1-9][0-9]{0,18})$"},
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("hint", "schema"), SCHEMAS, ids=lambda value: str(value)[:40])
+def test_a_schema_says_what_is_validated_and_nothing_twice(hint: Any, schema: dict[str, Any]) -> None:
+    made = python_type(hint).schema
+    assert made == schema
+    assert list(made) == list(schema)
+
+
+def test_values_are_those_that_pydantic_makes() -> None:
+    assert python_type(list[Pet]).read('[{"kind": "dog", "name": "Rex"}, {"kind": "cat", "lives": 7}]') == [
+        Dog(kind="dog", name="Rex"),
+        Cat(lives=7),
+    ]
+    assert python_type(Pair).read('{"unit": "celsius", "box": {"item": 3}}') == Pair(Unit.C, Box[int](item=3))
+    assert python_type(NaiveDatetime).read('"2024-02-29T23:59:00"') == datetime(2024, 2, 29, 23, 59)
+    assert python_type(Decimal).read("0.1") == Decimal("0.1")
+    assert python_type(dict[int, str]).read('{"-1": "a"}') == {-1: "a"}
+
+
+class Deep(BaseModel):
+    pets: list[Pet]
+    names: dict[str, int]
+    where: int | Node | None = None
+
+
+WRONG: list[tuple[str, list[tuple[str, str]]]] = [
+    ("", [("", "Invalid JSON: EOF while parsing a value at line 1 column 0")]),
+    ('{"pets": [], "na', [("", "Invalid JSON: EOF while parsing a string at line 1 column 16")]),
+    ("[]", [("", "Input should be an object")]),
+    ("{}", [("/pets", "Field required"), ("/names", "Field required")]),
+    ('{"pets": [{"kind": "cat"}], "names": {}}', [("/pets/0/lives", "Field required")]),
+    (
+        '{"pets": [{"kind": "cow"}], "names": {}}',
+        [("/pets/0", "Input tag 'cow' found using 'kind' does not match any of the expected tags: 'cat', 'dog'")],
+    ),
+    (
+        '{"pets": [], "names": {"a/b~c": "x"}}',
+        [("/names/a~1b~0c", "Input should be a valid integer, unable to parse string as an integer")],
+    ),
+    (
+        '{"pets": [], "names": {}, "where": {"value": 1, "children": [{"value": "x"}]}}',
+        [
+            ("/where", "Input should be a valid integer"),
+            ("/where/children/0/value", "Input should be a valid integer, unable to parse string as an integer"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "problems"), WRONG)
+def test_problems_have_pointers_without_the_tags_of_unions(text: str, problems: list[tuple[str, str]]) -> None:
+    with pytest.raises(InvalidOutput) as error:
+        python_type(Deep).read(text)
+    assert list(error.value.problems) == problems
+    assert (error.value.pointer, error.value.reason) == problems[0]
+    assert str(error.value) == "; ".join(f"{pointer or '(root)'}: {reason}" for pointer, reason in problems)
+
+
+def test_of_many_problems_a_message_has_the_first() -> None:
+    with pytest.raises(InvalidOutput) as error:
+        python_type(list[int]).read(str(["x"] * 100).replace("'", '"'))
+    assert len(error.value.problems) == 100
+    assert str(error.value).endswith("; and 90 more")
+    assert len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize("hint", [Callable[[], int], "Nowhere", list["Nowhere"], 7, object()], ids=type)  # noqa: F821 - the case
+def test_what_has_no_schema_is_refused_in_a_line(hint: Any) -> None:
+    with pytest.raises(NoSchema) as error:
+        python_type(hint)
+    assert "\n" not in str(error.value)
+
+
+def test_types_are_made_once_and_equal_ones_in_their_own_order() -> None:
+    assert python_type(list[Cat]) is python_type(list[Cat])
+    one, other = python_type(int | str), python_type(str | int)
+    assert [option["type"] for option in one.schema["anyOf"]] == ["integer", "string"]
+    assert [option["type"] for option in other.schema["anyOf"]] == ["string", "integer"]
+
+
+def test_a_type_that_cannot_be_hashed_is_taken() -> None:
+    hint: Any = Annotated
+    assert python_type(hint[int, []]).schema == {"type": "integer"}
+
+
+def test_types_are_not_kept_for_ever() -> None:
+    made = [create_model(f"Made{number}", number=(int, number)) for number in range(200)]
+    first = weakref.ref(made[0])
+    assert [python_type(each).name for each in made][:2] == ["Made0", "Made1"]
+    del made
+    gc.collect()
+    assert first() is None
+
+
+def test_a_type_is_called_by_its_name() -> None:
+    hints: tuple[Any, ...] = (Cat, Unit, Box[int], list[int], int | None)
+    assert [PythonType.of(hint).name for hint in hints] == ["Cat", "Unit", "Box[int]", "answer", "answer"]
