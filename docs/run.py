@@ -97,7 +97,9 @@ def rewritten(document: str, *, model: bool) -> str:
 
 
 def _python(block: Block, namespace: dict[str, Any]) -> str:
-    code = compile("\n" * block.line + block.source, "the document", "exec")
+    code = compile(
+        "\n" * block.line + block.source, "the document", "exec", dont_inherit=True
+    )  # of this file's futures
     with redirect_stdout(io.StringIO()) as printed:
         exec(code, namespace)  # noqa: S102 - our own documents
     return _tidy(printed.getvalue())

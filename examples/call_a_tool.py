@@ -1,4 +1,4 @@
-"""A tool call from Python: request, plan, engine, reply. Run it after `pip install 'toolgram[embedded]'`."""
+"""A tool call from Python, and its result. Run it after `pip install 'toolgram[embedded,agent]'`."""
 
 from pathlib import Path
 
@@ -11,19 +11,22 @@ from toolgram.models.catalog import default_model
 
 
 def main() -> None:
-    """Asks the default model, and prints the calls that it makes."""
+    """Asks the default model, and prints the calls that it makes, and what comes of them."""
     model = default_model()
     template = toolgram.ChatTemplate.from_gguf(model)
+    tools = {tool.name: tool for tool in tools_of(Path(__file__).with_name("tools.py"))}
     request = {
         "messages": [{"role": "user", "content": "What will the weather be in Paris over the next three days?"}],
-        "tools": tools_of(Path(__file__).with_name("tools.py")),
+        "tools": [tool.to_openai() for tool in tools.values()],
         "tool_choice": "required",
         "parallel_tool_calls": False,
     }
     plan = toolgram.plan(request, template)
     reply = generate_sync(plan, LlamaCpp(model), Sampling(max_tokens=256))
     for call in reply.message.tool_calls:
+        tool = tools[call.name]
         print(f"{call.name}({call.arguments})")
+        print(tool.function(**tool.arguments(call.arguments)))
 
 
 if __name__ == "__main__":

@@ -166,7 +166,10 @@ def test_what_a_grammar_cannot_enforce_is_reported_and_checked_by_the_value() ->
 def test_a_type_means_what_its_schema_does() -> None:
     schema = {
         "type": "object",
-        "properties": {"name": {"type": "string"}, "age": {"type": "integer", "maximum": 130, "minimum": 0, "default": 0}},
+        "properties": {
+            "name": {"type": "string"},
+            "age": {"type": "integer", "maximum": 130, "minimum": 0, "default": 0},
+        },
         "required": ["name"],
     }
     one = planned(Person)
@@ -208,7 +211,11 @@ def test_an_answer_in_a_schema_is_what_json_means_and_checked() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}, "required": ["n"]}
     plan = planned({"type": "json_schema", "json_schema": {"name": "n", "schema": schema}})
     assert plan.value(Message('{"n": 5}')) == {"n": 5}
-    for text, reason in (('{"n": 6}', "does not match the schema"), ('{"n"', "not whole, valid JSON"), ("", "no content")):
+    for text, reason in (
+        ('{"n": 6}', "does not match the schema"),
+        ('{"n"', "not whole, valid JSON"),
+        ("", "no content"),
+    ):
         with pytest.raises(InvalidOutput, match=reason):
             plan.value(Message(text or None))
     assert planned({"type": "json_object"}).value(Message('{"a": 1}')) == {"a": 1}

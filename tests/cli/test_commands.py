@@ -32,6 +32,9 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1
 COMMANDS = ("ask", "explain", "styles", "report", "pull")
 
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
 def run(*arguments: str | Path) -> Result:
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -299,8 +302,53 @@ def test_bad_tools_are_told_before_a_model_is_fetched(monkeypatch: pytest.Monkey
 
 
 def test_a_function_that_cannot_be_a_tool_is_told(tmp_path: Path, template: Path) -> None:
-    file = write(tmp_path / "tools.py", "def f(x): pass")
-    assert "f, parameter 'x': it needs a type" in refused("explain", "Q?", "--template", template, "--tools", file)
+    file = write(tmp_path / "tools.py", "def f(*x): pass")
+    assert "f, parameter 'x': a tool is called with named arguments only" in refused(
+        "explain", "Q?", "--template", template, "--tools", file
+    )
+
+
+EVEN = """
+from pydantic import BaseModel, field_validator
+
+class Even(BaseModel):
+    number: int
+
+    @field_validator("number")
+    @classmethod
+    def check(cls, value):
+        if value % 2:
+            raise ValueError("it is odd")
+        return value
+
+seven = 7
+"""
+
+
+def test_a_type_of_a_python_file_is_a_schema(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: Path) -> None:
+    kind = f"{write(tmp_path / 'even.py', EVEN)}:Even"
+    assert '"{\\"number\\": " integer' in run("explain", "--schema", kind).stdout
+    assert "number" in run("explain", "Q?", "--schema", kind, "--template", folder).stdout
+    for answer, refuses in (('{"number": 2}', False), ('{"number": 3}', True)):
+        answering(monkeypatch, answer)
+        result = run("ask", "Q?", "--schema", kind, "--template", folder)
+        assert json.loads(result.stdout)["content"] == answer
+        assert ("note: the type refuses the answer: /number: Value error, it is odd" in result.stderr) is refuses
+
+
+def test_the_example_has_a_type_and_a_function(folder: Path) -> None:
+    file = EXAMPLES / "trip.py"
+    shown = run("explain", "Q?", "--template", folder, "--tools", file, "--schema", f"{file}:Trip").stdout
+    for text in ('"name": "book"', "How many people go", "Where somebody wants to go.", "book-call ::="):
+        assert text in shown
+
+
+def test_what_is_not_a_type_of_a_python_file_is_told(tmp_path: Path) -> None:
+    file = write(tmp_path / "even.py", EVEN)
+    assert f"which of its types? Give {file}:NAME" in refused("explain", "--schema", file)
+    for name in ("seven", "eight"):
+        assert f"{name!r} is not a type in it" in refused("explain", "--schema", f"{file}:{name}")
+    assert "none.py: no such file" in refused("explain", "--schema", tmp_path / "none.py:Even")
 
 
 @pytest.mark.parametrize("option", ["--tools", "--schema"])

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import make_dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, TypeAdapter, create_model
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 import toolgram
 from situations import CHATML
@@ -49,7 +49,7 @@ PLAIN = [
 ]
 TIMES = [
     Kind(date, st.dates()),
-    Kind(datetime, st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))),  # noqa: DTZ001 - they get one
+    Kind(datetime, st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))),
 ]
 NAMES = st.lists(st.sampled_from(["title", "name", "items", "kind", "a_b", "ü"]), min_size=1, max_size=3, unique=True)
 

@@ -42,7 +42,7 @@ class Node(BaseModel):
     children: list[Node] = []
 
 
-class Box(BaseModel, Generic[T]):  # noqa: UP046 - Python 3.11 is to read it
+class Box(BaseModel, Generic[T]):
     item: T
 
 
@@ -60,11 +60,6 @@ class Aliased(BaseModel):
     @property
     def both(self) -> str:
         return self.first + self.second
-
-
-class ByName(BaseModel):
-    model_config = ConfigDict(validate_by_alias=False, validate_by_name=True)
-    first: str = Field(alias="firstName")
 
 
 @dataclass
@@ -120,7 +115,6 @@ SCHEMAS: list[tuple[Any, dict[str, Any]]] = [
             "required": ["firstName"],
         },
     ),
-    (ByName, {"type": "object", "properties": {"first": {"type": "string"}}, "required": ["first"]}),
     (
         Pair,
         {

@@ -80,13 +80,14 @@ def tools_of(module_path: str | Path) -> list[FunctionTool]:
     Public is what `__all__` lists, else every function defined there whose name has no leading underscore. Raises
     InvalidTool.
     """
-    functions = list(_public_functions(_load(Path(module_path))))
+    functions = list(_public_functions(module_of(Path(module_path))))
     if not functions:
         raise InvalidTool(f"{module_path}: no public function")
     return [tool_of(function) for function in functions]
 
 
-def _load(path: Path) -> types.ModuleType:
+def module_of(path: Path) -> types.ModuleType:
+    """The module that a Python file is; the file is run. Raises InvalidTool."""
     if not path.is_file():
         raise InvalidTool(f"{path}: no such file")
     spec = importlib.util.spec_from_file_location(f"toolgram_tools_{path.stem}", path)

@@ -96,7 +96,7 @@ async def stream(
     message = ids.complete(Message.from_events(events))
     reason = "length" if finish == "length" else "tool_calls" if message.tool_calls else "stop"
     valid = not free or (reason != "length" and _allowed(plan, message))
-    valid = valid and _has_its_type(plan, message)
+    valid = valid and refused_by_type(plan, message) is None
     asked = stopped_by if stopped_by in sampling.stop else None  # else it is the turn's own end
     dropped = events[-1].dropped_calls if isinstance(events[-1], Finish) else 0
     yield Reply(message, "".join(text), reason, usage, relaxations_of(plan, engine), valid, asked, dropped)
@@ -194,15 +194,15 @@ def _allowed(plan: Plan, message: Message) -> bool:
     return plan.write(message) is not None
 
 
-def _has_its_type(plan: Plan, message: Message) -> bool:
-    """Whether an answer is of the type that was asked for, which may want more than its schema says; a call may be."""
+def refused_by_type(plan: Plan, message: Message) -> InvalidOutput | None:
+    """What the type of the answer refuses of it; a type may want more than its schema says. A call is no answer."""
     if plan.answer_type is None or message.tool_calls:
-        return True
+        return None
     try:
         plan.value(message)
-    except InvalidOutput:
-        return False
-    return True
+    except InvalidOutput as error:
+        return error
+    return None
 
 
 def relaxations_of(plan: Plan, engine: Engine) -> tuple[Relaxation, ...]:

@@ -47,7 +47,10 @@ Tools = Annotated[
 ]
 ToolChoiceOption = Annotated[str | None, typer.Option(metavar="auto|none|required|NAME", help="Whether to call.")]
 Parallel = Annotated[bool | None, typer.Option("--parallel/--no-parallel", help="Allow several calls in one turn.")]
-Schema = Annotated[Path | None, typer.Option(metavar="FILE", help="A JSON Schema that the answer must match.")]
+Schema = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE|FILE.py:NAME", help="A JSON Schema, or a Python type, that the answer must match."),
+]
 System = Annotated[str | None, typer.Option(metavar="TEXT", help="A system message.")]
 Model = Annotated[
     str | None, typer.Option(metavar="PATH|NAME", help="A GGUF file, or a known model (default: smollm2).")
@@ -83,9 +86,10 @@ def ask(
     from toolgram.conversation.request import parse_request
     from toolgram.engines.base import Sampling
     from toolgram.planning.plan import plan as make_plan
+    from toolgram.planning.typed_answer import typed_answer
 
     body = request_of(Question(question, tools, tool_choice, parallel, schema, system))
-    parse_request(body)  # what is wrong with it is told before a model is fetched
+    parse_request(typed_answer(body)[0])  # what is wrong with it is told before a model is fetched
     sampling = Sampling(max_tokens=max_tokens, temperature=temperature, seed=seed)
     file = model_file(model)
     plan = make_plan(body, template_of(template, file), style)
@@ -108,7 +112,7 @@ def explain(
 ) -> None:
     """Show the prompt, the style and the grammar of a request; of a --schema alone, its grammar and relaxations."""
     from toolgram.cli.explain import explain_plan, explain_schema
-    from toolgram.cli.inputs import BadInput, Question, model_at_hand, read_json, request_of, template_of
+    from toolgram.cli.inputs import BadInput, Question, model_at_hand, read_json, read_schema, request_of, template_of
     from toolgram.planning.plan import plan as make_plan
 
     asked = Question(question or "", tools, tool_choice, parallel, schema, system)
@@ -117,7 +121,7 @@ def explain(
     if request is None and question is None:
         if schema is None:
             raise BadInput("there is nothing to explain: give a question, --request FILE or --schema FILE")
-        explain_schema(read_json(schema), dialect.value)
+        explain_schema(read_schema(schema), dialect.value)
         return
     body = read_json(request) if request else request_of(asked)
     file = model_at_hand(model) if model or not template else None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from toolgram.chat import Reply, stream
+from toolgram.chat import Reply, refused_by_type, stream
 from toolgram.cli.pull import with_progress
 from toolgram.engines.base import Chunk, Engine, Sampling
 from toolgram.errors import Relaxation
@@ -34,6 +34,8 @@ def answer(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) -> Rep
     if reply.finish_reason == "length":
         dropped = "; a call was dropped, whose name was not whole yet" if reply.dropped_calls else ""
         _say(f"note: cut off by --max-tokens or the end of the context: the message may not be complete{dropped}")
+    elif problem := refused_by_type(plan, reply.message):
+        _say(f"note: the type refuses the answer: {problem}")
     typer.echo(json.dumps(reply.message.to_openai(), indent=2, ensure_ascii=False))
     return reply
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolgram.errors import ModelError, TemplateError, ToolgramError
 from toolgram.models import catalog
+from toolgram.planning.typed_answer import typed_answer
 from toolgram.template.chat_template import ChatTemplate
 
 if TYPE_CHECKING:
@@ -51,9 +52,29 @@ def request_of(question: Question) -> dict[str, Any]:
     if question.parallel is not None:
         body["parallel_tool_calls"] = question.parallel
     if question.schema is not None:
-        schema = {"name": question.schema.stem, "schema": read_json(question.schema)}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        body["response_format"] = _response_format(question.schema)
     return body
+
+
+def _response_format(path: Path) -> Any:
+    """A type of a Python file, where the path is FILE.py:NAME, else the JSON Schema that a file is."""
+    file, _, name = str(path).rpartition(":")
+    if path.suffix == ".py":
+        raise BadInput(f"{path}: which of its types? Give {path}:NAME")
+    if not file.endswith(".py"):
+        return {"type": "json_schema", "json_schema": {"name": path.stem, "schema": read_json(path)}}
+    from toolgram.agent.tools import module_of  # runs the file
+
+    kind = getattr(module_of(Path(file)), name, None)
+    if typed_answer({"response_format": kind})[1] is None:
+        raise BadInput(f"{file}: {name!r} is not a type in it")
+    return kind
+
+
+def read_schema(path: Path) -> Any:
+    """The JSON Schema that a file is, or that a type of a Python file has."""
+    body, _ = typed_answer({"response_format": _response_format(path)})
+    return body["response_format"]["json_schema"]["schema"]
 
 
 def read_json(path: Path) -> Any:
