@@ -26,6 +26,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.choose import choose_style
 from toolgram.styles.detect import opens_reasoning, reasons, speaks, tail
 from toolgram.styles.turn_edges import stops
+from toolgram.template.adapt import unshown_results
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import read_reasoning_alone
@@ -38,13 +39,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """A request made ready: what to give the engine, what constrains its output, and what reads it. Immutable."""
+    """A request made ready: what to give the engine, what constrains its output, and what reads it. Immutable.
+
+    `left_out` are pointers to what tools answered and the template cannot show: the prompt says so in its place.
+    """
 
     request: Request
     style: ToolStyle
     why: str
     constraint: Constraint | None
     stop: tuple[str, ...]
+    left_out: tuple[str, ...]
     _prompt: Prompt
     _turn: CompiledTurn
     _ids: CallIds
@@ -190,6 +195,7 @@ def _plan_of(checked: Request, template: ChatTemplate, style: str | ToolStyle | 
         why=why,
         constraint=_constraint(spec) if constrained else None,
         stop=capabilities.stop if spec.calls == "none" else stops(template, chosen),
+        left_out=tuple(placed(checked.places, at) for at in unshown_results(checked.messages, capabilities)),
         _prompt=prompt,
         _turn=turn,
         _ids=CallIds.of(checked, format_, short=capabilities.requires_short_ids),

@@ -14,7 +14,7 @@ import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from toolgram.api.errors import ApiError
+from toolgram.api.errors import ApiError, param
 from toolgram.api.explain import relaxations_json
 from toolgram.api.generation import Generation
 from toolgram.chat import Reply, relaxations_of, stream
@@ -33,7 +33,7 @@ from toolgram.server.sse import ClientGone, EventStream, while_connected
 T = TypeVar("T")
 
 Item = Chunk | Event | Reply
-_FIELD = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_FIELD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
 _LONG_BODY = 1 << 18  # bytes: what takes some milliseconds to read
 _LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
 
@@ -83,7 +83,7 @@ class Desk:
 
     async def job(self, request: Request, generation: Generation) -> Job:
         """The request planned for its model. Raises what `plan` raises, and ApiError for what is over a limit."""
-        self.tell_ignored(request, generation.ignored)
+        self.tell_ignored(request, generation.ignored)  # also where planning fails
         served = self.models.find(generation.model)
         if generation.chat_template is not None and not self.settings.request_templates:
             told = "this server takes no templates from requests; `toolgram serve --trust-request-chat-template` does"
@@ -92,6 +92,7 @@ class Desk:
         # A template or a schema that is seen for the first time may take a while: others are served meanwhile.
         async with self.admission.planning():
             plan, count = await asyncio.to_thread(self._planned, generation, served)
+        self.tell_ignored(request, (*generation.ignored, *(param(at) or "" for at in plan.left_out)))
         record = record_of(request.scope)
         record.planned(served.name, plan)
         if relaxations := relaxations_of(plan, served.engine):

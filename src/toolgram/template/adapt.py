@@ -50,6 +50,33 @@ def adapt(
     return [_typed(turn) for turn in turns] if capabilities.requires_typed_content else turns
 
 
+def unshown_results(messages: Sequence[Mapping[str, Any]], capabilities: Capabilities) -> tuple[str, ...]:
+    """Where results hold what the template does not show, an image say; the model is shown a text that says so."""
+    return tuple(
+        f"/messages/{at}/content/{i}"
+        for at, message in enumerate(messages)
+        if _ROLES.get(message.get("role", "")) == "tool" and isinstance(content := message.get("content"), list)
+        for i, part in enumerate(cast("list[Any]", content))
+        if _part_text(part) is None and _kind(part) not in capabilities.part_types
+    )
+
+
+def _kind(part: Any) -> str:
+    return str(cast("Message", part).get("type")) if isinstance(part, dict) else type(part).__name__
+
+
+def _results(content: Any, kinds: frozenset[str]) -> Any:
+    """What a tool answered, with a text in the place of what the template does not show."""
+    if not isinstance(content, list):
+        return content
+    return [
+        {"type": "text", "text": f"[{_kind(part)}: it cannot be shown to this model]"}
+        if _part_text(part) is None and _kind(part) not in kinds
+        else part
+        for part in cast("list[Any]", content)
+    ]
+
+
 # One message ---------------------------------------------------------------------------------------------------------
 
 
@@ -60,7 +87,8 @@ def _plain(message: Mapping[str, Any], capabilities: Capabilities, native: bool,
         raise InvalidRequest(f"{pointer}/role", f"one of {', '.join(sorted(_ROLES))} is expected")
     fields = {key: value for key, value in message.items() if value is not None and key != "function_call"}
     kinds = capabilities.part_types if role in ("user", "tool") else frozenset[str]()
-    plain = {**fields, "role": role, "content": _content(message.get("content"), kinds, f"{pointer}/content")}
+    content = _results(message.get("content"), kinds) if role == "tool" else message.get("content")
+    plain = {**fields, "role": role, "content": _content(content, kinds, f"{pointer}/content")}
     calls: list[Message] = fields.get("tool_calls") or []
     if legacy := message.get("function_call"):
         calls = [{"type": "function", "function": legacy}]
@@ -84,7 +112,7 @@ def _content(content: Any, kinds: frozenset[str], pointer: str) -> str | list[Me
     if None not in texts:
         return "".join(text for text in texts if text is not None)
     for at, part in enumerate(parts):
-        kind = str(cast("Message", part).get("type")) if isinstance(part, dict) else type(part).__name__
+        kind = _kind(part)
         if texts[at] is None and kind not in kinds:
             shown = ", ".join(("text", *sorted(kinds)))
             raise InvalidRequest(f"{pointer}/{at}", f"the chat template shows no part of type {kind!r} here: {shown}")

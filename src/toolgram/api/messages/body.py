@@ -72,6 +72,46 @@ class ToolUseBlock(Fields):
     input: Held
 
 
+class TextSource(Fields):
+    """A document's text."""
+
+    type: Literal["text"]
+    data: str
+
+
+class OtherSource(Fields):
+    """A document in a form that cannot be shown here."""
+
+    type: Annotated[str, unlike("text")]
+
+
+class DocumentBlock(Fields):
+    """A document."""
+
+    type: Literal["document"]
+    title: str | None = None
+    source: Annotated[
+        Annotated[TextSource, of("text")] | Annotated[OtherSource, of("other")],
+        by(lambda value: "text" if type_of(value) == "text" else "other", "must be a source"),
+    ]
+
+
+class SearchResultBlock(Fields):
+    """A piece of a source that was searched."""
+
+    type: Literal["search_result"]
+    source: str
+    title: str
+    content: list[TextBlock]
+
+
+class ToolReferenceBlock(Fields):
+    """A tool that a search of the client's found."""
+
+    type: Literal["tool_reference"]
+    tool_name: str
+
+
 class ToolResultBlock(Fields):
     """What a tool answered."""
 
@@ -81,7 +121,10 @@ class ToolResultBlock(Fields):
     is_error: bool | None = None
 
 
-_BLOCKS = ("text", "image", "thinking", "tool_use", "tool_result")
+_BLOCKS = (
+    *("text", "image", "thinking", "tool_use", "tool_result"),
+    *("document", "search_result", "tool_reference"),
+)
 
 
 class OtherBlock(Fields):
@@ -101,6 +144,9 @@ Block = Annotated[
     | Annotated[ThinkingBlock, of("thinking")]
     | Annotated[ToolUseBlock, of("tool_use")]
     | Annotated[ToolResultBlock, of("tool_result")]
+    | Annotated[DocumentBlock, of("document")]
+    | Annotated[SearchResultBlock, of("search_result")]
+    | Annotated[ToolReferenceBlock, of("tool_reference")]
     | Annotated[OtherBlock, of("other")],
     by(_block, "must be a block"),
 ]
@@ -128,9 +174,10 @@ class AnthropicTool(Fields):
 
 
 class OtherTool(Fields):
-    """A tool of Anthropic's own."""
+    """A tool of Anthropic's own: some are for the client to run, the others Anthropic runs itself."""
 
     type: Annotated[str, unlike("custom")]
+    name: str | None = None
 
 
 Tool = Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,22 +12,25 @@ from toolgram.api.messages.body import (
     WITHOUT_EFFECT,
     AnthropicChoice,
     AnthropicNamed,
-    AnthropicTool,
     Base64Source,
     Block,
     CountBody,
+    DocumentBlock,
     ImageBlock,
     MessagesBody,
     OtherBlock,
-    OtherTool,
     ReasonsUpTo,
+    SearchResultBlock,
     TextBlock,
+    TextSource,
     ThinkingBlock,
+    ToolReferenceBlock,
     ToolResultBlock,
     ToolUseBlock,
     Turn,
     UrlSource,
 )
+from toolgram.api.messages.tools import tool_of
 from toolgram.api.sampling import sampling_of
 from toolgram.conversation.fields import json_of, validated
 from toolgram.conversation.request import Request, ResponseFormat, Tool, ToolChoice, distinct, required, template_kwargs
@@ -35,12 +39,21 @@ from toolgram.errors import InvalidRequest
 Json = dict[str, Any]
 
 
+_FOR_ITS_MAKER = re.compile(r"\Ax-anthropic-billing-header:[^\n]*\n?")
+# Blocks of what Anthropic ran itself, by the ends of their types: to another model they say nothing.
+_OF_THE_SERVER = (
+    *("server_tool_use", "mcp_tool_use", "mcp_tool_result", "container_upload", "compaction"),
+    *(f"{tool}_tool_result" for tool in ("web_search", "web_fetch", "code_execution", "tool_search", "advisor")),
+)
+
+
 class _Conversation:
     """Messages of ours, and where each came from."""
 
     def __init__(self) -> None:
         self.messages: list[Json] = []
         self.places: dict[str, str] = {}
+        self.left_out: list[str] = []
 
     def add(self, message: Json, pointer: str) -> None:
         self.places[f"/messages/{len(self.messages)}"] = pointer
@@ -62,26 +75,28 @@ def read_count_request(body: Any) -> Generation:
 
 
 def _generation(body: CountBody, max_tokens: int | None, *, stream: bool) -> Generation:
+    request, left_out = _request(body)
     return Generation(
-        request=_request(body),
+        request=request,
         sampling=sampling_of(body, max_tokens=max_tokens, stop=body.stop_sequences, seed=body.seed),
         model=body.model,
         style=body.style,
         stream=stream,
-        ignored=tuple(name for name in body.further if name not in WITHOUT_EFFECT),
+        ignored=(*(name for name in body.further if name not in WITHOUT_EFFECT), *left_out),
     )
 
 
-def _request(body: CountBody) -> Request:
+def _request(body: CountBody) -> tuple[Request, tuple[str, ...]]:
+    """The request, and what is left out of it: tools and blocks of Anthropic's own, and words for its maker alone."""
     said = _Conversation()
-    if body.system is not None:
-        said.add({"role": "system", "content": _plain(body.system, "/system")}, "/system")
+    if (system := _system(said, body)) is not None:
+        said.add({"role": "system", "content": system}, "/system")
     for i, turn in enumerate(body.messages):
         _turn(said, turn, f"/messages/{i}")
-    tools = distinct([_tool(tool, f"/tools/{i}") for i, tool in enumerate(body.tools or ())])
+    tools = _tools(said, body)
     choice = body.tool_choice
     last = said.messages[-1]
-    return Request(
+    request = Request(
         messages=tuple(said.messages),
         tools=tools,
         tool_choice=_choice(choice, tools),
@@ -93,6 +108,31 @@ def _request(body: CountBody) -> Request:
         chat_template_kwargs=_template_kwargs(body),
         places=said.places,
     )
+    return request, tuple(dict.fromkeys(said.left_out))
+
+
+def _tools(said: _Conversation, body: CountBody) -> tuple[Tool, ...]:
+    tools: list[Tool] = []
+    for i, tool in enumerate(body.tools or ()):
+        if (made := tool_of(tool, f"/tools/{i}")) is None:
+            said.left_out.append(f"tools.{tool.type}")
+        else:
+            tools.append(made)
+    return distinct(tools)
+
+
+def _system(said: _Conversation, body: CountBody) -> str | None:
+    """The system text without a pseudo-header for the client's maker, which differs from request to request.
+
+    Claude Code puts one first: every prefix that was kept of the prompt would be lost by it.
+    """
+    if body.system is None:
+        return None
+    texts = _texts(body.system, "/system")
+    shown = [_FOR_ITS_MAKER.sub("", text) for text in texts]
+    if shown != texts:
+        said.left_out.append("system.x-anthropic-billing-header")
+    return "\n\n".join(text for text, given in zip(shown, texts, strict=True) if text or not given) if shown else None
 
 
 def prefilled(generation: Generation) -> str:
@@ -107,7 +147,7 @@ def _turn(said: _Conversation, turn: Turn, pointer: str) -> None:
         case "user":
             _user(said, turn.content, pointer)
         case "assistant":
-            said.add(_assistant(turn.content, at), pointer)
+            said.add(_assistant(said, turn.content, at), pointer)
         case "system":
             said.add({"role": "system", "content": _plain(turn.content, at)}, pointer)
 
@@ -147,16 +187,33 @@ def _result(said: _Conversation, block: ToolResultBlock, pointer: str) -> None:
         told = f"no tool_use of the turn before has the id {block.tool_use_id!r}{known}"
         raise InvalidRequest(f"{pointer}/tool_use_id", told)
     blocks = () if block.content is None else _blocks(block.content)
-    whole = _joined([_part(inner, f"{pointer}/content/{i}") for i, inner in enumerate(blocks)], "\n")
+    whole = _joined([_shown(said, inner) for inner in blocks], "\n")
     if block.is_error and isinstance(whole, str):
         whole = f"Error: {whole}"
     said.add({"role": "tool", "tool_call_id": block.tool_use_id, "content": whole}, pointer)
+
+
+def _shown(said: _Conversation, block: Block) -> Json:
+    """A part of what a tool answered: of one that cannot be shown a text says so."""
+    match block:
+        case TextBlock() | ImageBlock() | SearchResultBlock() | DocumentBlock(source=TextSource()):
+            return _part(block, "")
+        case ToolReferenceBlock(tool_name=name):
+            return {"type": "text", "text": f"The tool {name} may be called."}
+        case _:
+            said.left_out.append(f"tool_result.{block.type}")
+            return {"type": "text", "text": f"[{block.type}: it cannot be shown here]"}
 
 
 def _part(block: Block, pointer: str) -> Json:
     match block:
         case TextBlock(text=text):
             return {"type": "text", "text": text}
+        case DocumentBlock(source=TextSource(data=data), title=title):
+            return {"type": "text", "text": f"{title}\n\n{data}" if title else data}
+        case SearchResultBlock():
+            texts = "\n".join(text.text for text in block.content)
+            return {"type": "text", "text": f"{block.title} ({block.source})\n\n{texts}"}
         case ImageBlock():
             return {"type": "image_url", "image_url": {"url": _url(block.source)}}
         case _:
@@ -167,7 +224,7 @@ def _url(source: UrlSource | Base64Source) -> str:
     return source.url if isinstance(source, UrlSource) else f"data:{source.media_type};base64,{source.data}"
 
 
-def _assistant(content: str | Sequence[Block], pointer: str) -> Json:
+def _assistant(said: _Conversation, content: str | Sequence[Block], pointer: str) -> Json:
     texts: list[str] = []
     reasoning: list[str] = []
     calls: list[Json] = []
@@ -183,6 +240,8 @@ def _assistant(content: str | Sequence[Block], pointer: str) -> Json:
                 calls.append({"id": block.id, "type": "function", "function": function})
             case OtherBlock(type="redacted_thinking"):
                 pass
+            case OtherBlock(type=type_) if type_.endswith(_OF_THE_SERVER):
+                said.left_out.append(f"messages.{type_}")
             case _:
                 told = f"a block of type {block.type!r} cannot be shown to a model here"
                 raise InvalidRequest(f"{pointer}/{i}/type", told)
@@ -193,29 +252,17 @@ def _assistant(content: str | Sequence[Block], pointer: str) -> Json:
 
 
 def _plain(content: str | Sequence[Block], pointer: str) -> str:
-    """Text, in a string or in blocks."""
+    """Text, in a string or in blocks, as one."""
+    return "\n\n".join(_texts(content, pointer))
+
+
+def _texts(content: str | Sequence[Block], pointer: str) -> list[str]:
     texts: list[str] = []
     for i, block in enumerate(_blocks(content)):
         if not isinstance(block, TextBlock):
             raise InvalidRequest(f"{pointer}/{i}/type", "only text may stand here")
         texts.append(block.text)
-    return "\n\n".join(texts)
-
-
-def _tool(tool: AnthropicTool | OtherTool, pointer: str) -> Tool:
-    if isinstance(tool, OtherTool):
-        raise InvalidRequest(f"{pointer}/type", f"{tool.type!r} is a tool of Anthropic's own: there is none here")
-    given = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema, "strict": tool.strict}
-    function = {key: value for key, value in given.items() if value is not None}
-    return Tool(
-        name=tool.name,
-        description=tool.description or "",
-        parameters=tool.input_schema,
-        strict=tool.strict or False,
-        source={"type": "function", "function": function},
-        pointer=pointer,
-        schema_pointer=f"{pointer}/input_schema",
-    )
+    return texts
 
 
 def _choice(choice: AnthropicChoice | AnthropicNamed | None, tools: tuple[Tool, ...]) -> ToolChoice:

@@ -23,11 +23,12 @@ _STATUS = one_word("in_progress", "completed", "incomplete", "failed")
 _IS: Json = {"id": STRING, "status": _STATUS}
 _TEXT = given(type=always("output_text"), text=STRING, annotations=array({}, most=0), logprobs=array({}, most=0))
 _THOUGHT = given(type=always("reasoning_text"), text=STRING)
+_PLACE: Json = {"namespace": STRING}
 _OUTPUT = any_of(
     given(**_IS, type=always("message"), role=always("assistant"), content=array(_TEXT)),
     given(**_IS, type=always("reasoning"), summary=array({}, most=0), content=array(_THOUGHT)),
-    given(**_IS, type=always("function_call"), call_id=nullable(STRING), name=STRING, arguments=STRING),
-    given(**_IS, type=always("custom_tool_call"), call_id=nullable(STRING), name=STRING, input=STRING),
+    given(_PLACE, **_IS, type=always("function_call"), call_id=nullable(STRING), name=STRING, arguments=STRING),
+    given(_PLACE, **_IS, type=always("custom_tool_call"), call_id=nullable(STRING), name=STRING, input=STRING),
 )
 _USAGE = given(
     input_tokens=COUNT,

@@ -28,6 +28,7 @@ WITHOUT_EFFECT = frozenset(
     (
         *("store", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
         *("prompt_cache_retention", "max_tool_calls", "stream_options", "truncation", "moderation"),
+        *("include", "client_metadata"),
     )
 )
 State = Annotated[Any, absent("no state is kept here: give the whole conversation as input", empty=True)]
@@ -76,86 +77,6 @@ Content = Annotated[
 ]
 
 
-class MessageItem(Fields):
-    """A message."""
-
-    type: Literal["message"] | None = None
-    role: Literal["system", "developer", "user", "assistant"]
-    content: Content
-
-
-class FunctionCallItem(Fields):
-    """A call of a function."""
-
-    type: Literal["function_call"]
-    call_id: str
-    name: Filled
-    arguments: str
-
-
-class CustomCallItem(Fields):
-    """A call of a custom tool."""
-
-    type: Literal["custom_tool_call"]
-    call_id: str
-    name: Filled
-    input: str
-
-
-class OutputItem(Fields):
-    """What a tool answered."""
-
-    type: Literal["function_call_output", "custom_tool_call_output"]
-    call_id: str
-    output: Content
-
-
-class Thought(Fields):
-    """A part of the model's reasoning."""
-
-    text: str
-
-
-class ReasoningItem(Fields):
-    """Reasoning of the assistant; of its content and its summary the first that holds anything is read."""
-
-    type: Literal["reasoning"]
-    content: list[Thought] | None = None
-    summary: list[Thought] | None = None
-
-
-_ITEMS = {
-    "message": "message",
-    "function_call": "call",
-    "custom_tool_call": "custom",
-    "function_call_output": "output",
-    "custom_tool_call_output": "output",
-    "reasoning": "reasoning",
-}
-
-
-class OtherItem(Fields):
-    """What cannot be shown to a model here."""
-
-    type: Annotated[str, unlike(*_ITEMS)]
-
-
-def _item(value: Any) -> str:
-    named = type_of(value)
-    return "message" if named is None else _ITEMS.get(named, "other")
-
-
-Item = Annotated[
-    Annotated[MessageItem, of("message")]
-    | Annotated[FunctionCallItem, of("call")]
-    | Annotated[CustomCallItem, of("custom")]
-    | Annotated[OutputItem, of("output")]
-    | Annotated[ReasoningItem, of("reasoning")]
-    | Annotated[OtherItem, of("other")],
-    by(_item, "must be an item"),
-]
-
-
 class ResponsesFunction(Fields):
     """A function that the model may call."""
 
@@ -192,19 +113,128 @@ class ResponsesCustom(Fields):
 class HostedTool(Fields):
     """A tool that OpenAI runs."""
 
-    type: Annotated[str, unlike("function", "custom")]
+    type: Annotated[str, unlike("function", "custom", "namespace")]
 
 
 def _tool(value: Any) -> str:
     named = type_of(value)
-    return named if named in ("function", "custom") else "other"
+    return named if named in ("function", "custom", "namespace") else "other"
+
+
+InnerTool = Annotated[
+    Annotated[ResponsesFunction, of("function")]
+    | Annotated[ResponsesCustom, of("custom")]
+    | Annotated[HostedTool, of("other")],
+    by(lambda value: "other" if (named := _tool(value)) == "namespace" else named, "must be a tool"),
+]
+
+
+class Namespace(Fields):
+    """Tools that the client keeps under a name, such as those of one MCP server."""
+
+    type: Literal["namespace"]
+    name: Filled
+    description: str | None = None
+    tools: list[InnerTool]
 
 
 Tool = Annotated[
     Annotated[ResponsesFunction, of("function")]
     | Annotated[ResponsesCustom, of("custom")]
+    | Annotated[Namespace, of("namespace")]
     | Annotated[HostedTool, of("other")],
     by(_tool, "must be a tool"),
+]
+
+
+class MessageItem(Fields):
+    """A message."""
+
+    type: Literal["message"] | None = None
+    role: Literal["system", "developer", "user", "assistant"]
+    content: Content
+
+
+class FunctionCallItem(Fields):
+    """A call of a function."""
+
+    type: Literal["function_call"]
+    call_id: str
+    name: Filled
+    namespace: str | None = None
+    arguments: str
+
+
+class CustomCallItem(Fields):
+    """A call of a custom tool."""
+
+    type: Literal["custom_tool_call"]
+    call_id: str
+    name: Filled
+    namespace: str | None = None
+    input: str
+
+
+class OutputItem(Fields):
+    """What a tool answered."""
+
+    type: Literal["function_call_output", "custom_tool_call_output"]
+    call_id: str
+    output: Content
+
+
+class Thought(Fields):
+    """A part of the model's reasoning."""
+
+    text: str
+
+
+class ReasoningItem(Fields):
+    """Reasoning of the assistant; of its content and its summary the first that holds anything is read."""
+
+    type: Literal["reasoning"]
+    content: list[Thought] | None = None
+    summary: list[Thought] | None = None
+
+
+_ITEMS = {
+    "message": "message",
+    "function_call": "call",
+    "custom_tool_call": "custom",
+    "function_call_output": "output",
+    "custom_tool_call_output": "output",
+    "reasoning": "reasoning",
+    "additional_tools": "tools",
+}
+
+
+class ToolsItem(Fields):
+    """Tools that were added in the course of the conversation."""
+
+    type: Literal["additional_tools"]
+    tools: list[Tool]
+
+
+class OtherItem(Fields):
+    """What says nothing to a model, or cannot be shown to one here."""
+
+    type: Annotated[str, unlike(*_ITEMS)]
+
+
+def _item(value: Any) -> str:
+    named = type_of(value)
+    return "message" if named is None else _ITEMS.get(named, "other")
+
+
+Item = Annotated[
+    Annotated[MessageItem, of("message")]
+    | Annotated[FunctionCallItem, of("call")]
+    | Annotated[CustomCallItem, of("custom")]
+    | Annotated[OutputItem, of("output")]
+    | Annotated[ReasoningItem, of("reasoning")]
+    | Annotated[ToolsItem, of("tools")]
+    | Annotated[OtherItem, of("other")],
+    by(_item, "must be an item"),
 ]
 
 
@@ -213,6 +243,22 @@ class NamedTool(Fields):
 
     type: Literal["function", "custom"]
     name: str
+    namespace: str | None = None
+
+
+class HostedChoice(Fields):
+    """A tool that OpenAI runs."""
+
+    type: Annotated[str, unlike("function", "custom", "allowed_tools")]
+
+
+def _named(value: Any) -> str:
+    return "named" if type_of(value) in ("function", "custom") else "hosted"
+
+
+AnyNamed = Annotated[
+    Annotated[NamedTool, of("named")] | Annotated[HostedChoice, of("hosted")], by(_named, "must name a tool")
+]
 
 
 class AllowedNames(Fields):
@@ -220,16 +266,24 @@ class AllowedNames(Fields):
 
     type: Literal["allowed_tools"]
     mode: Literal["auto", "required"]
-    tools: Some[NamedTool]
+    tools: Some[AnyNamed]
 
 
 _CHOICE = "must be none, auto, required, or an object that names tools"
 _CHOICES = {"function": "named", "custom": "named", "allowed_tools": "allowed"}
+
+
+def _choice(value: Any) -> str | None:
+    named = type_of(value)
+    return "mode" if isinstance(value, str) else None if named is None else _CHOICES.get(named, "hosted")
+
+
 ToolChoice = Annotated[
     Annotated[Literal["none", "auto", "required"], whole(_CHOICE), of("mode")]
     | Annotated[NamedTool, whole(_CHOICE), of("named")]
-    | Annotated[AllowedNames, of("allowed")],
-    by(lambda value: "mode" if isinstance(value, str) else _CHOICES.get(type_of(value) or ""), _CHOICE),
+    | Annotated[AllowedNames, of("allowed")]
+    | Annotated[HostedChoice, of("hosted")],
+    by(_choice, _CHOICE),
 ]
 
 

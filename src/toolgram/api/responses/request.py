@@ -2,47 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from toolgram.api.generation import Generation
 from toolgram.api.responses.body import (
     WITHOUT_EFFECT,
-    AllowedNames,
     Content,
     CustomCallItem,
-    FlatGrammar,
     FunctionCallItem,
-    HostedTool,
     Item,
     MessageItem,
-    NamedTool,
     OutputItem,
     Part,
     ReasoningItem,
     ResponseImage,
+    ResponseOther,
     ResponseRefusal,
     ResponsesBody,
-    ResponsesCustom,
-    ResponsesFunction,
     ResponseText,
     SchemaFormat,
+    ToolsItem,
 )
+from toolgram.api.responses.tools import Offer, Place, choice, offer
 from toolgram.api.results import check_results
 from toolgram.api.sampling import sampling_of
-from toolgram.conversation import body as chat
 from toolgram.conversation.custom_tools import call_as_function
 from toolgram.conversation.fields import Json, json_of, validated
 from toolgram.conversation.request import (
     Request,
     ResponseFormat,
-    Tool,
-    ToolChoice,
-    custom_tool,
-    distinct,
-    function_tool,
-    required,
-    some,
     template_kwargs,
 )
 from toolgram.errors import InvalidRequest
@@ -52,10 +42,26 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ResponsesRequest:
-    """A body of `/v1/responses`; `echo` are the fields of it that its answer repeats."""
+    """A body of `/v1/responses`; `echo` are the fields of it that its answer repeats.
+
+    `places` are the tools of namespaces, by the names that the model knows them by.
+    """
 
     generation: Generation
     echo: Message
+    places: Mapping[str, Place]
+
+
+# Items of what OpenAI runs or keeps itself: a client sends them back, and to another model they say nothing.
+_OF_THE_SERVER = frozenset(
+    (
+        *("web_search_call", "file_search_call", "image_generation_call", "code_interpreter_call"),
+        *("computer_call", "computer_call_output", "local_shell_call", "local_shell_call_output"),
+        *("shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output"),
+        *("mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "mcp_call"),
+        *("tool_search_call", "tool_search_output", "compaction", "compaction_summary", "ghost_snapshot"),
+    )
+)
 
 
 class _Conversation:
@@ -64,6 +70,7 @@ class _Conversation:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.places: dict[str, str] = {}
+        self.left_out: list[str] = []
         self._reasoning: list[str] = []
 
     def add(self, message: Message, pointer: str) -> None:
@@ -93,11 +100,12 @@ def read_responses_request(body: Any) -> ResponsesRequest:
     """The request that a body makes. Raises InvalidRequest with a pointer into it."""
     given = json_of(body)
     checked = validated(ResponsesBody, given)
-    return ResponsesRequest(_generation(checked), _echo(checked, given))
+    offered = offer(checked)
+    return ResponsesRequest(_generation(checked, offered), _echo(checked, given), offered.places)
 
 
-def _generation(body: ResponsesBody) -> Generation:
-    request = _request(body)
+def _generation(body: ResponsesBody, offered: Offer) -> Generation:
+    request, left_out = _request(body, offered)
     check_results(request)
     return Generation(
         request=request,
@@ -105,11 +113,12 @@ def _generation(body: ResponsesBody) -> Generation:
         model=body.model,
         style=body.style,
         stream=body.stream or False,
-        ignored=tuple(name for name in body.further if name not in WITHOUT_EFFECT),
+        ignored=(*(name for name in body.further if name not in WITHOUT_EFFECT), *offered.left_out, *left_out),
     )
 
 
-def _request(body: ResponsesBody) -> Request:
+def _request(body: ResponsesBody, offered: Offer) -> tuple[Request, tuple[str, ...]]:
+    """The request, and the types of the items that are left out of it."""
     said = _Conversation()
     if body.instructions is not None:
         said.add({"role": "system", "content": body.instructions}, "/instructions")
@@ -117,36 +126,41 @@ def _request(body: ResponsesBody) -> Request:
         said.add({"role": "user", "content": body.input}, "/input")
     else:
         for i, item in enumerate(body.input):
-            _item(said, item, f"/input/{i}")
+            _item(said, item, f"/input/{i}", offered)
     if not said.messages:
         raise InvalidRequest("/input", "must hold at least one message")
-    tools = distinct([_tool(tool, f"/tools/{i}") for i, tool in enumerate(body.tools or ())])
     effort = None if body.reasoning is None else body.reasoning.effort
-    return Request(
+    request = Request(
         messages=tuple(said.messages),
-        tools=tools,
-        tool_choice=_choice(body, tools),
+        tools=offered.tools,
+        tool_choice=choice(body, offered),
         parallel_tool_calls=body.parallel_tool_calls,
         response_format=_format(body),
         reasoning_max_tokens=body.reasoning_max_tokens,
         chat_template_kwargs=template_kwargs(body.chat_template_kwargs or {}, effort),
         places=said.places,
     )
+    return request, tuple(dict.fromkeys(said.left_out))
 
 
-def _item(said: _Conversation, item: Item, pointer: str) -> None:
+def _item(said: _Conversation, item: Item, pointer: str, offered: Offer) -> None:
     match item:
         case MessageItem():
             said.add({"role": item.role, "content": _content(item.content, f"{pointer}/content")}, pointer)
         case FunctionCallItem():
-            function = {"name": item.name, "arguments": item.arguments}
+            function = {"name": offered.name(item.name, item.namespace), "arguments": item.arguments}
             said.call({"id": item.call_id, "type": "function", "function": function}, pointer)
         case CustomCallItem():
-            said.call({"id": item.call_id, **call_as_function(item.name, item.input)}, pointer)
+            name = offered.name(item.name, item.namespace)
+            said.call({"id": item.call_id, **call_as_function(name, item.input)}, pointer)
         case OutputItem():
-            said.result(item.call_id, _content(item.output, f"{pointer}/output"), pointer)
+            said.result(item.call_id, _output(said, item.output), pointer)
         case ReasoningItem():
             said.reason("\n".join(part.text for part in item.content or item.summary or ()))
+        case ToolsItem():
+            pass  # its tools are among those offered
+        case _ if item.type in _OF_THE_SERVER:
+            said.left_out.append(f"input.{item.type}")
         case _:
             raise InvalidRequest(f"{pointer}/type", f"an item of type {item.type!r} cannot be shown to a model here")
 
@@ -161,6 +175,22 @@ def _content(value: Content, pointer: str) -> Any:
     return parts
 
 
+def _output(said: _Conversation, value: Content) -> Any:
+    """What a tool answered: of what cannot be shown a text says so."""
+    if isinstance(value, str):
+        return value
+    parts: list[Message] = []
+    for part in value:
+        if isinstance(part, ResponseOther):
+            said.left_out.append(f"output.{part.type}")
+            parts.append({"type": "text", "text": f"[{part.type}: it cannot be shown here]"})
+        else:
+            parts.append(_part(part, ""))
+    if all(part["type"] == "text" for part in parts):
+        return "".join(part["text"] for part in parts)
+    return parts
+
+
 def _part(part: Part, pointer: str) -> Message:
     match part:
         case ResponseText(text=said) | ResponseRefusal(refusal=said):
@@ -169,40 +199,6 @@ def _part(part: Part, pointer: str) -> Message:
             return {"type": "image_url", "image_url": {"url": url}}
         case _:
             raise InvalidRequest(f"{pointer}/type", f"a part of type {part.type!r} cannot be shown to a model here")
-
-
-def _tool(tool: ResponsesFunction | ResponsesCustom | HostedTool, pointer: str) -> Tool:
-    match tool:
-        case ResponsesFunction():
-            function = chat.Function(
-                name=tool.name, description=tool.description, parameters=tool.parameters, strict=tool.strict
-            )
-            source = {key: value for key, value in function.given.items() if value is not None}
-            return function_tool(function, {"type": "function", "function": source}, pointer)
-        case ResponsesCustom(format=format_):
-            grammar = None
-            if isinstance(format_, FlatGrammar):
-                within = chat.CustomGrammar(syntax=format_.syntax, definition=format_.definition)
-                grammar = chat.GrammarInput(type="grammar", grammar=within)
-            custom = chat.Custom(name=tool.name, description=tool.description, format=grammar)
-            return custom_tool(custom, pointer, "format/definition")
-        case _:
-            raise InvalidRequest(f"{pointer}/type", f"{tool.type!r} is a tool of OpenAI's own: there is none here")
-
-
-def _choice(body: ResponsesBody, tools: tuple[Tool, ...]) -> ToolChoice:
-    match body.tool_choice:
-        case None:
-            return ToolChoice("auto")
-        case "none" | "auto" as mode:
-            return ToolChoice(mode)
-        case "required":
-            return required(tools, "/tool_choice")
-        case NamedTool(name=name):
-            return required(tools, "/tool_choice", (name, "/tool_choice/name"))
-        case AllowedNames() as allowed:
-            named = [(tool.name, f"/tool_choice/tools/{i}/name") for i, tool in enumerate(allowed.tools)]
-            return some(tools, allowed.mode, named)
 
 
 def _format(body: ResponsesBody) -> ResponseFormat | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolgram.api.errors import ApiError, param
+from toolgram.api.responses.tools import Place
 from toolgram.chat import Reply
 from toolgram.conversation.custom_tools import input_of
 from toolgram.conversation.events import (
@@ -38,6 +39,7 @@ class ResponseWriter:
     created: int
     model: str
     echo: Mapping[str, Any]
+    places: Mapping[str, Place] = field(default_factory=dict[str, Place])
     _output: list[Json] = field(default_factory=list[Json])
     _pieces: list[str] = field(default_factory=list[str])
     _open: bool = False
@@ -94,7 +96,10 @@ class ResponseWriter:
     def _call(self, name: str, id_: str | None, *, custom: bool) -> Iterator[Json]:
         """A call begins; it is told once it has an id, that of a custom tool at its end."""
         type_, carried = ("custom_tool_call", "input") if custom else ("function_call", "arguments")
-        self._add({"type": type_, "call_id": id_, "name": name, carried: ""})
+        called = {"name": name}
+        if (place := self.places.get(name)) is not None:  # the client knows it by its namespace and its name there
+            called = {"namespace": place[0], "name": place[1]}
+        self._add({"type": type_, "call_id": id_, **called, carried: ""})
         if id_ is not None and not custom:
             yield self._told()
 

@@ -24,7 +24,7 @@ async def responses(desk: Desk, request: Request) -> ASGIApp:
     read = await desk.body(request, read_responses_request)
     job = await desk.job(request, read.generation)
     id_ = f"resp_{uuid.uuid4().hex}"
-    writer = ResponseWriter(id_, int(time.time()), job.served.name, read.echo)
+    writer = ResponseWriter(id_, int(time.time()), job.served.name, read.echo, read.places)
     if read.generation.stream:
         return desk.streamed(request, _events(desk, request, job, writer), lambda error: _failure(writer, error))
     return json_response(request, await desk.whole(request, _answer(desk, request, job, writer)))
