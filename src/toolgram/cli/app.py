@@ -204,6 +204,14 @@ def serve(
             help="Another name of the first model.",
         ),
     ] = None,
+    any_model_name: Annotated[
+        bool,
+        typer.Option(
+            "--any-model-name",
+            envvar=_env("ANY_MODEL_NAME"),
+            help="The first model answers to names that there are not.",
+        ),
+    ] = False,
     template: Annotated[
         Path | None,
         typer.Option(
@@ -365,6 +373,7 @@ def serve(
         style=style,
         request_templates=is_local(host) if trust_templates is None else trust_templates,
         log_contents=log_contents,
+        any_model_name=any_model_name,
     )
     check(settings, host, port)
     aliases = tuple(alias or ())

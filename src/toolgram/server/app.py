@@ -113,7 +113,7 @@ def create_app(models: Sequence[Served], settings: Settings = Settings()) -> ASG
     """The application that serves these models, the first as the default; it closes their engines when it ends."""
     metrics = Metrics()
     admission = Admission(settings.parallel, settings.queue, settings.timeout, metrics)
-    desk = Desk(Models(tuple(models)), settings, admission, metrics)
+    desk = Desk(Models(tuple(models), settings.any_model_name), settings, admission, metrics)
 
     @asynccontextmanager
     async def lifespan(_app: Router) -> AsyncGenerator[None]:

@@ -67,15 +67,18 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """All models; the first is the default."""
+    """All models; the first is the default, and with `any_name` it answers to names that there are not."""
 
     all: tuple[Served, ...]
+    any_name: bool = False
 
     def find(self, name: str | None) -> Served:
         """The model of a name or alias. Raises ApiError, a 404, for one that there is not."""
         if name is None:
             return self.all[0]
         if (served := self._names().get(name)) is None:
+            if self.any_name:
+                return self.all[0]
             known = ", ".join(repr(model.name) for model in self.all)
             raise ApiError(404, "model_not_found", f"there is no model {name!r}; there are: {known}", "/model")
         return served

@@ -14,6 +14,7 @@ class Settings:
     `parallel` requests run at once and `queue` wait; more are told to come back. `timeout` is in seconds for a whole
     request, its wait included; `keep_alive` is the silence after which a stream shows that it lives. With
     `request_templates` a body may bring a chat template: such is limited, but may keep a processor busy for a minute.
+    With `any_model_name` the first model answers to names that there are not, since agents ask for names of their own.
     """
 
     api_keys: tuple[str, ...] = ()
@@ -28,3 +29,4 @@ class Settings:
     style: str | None = None
     request_templates: bool = False
     log_contents: bool = False
+    any_model_name: bool = False

@@ -1,0 +1,258 @@
+"""Lets coding agents carry out a small task against a server, each with a model of each of five ways to write calls.
+
+Argument: the folder into which npm installed them. Each has a temporary folder to work in and a home of its own; every
+host but this server is refused, and recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import socketserver
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clients.scripted import Scripted
+from live_server import serving
+from situations import CHATML
+from toolgram.conversation.message import Message, ToolCall
+from toolgram.server.settings import Settings
+from toolgram.styles.registry import find_style
+
+STYLES = ("hermes", "qwen_xml", "harmony", "llama_3", "long")
+TASK = "In greeting.txt a word is misspelled. Mend it, then write the word done into done.txt. (Task 31337.)"
+MISSPELLED, MENDED = "hello wrld\n", "hello world\n"
+_SECONDS = 180
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A client: how it is started in a folder, and its calls for the task, given that folder.
+
+    `asks`: a host that it asks for whatever it is told, and is refused like any other.
+    """
+
+    name: str
+    command: Sequence[str]
+    calls: Callable[[Path], list[tuple[str, dict[str, Any]]]]
+    environment: Callable[[str, Path], Mapping[str, str]]
+    asks: str | None = None
+
+
+def _codex_home(address: str, home: Path) -> Mapping[str, str]:
+    (home / "config.toml").write_text(
+        'model = "recorded"\nmodel_provider = "here"\ncheck_for_update_on_startup = false\n'
+        '[analytics]\nenabled = false\n[otel]\nmetrics_exporter = "none"\n'
+        "[features]\nplugins = false\napps = false\n"
+        '[model_providers.here]\nname = "here"\nwire_api = "responses"\nenv_key = "KEY_OF_HERE"\n'
+        f'base_url = "{address}/v1"\n',
+        encoding="utf-8",
+    )
+    return {"CODEX_HOME": str(home), "KEY_OF_HERE": "any"}
+
+
+def _claude_home(address: str, _: Path) -> Mapping[str, str]:
+    return {
+        "ANTHROPIC_BASE_URL": address,
+        "ANTHROPIC_AUTH_TOKEN": "any",
+        "ANTHROPIC_MODEL": "recorded",
+        "ANTHROPIC_SMALL_FAST_MODEL": "recorded",
+        "DISABLE_TELEMETRY": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+
+
+def _opencode_home(address: str, home: Path) -> Mapping[str, str]:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "here",
+        "options": {"baseURL": f"{address}/v1", "apiKey": "any"},
+        "models": {"recorded": {"name": "recorded"}},
+    }
+    allowed = {"edit": "allow", "bash": "allow"}
+    config = {
+        "permission": allowed,
+        "provider": {"here": provider},
+        "model": "here/recorded",
+        "autoupdate": False,
+        "share": "disabled",
+    }
+    (home / "opencode.json").write_text(json.dumps(config), encoding="utf-8")
+    off = ("MODELS_FETCH", "AUTOUPDATE", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
+    return {"OPENCODE_CONFIG": str(home / "opencode.json"), **{f"OPENCODE_DISABLE_{what}": "1" for what in off}}
+
+
+def _qwen_home(address: str, home: Path) -> Mapping[str, str]:
+    settings = {"privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False}}
+    settings["general"] = {"enableAutoUpdate": False, "disableAutoUpdate": True}
+    (home / ".qwen").mkdir()
+    (home / ".qwen" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    return {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "any", "OPENAI_MODEL": "recorded"}
+
+
+def _shell(name: str, argument: str) -> Callable[[Path], list[tuple[str, dict[str, Any]]]]:
+    commands = ("cat greeting.txt", "sed -i s/wrld/world/ greeting.txt", "printf done > done.txt")
+    return lambda _: [(name, {argument: command}) for command in commands]
+
+
+def _tools(
+    read: str, edit: str, run: str, file: str, old: str, new: str, **more: Any
+) -> Callable[[Path], list[tuple[str, dict[str, Any]]]]:
+    def calls(folder: Path) -> list[tuple[str, dict[str, Any]]]:
+        path = str(folder / "greeting.txt")
+        return [
+            (read, {file: path}),
+            (edit, {file: path, old: "wrld", new: "world"}),
+            (run, {"command": "printf done > done.txt", **more}),
+        ]
+
+    return calls
+
+
+AGENTS = (
+    Agent(
+        "codex",
+        ("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK),
+        _shell("exec_command", "cmd"),
+        _codex_home,
+    ),
+    Agent(
+        "claude",
+        ("claude", "-p", TASK, "--permission-mode", "acceptEdits", "--allowedTools", "Read,Edit,Write,Bash"),
+        _tools("Read", "Edit", "Bash", "file_path", "old_string", "new_string", description="Writes the word"),
+        _claude_home,
+    ),
+    Agent(
+        "opencode",
+        ("opencode", "run", TASK),
+        _tools("read", "edit", "bash", "filePath", "oldString", "newString"),
+        _opencode_home,
+        asks="registry.npmjs.org:443",  # for the types of plugins, of which there are none
+    ),
+    Agent(
+        "qwen",
+        ("qwen", "-p", TASK, "--yolo", "--auth-type", "openai"),
+        _tools("read_file", "edit", "run_shell_command", "file_path", "old_string", "new_string", is_background=False),
+        _qwen_home,
+    ),
+)
+
+
+class _Refusing(socketserver.BaseRequestHandler):
+    """A proxy that lets nobody out of this machine, and remembers who asked for what."""
+
+    asked: list[str] = []  # noqa: RUF012 - one listener for all
+
+    def handle(self) -> None:
+        line = self.request.recv(4096).split(b"\r\n", 1)[0].decode(errors="replace")
+        if here := re.match(r"CONNECT 127\.0\.0\.1:(\d+) ", line):  # some send all they have to say this way
+            with socket.create_connection(("127.0.0.1", int(here[1]))) as server:
+                self.request.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                forth = threading.Thread(target=_pump, args=(self.request, server), daemon=True)
+                forth.start()
+                _pump(server, self.request)
+            return
+        self.asked.append(line)
+        self.request.sendall(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    try:
+        while piece := source.recv(65536):
+            sink.sendall(piece)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        return  # one of them has gone
+
+
+@contextmanager
+def _listener() -> Iterator[tuple[str, list[str]]]:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", _Refusing.asked
+        server.shutdown()
+
+
+def turns(agent: Agent, folder: Path) -> list[Message]:
+    """The turns of the task: a call each, and what is said at the end."""
+    calls = [
+        Message(None, None, (ToolCall(name, json.dumps(arguments), f"call{at:05}"),))
+        for at, (name, arguments) in enumerate(agent.calls(folder))
+    ]
+    return [*calls, Message("All is done.")]
+
+
+def carry_out(agent: Agent, style: str, bin_: Path, proxy: str) -> str | None:
+    """What went wrong, or None."""
+    with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as home:
+        folder = Path(work)
+        (folder / "greeting.txt").write_text(MISSPELLED, encoding="utf-8")
+        known = find_style(style)
+        assert known is not None
+        engine = Scripted(known, "Task 31337", turns(agent, folder))
+        with serving(engine, Settings(style=style, any_model_name=True), CHATML) as address:
+            environment = {
+                **{key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "TERM")},
+                "HOME": home,
+                "XDG_CONFIG_HOME": home,
+                "XDG_DATA_HOME": home,
+                "XDG_CACHE_HOME": home,
+                **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), proxy),
+                "NO_PROXY": "127.0.0.1,localhost",
+                "no_proxy": "127.0.0.1,localhost",
+                **agent.environment(address, Path(home)),
+            }
+            command = [str(bin_ / agent.command[0]), *agent.command[1:]]
+            try:
+                ended = subprocess.run(
+                    command,
+                    cwd=folder,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    timeout=_SECONDS,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return f"did not end in {_SECONDS} s, after {engine.said} turns"
+        if engine.refused is not None:
+            return f"the grammar does not admit {engine.refused!r}"
+        output = f"{ended.stdout[-1500:]}\n{ended.stderr[-1500:]}"
+        if (folder / "greeting.txt").read_text(encoding="utf-8") != MENDED:
+            return f"greeting.txt was not mended, after {engine.said} turns:\n{output}"
+        if not (folder / "done.txt").exists() or (folder / "done.txt").read_text(encoding="utf-8") != "done":
+            return f"done.txt was not written, after {engine.said} turns:\n{output}"
+        return None if "All is done." in ended.stdout else f"the last word was not shown:\n{output}"
+
+
+def main(bin_: Path, only: Sequence[str]) -> None:
+    """Each client with each style; exits with 1 where a task failed, or somebody asked for another host."""
+    failed = False
+    with _listener() as (proxy, asked):
+        for agent in AGENTS:
+            for style in STYLES:
+                if only and not {agent.name, style} & set(only):
+                    continue
+                begun, before = time.monotonic(), len(asked)
+                wrong = carry_out(agent, style, bin_, proxy)
+                out = sorted({line for line in asked[before:] if agent.asks is None or agent.asks not in line})
+                failed = failed or wrong is not None or bool(out)
+                print(f"{agent.name:10} {style:10} {time.monotonic() - begun:5.0f} s  {wrong or 'done'}", flush=True)  # noqa: T201 - a script
+                for line in out:
+                    print(f"{'':10} asked for another host: {line}", flush=True)  # noqa: T201 - a script
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
