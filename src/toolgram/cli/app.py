@@ -135,17 +135,27 @@ def styles(
     as_file: Annotated[
         bool, typer.Option("--print", help="Print the style found from the template as a Python file.")
     ] = False,
+    why: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Say why this style fits the template, or where it does not.")
+    ] = None,
 ) -> None:
     """List the styles; with a template, which of them fit it, which is chosen and why."""
     from toolgram.cli.explain import list_styles, print_discovered
     from toolgram.cli.inputs import BadInput, template_of
+    from toolgram.cli.why import print_why
 
-    if not as_file:
-        list_styles(template_of(template, None) if template else None)
-    elif template is None:
-        raise BadInput("--print wants a template: give --template FILE")
-    else:
+    if as_file and why is not None:
+        raise BadInput("give --print or --why, not both")
+    if template is None and (as_file or why is not None):
+        raise BadInput(f"{'--print' if as_file else '--why'} needs a template: give --template FILE")
+    if template is None:
+        list_styles(None)
+    elif as_file:
         print_discovered(template_of(template, None), template)
+    elif why is not None:
+        print_why(template_of(template, None), why)
+    else:
+        list_styles(template_of(template, None))
 
 
 @app.command(epilog="Example: toolgram report --templates templates --request request.json > report.md")

@@ -14,8 +14,7 @@ from toolgram.errors import InvalidRequest, ToolgramError
 from toolgram.planning.plan import Plan, plan
 from toolgram.reference import MESSAGES, Situation, template_reports
 from toolgram.styles.base import pretty
-from toolgram.styles.registry import find_style
-from toolgram.styles.registry import style_names as known_styles
+from toolgram.styles.registry import find_style, no_such_style
 from toolgram.template.chat_template import ChatTemplate
 
 _BACKTICKS = re.compile("`{3,}")
@@ -57,7 +56,7 @@ def templates_report(folder: Path, request: Path, style_names: Sequence[str] = (
     parse_request(body)
     for name in style_names:
         if find_style(name) is None:
-            raise InvalidRequest("/style", f"there is no style {name!r}; there are: {', '.join(known_styles())}")
+            raise InvalidRequest("/style", no_such_style(name))
     paths = sorted(folder.glob("*.jinja"))
     if not paths:
         raise InvalidRequest("", f"{folder} holds no .jinja file")

@@ -21,7 +21,7 @@ from toolgram.errors import ToolgramError
 from toolgram.models import catalog as models
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
-from toolgram.styles.registry import style_names
+from toolgram.styles.registry import no_such_style, style_names
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp  # of the server extra
@@ -200,7 +200,7 @@ def check(settings: Settings, host: str, port: int) -> None:
             f"warning: whoever reaches {host or 'this machine'} may use this server: give --api-key to let in only some"
         )
     if settings.style is not None and settings.style not in style_names():
-        raise BadInput(f"there is no style {settings.style!r}; there are: {', '.join(style_names())}")
+        raise BadInput(no_such_style(settings.style))
 
 
 def _listen(listener: socket.socket, backlog: int) -> None:

@@ -16,10 +16,15 @@ def asked_for(text: str, style: ToolStyle) -> int:
 
     The more there are the less it can be chance: of two styles that a text asks for, that with more of them is meant.
     """
+    marks, _ = _prescribed(style)
+    return 0 if style.is_generic or not_asked_for(text, style) else len(marks)
+
+
+def not_asked_for(text: str, style: ToolStyle) -> tuple[tuple[str, ...], ...]:
+    """What the style prescribes for a call and the text lacks, each in all its spellings."""
     marks, keys = _prescribed(style)
-    asked = bool(marks) and not style.is_generic
-    asked = asked and all(any(mark in text for mark in spellings) for spellings in marks)
-    return len(marks) if asked and all(key in text for key in keys) else 0
+    prescribed = (*marks, *((key,) for key in keys))
+    return tuple(spellings for spellings in prescribed if not any(each in text for each in spellings))
 
 
 @lru_cache(maxsize=512)

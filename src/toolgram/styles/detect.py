@@ -30,6 +30,8 @@ _MORE = (
     replace(_PROBE, content=CONTENT),
     replace(_PROBE, reasoning=REASONING),
 )
+MOST_READ = 3 * len(_MORE) + 3
+"""How well a style fits that reads all turns back, and writes a call as the template does."""
 
 
 @lru_cache(maxsize=4096)
@@ -41,17 +43,14 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     So it is where calls in the history have no mark: the style that the template asks for, if there is one, is better.
     """
     if not template.capabilities.supports_tool_calls:
-        announcement = _announcement(template)
-        return int(bool(style.announced_by) and style.announced_by in announcement) or asked_for(announcement, style)
-    if not _shows_call(template, style):  # reading is dear, and most styles are not the template's
+        told = announcement(template)
+        return int(bool(style.announced_by) and style.announced_by in told) or asked_for(told, style)
+    if missing(template, style):  # reading is costly, and most styles are not the template's
         return _fit_of_what_is_asked(template, style)
-    program = compile_format(style.wire.turn)
-    opened = opening(style.wire.turn, template.capabilities.generation_prompt)
-    beginnings = tuple(dict.fromkeys(("", opened, *_thoughts(style))))
+    program, opened = compile_format(style.wire.turn), beginnings(template, style)
 
     def reads(said: Message) -> bool:
-        texts = rendered_turns(template, said)
-        return any(_says(program, each, text, said) for text in texts for each in beginnings)
+        return any(says(program, each, text, said) for text in rendered_turns(template, said) for each in opened)
 
     if not reads(_PROBE):
         return _fit_of_what_is_asked(template, style)
@@ -61,20 +60,38 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     return 3 * sum(map(reads, _MORE)) + 1 + exact
 
 
-def _shows_call(template: ChatTemplate, style: ToolStyle) -> bool:
-    """Whether what the style's calls need stands in a call as the template writes it."""
-    marks, texts = _marks_of_calls(style), rendered_turns(template, _PROBE)
-    return any(
-        (not marks or any(mark in text for mark in marks))
-        and any(all(part in text for part in parts) for parts in _parts_of_calls(style))
-        for text in texts
-    )
+def beginnings(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
+    """What of a turn the prompt may hold already, and the template may then leave out where it writes the turn."""
+    opened = opening(style.wire.turn, template.capabilities.generation_prompt)
+    return tuple(dict.fromkeys(("", opened, *_openers(style))))
+
+
+def missing(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
+    """What the style's calls need and no call of the template has, as alternatives of which one would do; () if none.
+
+    These are the marks around a call, then those in it up to its arguments, and the key of its name.
+    """
+    texts = rendered_turns(template, _PROBE)
+    marks = _marks_of_calls(style)
+    with_mark = [text for text in texts if not marks or any(mark in text for mark in marks)]
+    if not with_mark:
+        return marks or (ONE.name,)
+    lacking = [
+        next((part for part in parts if part not in text), "") for text in with_mark for parts in _parts_of_calls(style)
+    ]
+    return () if "" in lacking else tuple(dict.fromkeys(lacking)) or (ONE.name,)
+
+
+def comes_near(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether the marks of the style's calls stand in a call of the template, which it does not read all the same."""
+    near = bool(_marks_of_calls(style)) and not style.is_generic and not missing(template, style)
+    return near and not fit(template, style)
 
 
 def _fit_of_what_is_asked(template: ChatTemplate, style: ToolStyle) -> int:
     """How well a style fits that the template asks for, though it writes bare calls into the history; else 0."""
-    asked = asked_for(_announcement(template), style) if _writes_bare_calls(template) else 0
-    return 3 * len(_MORE) + 3 + asked if asked else 0
+    asked = asked_for(announcement(template), style) if _writes_bare_calls(template) else 0
+    return MOST_READ + asked if asked else 0
 
 
 def _writes_bare_calls(template: ChatTemplate) -> bool:
@@ -91,7 +108,7 @@ def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
     return found is not None and found.wire == style.wire
 
 
-def _says(program: Program, opened: str, text: str, said: Message) -> bool:
+def says(program: Program, opened: str, text: str, said: Message) -> bool:
     """Whether a text reads to what was said, and nothing else."""
     reader = Reader(program, opened=opened)
     events = [*reader.feed(text), *reader.finish()]
@@ -99,6 +116,11 @@ def _says(program: Program, opened: str, text: str, said: Message) -> bool:
     last = len(events) if not said.tool_calls else _behind_last_call(events)
     behind = "".join(event.text for event in events[last:] if isinstance(event, ContentDelta | Unreadable))
     return not MARKER.sub("", behind).strip() and _parts(Message.from_events(events[:last])) == _parts(said)
+
+
+def same_arguments(one: str, other: str) -> bool:
+    """Whether two calls say the same in their arguments, leaving aside that some templates quote all values."""
+    return _as_texts(_parsed(one)) == _as_texts(_parsed(other))
 
 
 def _parts(message: Message) -> tuple[Any, ...]:
@@ -165,7 +187,7 @@ def _marks(node: wire.Node) -> tuple[str, ...]:
     return tuple(spelling for mark in marks for spelling in mark.spellings)
 
 
-def _thoughts(style: ToolStyle) -> Iterator[str]:
+def _openers(style: ToolStyle) -> Iterator[str]:
     """What opens the reasoning: some templates leave it out of the history, and write only what closes it."""
     for node in wire.walk(style.wire.turn):
         if isinstance(node, wire.Seq) and any(isinstance(item, wire.Reasoning) for item in node.items):
@@ -173,7 +195,7 @@ def _thoughts(style: ToolStyle) -> Iterator[str]:
             yield "".join(item.text for item in node.items[:at] if isinstance(item, wire.Lit | wire.Mark))
 
 
-def _announcement(template: ChatTemplate) -> str:
+def announcement(template: ChatTemplate) -> str:
     """A prompt in which the template shows a tool; "" where it shows none."""
     return (rendered(template, None, prompts=True) or "") if template.capabilities.supports_tools else ""
 
@@ -197,7 +219,7 @@ def reasons(template: ChatTemplate, style: ToolStyle) -> bool:
 
 def opens_reasoning(style: ToolStyle, opened: str) -> bool:
     """Whether what a prompt holds of a turn begins with reasoning, which may be over already."""
-    return any(opened.startswith(opener.strip()) for opener in _thoughts(style) if opener.strip())
+    return any(opened.startswith(opener.strip()) for opener in _openers(style) if opener.strip())
 
 
 @lru_cache(maxsize=512)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Literal
@@ -45,6 +46,13 @@ def style_names() -> tuple[str, ...]:
 def find_style(name: str) -> ToolStyle | None:
     """The style of a name, if there is one."""
     return _registered.get(name) or _known().get(name)
+
+
+def no_such_style(name: str) -> str:
+    """What to say of a name that no style has."""
+    near = get_close_matches(name, style_names(), n=3, cutoff=0.5)
+    meant = f"did you mean {' or '.join(map(repr, near))}? There are" if near else "there are"
+    return f"there is no style {name!r}; {meant}: {', '.join(style_names())}"
 
 
 def kind_of(style: ToolStyle) -> Literal["generic", "native", "discovered"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
 from toolgram.conversation.events import ToolCallStart, Unreadable
@@ -51,17 +52,37 @@ def stripped(texts: tuple[str, str]) -> tuple[str, ...]:
     return tuple(text.strip() for text in texts)
 
 
-@lru_cache(maxsize=1024)
-def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
-    """An assistant's turn as the template writes it, from every place where it may be said to begin.
+@dataclass(frozen=True)
+class ShownTurn:
+    """A conversation as a template renders it, and the (begin, end) of every text that may be the turn in question."""
 
-    Its calls are of the tool that stands before every turn without calls too.
+    rendered: str
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts themselves, the likeliest first, each once."""
+        return tuple(dict.fromkeys(self.rendered[begin:end] for begin, end in self.spans))
+
+
+def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
+    """An assistant's turn as the template writes it, from every place where it may be said to begin."""
+    return shown_turn(template, said).texts
+
+
+@lru_cache(maxsize=1024)
+def shown_turn(template: ChatTemplate, said: Message, *, with_result: bool = False) -> ShownTurn:
+    """An assistant's turn in its conversation, whose last message it is, or with the results of its calls after it.
+
+    Its first call is of the tool that also stands before every turn without calls. Where the template refuses the
+    conversation there is no span.
     """
-    calls = tuple(CallProbe(call.name, call.arguments, ONE.id) for call in said.tool_calls)
+    calls = tuple(CallProbe(call.name, call.arguments, call.id or ONE.id) for call in said.tool_calls)
+    turn = TurnProbe(calls, said.content or "", said.reasoning or "")
     before, prompt = rendered(template, None), rendered(template, None, prompts=True)
-    after = rendered(template, TurnProbe(calls, said.content or "", said.reasoning or ""))
+    after = rendered(template, turn, ending="results" if with_result else "")
     if before is None or prompt is None or after is None:
-        return ()
+        return ShownTurn("", ())
     capabilities = template.capabilities
     first, last = _outside_marker(after, _common(before, after)), _common(prompt, after)
     last = last if last == len(prompt) else max(last, _through(after, prompt))
@@ -70,11 +91,11 @@ def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
     marks = (match.start() for match in _MARK.finditer(after, first, last + 1))
     starts = [at for at in marks if not any(begin < at < end for begin, end in tags)]
     places = dict.fromkeys((last, *reversed(starts), first))
-    # Some templates write something behind every conversation, which is no part of the turn.
+    # Some templates write something after every conversation, which is no part of the turn.
     always = _common(before[::-1], after[::-1])
     ends = (len(after), len(after) - always) if MARKER.search(after, len(after) - always) else (len(after),)
-    texts = (text for end in ends for place in places for text in _before_stop(after[place:end], stops))
-    return tuple(dict.fromkeys(texts))
+    spans = ((place, cut) for end in ends for place in places for cut in _before_stop(after, place, end, stops))
+    return ShownTurn(after, tuple(dict.fromkeys(spans)))
 
 
 def _outside_marker(text: str, at: int) -> int:
@@ -95,23 +116,24 @@ def _through(text: str, prompt: str) -> int:
     """How far a text goes through the words of a prompt, but for white space, which some templates strew."""
     at = 0
     for word in prompt.split():
-        start = _behind_space(text, at)
+        start = _after_space(text, at)
         if not text.startswith(word, start):
             break
         at = start + len(word)
     return at
 
 
-def _behind_space(text: str, at: int) -> int:
+def _after_space(text: str, at: int) -> int:
     while at < len(text) and text[at].isspace():
         at += 1
     return at
 
 
-def _before_stop(text: str, stops: tuple[str, ...]) -> tuple[str, ...]:
-    """The text up to a stop: the first, or a later one, since some families open a call with what ends their turns."""
-    cuts = sorted(match.start() for stop in stops if stop for match in re.finditer(re.escape(stop), text))
-    return tuple(text[:cut] for cut in cuts[:_MOST_CUTS]) or (text,)
+def _before_stop(text: str, begin: int, end: int, stops: tuple[str, ...]) -> tuple[int, ...]:
+    """Where stops stand: the first, and later ones, since some families open a call with what ends their turns."""
+    turn = text[begin:end]
+    cuts = sorted(begin + match.start() for stop in stops if stop for match in re.finditer(re.escape(stop), turn))
+    return tuple(cuts[:_MOST_CUTS]) or (max(begin, end),)
 
 
 @lru_cache(maxsize=512)
