@@ -10,7 +10,6 @@ from typing import Any
 
 from toolgram.conversation.events import ContentDelta, Event, ToolCallEnd, Unreadable
 from toolgram.conversation.message import Message, ToolCall
-from toolgram.styles.asked import asked_for
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery import discover
 from toolgram.styles.probes import CONTENT, ONE, REASONING, TurnProbe, rendered
@@ -18,7 +17,7 @@ from toolgram.styles.turn_edges import opening, rendered_turns, stripped
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import MARKER
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import Tagged
+from toolgram.wire.encodings import AnyEncoding, Elements, Tagged
 from toolgram.wire.freely import write_freely
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
@@ -227,3 +226,45 @@ def tail(template: ChatTemplate) -> str:
     """The white space that a template writes between a call and the end of its turn; "" where it writes none."""
     text = next(iter(rendered_turns(template, _PROBE)), "")
     return text[len(text.rstrip()) :] if ONE.name in text else ""
+
+
+def asked_for(text: str, style: ToolStyle) -> int:
+    """How many marks and tags a call of the style has, if they and its keys all stand in the text; else 0.
+
+    The more there are the less it can be chance: of two styles that a text asks for, that with more of them is meant.
+    """
+    marks, _ = _prescribed(style)
+    return 0 if style.is_generic or not_asked_for(text, style) else len(marks)
+
+
+def not_asked_for(text: str, style: ToolStyle) -> tuple[tuple[str, ...], ...]:
+    """What the style prescribes for a call and the text lacks, each in all its spellings."""
+    marks, keys = _prescribed(style)
+    prescribed = (*marks, *((key,) for key in keys))
+    return tuple(spellings for spellings in prescribed if not any(each in text for each in spellings))
+
+
+@lru_cache(maxsize=512)
+def _prescribed(style: ToolStyle) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """The marks of the smallest part that a call needs, each in all its spellings, and the keys of its JSON."""
+    part: wire.Node = wire.NOTHING_WRITTEN
+    for node in wire.walk(style.wire.turn, written=True):
+        has_mark = any(isinstance(each, wire.Mark) for each in wire.walk(node, written=True))
+        if has_mark and isinstance(node, wire.Call | wire.Seq) and wire.holds(node, wire.Call):
+            part = node
+    inside = tuple(wire.walk(part, written=True))
+    marks = [node.spellings for node in inside if isinstance(node, wire.Mark)]
+    tags = [(tag,) for node in inside if isinstance(node, wire.Arguments) for tag in _tags(node.encoding)]
+    keys = [json.dumps(key) for node in inside if isinstance(node, wire.Object) for key, _ in node.members]
+    return tuple(dict.fromkeys((*marks, *tags))), tuple(dict.fromkeys(keys))
+
+
+def _tags(encoding: AnyEncoding) -> Iterator[str]:
+    """What arguments are written with, where it is not JSON or Python."""
+    if isinstance(encoding, Tagged):
+        for text in (encoding.open, *(text for _, text in encoding.after_key), encoding.close):
+            yield from text.split()
+    elif isinstance(encoding, Elements):
+        yield encoding.lead
+    elif not encoding.escapes:
+        yield encoding.quote

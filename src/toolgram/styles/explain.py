@@ -8,10 +8,19 @@ from itertools import zip_longest
 
 from toolgram.conversation.events import ContentDelta, Event, ReasoningDelta, ToolCallEnd, Unreadable
 from toolgram.conversation.message import Message, ToolCall
-from toolgram.styles.asked import asked_for, not_asked_for
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.choose import choose_style
-from toolgram.styles.detect import MOST_READ, announcement, beginnings, fit, missing, same_arguments, says
+from toolgram.styles.detect import (
+    MOST_READ,
+    announcement,
+    asked_for,
+    beginnings,
+    fit,
+    missing,
+    not_asked_for,
+    same_arguments,
+    says,
+)
 from toolgram.styles.probes import CONTENT, ONE, REASONING, RESULT, TWO
 from toolgram.styles.turn_edges import ShownTurn, shown_turn
 from toolgram.template.chat_template import ChatTemplate
