@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from toolgram.errors import TemplateError
-from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import MARKER
 from toolgram.template.sandbox import TooMuch
 
@@ -37,6 +36,23 @@ _NOW = datetime(2024, 1, 2, 3, 4, 5)
 
 # Arguments that were encoded twice, or printed as Python prints them.
 _TWICE = (f'{_KEY}\\\\": \\\\"{_VALUE}', f'{_KEY}\\": \\"{_VALUE}', f"'{_KEY}': '{_VALUE}'")
+
+
+class Renderer(Protocol):
+    """What is asked of a chat template here: that it renders conversations, and names the token that ends them."""
+
+    @property
+    def eos_token(self) -> str: ...
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = True,
+        *,
+        now: datetime | None = None,
+        **kwargs: Any,
+    ) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +95,7 @@ class Capabilities:
 
 
 @lru_cache(maxsize=256)
-def capabilities(template: ChatTemplate) -> Capabilities:
+def capabilities(template: Renderer) -> Capabilities:
     """Probes a template; never raises: what fails to render is not supported."""
     endless: list[TemplateError] = []
     requires_list = _requires_tool_list(template, endless)
@@ -140,7 +156,7 @@ def _tool_variables(
     return {"tools": tools if tools or not requires_list else []}
 
 
-def _renderer(template: ChatTemplate, variable: str, requires_list: bool, endless: list[TemplateError]) -> _Draw:
+def _renderer(template: Renderer, variable: str, requires_list: bool, endless: list[TemplateError]) -> _Draw:
     """Renders to a text, or None where that fails; once a probe went past the limits, the others are not tried."""
 
     def draw(messages: list[Message], tools: bool = False, add_generation_prompt: bool = False) -> str | None:
@@ -176,13 +192,13 @@ def _parts(message: Message) -> Message:
     return {**message, "content": [{"type": "text", "text": content}]} if isinstance(content, str) else message
 
 
-def _requires_tool_list(template: ChatTemplate, endless: list[TemplateError]) -> bool:
+def _requires_tool_list(template: Renderer, endless: list[TemplateError]) -> bool:
     plain, listed = (_renderer(template, "tools", requires_list, endless)([_user()]) for requires_list in (False, True))
     return plain is None and listed is not None
 
 
 def _tools_variable(
-    template: ChatTemplate, requires_list: bool, endless: list[TemplateError]
+    template: Renderer, requires_list: bool, endless: list[TemplateError]
 ) -> Literal["tools", "functions"] | None:
     """By which name the template shows the tools' names, if by any."""
     conversations = ([_user()], [_system(), _user()])

@@ -8,15 +8,13 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 
 from toolgram.errors import TemplateError
+from toolgram.template.capabilities import Capabilities, capabilities
 from toolgram.template.sandbox import Raised, environment
-
-if TYPE_CHECKING:
-    from toolgram.template.capabilities import Capabilities
 
 _REASONING_KEYS = ("reasoning_content", "thinking", "reasoning")
 
@@ -64,8 +62,6 @@ class ChatTemplate:
     @property
     def capabilities(self) -> Capabilities:
         """What the template can express; found by rendering, once."""
-        from toolgram.template.capabilities import capabilities  # which needs this class
-
         return capabilities(self)
 
     def render(

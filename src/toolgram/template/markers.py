@@ -10,14 +10,11 @@ import json
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from jinja2 import nodes
 
 from toolgram.template.sandbox import environment
-
-if TYPE_CHECKING:
-    from toolgram.template.chat_template import ChatTemplate
 
 # Each form: the characters that it may begin with, and what follows.
 _BARRED = (
@@ -50,8 +47,24 @@ _BRACKETED_WITHIN = re.compile(f"(?=({_written(_BRACKETED)}))")  # one may begin
 _SENTENCE_ENDS = ("<s>", "</s>")
 
 
+class Source(Protocol):
+    """What is asked of a chat template here: its text, and the tokens that come with it."""
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def bos_token(self) -> str: ...
+
+    @property
+    def eos_token(self) -> str: ...
+
+    @property
+    def control_tokens(self) -> tuple[str, ...]: ...
+
+
 @lru_cache(maxsize=256)
-def control_strings(template: ChatTemplate) -> frozenset[str]:
+def control_strings(template: Source) -> frozenset[str]:
     """What this template may have as control tokens: its own, those of its model, and what it writes like them."""
     known = {template.bos_token, template.eos_token, *template.control_tokens, *_SENTENCE_ENDS}
     for constant in _constants(template.source):
@@ -62,14 +75,13 @@ def control_strings(template: ChatTemplate) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def control_pattern(template: ChatTemplate, more: frozenset[str] = frozenset()) -> re.Pattern[str]:
-    """All that may be a control token, also of other models: where it costs nothing to take too much for one."""
-    ends = {stop.strip() for stop in template.capabilities.stop if stop.strip()}  # of some templates mere words
-    return _any_of(control_strings(template) | ends | more, _BARRED, _TAG, _WORD, _MINIMAX, _BRACKETED)
+def control_pattern(template: Source, more: frozenset[str] = frozenset()) -> re.Pattern[str]:
+    """All that may be a control token, also of other models, and `more`; for use where taking too much does no harm."""
+    return _any_of(control_strings(template) | more, _BARRED, _TAG, _WORD, _MINIMAX, _BRACKETED)
 
 
 @lru_cache(maxsize=256)
-def likely_pattern(template: ChatTemplate) -> re.Pattern[str]:
+def likely_pattern(template: Source) -> re.Pattern[str]:
     """What is likely a control token of this template's model: where text that is none must stay as it is."""
     return _any_of(control_strings(template), _BARRED, _MINIMAX)
 

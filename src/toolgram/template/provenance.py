@@ -49,7 +49,9 @@ def render_parts(
     names and those that look like such.
     """
     now = now or datetime.now()
-    job = _Job(template, add_generation_prompt, now, control_pattern(template, frozenset(control_tokens)))
+    stops = (stop.strip() for stop in template.capabilities.stop if stop.strip())  # of some templates mere words
+    pattern = control_pattern(template, frozenset((*control_tokens, *stops)))
+    job = _Job(template, add_generation_prompt, now, pattern)
     given = {"messages": messages, "tools": tools, **kwargs}
     plain = job.render(given)
     for fences in (True, False):
