@@ -202,6 +202,17 @@ def test_another_template_is_shown_and_run(browser: Browser) -> None:
     assert "".join(text for text, _ in engine.asked[-1]).startswith("<turn>user: What")
 
 
+def test_a_fault_of_all_messages_leaves_them_to_be_read(browser: Browser) -> None:
+    with page(browser, Replay(), refusals=True):
+        browser.choose("#template", "recorded")
+        browser.wait(lambda: browser.value("#template-text") == CHATML.source, "the model's template")
+        browser.type("#template-text", "Nothing of it.")
+        browser.wait_for_text("#fault", "conversation")
+        browser.type("#template-text", OTHER)
+        browser.wait_for_text("#prompt-text", "<turn>user: What")
+        assert not browser.shows("#problem")
+
+
 def test_a_tokenizers_configuration_brings_its_template(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "tokenizer_config.json"
     file.write_text(json.dumps({"chat_template": OTHER, "bos_token": {"content": "<b>"}, "eos_token": "</turn>"}))

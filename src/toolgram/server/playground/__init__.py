@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -37,13 +38,22 @@ class Page:
 def pages() -> Mapping[str, Page]:
     """The files by the path under which they are served."""
     found: dict[str, Page] = {}
-    for file in files(__name__).iterdir():
+    for place, file in _files(files(__name__), ""):
         media_type = _TYPES.get(f".{file.name.rpartition('.')[2]}")
         if media_type is not None:
             content = file.read_bytes()
-            path = "/" if file.name == "index.html" else f"/playground/{file.name}"
+            path = "/" if place == "index.html" else f"/playground/{place}"
             found[path] = Page(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
     return found
+
+
+def _files(folder: Traversable, place: str) -> Iterator[tuple[str, Traversable]]:
+    """All files in a folder and in those below it, by their paths from the first."""
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _files(each, f"{place}{each.name}/")
+        else:
+            yield place + each.name, each
 
 
 def page(request: Request) -> Response:

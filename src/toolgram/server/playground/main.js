@@ -1,15 +1,15 @@
 // The page: what is edited is explained at once, and run when it is asked for.
 
-import { Answer } from "./answer.js";
-import { get, post, shellCommand, stream } from "./api.js";
-import { $ } from "./dom.js";
-import { examples } from "./examples.js";
-import { showExplanation } from "./explain.js";
-import { clearFaults, showFault } from "./faults.js";
-import { fillForm, jsonErrors, offerToolChoices, readForm, showWhatApplies } from "./form.js";
-import { askForKey } from "./keys.js";
-import { addMessage, arrange, removeMessage } from "./messages.js";
-import { showTab } from "./tabs.js";
+import { Answer } from "./results/answer.js";
+import { get, post, shellCommand, stream } from "./common/api.js";
+import { $ } from "./common/dom.js";
+import { examples } from "./request/examples.js";
+import { showExplanation } from "./results/explain.js";
+import { clearFaults, showFault } from "./request/faults.js";
+import { fillForm, jsonErrors, offerToolChoices, readForm, showWhatApplies } from "./request/form.js";
+import { askForKey } from "./common/keys.js";
+import { addMessage, arrange, removeMessage } from "./request/messages.js";
+import { showTab } from "./results/tabs.js";
 
 const PAUSE = 250; // milliseconds without a key before what was typed is explained
 const CHAT = "v1/chat/completions";

@@ -1,7 +1,7 @@
 // An answer as it streams: tokens, events, and the message that they make.
 
-import { $, element } from "./dom.js";
-import { pretty } from "./json.js";
+import { $, element } from "../common/dom.js";
+import { pretty } from "../common/json.js";
 
 const MOST_EVENTS = 2000;
 

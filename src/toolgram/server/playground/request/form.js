@@ -1,7 +1,7 @@
 // The form and the body of a chat-completions request, each made from the other.
 
-import { $ } from "./dom.js";
-import { pretty } from "./json.js";
+import { $ } from "../common/dom.js";
+import { pretty } from "../common/json.js";
 import { jsonError } from "./json_error.js";
 import { addMessage, clearMessages, readMessages } from "./messages.js";
 

@@ -1,6 +1,6 @@
 // What is wrong, told at the field that it is about.
 
-import { $, element } from "./dom.js";
+import { $, element } from "../common/dom.js";
 import { locate } from "./locate.js";
 
 const banner = $("problem");
@@ -16,7 +16,8 @@ export function showFault({ message, pointer = null, line = null, at = null }) {
   const place = at === null ? (lineTold(control, message) ?? locatedIn(control, rest)) : { start: at, end: at, line };
   const told = element("p", place ? `line ${place.line}: ${bare(message, pointer)}` : bare(message, pointer), "fault");
   told.id = "fault";
-  field.append(told);
+  if (field.matches("ol")) field.after(told); // a list holds its items alone
+  else field.append(told);
   control.setAttribute("aria-invalid", "true");
   control.setAttribute("aria-describedby", "fault");
   banner.append(" ", jump(control, place));

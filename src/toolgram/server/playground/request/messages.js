@@ -1,7 +1,7 @@
 // The cards of the messages.
 
-import { $ } from "./dom.js";
-import { pretty } from "./json.js";
+import { $ } from "../common/dom.js";
+import { pretty } from "../common/json.js";
 
 const list = $("messages");
 const card = $("message-card");

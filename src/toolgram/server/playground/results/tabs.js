@@ -1,6 +1,6 @@
 // Tabs, by mouse and arrow keys, as the ARIA practices have them.
 
-import { $ } from "./dom.js";
+import { $ } from "../common/dom.js";
 
 const tabs = [...document.querySelectorAll('[role="tab"]')];
 

@@ -1,7 +1,7 @@
 // What the request becomes: style, prompt, grammar, relaxations.
 
-import { $, element } from "./dom.js";
-import { buttonTo } from "./faults.js";
+import { $, element } from "../common/dom.js";
+import { buttonTo } from "../request/faults.js";
 
 export function showExplanation(told) {
   const found = told.style;
