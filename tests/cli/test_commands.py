@@ -215,12 +215,12 @@ def test_styles_says_why_one_does_not_fit(tmp_path: Path) -> None:
     lines = run("styles", "--template", file, "--why", "hermes").stdout.splitlines()
     assert lines[0].startswith("hermes does not fit: it loses a call at line 1, column 11: this is read as content")
     assert lines[2].startswith("chosen: minimax_m1 (native), because ")
-    assert lines[3] == "tools: the template shows them, and nowhere '<tool_call>', which hermes writes"
+    assert lines[3] == "tools: the template shows them, but does not mention '<tool_call>', which hermes writes"
     at = lines.index("  the template writes")
     assert lines[at + 1 : at + 3] == ["    <tool_calls>", "              ^"]
     assert lines[lines.index("  hermes reads") + 1].startswith("    content '<tool_calls>")
     assert lines[lines.index("  hermes writes") + 1] == "    <tool_call>"
-    assert "content: read back" in lines
+    assert "an answer: read back" in lines
     fits = run("styles", "--template", file, "--why", "minimax_m1").stdout
     assert fits.startswith("minimax_m1 fits, and is the style chosen\n")
 
@@ -315,8 +315,8 @@ def refused(*arguments: str | Path) -> str:
     [
         ("[{", "tools.json: not JSON: Expecting property name enclosed in double quotes at line 1, column 3"),
         ('{"a": NaN}', "NaN is not a JSON value"),
-        ('[{"a": 1, "a": 2}]', "the key 'a' stands twice"),
-        ("{}", "a list of tools is expected"),
+        ('[{"a": 1, "a": 2}]', "the key 'a' occurs twice"),
+        ("{}", "must be a list of tools"),
         ('[{"type": "function", "function": {}}]', "/tools/0/function/name: is missing"),
         ('[{"function": {"name": "f"}}, {"function": {"name": "f"}}]', "/tools/1/function/name: two tools"),
         ('[{"function": {"name": "f", "parameters": {"type": "thing"}}}]', "/tools/0/function/parameters: type"),
@@ -402,7 +402,7 @@ def test_a_request_that_is_wrong_is_told(tmp_path: Path, template: Path) -> None
         "explain", "--request", request, "--template", template
     )
     for option in (("Q?",), ("--system", "Be brief."), ("--no-parallel",)):
-        assert "--request holds the whole request" in refused("explain", *option, "--request", request)
+        assert "--request is the whole request" in refused("explain", *option, "--request", request)
     assert "nothing to explain" in refused("explain")
 
 

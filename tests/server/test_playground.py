@@ -123,7 +123,7 @@ def test_what_is_wrong_is_told_at_its_place(browser: Browser) -> None:
         assert tools[start:].startswith('{"type": "object"')
         for text, told in _NO_JSON.items():
             browser.type("#tools", text)
-            browser.wait_for_text("#fault", f"{told} is wanted here")
+            browser.wait_for_text("#fault", f"{told} is expected here")
             assert browser.text("#fault").startswith("line 2: this is not JSON: ")
         browser.type("#tools", "")
         browser.wait(lambda: not browser.shows("#problem"), "no problem")

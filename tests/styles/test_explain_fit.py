@@ -87,11 +87,11 @@ def test_one_that_fits_reads_every_turn_that_is_shown() -> None:
     assert {trial.turn: trial.missing for trial in report.trials if trial.lost_at is None} == {
         "a call": "",
         "two calls": "",
-        "content and a call": "",
+        "an answer and a call": "",
         "a call and its result": "",
         "reasoning and a call": "the template leaves out the reasoning",
-        "content": "",
-        "reasoning and content": "the template leaves out the reasoning",
+        "an answer": "",
+        "reasoning and an answer": "the template leaves out the reasoning",
     }
 
 
@@ -103,7 +103,7 @@ def test_what_the_template_writes_nowhere_is_named() -> None:
     assert report.announcement == "the template does not show them: they are listed in the system message"
     assert trial(report, "a call").missing == "the template leaves out the call"
     shown = explain_fit(MADE_UP["a fence"].template, HERMES).announcement
-    assert shown == "the template shows them, and nowhere '<tool_call>', which hermes writes"
+    assert shown == "the template shows them, but does not mention '<tool_call>', which hermes writes"
 
 
 def test_of_two_that_fit_it_says_what_the_other_has() -> None:

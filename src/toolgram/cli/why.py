@@ -22,7 +22,7 @@ _BEFORE = 48
 def print_why(template: ChatTemplate, name: str) -> None:
     """Prints the verdict, what is chosen and why, how the tools are announced, and what the style reads of each turn.
 
-    Raises BadInput where no style has the name.
+    Raises BadInput if no style has the name.
     """
     style = find_style(name)
     if style is None:
@@ -40,7 +40,7 @@ def _lines(report: FitReport) -> Iterator[str]:
     lost = next((trial for trial in report.trials if trial.lost_at is not None), None)
     for trial in report.trials:
         yield f"{trial.turn}: {_outcome(trial)}"
-        if trial is lost:  # what is wrong with the first is mostly wrong with the others
+        if trial is lost:  # the others mostly fail for the same reason
             yield from _difference(report.style, trial)
 
 
@@ -54,7 +54,7 @@ def _outcome(trial: Trial) -> str:
 
 
 def _difference(style: ToolStyle, trial: Trial) -> Iterator[str]:
-    """The turn with a caret under the place where it is lost, what was read of it, and how the style writes it."""
+    """The turn with a caret at the place where it is lost, what the style read, and how it would write the turn."""
     yield "  the template writes"
     yield from _marked(trial.text, *trial.place)
     yield f"  {style.name} reads"
@@ -65,7 +65,7 @@ def _difference(style: ToolStyle, trial: Trial) -> Iterator[str]:
 
 
 def _marked(text: str, line: int = 0, column: int = 0) -> Iterator[str]:
-    """The lines of a text, a caret under a place in it; long lines are cut, that of the place around it."""
+    """The lines of a text with a caret under a place in it; long lines are shortened, its own line around the place."""
     for number, each in enumerate(text.split("\n"), 1):
         here = number == line
         start = max(0, column - 1 - _BEFORE) if here and len(each) > _WIDEST else 0

@@ -1,4 +1,4 @@
-"""The style for a template: as asked, as detected, as described, as discovered, or a generic one."""
+"""The style for a template: the one asked for, detected, described or discovered, or else a generic one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from toolgram.template.chat_template import ChatTemplate
 
 
 def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -> tuple[ToolStyle, str]:
-    """The style for a template, and why: that asked for, that it speaks, that found from it, or ours."""
+    """The style for a template, and the reason in words.
+
+    It is the one asked for, else the registered one that fits best, else the one that the tokenizer describes, else the
+    one discovered from the template, else a generic one. Raises InvalidRequest for a name that no style has.
+    """
     if isinstance(style, ToolStyle):
         return style, "it was given"
     if style is not None:
@@ -50,7 +54,7 @@ def _near(template: ChatTemplate) -> str:
 def _described(template: ChatTemplate) -> tuple[ToolStyle | None, str]:
     """The style of the tokenizer's response_template, if it reads what the template writes; else what is wrong with it.
 
-    It goes behind the styles that are known, which spell all of a turn, and say which call ids there are.
+    It comes after the registered styles, which spell out the whole turn and say what call ids look like.
     """
     try:
         style = described_style(template)

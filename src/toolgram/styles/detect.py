@@ -30,20 +30,21 @@ _MORE = (
     replace(_PROBE, reasoning=REASONING),
 )
 MOST_READ = 3 * len(_MORE) + 3
-"""How well a style fits that reads all turns back, and writes a call as the template does."""
+"""The fit of a style that reads every turn back and writes a call exactly as the template does."""
 
 
 @lru_cache(maxsize=4096)
 def fit(template: ChatTemplate, style: ToolStyle) -> int:
     """How well the style fits: how many of the template's own renderings it reads back to what was said.
 
-    0 where a call is not one of them; of two that read the same, the one that also writes a call so fits better.
-    Where the template writes no calls, what it tells the model must do: how it shows the tools, or the style itself.
-    So it is where calls in the history have no mark: the style that the template asks for, if there is one, is better.
+    0 if a call is not among them. Of two styles that read the same turns, the one that also writes a call as the
+    template does fits better. A template that writes no calls is judged by its prompt: by how it shows the tools, or by
+    the call syntax that it asks the model for. The same goes for a template that writes bare calls, without a marker,
+    into the history: a style that it explicitly asks for fits better.
     """
     if not template.capabilities.supports_tool_calls:
-        told = announcement(template)
-        return int(bool(style.announced_by) and style.announced_by in told) or asked_for(told, style)
+        shown = announcement(template)
+        return int(bool(style.announced_by) and style.announced_by in shown) or asked_for(shown, style)
     if missing(template, style):  # reading is costly, and most styles are not the template's
         return _fit_of_what_is_asked(template, style)
     program, opened = compile_format(style.wire.turn), beginnings(template, style)
@@ -60,15 +61,15 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
 
 
 def beginnings(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
-    """What of a turn the prompt may hold already, and the template may then leave out where it writes the turn."""
+    """The beginnings of a turn that a prompt may already hold, which the template may then leave out of the turn."""
     opened = opening(style.wire.turn, template.capabilities.generation_prompt)
     return tuple(dict.fromkeys(("", opened, *_openers(style))))
 
 
 def missing(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
-    """What the style's calls need and no call of the template has, as alternatives of which one would do; () if none.
+    """What the style's calls need and the template's calls lack: alternatives, any of which would do; () for nothing.
 
-    These are the marks around a call, then those in it up to its arguments, and the key of its name.
+    What is needed are the marks around a call, the marks in it up to its arguments, and the key of its name.
     """
     texts = rendered_turns(template, _PROBE)
     marks = _marks_of_calls(style)
@@ -82,19 +83,19 @@ def missing(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
 
 
 def comes_near(template: ChatTemplate, style: ToolStyle) -> bool:
-    """Whether the marks of the style's calls stand in a call of the template, which it does not read all the same."""
+    """Whether the template's calls have the marks of the style's, and yet the style does not read them."""
     near = bool(_marks_of_calls(style)) and not style.is_generic and not missing(template, style)
     return near and not fit(template, style)
 
 
 def _fit_of_what_is_asked(template: ChatTemplate, style: ToolStyle) -> int:
-    """How well a style fits that the template asks for, though it writes bare calls into the history; else 0."""
+    """The fit of a style that the template asks for, although it writes bare calls into the history; else 0."""
     asked = asked_for(announcement(template), style) if _writes_bare_calls(template) else 0
     return MOST_READ + asked if asked else 0
 
 
 def _writes_bare_calls(template: ChatTemplate) -> bool:
-    """Whether the template writes calls into the history as JSON, without a mark."""
+    """Whether the template writes calls into the history as JSON without a marker."""
     turns = rendered_turns(template, _PROBE)
     return bool(turns) and turns[0].lstrip().startswith(("{", "[")) and not MARKER.search(turns[0])
 
@@ -108,17 +109,17 @@ def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
 
 
 def says(program: Program, opened: str, text: str, said: Message) -> bool:
-    """Whether a text reads to what was said, and nothing else."""
+    """Whether a text is read as exactly what was said."""
     reader = Reader(program, opened=opened)
     events = [*reader.feed(text), *reader.finish()]
-    # What stands behind the call may be a mark of the template's own, as where it opens the tool's result.
-    last = len(events) if not said.tool_calls else _behind_last_call(events)
-    behind = "".join(event.text for event in events[last:] if isinstance(event, ContentDelta | Unreadable))
-    return not MARKER.sub("", behind).strip() and _parts(Message.from_events(events[:last])) == _parts(said)
+    # What follows the call may be a marker of the template, such as one that opens the tool's result.
+    last = len(events) if not said.tool_calls else _after_last_call(events)
+    after = "".join(event.text for event in events[last:] if isinstance(event, ContentDelta | Unreadable))
+    return not MARKER.sub("", after).strip() and _parts(Message.from_events(events[:last])) == _parts(said)
 
 
 def same_arguments(one: str, other: str) -> bool:
-    """Whether two calls say the same in their arguments, leaving aside that some templates quote all values."""
+    """Whether two JSON texts are the same arguments, given that some templates quote all values."""
     return _as_texts(_parsed(one)) == _as_texts(_parsed(other))
 
 
@@ -134,7 +135,7 @@ def _as_texts(arguments: Any) -> Any:
     return {key: str(value) for key, value in arguments.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
 
 
-def _behind_last_call(events: list[Event]) -> int:
+def _after_last_call(events: list[Event]) -> int:
     return max((i + 1 for i, event in enumerate(events) if isinstance(event, ToolCallEnd)), default=0)
 
 
@@ -147,7 +148,7 @@ def _parsed(text: str) -> Any:
 
 @lru_cache(maxsize=512)
 def _marks_of_calls(style: ToolStyle) -> tuple[str, ...]:
-    """The marks of the smallest part that a call needs; none where it needs none."""
+    """The marks of the smallest part of the format that holds a call and has marks; none if there is no such part."""
     parts = [node for node in wire.walk(style.wire.turn, written=True) if isinstance(node, wire.Call | wire.Seq)]
     calls = [node for node in parts if isinstance(node, wire.Call)]
     around = [node for node in parts if isinstance(node, wire.Seq) and wire.holds(node, wire.Call)]
@@ -156,7 +157,7 @@ def _marks_of_calls(style: ToolStyle) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def _parts_of_calls(style: ToolStyle) -> tuple[tuple[str, ...], ...]:
-    """For each way to call: the marks up to the arguments, and the key of the name, that no such call does without."""
+    """For each way to write a call: the marks up to the arguments and the key of the name, which no call lacks."""
     return tuple(tuple(_needed(node)) for node in wire.walk(style.wire.turn) if isinstance(node, wire.Call))
 
 
@@ -187,7 +188,7 @@ def _marks(node: wire.Node) -> tuple[str, ...]:
 
 
 def _openers(style: ToolStyle) -> Iterator[str]:
-    """What opens the reasoning: some templates leave it out of the history, and write only what closes it."""
+    """What opens the reasoning: some templates leave this out of the history and write only what closes it."""
     for node in wire.walk(style.wire.turn):
         if isinstance(node, wire.Seq) and any(isinstance(item, wire.Reasoning) for item in node.items):
             at = next(i for i, item in enumerate(node.items) if isinstance(item, wire.Reasoning))
@@ -203,8 +204,8 @@ def announcement(template: ChatTemplate) -> str:
 def reasons(template: ChatTemplate, style: ToolStyle) -> bool:
     """Whether the template or its family shows that the model reasons.
 
-    It does where reasoning is rendered, where the prompt opens it, and where the template takes it out of what the
-    assistant is made to have said: it then knows the tags.
+    It does if it renders reasoning, if the prompt opens it, or if the template strips it from an assistant's content,
+    since it then knows the tags.
     """
     if style.reasons or template.capabilities.supports_reasoning:
         return True
@@ -217,7 +218,7 @@ def reasons(template: ChatTemplate, style: ToolStyle) -> bool:
 
 
 def opens_reasoning(style: ToolStyle, opened: str) -> bool:
-    """Whether what a prompt holds of a turn begins with reasoning, which may be over already."""
+    """Whether the part of a turn that the prompt holds begins with reasoning, which may have ended already."""
     return any(opened.startswith(opener.strip()) for opener in _openers(style) if opener.strip())
 
 
@@ -229,16 +230,16 @@ def tail(template: ChatTemplate) -> str:
 
 
 def asked_for(text: str, style: ToolStyle) -> int:
-    """How many marks and tags a call of the style has, if they and its keys all stand in the text; else 0.
+    """How many marks and tags the style's calls have, if a text contains all of them and all the keys; else 0.
 
-    The more there are the less it can be chance: of two styles that a text asks for, that with more of them is meant.
+    The more there are, the less likely it is chance: of two styles that a text asks for, the one with more is meant.
     """
     marks, _ = _prescribed(style)
     return 0 if style.is_generic or not_asked_for(text, style) else len(marks)
 
 
 def not_asked_for(text: str, style: ToolStyle) -> tuple[tuple[str, ...], ...]:
-    """What the style prescribes for a call and the text lacks, each in all its spellings."""
+    """What the style prescribes for a call and the text lacks, each with all its spellings."""
     marks, keys = _prescribed(style)
     prescribed = (*marks, *((key,) for key in keys))
     return tuple(spellings for spellings in prescribed if not any(each in text for each in spellings))
@@ -246,7 +247,7 @@ def not_asked_for(text: str, style: ToolStyle) -> tuple[tuple[str, ...], ...]:
 
 @lru_cache(maxsize=512)
 def _prescribed(style: ToolStyle) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """The marks of the smallest part that a call needs, each in all its spellings, and the keys of its JSON."""
+    """The marks of the smallest part that a call needs, each with all its spellings, and the keys of its JSON."""
     part: wire.Node = wire.NOTHING_WRITTEN
     for node in wire.walk(style.wire.turn, written=True):
         has_mark = any(isinstance(each, wire.Mark) for each in wire.walk(node, written=True))

@@ -35,11 +35,11 @@ _A_CALL, _A_RESULT = "a call", "a call and its result"
 _TURNS = {
     _A_CALL: Message(tool_calls=(_CALL,)),
     "two calls": Message(tool_calls=(_CALL, _OTHER)),
-    "content and a call": Message(CONTENT, tool_calls=(_CALL,)),
+    "an answer and a call": Message(CONTENT, tool_calls=(_CALL,)),
     _A_RESULT: Message(tool_calls=(_CALL,)),
     "reasoning and a call": Message(reasoning=REASONING, tool_calls=(_CALL,)),
-    "content": Message(CONTENT),
-    "reasoning and content": Message(CONTENT, REASONING),
+    "an answer": Message(CONTENT),
+    "reasoning and an answer": Message(CONTENT, REASONING),
 }
 
 
@@ -69,7 +69,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class FitReport:
-    """Whether a style fits a template, in a sentence, and what shows it; `chosen` is the template's style, and why."""
+    """Whether a style fits a template: a verdict in a sentence, and the trials that show it.
+
+    `announcement` says how the model is told about the tools; `chosen` is the style that the template gets, and `why`.
+    """
 
     style: ToolStyle
     verdict: str
@@ -80,7 +83,7 @@ class FitReport:
 
 
 def explain_fit(template: ChatTemplate, style: ToolStyle) -> FitReport:
-    """Puts a style to the test that `choose_style` goes by, turn by turn."""
+    """Tests a style as `choose_style` does, turn by turn."""
     chosen, why = choose_style(template)
     trials = tuple(_trials(template, style))
     verdict = _verdict(template, style, chosen, trials[0])
@@ -101,7 +104,7 @@ def _trials(template: ChatTemplate, style: ToolStyle) -> Iterator[Trial]:
 
 
 def _left_out(shown: ShownTurn, said: Message, *, result: bool) -> str:
-    """What of a turn the template does not show."""
+    """What the template leaves out of a turn, in words; "" if it shows all of it."""
     if not shown.spans:
         return "the template refuses such a turn"
     words = {
@@ -111,20 +114,20 @@ def _left_out(shown: ShownTurn, said: Message, *, result: bool) -> str:
         "the reasoning": [said.reasoning or ""],
         "the result": [RESULT] if result else [],
     }
-    # The tool of the call stands before the question too, where the template shows tools.
+    # The tool's name stands before the question as well, if the template shows tools.
     turn = shown.rendered[min(begin for begin, _ in shown.spans) :]
     missing = next((what for what, texts in words.items() if any(text not in turn for text in texts)), None)
     return "" if missing is None else f"the template leaves out {missing}"
 
 
 def _before_result(shown: ShownTurn) -> ShownTurn:
-    """The turn where its result follows, whose own text is none of the turn."""
+    """The turn without the result that follows it."""
     ends = [(begin, shown.rendered.find(RESULT, begin), end) for begin, end in shown.spans]
     return replace(shown, spans=tuple((begin, end if at < 0 else min(at, end)) for begin, at, end in ends))
 
 
 def _furthest(program: Program, opened: tuple[str, ...], shown: ShownTurn, said: Message) -> Trial:
-    """The trial in which the style reads the most, of all places where the turn may be said to begin and to end."""
+    """The trial in which the style gets furthest, of all the places where the turn may begin and end."""
     tried: list[tuple[int, Trial]] = []
     for begin, end in shown.spans:
         text = shown.rendered[begin:end]
@@ -137,7 +140,7 @@ def _furthest(program: Program, opened: tuple[str, ...], shown: ShownTurn, said:
 
 
 def _tried(program: Program, opened: str, text: str, said: Message) -> Trial:
-    """One reading, a character at a time, until what was read can no longer become what was said."""
+    """One reading, character by character, until what was read can no longer become what was said."""
     whole = _read(Reader(program, opened=opened), text)
     trial = Trial("", text=text, read=Message.from_events(whole))
     if says(program, opened, text, said):
@@ -150,7 +153,7 @@ def _tried(program: Program, opened: str, text: str, said: Message) -> Trial:
         after_calls = at + 1 if any(isinstance(event, ToolCallEnd) for event in found) else after_calls
         if found and (trouble := _trouble(events, said)):
             held = _held_back(found, text, at)
-            # What was held back may have become a marker, and where it nearly did, that is what to look at.
+            # What was held back might have become a marker; if it nearly did, that is the place to look at.
             near = next((mark for mark in program.marks if mark.startswith(held) and 2 * len(held) > len(mark)), "")
             if near:
                 return replace(trial, lost_at=at, trouble=f"{trouble}, since it is not {near!r}")
@@ -164,16 +167,16 @@ def _read(reader: Reader, text: str) -> list[Event]:
 
 
 def _held_back(found: list[Event], text: str, at: int) -> str:
-    """What of a text had been held back when a character came that made free text of it."""
+    """The text that was held back until this character showed that it is free text."""
     taken = found[-1].text if isinstance(found[-1], ContentDelta | ReasoningDelta) else ""
     return text[max(0, at + 1 - len(taken)) : at] if taken else ""
 
 
 def _trouble(events: list[Event], said: Message) -> str:
-    """Why a turn that was read as far as these events can no longer be what was said; "" where it can."""
+    """Why a turn that was read as far as these events can no longer become what was said; "" if it can."""
     ends = [at for at, event in enumerate(events) if isinstance(event, ToolCallEnd)]
     if said.tool_calls and len(ends) >= len(said.tool_calls):
-        events = events[: ends[len(said.tool_calls) - 1] + 1]  # what stands after the calls is judged as a whole
+        events = events[: ends[len(said.tool_calls) - 1] + 1]  # what follows the calls is judged as a whole
     for event in events:
         if isinstance(event, Unreadable):
             wanted = event.reason.removeprefix("expected ") or "the end of the turn"
@@ -203,7 +206,7 @@ def _trouble_at_end(events: list[Event], said: Message) -> str:
 
 
 def _verdict(template: ChatTemplate, style: ToolStyle, chosen: ToolStyle, call: Trial) -> str:
-    """In a sentence: whether it fits, and whether it is taken."""
+    """In a sentence: whether the style fits, and whether it is chosen."""
     if style.is_generic:
         taken = "and is the style chosen" if style is chosen else f"but {chosen.name} is chosen"
         return f"{style.name} goes with any template, since it announces the tools itself, {taken}"
@@ -215,7 +218,7 @@ def _verdict(template: ChatTemplate, style: ToolStyle, chosen: ToolStyle, call: 
 
 
 def _better(template: ChatTemplate, style: ToolStyle, chosen: ToolStyle) -> str:
-    """Why the chosen one goes before one that fits as well."""
+    """Why the chosen style is preferred to another one that fits."""
     ours, theirs = fit(template, style), fit(template, chosen)
     if ours == theirs:
         return "it fits as well, and comes first in the list"
@@ -233,20 +236,20 @@ def _misfit(template: ChatTemplate, style: ToolStyle, call: Trial) -> str:
         asked = f", nor does it ask the model for {_quoted(lacking[0])}" if lacking else " that could be read"
         return f"the template writes no calls{asked}"
     if call.lost_at is None:
-        return f"a call is to have {_quoted(missing(template, style))}, which the template writes nowhere in it"
+        return f"its calls need {_quoted(missing(template, style))}, which the template does not write"
     line, column = call.place
     return f"it loses a call at line {line}, column {column}: {call.trouble}"
 
 
 def _announced(template: ChatTemplate, style: ToolStyle) -> str:
-    """How the model hears of the tools."""
+    """How the model is told about the tools."""
     if style.is_generic:
         return f"{style.name} lists them, and says how to call them"
     if not template.capabilities.supports_tools:
         return "the template does not show them: they are listed in the system message"
     lacking = not_asked_for(announcement(template), style)
     if lacking and not fit(template, style):
-        return f"the template shows them, and nowhere {_quoted(lacking[0])}, which {style.name} writes"
+        return f"the template shows them, but does not mention {_quoted(lacking[0])}, which {style.name} writes"
     asks = asked_for(announcement(template), style)
     return "the template shows them" + (f", and asks for calls as {style.name} writes them" if asks else "")
 

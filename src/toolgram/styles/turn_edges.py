@@ -24,14 +24,14 @@ _MARK = re.compile(r"[<\[\]>]")
 
 @lru_cache(maxsize=512)
 def opening(turn: wire.Node, prompt: str) -> str:
-    """The end of a prompt that is the fixed beginning of a turn; it is the same at every request."""
+    """The end of a prompt that is the fixed beginning of a turn, the same for every request."""
     return opened_by(turn, prompt)
 
 
 def opened_by(turn: wire.Node, prompt: str, content: str = "", reasoning: str = "") -> str:
-    """The longest end of a prompt that is the beginning of a turn which says just this so far; "" if there is none.
+    """The longest end of a prompt that is the beginning of a turn saying just this so far; "" if there is none.
 
-    A template writes it: what a reader takes besides does not count.
+    The text comes from a template, so only what the format writes counts, not what a lenient reader would also accept.
     """
     program = compile_format(wire.as_written(turn))
     places = [match.start() for match in _MARK.finditer(prompt)]
@@ -54,28 +54,28 @@ def stripped(texts: tuple[str, str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ShownTurn:
-    """A conversation as a template renders it, and the (begin, end) of every text that may be the turn in question."""
+    """A conversation as a template renders it, and the (begin, end) of each text that may be the turn in question."""
 
     rendered: str
     spans: tuple[tuple[int, int], ...]
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts themselves, the likeliest first, each once."""
+        """The texts themselves, the most likely first, without duplicates."""
         return tuple(dict.fromkeys(self.rendered[begin:end] for begin, end in self.spans))
 
 
 def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
-    """An assistant's turn as the template writes it, from every place where it may be said to begin."""
+    """An assistant's turn as the template writes it, cut at each place where it may begin and end."""
     return shown_turn(template, said).texts
 
 
 @lru_cache(maxsize=1024)
 def shown_turn(template: ChatTemplate, said: Message, *, with_result: bool = False) -> ShownTurn:
-    """An assistant's turn in its conversation, whose last message it is, or with the results of its calls after it.
+    """An assistant's turn in its conversation, as the last message or, `with_result`, followed by its calls' results.
 
-    Its first call is of the tool that also stands before every turn without calls. Where the template refuses the
-    conversation there is no span.
+    Its calls are of the tool that turns without calls are also rendered with. There is no span if the template refuses
+    the conversation.
     """
     calls = tuple(CallProbe(call.name, call.arguments, call.id or ONE.id) for call in said.tool_calls)
     turn = TurnProbe(calls, said.content or "", said.reasoning or "")
@@ -91,7 +91,7 @@ def shown_turn(template: ChatTemplate, said: Message, *, with_result: bool = Fal
     marks = (match.start() for match in _MARK.finditer(after, first, last + 1))
     starts = [at for at in marks if not any(begin < at < end for begin, end in tags)]
     places = dict.fromkeys((last, *reversed(starts), first))
-    # Some templates write something after every conversation, which is no part of the turn.
+    # Some templates write something after every conversation that is no part of the turn.
     always = _common(before[::-1], after[::-1])
     ends = (len(after), len(after) - always) if MARKER.search(after, len(after) - always) else (len(after),)
     spans = ((place, cut) for end in ends for place in places for cut in _before_stop(after, place, end, stops))
@@ -99,12 +99,12 @@ def shown_turn(template: ChatTemplate, said: Message, *, with_result: bool = Fal
 
 
 def _outside_marker(text: str, at: int) -> int:
-    """The place itself, or where the marker begins that it is in."""
+    """The place itself, or the beginning of the marker that it falls inside."""
     return next((match.start() for match in MARKER.finditer(text) if match.start() < at < match.end()), at)
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
+    """The length of the common prefix of two texts."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -113,7 +113,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _through(text: str, prompt: str) -> int:
-    """How far a text goes through the words of a prompt, but for white space, which some templates strew."""
+    """How far a text repeats a prompt, ignoring white space, which some templates write irregularly."""
     at = 0
     for word in prompt.split():
         start = _after_space(text, at)
@@ -130,7 +130,7 @@ def _after_space(text: str, at: int) -> int:
 
 
 def _before_stop(text: str, begin: int, end: int, stops: tuple[str, ...]) -> tuple[int, ...]:
-    """Where stops stand: the first, and later ones, since some families open a call with what ends their turns."""
+    """Where the stops are: the first and later ones too, since some families open a call with what ends their turns."""
     turn = text[begin:end]
     cuts = sorted(begin + match.start() for stop in stops if stop for match in re.finditer(re.escape(stop), turn))
     return tuple(cuts[:_MOST_CUTS]) or (max(begin, end),)
@@ -140,7 +140,7 @@ def _before_stop(text: str, begin: int, end: int, stops: tuple[str, ...]) -> tup
 def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     """The strings at which a turn ends.
 
-    One that is a mark of the style too does not tell an end from a call: what opens the next user's turn does.
+    A stop that is also a mark of the style cannot tell the end from a call; what opens the next user's turn can.
     """
     marks = [
         spelling for node in wire.walk(style.wire.turn) if isinstance(node, wire.Mark) for spelling in node.spellings

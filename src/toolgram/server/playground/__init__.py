@@ -1,4 +1,4 @@
-"""The playground: a page and its files, which the server gives as they lie in this folder."""
+"""The playground: a page and its files, served as they are in this folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# The page runs its own files and talks with its own server, no other. What a prompt holds is never run.
+# The page runs only its own files and talks only to its own server. Nothing in a prompt is ever run.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -27,7 +27,7 @@ _POLICY = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A file of the playground; `etag` is of its content."""
+    """A file of the playground; `etag` is a hash of its content."""
 
     content: bytes
     media_type: str
@@ -36,7 +36,7 @@ class Page:
 
 @cache
 def pages() -> Mapping[str, Page]:
-    """The files by the path under which they are served."""
+    """The files, by the paths under which they are served."""
     found: dict[str, Page] = {}
     for place, file in _files(files(__name__), ""):
         media_type = _TYPES.get(f".{file.name.rpartition('.')[2]}")
@@ -48,7 +48,7 @@ def pages() -> Mapping[str, Page]:
 
 
 def _files(folder: Traversable, place: str) -> Iterator[tuple[str, Traversable]]:
-    """All files in a folder and in those below it, by their paths from the first."""
+    """All files in a folder and its subfolders, with their relative paths."""
     for each in folder.iterdir():
         if each.is_dir():
             yield from _files(each, f"{place}{each.name}/")
@@ -57,7 +57,7 @@ def _files(folder: Traversable, place: str) -> Iterator[tuple[str, Traversable]]
 
 
 def page(request: Request) -> Response:
-    """A file; 304 where the browser has it already. It asks each time: another version may have been installed."""
+    """Serves a file; 304 if the browser has it. Browsers ask each time, since another version may be installed."""
     asked = pages()[request.scope["path"]]
     headers = {
         "etag": asked.etag,

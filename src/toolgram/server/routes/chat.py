@@ -38,14 +38,14 @@ async def chat_completions(desk: Desk, request: Request) -> ASGIApp:
         logprobs=job.sampling.logprobs is not None,
     )
     if read.include_tokens and not head.logprobs:
-        job = replace(job, sampling=replace(job.sampling, logprobs=0))  # engines tell tokens apart with them only
+        job = replace(job, sampling=replace(job.sampling, logprobs=0))  # engines report single tokens only with them
     if read.generation.stream:
         return desk.streamed(request, _events(desk, request, job, head), failure)
     return json_response(request, await desk.whole(request, _answer(desk, request, job, head)))
 
 
 def failure(error: ToolgramError) -> bytes:
-    """The event of an error behind what was generated."""
+    """The event for an error after something was generated."""
     return data(openai_error(api_error(error)))
 
 

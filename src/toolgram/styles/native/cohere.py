@@ -18,7 +18,7 @@ A turn of Command R (chat template of CohereForAI/c4ai-command-r-plus, "tool_use
         {"tool_name": "get_weather", "parameters": {"city": "Paris"}}
     ]```
 
-The template writes each action over several lines; the models write it on one, or so.
+The template spreads each action over several lines; the models write it on one, as shown.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ _DSML_INVOKE = Seq(
 
 
 def _dsml(name: str, section: str, other: str, about: str) -> ToolStyle:
-    """The style with its calls in a section of this name; the reader takes the other's too."""
+    """The style with its calls in a section of this name; the reader accepts the other name too."""
     calls = Seq(
         Lit("\n\n"),
         Mark(f"<｜DSML｜{section}>", (f"<｜DSML｜{other}>",)),
@@ -68,8 +68,8 @@ def _dsml(name: str, section: str, other: str, about: str) -> ToolStyle:
         Many(Call(_DSML_INVOKE), min=1),
         Mark(f"</｜DSML｜{section}>", (f"</｜DSML｜{other}>",)),
     )
-    thought = think(after_opener="", before_closer="", after="")
-    return ToolStyle(name, WireFormat(Seq(thought, Opt(Content()), Opt(calls))), about)
+    reasoning = think(after_opener="", before_closer="", after="")
+    return ToolStyle(name, WireFormat(Seq(reasoning, Opt(Content()), Opt(calls))), about)
 
 
 DEEPSEEK_R1 = ToolStyle(

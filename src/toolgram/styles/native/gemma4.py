@@ -34,15 +34,15 @@ NOTATION = Encoding("gemma", quote='<|"|>', escapes=False, bare_keys=True, item_
 
 _CALL = Call(Seq(Mark("<|tool_call>"), Lit("call:"), Name(), Arguments(NOTATION), Mark("<tool_call|>")))
 
-# The models write the tokens of the channel once too often at times.
+# The models sometimes repeat the channel tokens.
 _OPEN, _CLOSE = Mark("<|channel>"), Mark("<channel|>")
 _AGAIN, _STRAY = Lenient(NOTHING_WRITTEN, _OPEN), Lenient(NOTHING_WRITTEN, _CLOSE)
-_THOUGHT = Opt(Seq(_OPEN, _AGAIN, Lit("thought\n"), Reasoning(), _CLOSE))
+_REASONING = Opt(Seq(_OPEN, _AGAIN, Lit("thought\n"), Reasoning(), _CLOSE))
 
 GEMMA_4 = ToolStyle(
     "gemma_4",
-    WireFormat(Seq(_THOUGHT, _STRAY, Opt(Content()), _STRAY, Many(_CALL))),
-    "call:f{k:v}, own quotes: Gemma 4",
+    WireFormat(Seq(_REASONING, _STRAY, Opt(Content()), _STRAY, Many(_CALL))),
+    'call:f{k:v}, strings between <|"|>: Gemma 4',
 )
 
 ESCAPED = Encoding(

@@ -1,4 +1,4 @@
-// Tabs, by mouse and arrow keys, as the ARIA practices have them.
+// Tabs, by mouse and arrow keys, following the ARIA practices.
 
 import { $ } from "../common/dom.js";
 
