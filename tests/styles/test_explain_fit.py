@@ -151,8 +151,10 @@ def test_the_verdict_on_a_real_template_is_that_of_the_choice(name: str) -> None
         assert reads or call.missing or call.trouble
         if template.capabilities.supports_tool_calls and style is chosen:
             assert reads
-        for trial in report.trials:
-            assert trial.lost_at is None or 0 <= trial.lost_at <= len(trial.text)
+        lost = {trial.turn: trial for trial in report.trials if trial.lost_at is not None}
+        assert all(0 <= trial.lost_at <= len(trial.text) for trial in lost.values() if trial.lost_at is not None)
+        if style is chosen:  # some templates write an answer after the call, or as reasoning
+            assert set(lost) <= {"an answer and a call"}
 
 
 @pytest.mark.skipif(not NAMES, reason="the shared templates are not beside this checkout")

@@ -99,7 +99,7 @@ def _trials(template: ChatTemplate, style: ToolStyle) -> Iterator[Trial]:
             continue
         if turn == _A_RESULT:
             shown = _before_result(shown)
-        trial = _furthest(program, opened, shown, said)
+        trial = _furthest(program, opened, shown, said, goes_on=turn == _A_RESULT)
         yield replace(trial, turn=turn, written=write_freely(style.wire, said))
 
 
@@ -126,15 +126,18 @@ def _before_result(shown: ShownTurn) -> ShownTurn:
     return replace(shown, spans=tuple((begin, end if at < 0 else min(at, end)) for begin, at, end in ends))
 
 
-def _furthest(program: Program, opened: tuple[str, ...], shown: ShownTurn, said: Message) -> Trial:
-    """The trial in which the style gets furthest, of all the places where the turn may begin and end."""
+def _furthest(program: Program, opened: tuple[str, ...], shown: ShownTurn, said: Message, *, goes_on: bool) -> Trial:
+    """The trial in which the style gets furthest, of all the places where the turn may begin and end.
+
+    If the text `goes_on` after the turn, more may follow the calls.
+    """
     tried: list[tuple[int, Trial]] = []
     for begin, end in shown.spans:
         text = shown.rendered[begin:end]
         for each in opened:
             trial = _tried(program, each, text, said)
-            if trial.lost_at is None:
-                return trial
+            if trial.lost_at is None or (goes_on and trial.trouble == _MORE):
+                return replace(trial, lost_at=None, trouble="")
             tried.append((begin + trial.lost_at, trial))
     return max(tried, key=lambda each: each[0])[1]
 
@@ -195,14 +198,18 @@ def _trouble(events: list[Event], said: Message) -> str:
 
 def _trouble_at_end(events: list[Event], said: Message) -> str:
     """What is wrong with a turn that was read to its end."""
-    calls = Message.from_events(events).tool_calls
     if trouble := _trouble(events, said):
         return trouble
-    if any(call.incomplete for call in calls):
+    ends = [at for at, event in enumerate(events) if isinstance(event, ToolCallEnd)]
+    read = Message.from_events(events[: ends[-1] + 1] if ends else events)
+    if any(call.incomplete for call in read.tool_calls):
         return "the text ends, but the call does not"
-    if len(calls) < len(said.tool_calls):
-        return "the text ends, and a call is missing" if calls else "the text ends, and no call was read"
-    return _MORE if calls else "the text ends, and not all of it was read"
+    if len(read.tool_calls) < len(said.tool_calls):
+        return "the text ends, and a call is missing" if read.tool_calls else "the text ends, and no call was read"
+    for field, one, other in (("content", read.content, said.content), ("reasoning", read.reasoning, said.reasoning)):
+        if (one or "").strip() != (other or ""):
+            return f"the turn ends without its {field}"
+    return _MORE
 
 
 def _verdict(template: ChatTemplate, style: ToolStyle, chosen: ToolStyle, call: Trial) -> str:
