@@ -88,8 +88,10 @@ class Desk:
         self.tell_ignored(request, generation.ignored)
         served = self.models.find(generation.model)
         if generation.chat_template is not None and not self.settings.request_templates:
-            told = "this server takes no templates from requests; `toolgram serve --trust-request-chat-template` does"
-            raise ApiError(400, "not_allowed", told, "/chat_template")
+            reason = (
+                "this server takes no templates from requests: `toolgram serve --trust-request-chat-template` allows it"
+            )
+            raise ApiError(400, "not_allowed", reason, "/chat_template")
         sampling = self.limited(generation.sampling)
         # A template or schema seen for the first time may take a while; others are served meanwhile.
         async with self.admission.planning():
@@ -156,11 +158,11 @@ class Desk:
         """Makes an answer in events, within the limits."""
         record = record_of(request.scope)
 
-        def told(error: ToolgramError) -> bytes:
+        def as_event(error: ToolgramError) -> bytes:
             record.error = type(error).__name__
             return failed(error)
 
-        return EventStream(events, self.admission.work(), told, record.headers, self.settings.keep_alive)
+        return EventStream(events, self.admission.work(), as_event, record.headers, self.settings.keep_alive)
 
 
 def _parsed(body: bytes) -> Any:
@@ -185,11 +187,11 @@ def _header(relaxations: Sequence[Relaxation]) -> str:
     kept: list[str] = []
     size = 0
     for one in relaxations_json(relaxations):
-        told = json.dumps(one)
-        size += len(told)
+        text = json.dumps(one)
+        size += len(text)
         if size > _LONGEST_HEADER:
             break
-        kept.append(told)
+        kept.append(text)
     return f"[{', '.join(kept)}]".replace("\x7f", "\\u007f")
 
 

@@ -57,8 +57,8 @@ class Front:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                told = {"x-request-id": record.id, "request-id": record.id}
-                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in told.items())]
+                ids = {"x-request-id": record.id, "request-id": record.id}
+                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in ids.items())]
             await send(message)
 
         try:
@@ -66,16 +66,16 @@ class Front:
         except ClientGone:
             status = _CLIENT_GONE
         except ToolgramError as error:
-            told = api_error(error, _PROMPTS.get(scope["path"], "/messages"))
-            record.error = told.code
-            status = status or told.status
-            await error_response(told, scope["path"], record)(scope, receive, answer)
+            failure = api_error(error, _PROMPTS.get(scope["path"], "/messages"))
+            record.error = failure.code
+            status = status or failure.status
+            await error_response(failure, scope["path"], record)(scope, receive, answer)
         except Exception:
             LOG.exception("request %s failed unexpectedly: please report this", record.id)
             if status:
                 raise
-            told = ApiError(500, "internal_error", "internal error of the server; its log has the details")
-            await error_response(told, scope["path"], record)(scope, receive, answer)
+            failure = ApiError(500, "internal_error", "internal error of the server; its log has the details")
+            await error_response(failure, scope["path"], record)(scope, receive, answer)
         finally:
             self._over(scope, status, record)
 
@@ -93,8 +93,8 @@ class Front:
         except HTTPException as error:
             record_of(scope).headers.update(error.headers or {})  # finds the methods that there are
             known = ", ".join(sorted(self._paths - pages().keys())).replace(":path", "")
-            told = f"{scope['method']} {scope['path']}: {error.detail}; there are {known}"
-            raise ApiError(error.status_code, "no_such_route", told) from error
+            reason = f"{scope['method']} {scope['path']}: {error.detail}; there are {known}"
+            raise ApiError(error.status_code, "no_such_route", reason) from error
 
     def _knows(self, headers: Mapping[bytes, str]) -> bool:
         """Whether a known key is given; takes the same time whichever key it is and however much of it is right."""

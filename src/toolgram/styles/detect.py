@@ -211,10 +211,10 @@ def reasons(template: ChatTemplate, style: ToolStyle) -> bool:
         return True
     if not wire.holds(style.wire.turn, wire.Reasoning):
         return False
-    thought = write_freely(style.wire, Message(CONTENT, REASONING)) or ""
-    shown = rendered(template, TurnProbe((), thought), ending="next") or thought
+    written = write_freely(style.wire, Message(CONTENT, REASONING)) or ""
+    shown = rendered(template, TurnProbe((), written), ending="next") or written
     opened = opening(style.wire.turn, template.capabilities.generation_prompt)
-    return thought not in shown or opens_reasoning(style, opened)
+    return written not in shown or opens_reasoning(style, opened)
 
 
 def opens_reasoning(style: ToolStyle, opened: str) -> bool:

@@ -80,5 +80,5 @@ async def explain(desk: Desk, request: Request) -> ASGIApp:
     read, dialect = await desk.body(request, read_explain_request)
     job = await desk.job(request, read.generation)
     relaxations = relaxations_of(job.plan, job.served.engine)
-    told = await asyncio.to_thread(explanation, job.plan, relaxations, dialect, job.prompt_tokens)
-    return json_response(request, {"model": job.served.name, **told, "ignored": list(read.generation.ignored)})
+    found = await asyncio.to_thread(explanation, job.plan, relaxations, dialect, job.prompt_tokens)
+    return json_response(request, {"model": job.served.name, **found, "ignored": list(read.generation.ignored)})
