@@ -1,7 +1,7 @@
 """Questions of the Berkeley function calling leaderboard (BFCL v4), read from the wheel of `bfcl-eval`.
 
-Functions become tools as BFCL gives them to models behind OpenAI's API: its types become those of JSON Schema, and dots
-in names underscores, in what is expected too. `optional`, which no JSON Schema knows, is left out.
+Functions become tools as BFCL gives them to models with OpenAI's API: its types become those of JSON Schema, and dots
+in names become underscores, in the expected calls too. `optional`, which no JSON Schema knows, is left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KNOWN = {"string", "integer", "number", "boolean", "array", "object"}
 
 @dataclass(frozen=True)
 class Expected:
-    """A call that is to be made: for each parameter the values that are right; "" among them: it may be left out."""
+    """An expected call: for each parameter, the values that are right; if "" is among them, it may be left out."""
 
     name: str
     arguments: Mapping[str, Sequence[Any]]
@@ -35,7 +35,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, the tools that there are in OpenAI's shape, and the calls that are right."""
+    """A question, its tools in OpenAI's shape, and the calls that are right."""
 
     id: str
     messages: Sequence[Mapping[str, Any]]

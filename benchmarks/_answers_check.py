@@ -1,6 +1,6 @@
-"""The marks of calls, held against BFCL's own checker: on all its ground truths, and on calls that were changed.
+"""Compares our verdicts on calls with BFCL's own checker: on all its ground truths, and on calls that were changed.
 
-The checker is read out of the wheel. What it would import of models and of other languages is left empty.
+The checker is read from the wheel. What it imports for models and other languages is replaced by empty modules.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def check(wheel: Path) -> None:
                     print(f"{one.id}, {name}: {calls}\n  ours: {ours or 'right'}\n  BFCL: {other or 'right'}")
     rows = [[name, count, right[name], agreed[name]] for name, count in seen.items()]
     rows.append(["all", *(sum(counted.values()) for counted in (seen, right, agreed))])
-    show("Marks beside those of BFCL's checker", ["calls", "of them", "right", "both agree"], rows)
+    show("Verdicts compared with BFCL's checker", ["calls", "of them", "right", "both agree"], rows)
 
 
 def _cases(question: Question) -> Sequence[tuple[str, list[Call]]]:
@@ -187,7 +187,7 @@ def _other_tool(rng: random.Random, calls: list[Call], question: Question) -> li
 
 CHANGES: dict[str, Change] = {
     "a value changed": _one_value(_other),
-    "a value written otherwise": _one_value(_rewritten),
+    "a value written differently": _one_value(_rewritten),
     "a type changed": _one_value(_other_type),
     "a parameter dropped": _in_arguments(_drop),
     "a parameter added": _in_arguments(_add),

@@ -1,8 +1,8 @@
-"""Whether calls are those that BFCL expects, with the meaning that its checker has for Python.
+"""Whether calls are those that BFCL expects, in the sense of its checker for Python.
 
 Calls may come in any order. Texts are compared without case, spaces and some punctuation, at the top and one level into
-lists and objects. An integer does for a number at the top only. A value of another type than the schema has is right
-where the possible answers have that type: then it must be one of them, to the letter.
+lists and objects. An integer counts as a number only at the top. A value of another type than the schema's is
+right if the possible answers have that type: then it must be exactly one of them.
 """
 
 from __future__ import annotations

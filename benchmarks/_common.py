@@ -53,7 +53,7 @@ def _parameters(verb: str, noun: str) -> dict[str, Any]:
 
 
 def tools(count: int) -> list[Tool]:
-    """So many tools (at most 30) in OpenAI's shape, of five parameters each."""
+    """A number of tools (at most 30) in OpenAI's shape, with five parameters each."""
     return [
         {
             "type": "function",
@@ -73,7 +73,7 @@ def request(tools: Sequence[Tool]) -> dict[str, Any]:
 
 
 def clear_caches() -> None:
-    """Empty every cache of toolgram but the engines', and that of `re`: what comes next is like the first time."""
+    """Empty every cache of toolgram except the engines', and that of `re`: what comes next is like the first time."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "toolgram" and not name.startswith("toolgram.engines"):
             for value in vars(module).values():
@@ -106,7 +106,7 @@ def median(run: Callable[[], object], seconds: float, before: Callable[[], objec
 
 
 def show(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a Markdown table; numbers stand on the right."""
+    """Print a Markdown table; numbers are right-aligned."""
     cells = [list(head), *([_cell(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     right = [all(isinstance(row[i], int | float | None) for row in rows) for i in range(len(head))]

@@ -1,4 +1,4 @@
-"""How many tokens of a tool call the grammar forces, and what it saves not to sample them."""
+"""How many tokens of a tool call the grammar forces, and what not sampling them saves."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Whether greedy answers depend on how they were made: many at once, with jumps, drafts and shared prompts, or plainly.
+"""Whether greedy answers depend on how they were computed: in batches, with jumps, drafts and shared prompts, or not.
 
-What is evaluated together changes the last digits of the logits. How much is measured in the same run, where both
-have the same tokens. Where two answers part, the two likeliest tokens must have been as near to each other as both
-together may have moved: then it is a tie.
+What is evaluated in one batch changes the last digits of the logits. By how much is measured in the same run, where
+both have the same tokens. Where two answers diverge, the two most likely tokens must have been as close to each other
+as both together may have moved: then it is a tie.
 """
 
 from __future__ import annotations

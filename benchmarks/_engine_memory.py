@@ -45,7 +45,7 @@ async def _client(engine: LlamaCpp, numbers: Iterator[int]) -> None:
 
 
 def resident() -> int:
-    """The bytes of memory that this process has; 0 where the system does not tell (it is Linux that does)."""
+    """The bytes of memory that this process has; 0 if the system does not report it (Linux does)."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:

@@ -1,11 +1,11 @@
 """Who runs the model: toolgram's engine, and llama.cpp's own server object, with equal slots.
 
-llama.cpp's chat layer drops the tools where the model's template knows none, as that of SmolLM2, and where it knows
-them `required` lets a model write on for ever before it calls. So it is given a template that announces tools, and
-ends where the name of a function comes: in such a format (that of functionary 3.2) it enforces a call.
+llama.cpp's chat layer drops the tools if the model's template has no place for them, as with SmolLM2; if it has one,
+`required` lets a model write forever before it calls. So it is given a template that announces tools and ends just
+before the name of a function: in such a format (that of functionary 3.2) it enforces a call.
 
-Unless both are given as many threads, its server decodes one sequence with one thread, and more with all, and ours with
-the cores that nobody else wants.
+Unless both are given a number of threads, its server decodes one sequence with one thread and several with all, and
+ours uses the cores that are idle.
 """
 
 from __future__ import annotations

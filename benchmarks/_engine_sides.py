@@ -1,7 +1,7 @@
-"""Each side of the comparison in a process of its own, so that the other one takes nothing from it.
+"""Runs each side of the comparison in its own process, so that the other one takes nothing from it.
 
 Two engines in one process have more threads than there are cores, and then OpenMP lets each thread sleep where it would
-wait for the others a moment; and the threads of our clients hold the interpreter's lock, which callbacks need.
+otherwise spin briefly; and our clients' threads hold the interpreter lock, which callbacks need.
 """
 
 from __future__ import annotations

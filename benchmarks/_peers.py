@@ -59,7 +59,7 @@ def transformers_parser(response_template: Any) -> Any:
 
 
 def xgrammar_of_tools(tools: Sequence[Tool]) -> Any:
-    """XGrammar's grammar of its own structural tag for Qwen 3: text, and calls in <tool_call> tags."""
+    """XGrammar's grammar of its built-in structural tag for Qwen 3: text, and calls in <tool_call> tags."""
     xgrammar = _oracles.xgrammar()
     tag = xgrammar.get_model_structural_tag("qwen_3", tools=list(tools), reasoning="disabled")
     return xgrammar.Grammar.from_structural_tag(tag)

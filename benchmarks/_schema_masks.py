@@ -134,7 +134,7 @@ _OWN = {"toolgram, Lark in llguidance": "llguidance, lenient", "toolgram, EBNF i
 """What an engine does with our grammar is compared to what it does with its own."""
 _CLOSED = "XGrammar, strict"
 """Takes keys that are not declared for forbidden: another language, which need not hold the instance. It is what
-XGrammar does unless told otherwise, so time to the first mask is compared to it, though it has less to do."""
+XGrammar does by default, so the time to the first mask is compared to it, though it has less to do."""
 
 
 def measure(task: tuple[str, Case], tell: Tell) -> Masked | None:

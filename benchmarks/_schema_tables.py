@@ -15,7 +15,7 @@ HEAD = [
     "who",
     "schemas",
     "all-correct %",
-    "but for format %",
+    "except format %",
     "compiled %",
     "unsound %",
     "of it by format %",
@@ -42,7 +42,7 @@ class Score(NamedTuple):
 
     total: int
     all_correct: int
-    but_for_format: int
+    except_format: int
     compiled: int
     unsound: int
     by_format: int

@@ -1,6 +1,6 @@
 """32 clients of the embedded model over HTTP: `toolgram serve` beside llama.cpp's own server, equal slots and threads.
 
-Each server is a process of its own. They answer the same questions by turns, several times, since machines are noisy:
+Each server is a separate process. They answer the same questions by turns, several times, since machines are noisy:
 what counts is the median of the ratios of neighbours. Both keep all cores busy, and do the same work in the same code:
 tokens for each second of the processor, of the server's process, tell more than those by the clock.
 """

@@ -1,15 +1,15 @@
-"""Are the answers right? Those of `toolgram serve` at its defaults, beside llama.cpp's own server, on BFCL v4.
+"""How many answers are right: `toolgram serve` at its defaults, compared with llama.cpp's own server, on BFCL v4.
 
 Each question of the Berkeley function calling leaderboard goes as a plain client would send it (messages, tools,
 tool_choice, max_tokens; no style, nothing of parallel calls) to both servers, with the same model, by turns. An answer
-is right where its calls are those that BFCL expects, by the meaning of its own checker; with `auto` and a question that
-no tool answers, where there is no call. An error is wrong. Whether one side is better is told by the exact test on the
+is right if its calls are those that BFCL expects, in the sense of its own checker; with `auto` and a question that no
+tool answers, if there is no call. An error is wrong. Whether one side is better is decided by the exact test on the
 questions that only one of them has right, at 95 %.
 
 With no arguments, 10 questions of each cell are asked at temperature 0: the figures that goals are set by come from
-`--questions 60`. `--sampled` asks each again at the temperature that a server has by itself, with a fixed seed.
-The data come from the wheel of bfcl-eval, which pip fetches once; Qwen2.5-Coder-0.5B-Instruct takes part where its file
-is there. `--check-comparison` holds the marks against BFCL's checker, and asks no model.
+`--questions 60`. `--sampled` asks each again at the default temperature of a server, with a fixed seed.
+The data come from the wheel of bfcl-eval, which pip fetches once; Qwen2.5-Coder-0.5B-Instruct takes part if its file
+exists. `--check-comparison` compares the verdicts with BFCL's checker, and asks no model.
 Run: python benchmarks/answers.py [--model smollm2] [--cell required/simple] [--side toolgram] [--wrong] …
 """
 
@@ -80,16 +80,16 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, choices in (("model", MODELS), ("cell", tuple(CELLS)), ("side", SIDES)):
-        parser.add_argument(f"--{name}", action="append", choices=choices, help="may be given again; default: all")
+        parser.add_argument(f"--{name}", action="append", choices=choices, help="may be repeated; default: all")
     parser.add_argument("--questions", type=int, default=10, metavar="N", help="the first N of each cell")
-    parser.add_argument("--sampled", action="store_true", help="also at the temperature that a server has by itself")
+    parser.add_argument("--sampled", action="store_true", help="also at the default temperature of a server")
     parser.add_argument("--parallel-tool-calls", choices=("true", "false"), help="default: requests do not say")
     parser.add_argument("--bfcl", type=Path, metavar="WHEEL", help="of bfcl-eval")
     parser.add_argument("--qwen", type=Path, metavar="FILE", help=f"{QWEN}, of which there is one only")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all answers there")
-    parser.add_argument("--show", type=Path, metavar="FILE", help="ask nobody: print what such a file tells")
+    parser.add_argument("--show", type=Path, metavar="FILE", help="ask nobody: print what such a file contains")
     parser.add_argument("--wrong", action="store_true", help="print the wrong answers")
-    parser.add_argument("--check-comparison", action="store_true", help="hold the marks against BFCL's checker")
+    parser.add_argument("--check-comparison", action="store_true", help="compare the verdicts with BFCL's checker")
     return parser.parse_args()
 
 

@@ -1,7 +1,7 @@
-"""The embedded engine: what requests cost, beside llama.cpp's own server, and what the grammar forces.
+"""The embedded engine: what requests cost, compared with llama.cpp's own server, and what the grammar forces.
 
-Times are in seconds; those of the processor count all threads of a side, and depend less on what else the machine does.
-With --threads both have so many, whatever they do; to compare what each does with a core, take 1.
+Times are in seconds; processor times count all threads of a side, and depend less on what else the machine does.
+With --threads both use that many threads for everything; to compare what each does with one core, give 1.
 Run: python benchmarks/engine.py [--tasks N] [--threads N] [text] [calls] [clients] [census]; or, each by its name
 alone, for equality [--answers N] and memory [--requests N], which take longer.
 """

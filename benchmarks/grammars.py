@@ -1,4 +1,4 @@
-"""How large grammars are, in rules and characters, for each generic style, beside those of peers for the same tools."""
+"""How large grammars are, in rules and characters, for each generic style, and those of peers for the same tools."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def show_scores(results: Results) -> None:
         rows = [score_row(name, cases, [each[at] for at in chosen]) for name, each in results.contestants().items()]
         show(f"{source}: {len(cases)} schemas, {sum(len(case.instances) for case in cases)} instances", HEAD, rows)
     print("\nall-correct: compiled, every valid instance accepted in some spelling, every invalid one rejected.")
-    print("but for format: the same, where instances that `format` alone forbids (by jsonschema-rs) do not count.")
+    print("except format: the same, where instances that `format` alone forbids (by jsonschema-rs) do not count.")
     print("of it by format: nothing else unsound was accepted.")
     print("Times: from schema to grammar object (llama.cpp: to text).")
 
@@ -103,7 +103,7 @@ def show_goals(results: Results) -> None:
         chosen = [at for at, case in enumerate(results.cases) if case.source == source]
         made = score([results.cases[at] for at in chosen], [outcomes[at] for at in chosen])
         right, unsound = made.percent(made.all_correct), made.percent(made.unsound)
-        aside = made.percent(made.but_for_format), made.percent(made.unsound - made.by_format)
+        aside = made.percent(made.except_format), made.percent(made.unsound - made.by_format)
         rows.append([f"{source}, {who}: all-correct ≥ {least} %", right, aside[0], _met(right >= least)])
         if (source, who) == (MASKBENCH, "exact"):
             rows.append([f"{source}, {who}: unsound 0 %", unsound, aside[1], _met(unsound == 0)])
@@ -111,7 +111,7 @@ def show_goals(results: Results) -> None:
     ours = [results.exact, results.relaxed, *engines]
     hung = sum(isinstance(each, Lost) and each.how == "hung" for outcomes in ours for each in outcomes)
     rows.append(["toolgram hangs, its dialects included: 0", hung, None, _met(hung == 0)])
-    show("Goals", ["goal", "is", "but for format", "met"], rows)
+    show("Goals", ["goal", "is", "except format", "met"], rows)
 
 
 def _met(yes: bool) -> str:
@@ -250,9 +250,7 @@ def show_masks(cases: list[Case], count: int) -> None:
         show(f"{source}: token masks along a valid instance, the schemas that all do", _schema_masks.HEAD, rows)
     print("\nconverted: processor time from the schema to the text of a grammar; engines begin with the schema itself.")
     print("first: from there to the first mask, in one thread, nothing kept from other schemas.")
-    print(
-        "toolgram in relaxed mode. Strict is what XGrammar does unless told otherwise: it takes objects for closed, and"
-    )
+    print("toolgram in relaxed mode. Strict is what XGrammar does by default: it takes objects for closed, and")
     print("has less to do; the first mask is compared to it, and the others to those of the same language.")
 
 

@@ -1,4 +1,4 @@
-"""What a plan costs: prompt, grammar, and its text for each engine, beside what peers do with the same tools."""
+"""What a plan costs: prompt, grammar, and its text for each engine, compared with peers on the same tools."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What the server costs: python benchmarks/server.py [--streams 1000] [--tokens 50].
 
-The engine replays recorded text and takes no time itself. Server and clients run in processes of their own; times are
-of the server's processor, so that a busy machine does not count. In the end the embedded model is served to 32 clients,
-beside llama.cpp's own server.
+The engine replays recorded text and takes no time itself. Server and clients run in separate processes; times are
+the server's processor time, so that other load does not count. At the end the embedded model is served to 32 clients,
+compared with llama.cpp's own server.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ def serve(listener: socket.socket, orders: Connection) -> None:
     app = create_app([Served("recorded", CHATML, Recorded())], Settings(parallel=5000, keep_alive=600))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
 
-    def told() -> None:
+    def ordered() -> None:
         orders.recv()
         orders.send((time.process_time(), _resident()))
 
     async def run() -> None:
-        asyncio.get_running_loop().add_reader(orders.fileno(), told)
+        asyncio.get_running_loop().add_reader(orders.fileno(), ordered)
         await server.serve([listener])
 
     asyncio.run(run())
@@ -85,7 +85,7 @@ def _resident() -> float:
 
 
 class Server:
-    """A server in a process of its own."""
+    """A server in a separate process."""
 
     def __init__(self) -> None:
         listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
@@ -109,7 +109,7 @@ class Server:
 
 
 async def ask(port: int, body: dict[str, Any]) -> bytes:
-    """The raw answer to a body, over a connection of its own."""
+    """The raw answer to a body, over a new connection."""
     reader, writer = await opened(port, body)
     answer = await reader.read()
     writer.close()

@@ -40,7 +40,7 @@ def row(file: Path) -> Row:
 
 
 def _round(template: toolgram.ChatTemplate) -> tuple[float, float, float]:
-    """Capabilities, detection, and what discovery takes behind it; it shares renderings with detection."""
+    """Capabilities, detection, and what discovery takes after it; it shares renderings with detection."""
     clear_caches()
     all_styles()  # installed packages are asked for styles once, not for each template
     return (

@@ -38,11 +38,11 @@ def prose(text: str) -> str:
 
 
 def styles() -> None:
-    """Prints the styles, with whether they have a place for thoughts, and a call."""
-    print("\n| Style | Kind | Thoughts | About | A call |\n|---|---|---|---|---|")
+    """Prints the styles, whether they have a place for reasoning, and a call of each."""
+    print("\n| Style | Kind | Reasoning | About | A call |\n|---|---|---|---|---|")
     for style in all_styles():
-        thoughts = "yes" if holds(style.wire.turn, Reasoning) else ""
-        print("|", " | ".join((code(style.name), kind_of(style), thoughts, prose(style.about), call_of(style))), "|")
+        reasoning = "yes" if holds(style.wire.turn, Reasoning) else ""
+        print("|", " | ".join((code(style.name), kind_of(style), reasoning, prose(style.about), call_of(style))), "|")
     print()
 
 

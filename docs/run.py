@@ -1,13 +1,13 @@
-"""Runs what Markdown documents show, and says where what it prints is not what they say.
+"""Runs the code in Markdown documents, and reports where its output differs from what they show.
 
     python docs/run.py [--update] [--model] [FILE …]
 
-In the root of the repository it runs, of every document,
-- `python` blocks, which share one namespace; the `text` block that follows one directly is what it prints;
-- `console` blocks: a line that begins with "$ " is a command, the lines after it are what it prints;
+It runs in the root of the repository. Of every document it runs
+- `python` blocks, which share one namespace; a `text` block directly after one is its output;
+- `console` blocks: a line that begins with "$ " is a command, the lines after it are its output;
 - `<!-- printed by: COMMAND -->` … `<!-- end -->`: the command prints the Markdown between.
-A line `<!-- needs the model -->` before a block has it run with `--model` only, `<!-- needs ../FOLDER -->` where the
-folder is there, `<!-- not run: REASON -->` never.
+After a line `<!-- needs the model -->` a block runs only with `--model`, after `<!-- needs ../FOLDER -->` only if the
+folder exists, after `<!-- not run: REASON -->` never.
 `--update` rewrites the documents.
 """
 
@@ -43,7 +43,7 @@ _VARYING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of a document: what is run, and between which offsets of the document stands what it prints."""
+    """A block of a document: its source, and the offsets in the document between which its output is."""
 
     kind: str
     source: str
@@ -65,7 +65,7 @@ def blocks(document: str) -> Iterator[Block]:
 
 
 def shown(block: Block, namespace: dict[str, Any]) -> str:
-    """What should stand between the block's offsets; runs it."""
+    """What should be between the block's offsets; runs the block."""
     match block.kind:
         case "python":
             printed = _python(block, namespace)
@@ -78,7 +78,7 @@ def shown(block: Block, namespace: dict[str, Any]) -> str:
 
 
 def rewritten(document: str, *, model: bool) -> str:
-    """The document with what its blocks print now; what only varies is left as it is."""
+    """The document with the current output of its blocks; output that merely varies is left as it is."""
     namespace: dict[str, Any] = {"__name__": "document"}
     pieces: list[str] = []
     at = 0
@@ -122,13 +122,13 @@ def _command(command: str, *, check: bool = False) -> str:
 
 
 def _tidy(printed: str) -> str:
-    """No white space at the ends of lines, no empty lines at the ends, one line end."""
+    """The output without white space at line ends or empty lines at its ends, with one final newline."""
     text = "\n".join(line.rstrip() for line in printed.split("\n")).strip("\n")
     return f"{text}\n" if text else ""
 
 
 def checked(name: str, *, update: bool, model: bool) -> bool:
-    """Whether a document is true; prints what is not, or rewrites it."""
+    """Whether a document is true; prints the differences, or rewrites it."""
     path = Path(name)
     old = path.read_text(encoding="utf-8")
     new = rewritten(old, model=model)
@@ -140,17 +140,17 @@ def checked(name: str, *, update: bool, model: bool) -> bool:
 
 
 def main() -> None:
-    """Checks or rewrites the documents named, else all; exits with 1 where one is not true."""
-    parser = argparse.ArgumentParser(description="Runs what documents show.")
+    """Checks or rewrites the named documents, or all of them; exits with 1 if one is not true."""
+    parser = argparse.ArgumentParser(description="Runs the code in documents.")
     parser.add_argument("--update", action="store_true", help="rewrite the documents")
-    parser.add_argument("--model", action="store_true", help="run too what needs the default model")
+    parser.add_argument("--model", action="store_true", help="also run what needs the default model")
     parser.add_argument("documents", nargs="*", default=DOCUMENTS, metavar="FILE")
     options = parser.parse_args()
     os.chdir(ROOT)
     if len(options.documents) == 1:
         sys.exit(not checked(options.documents[0], update=options.update, model=options.model))
     flags = [f"--{flag}" for flag in ("update", "model") if getattr(options, flag)]
-    # Each in a process of its own: what one registers is not there for the next.
+    # Each in its own process, so that what one registers does not exist for the next.
     command = [sys.executable, __file__, *flags]
     codes = [
         subprocess.run([*command, name], check=False).returncode  # noqa: S603 - this very script

@@ -1,7 +1,7 @@
-"""Prints what becomes of each keyword of JSON Schema, found by compiling an example of it.
+"""Prints what each keyword of JSON Schema becomes, found by compiling an example of it.
 
-An example is "enforced" where exact mode takes it and its grammar refuses the bad value, an "annotation" where the
-grammar admits the value all the same.
+An example is "enforced" if exact mode takes it and its grammar refuses the bad value, and an "annotation" if the
+grammar admits that value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from toolgram import UnsupportedSchema, schema_grammar
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A schema that uses keywords, a value that it admits, and one that they rule out, in our spelling."""
+    """A schema that uses keywords, a value that it admits, and one that they rule out, spelled as grammars spell it."""
 
     keywords: str
     schema: Any
@@ -95,7 +95,7 @@ EXAMPLES = (
 
 
 def status(example: Example) -> tuple[str, str]:
-    """What exact and what relaxed mode make of an example."""
+    """What exact mode and relaxed mode make of an example."""
     relaxed = schema_grammar(example.schema, mode="relaxed")
     instead = "; ".join(dict.fromkeys(each.enforced for each in relaxed.relaxations))
     try:

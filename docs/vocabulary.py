@@ -1,4 +1,4 @@
-"""Prints the vocabulary of wire formats: each node with what it is for, an example, and what is written by that."""
+"""Prints the vocabulary of wire formats: each node with its purpose, an example, and what the example writes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ EXAMPLES: dict[type[wire.Node], tuple[str, Message]] = {
     wire.Object: ('Call(Object(("name", Name()), ("arguments", Arguments())))', CALLS),
     wire.Array: ('Array(Call(Object(("name", Name()), ("arguments", Arguments()))))', TWICE),
 }
-"""For each node an expression that uses it, and a message that is written so."""
+"""For each node, an expression that uses it, and a message to write in it."""
 
 
 def written(source: str, message: Message) -> str:
@@ -52,12 +52,12 @@ def written(source: str, message: Message) -> str:
     text = write_freely(wire.WireFormat(node), message)
     reader = Reader(compile_format(node))
     if text is None or Message.from_events([*reader.feed(text), *reader.finish()]) != message:
-        raise AssertionError(f"{source} does not bring back {message}, but {text!r}")
+        raise AssertionError(f"{source} writes {text!r}, which does not read back to {message}")
     return text
 
 
 def main() -> None:
-    """Prints the nodes as a table, with what their docstrings say."""
+    """Prints the nodes as a table, with their docstrings."""
     print("\n| Node | What it is | Example | What is written |\n|---|---|---|---|")
     for node in get_args(wire.Node):
         source, message = EXAMPLES[node]

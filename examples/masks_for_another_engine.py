@@ -1,4 +1,4 @@
-"""A tool call out of any loop that has logits: here of a random one, in numpy; needs transformers and llguidance.
+"""A tool call from any loop that has logits: here a random one, in numpy; needs transformers and llguidance.
 
 With transformers' own loop it is `model.generate(…, logits_processor=[masks.processor(constraint)])`.
 """

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from typer.testing import CliRunner, Result
 
 import toolgram
-from made_up import IRREGULAR, MADE_UP
+from made_up import IRREGULAR, JSON, MADE_UP, NAME, OBJECT, Family, each
 from situations import CHATML
 from toolgram.cli.app import app
 from toolgram.engines.replay import Replay
@@ -208,6 +209,39 @@ def test_styles_tells_what_was_found_and_what_it_read(tmp_path: Path) -> None:
     )
 
 
+def test_styles_says_why_one_does_not_fit(tmp_path: Path) -> None:
+    call = each(f"<tool_calls>\n{OBJECT}\n</tool_calls>", "\n")
+    file = write(tmp_path / "t.jinja", Family(call).template.source)
+    lines = run("styles", "--template", file, "--why", "hermes").stdout.splitlines()
+    assert lines[0].startswith("hermes does not fit: it loses a call at line 1, column 11: this is read as content")
+    assert lines[2].startswith("chosen: minimax_m1 (native), because ")
+    assert lines[3] == "tools: the template shows them, but does not mention '<tool_call>', which hermes writes"
+    at = lines.index("  the template writes")
+    assert lines[at + 1 : at + 3] == ["    <tool_calls>", "              ^"]
+    assert lines[lines.index("  hermes reads") + 1].startswith("    content '<tool_calls>")
+    assert lines[lines.index("  hermes writes") + 1] == "    <tool_call>"
+    assert "an answer: read back" in lines
+    fits = run("styles", "--template", file, "--why", "minimax_m1").stdout
+    assert fits.startswith("minimax_m1 fits, and is the style chosen\n")
+
+
+def test_the_caret_stands_under_wide_characters_too(tmp_path: Path) -> None:
+    wide = each(f"<｜tool▁calls▁begin｜>{'工' * 60}{NAME}{JSON}<｜tool▁calls▁end｜>")
+    file = write(tmp_path / "t.jinja", Family(wide).template.source)
+    lines = run("styles", "--template", file, "--why", "deepseek_v3_1").stdout.splitlines()
+    at = lines.index("  the template writes")
+    assert cell_len(lines[at + 2]) == cell_len("    <｜tool▁calls▁begin｜>") + 1
+    assert "'<｜tool▁call▁begin｜>' was expected" in lines[0]
+    assert lines[at + 1].endswith("…")
+
+
+def test_why_wants_a_template_and_a_style_that_is_there(template: Path) -> None:
+    assert "--why needs a template: give --template FILE" in refused("styles", "--why", "hermes")
+    assert "give --print or --why, not both" in refused("styles", "--print", "--why", "hermes")
+    unknown = refused("styles", "--template", template, "--why", "hermess")
+    assert "there is no style 'hermess'; did you mean 'hermes' or 'hermes_2_pro'? There are: apriel, " in unknown
+
+
 def test_a_style_is_printed_as_a_file_that_makes_it(tmp_path: Path) -> None:
     template = MADE_UP["typed parameters"].template
     printed = run("styles", "--print", "--template", write(tmp_path / "My model-7B.jinja", template.source))
@@ -223,7 +257,7 @@ def test_there_may_be_no_style_to_print(tmp_path: Path, template: Path) -> None:
     refused = run("styles", "--print", "--template", template)
     assert refused.exit_code == 2
     assert "no style was found: the template writes no tool calls" in refused.stderr
-    assert "--print wants a template" in run("styles", "--print").stderr
+    assert "--print needs a template" in run("styles", "--print").stderr
 
 
 def test_report_is_markdown(tmp_path: Path, template: Path) -> None:
@@ -281,8 +315,8 @@ def refused(*arguments: str | Path) -> str:
     [
         ("[{", "tools.json: not JSON: Expecting property name enclosed in double quotes at line 1, column 3"),
         ('{"a": NaN}', "NaN is not a JSON value"),
-        ('[{"a": 1, "a": 2}]', "the key 'a' stands twice"),
-        ("{}", "a list of tools is expected"),
+        ('[{"a": 1, "a": 2}]', "the key 'a' occurs twice"),
+        ("{}", "must be a list of tools"),
         ('[{"type": "function", "function": {}}]', "/tools/0/function/name: is missing"),
         ('[{"function": {"name": "f"}}, {"function": {"name": "f"}}]', "/tools/1/function/name: two tools"),
         ('[{"function": {"name": "f", "parameters": {"type": "thing"}}}]', "/tools/0/function/parameters: type"),
@@ -368,7 +402,7 @@ def test_a_request_that_is_wrong_is_told(tmp_path: Path, template: Path) -> None
         "explain", "--request", request, "--template", template
     )
     for option in (("Q?",), ("--system", "Be brief."), ("--no-parallel",)):
-        assert "--request holds the whole request" in refused("explain", *option, "--request", request)
+        assert "--request is the whole request" in refused("explain", *option, "--request", request)
     assert "nothing to explain" in refused("explain")
 
 

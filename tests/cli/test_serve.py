@@ -65,7 +65,7 @@ def test_options_and_environment(
     result = CliRunner().invoke(app, options, env={"TOOLGRAM_API_KEY": "one two", "TOOLGRAM_HOST": "127.0.0.2"})
     assert result.exception is None, result.output
     assert "serving smollm2 at http://127.0.0.2:4321/v1" in result.output
-    assert "no --model is given" in result.output
+    assert "no --model given" in result.output
     (config,) = started
     monkeypatch.undo()  # now it listens
     with listening(config.app) as address:
@@ -170,7 +170,7 @@ def test_what_an_upstream_needs(tmp_path: Path) -> None:
         connect(Upstream(("http://a",), "vllm"), None, (), 5)
     with pytest.raises(BadInput, match="--upstream-model"):
         connect(Upstream(("http://a",), "openai"), template, (), 5)
-    with pytest.raises(BadInput, match="vllm only"):
+    with pytest.raises(BadInput, match="only with --upstream-kind vllm"):
         connect(Upstream(("http://a", "http://b"), "llama-server"), template, (), 5)
 
 
@@ -229,7 +229,7 @@ def test_a_server_that_lets_everybody_in_says_so(
 ) -> None:
     result = CliRunner().invoke(app, ["serve", *options])
     assert result.exception is None, result.output
-    assert ("warning: whoever reaches" in result.stderr) == warned
+    assert ("warning: whoever can reach" in result.stderr) == warned
     assert len(started) == 1
 
 

@@ -154,4 +154,4 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
 def test_an_embedded_model_has_one_process() -> None:
     result = CliRunner().invoke(app, ["serve", "--workers", "2"])
     assert result.exit_code == 2
-    assert "--workers goes with --upstream" in result.output
+    assert "--workers needs --upstream" in result.output

@@ -123,7 +123,7 @@ def test_what_is_wrong_is_told_at_its_place(browser: Browser) -> None:
         assert tools[start:].startswith('{"type": "object"')
         for text, told in _NO_JSON.items():
             browser.type("#tools", text)
-            browser.wait_for_text("#fault", f"{told} is wanted here")
+            browser.wait_for_text("#fault", f"{told} is expected here")
             assert browser.text("#fault").startswith("line 2: this is not JSON: ")
         browser.type("#tools", "")
         browser.wait(lambda: not browser.shows("#problem"), "no problem")
@@ -200,6 +200,17 @@ def test_another_template_is_shown_and_run(browser: Browser) -> None:
         run(browser)
         assert "It rains." in browser.text("#message")
     assert "".join(text for text, _ in engine.asked[-1]).startswith("<turn>user: What")
+
+
+def test_a_fault_of_all_messages_leaves_them_to_be_read(browser: Browser) -> None:
+    with page(browser, Replay(), refusals=True):
+        browser.choose("#template", "recorded")
+        browser.wait(lambda: browser.value("#template-text") == CHATML.source, "the model's template")
+        browser.type("#template-text", "Nothing of it.")
+        browser.wait_for_text("#fault", "conversation")
+        browser.type("#template-text", OTHER)
+        browser.wait_for_text("#prompt-text", "<turn>user: What")
+        assert not browser.shows("#problem")
 
 
 def test_a_tokenizers_configuration_brings_its_template(browser: Browser, tmp_path: Path) -> None:

@@ -294,7 +294,7 @@ def test_a_description_that_does_not_fit_is_told_and_not_used() -> None:
     wrong = {**DESCRIBED, "fields": {**DESCRIBED["fields"], "citations": {"open": "<c>", "close": "</c>"}}}
     style, why = choose_style(ChatTemplate(UNKNOWN, response_template=json.dumps(wrong)))
     assert style.name == "discovered"
-    assert "response_template/fields/citations: there is no such part of a message here" in why
+    assert "response_template/fields/citations: a message has no such part here" in why
     other = {**DESCRIBED, "fields": {"tool_calls": {**DESCRIBED["fields"]["tool_calls"], "open": "<other>"}}}
     style, why = choose_style(ChatTemplate(UNKNOWN, response_template=json.dumps(other)))
     assert style.name == "discovered"
@@ -308,7 +308,7 @@ CALLS: dict[str, Any] = DESCRIBED["fields"]["tool_calls"]
     ("spec", "where"),
     [
         ([], "response_template: must be an object"),
-        ({"version": 2, "fields": {}}, "response_template/version: 2 is not known"),
+        ({"version": 2, "fields": {}}, "response_template/version: 2 is not supported"),
         ({"fields": {}, "x": 1}, "response_template/x: an unknown key"),
         ({"fields": {"thinking": 1}}, "response_template/fields: must be an object of objects"),
         ({"fields": {"thinking": {"close": "x"}}}, "/fields/thinking: nothing opens it"),
@@ -316,7 +316,10 @@ CALLS: dict[str, Any] = DESCRIBED["fields"]["tool_calls"]
         ({"fields": {"tool_calls": {**CALLS, "open": 3}}}, "/fields/tool_calls/open: must be a text"),
         ({"fields": {"tool_calls": {**CALLS, "content": "kv-lines"}}}, "/fields/tool_calls/content: calls in"),
         ({"fields": {"tool_calls": {**CALLS, "transform": "x"}}}, "/fields/tool_calls/transform: must have"),
-        ({"fields": {"tool_calls": {"open_pattern": "[ab]", "content": "json"}}}, "/open_pattern: no text can be"),
+        (
+            {"fields": {"tool_calls": {"open_pattern": "[ab]", "content": "json"}}},
+            "/open_pattern: '[ab]' does not determine a text",
+        ),
         ({"fields": {"tool_calls": {"open_pattern": "(?P<name>x", "content": "json"}}}, "not closed"),
         ({"fields": {"tool_calls": {**CALLS, "content": "xml-inline"}}}, "/content_args/tag_pattern: must be"),
     ],

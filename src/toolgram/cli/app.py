@@ -1,4 +1,4 @@
-"""The commands of `toolgram`, thin: each imports what it needs when it runs, so that `--help` is quick."""
+"""The commands of `toolgram`, kept thin: each imports what it needs when it runs, so that `--help` is quick."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from toolgram.errors import ToolgramError
 
 
 class _Group(TyperGroup):
-    """Says what went wrong in one line, and exits with 2, where a ToolgramError is raised."""
+    """Reports a ToolgramError in one line, and exits with 2."""
 
-    def invoke(self, ctx: Any) -> Any:  # a click Context; typer may have a click of its own
+    def invoke(self, ctx: Any) -> Any:  # a click Context; typer may bundle its own click
         try:
             return super().invoke(ctx)
         except ToolgramError as error:
@@ -45,7 +45,9 @@ app = typer.Typer(
 Tools = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Tools: a JSON list, or a Python file with typed functions.")
 ]
-ToolChoiceOption = Annotated[str | None, typer.Option(metavar="auto|none|required|NAME", help="Whether to call.")]
+ToolChoiceOption = Annotated[
+    str | None, typer.Option(metavar="auto|none|required|NAME", help="Whether the model may, must or must not call.")
+]
 Parallel = Annotated[bool | None, typer.Option("--parallel/--no-parallel", help="Allow several calls in one turn.")]
 Schema = Annotated[
     Path | None,
@@ -59,7 +61,9 @@ Template = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A chat template: .jinja, .gguf, or a folder (default: the model's)."),
 ]
-Style = Annotated[str | None, typer.Option(metavar="NAME", help="How calls are written (default: what fits).")]
+Style = Annotated[
+    str | None, typer.Option(metavar="NAME", help="How calls are written (default: the style that fits the template).")
+]
 
 
 @app.command(epilog='Example: toolgram ask "Will it rain in Paris?" --tools tools.py --tool-choice required')
@@ -76,9 +80,9 @@ def ask(
     stream: Annotated[
         bool | None, typer.Option("--stream/--no-stream", help="Show the raw text on stderr (default: on a terminal).")
     ] = None,
-    max_tokens: Annotated[int, typer.Option(metavar="N", help="The longest answer.")] = 512,
+    max_tokens: Annotated[int, typer.Option(metavar="N", help="The most tokens in an answer.")] = 512,
     temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Makes a temperature above 0 repeatable.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Makes sampling repeatable.")] = None,
 ) -> None:
     """Ask a model; the answer is a message in JSON on stdout."""
     from toolgram.cli.ask import answer, model_file
@@ -89,7 +93,7 @@ def ask(
     from toolgram.planning.typed_answer import typed_answer
 
     body = request_of(Question(question, tools, tool_choice, parallel, schema, system))
-    parse_request(typed_answer(body)[0])  # what is wrong with it is told before a model is fetched
+    parse_request(typed_answer(body)[0])  # errors in it are reported before a model is fetched
     sampling = Sampling(max_tokens=max_tokens, temperature=temperature, seed=seed)
     file = model_file(model)
     plan = make_plan(body, template_of(template, file), style)
@@ -99,7 +103,9 @@ def ask(
 @app.command(epilog='Example: toolgram explain "Will it rain in Paris?" --tools tools.py --dialect lark')
 def explain(
     question: Annotated[str | None, typer.Argument(help="What to ask.", show_default=False)] = None,
-    request: Annotated[Path | None, typer.Option(metavar="FILE", help="A chat-completions body, instead.")] = None,
+    request: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A chat-completions body, instead of a question.")
+    ] = None,
     tools: Tools = None,
     tool_choice: ToolChoiceOption = None,
     parallel: Parallel = None,
@@ -110,14 +116,14 @@ def explain(
     style: Style = None,
     dialect: Annotated[Dialect, typer.Option(help="The dialect to show the grammar in.")] = Dialect.gbnf,
 ) -> None:
-    """Show the prompt, the style and the grammar of a request; of a --schema alone, its grammar and relaxations."""
+    """Show the prompt, style and grammar of a request, or the grammar and relaxations of a --schema alone."""
     from toolgram.cli.explain import explain_plan, explain_schema
     from toolgram.cli.inputs import BadInput, Question, model_at_hand, read_json, read_schema, request_of, template_of
     from toolgram.planning.plan import plan as make_plan
 
     asked = Question(question or "", tools, tool_choice, parallel, schema, system)
     if request is not None and asked != Question(""):
-        raise BadInput("--request holds the whole request: no question and no option of one goes with it")
+        raise BadInput("--request is the whole request: give no question and none of its options with it")
     if request is None and question is None:
         if schema is None:
             raise BadInput("there is nothing to explain: give a question, --request FILE or --schema FILE")
@@ -135,27 +141,37 @@ def styles(
     as_file: Annotated[
         bool, typer.Option("--print", help="Print the style found from the template as a Python file.")
     ] = False,
+    why: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Say why this style fits the template, or where it fails.")
+    ] = None,
 ) -> None:
-    """List the styles; with a template, which of them fit it, which is chosen and why."""
+    """List the styles; with a template, say which of them fit it, which one is chosen, and why."""
     from toolgram.cli.explain import list_styles, print_discovered
     from toolgram.cli.inputs import BadInput, template_of
+    from toolgram.cli.why import print_why
 
-    if not as_file:
-        list_styles(template_of(template, None) if template else None)
-    elif template is None:
-        raise BadInput("--print wants a template: give --template FILE")
-    else:
+    if as_file and why is not None:
+        raise BadInput("give --print or --why, not both")
+    if template is None and (as_file or why is not None):
+        raise BadInput(f"{'--print' if as_file else '--why'} needs a template: give --template FILE")
+    if template is None:
+        list_styles(None)
+    elif as_file:
         print_discovered(template_of(template, None), template)
+    elif why is not None:
+        print_why(template_of(template, None), why)
+    else:
+        list_styles(template_of(template, None))
 
 
 @app.command(epilog="Example: toolgram report --templates templates --request request.json > report.md")
 def report(
-    reference: Annotated[bool, typer.Option("--reference", help="The document of the 2024 profile.")] = False,
+    reference: Annotated[bool, typer.Option("--reference", help="Write the document of the 2024 profile.")] = False,
     templates: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder of .jinja files.")] = None,
     request: Annotated[Path | None, typer.Option(metavar="FILE", help="A chat-completions body.")] = None,
-    style: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A style; may be given again.")] = None,
+    style: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A style; may be repeated.")] = None,
 ) -> None:
-    """Write what templates, styles and a request become, as Markdown on stdout."""
+    """Write the prompts and grammars of a request in several templates and styles, as Markdown on stdout."""
     from toolgram.cli.report import report as write_report
 
     text = write_report(reference=reference, templates=templates, request=request, style_names=style or ())
@@ -163,7 +179,7 @@ def report(
 
 
 class Kind(StrEnum):
-    """The kinds of servers that may run the model."""
+    """The kinds of servers that can run the model."""
 
     vllm = "vllm"
     llama_server = "llama-server"
@@ -171,7 +187,7 @@ class Kind(StrEnum):
 
 
 class Backend(StrEnum):
-    """What may enforce grammars in vLLM."""
+    """The backends that can enforce grammars in vLLM."""
 
     xgrammar = "xgrammar"
     guidance = "guidance"
@@ -190,7 +206,7 @@ def serve(
             "-m",
             metavar="PATH|NAME|ORG/REPO:FILE",
             envvar=_env("MODEL"),
-            help="A model; may be given again.",
+            help="A model; may be repeated.",
         ),
     ] = None,
     alias: Annotated[
@@ -201,7 +217,7 @@ def serve(
             "-a",
             metavar="NAME",
             envvar=_env("ALIAS"),
-            help="Another name of the first model.",
+            help="Another name for the first model.",
         ),
     ] = None,
     any_model_name: Annotated[
@@ -219,7 +235,7 @@ def serve(
             "--template",
             metavar="FILE",
             envvar=_env("CHAT_TEMPLATE"),
-            help="A chat template, instead of the model's.",
+            help="A chat template to use instead of the model's.",
         ),
     ] = None,
     style: Annotated[
@@ -227,17 +243,20 @@ def serve(
     ] = None,
     upstream: Annotated[
         list[str] | None,
-        typer.Option(metavar="URL", envvar=_env("UPSTREAM"), help="A server that runs the model; may be given again."),
+        typer.Option(metavar="URL", envvar=_env("UPSTREAM"), help="A server that runs the model; may be repeated."),
     ] = None,
-    upstream_kind: Annotated[Kind, typer.Option(envvar=_env("UPSTREAM_KIND"), help="What it is.")] = Kind.vllm,
+    upstream_kind: Annotated[
+        Kind, typer.Option(envvar=_env("UPSTREAM_KIND"), help="What kind of server it is.")
+    ] = Kind.vllm,
     upstream_backend: Annotated[
         Backend, typer.Option(envvar=_env("UPSTREAM_BACKEND"), help="vLLM's --structured-outputs-config.backend.")
     ] = Backend.xgrammar,
     upstream_model: Annotated[
-        str | None, typer.Option(metavar="NAME", envvar=_env("UPSTREAM_MODEL"), help="Its name of the model.")
+        str | None,
+        typer.Option(metavar="NAME", envvar=_env("UPSTREAM_MODEL"), help="The upstream's name for the model."),
     ] = None,
     upstream_key: Annotated[
-        str | None, typer.Option(metavar="KEY", envvar=_env("UPSTREAM_KEY"), help="The key that it wants.")
+        str | None, typer.Option(metavar="KEY", envvar=_env("UPSTREAM_KEY"), help="The API key of the upstream.")
     ] = None,
     workers: Annotated[
         int,
@@ -245,11 +264,15 @@ def serve(
             metavar="N",
             min=1,
             envvar=_env("WORKERS"),
-            help="Processes before an upstream; each has its own --parallel and --queue.",
+            help="Worker processes in front of an upstream; each has its own --parallel and --queue.",
         ),
     ] = 1,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", envvar=_env("HOST"), help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", envvar=_env("PORT"), help="Where to listen; 0: any.")] = 8000,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", envvar=_env("HOST"), help="The address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="N", envvar=_env("PORT"), help="The port to listen on; 0: any free one.")
+    ] = 8000,
     context: Annotated[
         int,
         typer.Option(
@@ -264,7 +287,9 @@ def serve(
     ] = 4096,
     threads: Annotated[
         int | None,
-        typer.Option("--threads", "-t", metavar="N", min=1, envvar=_env("THREADS"), help="Cores of the engine."),
+        typer.Option(
+            "--threads", "-t", metavar="N", min=1, envvar=_env("THREADS"), help="Processor cores for the engine."
+        ),
     ] = None,
     parallel: Annotated[
         int,
@@ -275,18 +300,20 @@ def serve(
             metavar="N",
             min=1,
             envvar=_env("PARALLEL"),
-            help="Requests that run at once (in each worker); an embedded model takes up to 32 in a batch.",
+            help="Requests that run at once (per worker); an embedded model batches up to 32.",
         ),
     ] = 64,
     queue: Annotated[
         int,
         typer.Option(
-            metavar="N", min=0, envvar=_env("QUEUE"), help="Requests that may wait (in each worker); more get a 429."
+            metavar="N", min=0, envvar=_env("QUEUE"), help="Requests that may wait (per worker); any more get a 429."
         ),
     ] = 1024,
     timeout: Annotated[
         float,
-        typer.Option("--timeout", "-to", metavar="S", min=0.001, envvar=_env("TIMEOUT"), help="Seconds for a request."),
+        typer.Option(
+            "--timeout", "-to", metavar="S", min=0.001, envvar=_env("TIMEOUT"), help="Seconds that a request may take."
+        ),
     ] = 600.0,
     max_tokens: Annotated[
         int | None,
@@ -297,18 +324,18 @@ def serve(
             metavar="N",
             min=1,
             envvar=_env("MAX_TOKENS"),
-            help="The longest answer.",
+            help="The most tokens in an answer.",
         ),
     ] = None,
     max_body: Annotated[
-        int, typer.Option(metavar="BYTES", min=1, envvar=_env("MAX_BODY"), help="The largest body.")
+        int, typer.Option(metavar="BYTES", min=1, envvar=_env("MAX_BODY"), help="The largest request body.")
     ] = 16 << 20,
     api_key: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY", envvar=_env("API_KEY"), help="A key of a client; may be given again."),
+        typer.Option(metavar="KEY", envvar=_env("API_KEY"), help="An API key for clients; may be repeated."),
     ] = None,
     api_key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", envvar=_env("API_KEY_FILE"), help="Keys, one in a line.")
+        Path | None, typer.Option(metavar="FILE", envvar=_env("API_KEY_FILE"), help="A file of API keys, one per line.")
     ] = None,
     allowed_origin: Annotated[
         list[str] | None,
@@ -316,7 +343,7 @@ def serve(
             "--allowed-origins",
             metavar="URL",
             envvar=_env("ALLOWED_ORIGINS"),
-            help="A site whose pages may call; may be given again.",
+            help="A site whose pages may call the server; may be repeated.",
         ),
     ] = None,
     allowed_host: Annotated[
@@ -325,8 +352,8 @@ def serve(
             "--allowed-hosts",
             metavar="NAME",
             envvar=_env("ALLOWED_HOSTS"),
-            help="A name by which clients may ask, as nas.local or *.example.com; may be given again. Addresses and "
-            "localhost always go (default: no other name where this machine alone can ask, else any).",
+            help="A host name for clients to use, such as nas.local or *.example.com; may be repeated. Addresses and "
+            "localhost always work (default: no other name if only this machine can connect, else any).",
             show_default=False,
         ),
     ] = None,
@@ -335,7 +362,7 @@ def serve(
         typer.Option(
             "--trust-request-chat-template/--no-trust-request-chat-template",
             envvar=_env("TRUST_REQUEST_CHAT_TEMPLATE"),
-            help="Whether a request may bring a chat template (default: only where this machine alone can ask).",
+            help="Whether a request may bring a chat template (default: only if no other machine can connect).",
             show_default=False,
         ),
     ] = None,
@@ -345,17 +372,18 @@ def serve(
             metavar="S",
             min=0.1,
             envvar=_env("KEEP_ALIVE"),
-            help="Seconds of silence until a stream shows that it lives.",
+            help="Seconds of silence before a stream sends a keep-alive.",
         ),
     ] = 10.0,
     log_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", envvar=_env("LOG_FILE"), help="The log (default: stderr).")
+        Path | None, typer.Option(metavar="FILE", envvar=_env("LOG_FILE"), help="The log file (default: stderr).")
     ] = None,
     log_contents: Annotated[
-        bool, typer.Option("--log-contents", envvar=_env("LOG_CONTENTS"), help="Log what is asked and answered.")
+        bool,
+        typer.Option("--log-contents", envvar=_env("LOG_CONTENTS"), help="Log the contents of requests and answers."),
     ] = False,
 ) -> None:
-    """Serve models to clients of OpenAI's API; every option is also an environment variable, TOOLGRAM_…."""
+    """Serve models to clients of OpenAI's and Anthropic's APIs; every option is also a variable, TOOLGRAM_…."""
     from toolgram.cli.inputs import BadInput
     from toolgram.cli.serve import Loading, Remote, Upstream, check, is_local, keys, load, run, run_workers
     from toolgram.server.settings import Settings
@@ -388,16 +416,14 @@ def serve(
             run(remote.connect(), settings, host, port, log_file)
         return
     if workers > 1:
-        raise BadInput(
-            "--workers goes with --upstream: an embedded model runs in one process, which batches its requests"
-        )
+        raise BadInput("--workers needs --upstream: an embedded model runs in one process, which batches its requests")
     loading = Loading(tuple(model or ()), aliases, template, context, threads, parallel)
     run(load(loading), settings, host, port, log_file)
 
 
 @app.command(epilog="Example: toolgram pull smollm2")
 def pull(name: Annotated[str, typer.Argument(help="A known model.")] = "smollm2") -> None:
-    """Fetch a model into the cache; its path goes to stdout."""
+    """Fetch a model into the cache and print its path."""
     from toolgram.cli.pull import with_progress
 
     typer.echo(with_progress(name))

@@ -1,4 +1,4 @@
-"""`toolgram ask`: a question to a model, the answer as a message."""
+"""`toolgram ask`: asks a model a question, and prints its answer as a message."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from toolgram.planning.plan import Plan
 
 
 def model_file(name: str | None) -> Path:
-    """The model's file, fetched first if need be, and told so."""
+    """The model's file, fetched first if need be, with a notice."""
     name = name or catalog.DEFAULT
     return with_progress(name) if name in catalog.MODELS else catalog.resolve(name)
 
 
 def answer(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) -> Reply:
-    """Runs the plan; the message goes to stdout as JSON, all else to stderr: with `show` the raw text as it comes."""
+    """Runs the plan; the message goes to stdout as JSON, all else to stderr, with `show` the raw text as it arrives."""
     if count := len(plan.relaxations):
-        _say(f"note: {count} schema keyword(s) not enforced exactly: `toolgram explain` tells which")
+        _say(f"note: {count} schema keyword(s) not enforced exactly: `toolgram explain` lists them")
     _say(f"style: {plan.style.name}; reading a prompt of {len(plan.prompt)} characters …")
     reply = asyncio.run(_run(plan, engine, sampling, show=show))
     _say(statistics(reply))
     if reply.finish_reason == "length":
-        dropped = "; a call was dropped, whose name was not whole yet" if reply.dropped_calls else ""
+        dropped = "; a call was dropped whose name was not complete" if reply.dropped_calls else ""
         _say(f"note: cut off by --max-tokens or the end of the context: the message may not be complete{dropped}")
     elif problem := refused_by_type(plan, reply.message):
         _say(f"note: the type refuses the answer: {problem}")
@@ -60,12 +60,12 @@ async def _run(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) ->
 
 
 def relaxed(relaxation: Relaxation) -> str:
-    """A relaxation in a line."""
+    """A relaxation in one line."""
     return f"{relaxation.pointer or '(root)'}: {relaxation.keyword} is not enforced exactly: {relaxation.enforced}"
 
 
 def statistics(reply: Reply) -> str:
-    """What a reply cost, in a line."""
+    """What a reply cost, in a few lines."""
     usage = reply.usage
     parts = [f"prompt: {usage.prompt_tokens} tokens read in {usage.prefill_seconds:.2f} s"]
     speed = f" ({usage.completion_tokens / usage.decode_seconds:.0f} tokens/s)" if usage.decode_seconds > 0 else ""

@@ -1,4 +1,4 @@
-"""`toolgram explain` and `toolgram styles`: what would be done, and why."""
+"""`toolgram explain` and `toolgram styles`: what toolgram would do, and why."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Section = tuple[str, str]
 
 
 def explain_plan(plan: Plan, dialect: str, model: Path | None) -> None:
-    """Prints all that a plan holds; token counts with a model."""
+    """Prints everything in a plan; given a model file, the number of tokens too."""
     _print_sections(_plan_sections(plan, dialect, model))
 
 
 def explain_schema(schema: Any, dialect: str) -> None:
-    """Prints the grammar of a schema in relaxed mode, what of it is relaxed, and what exact mode says of it."""
+    """Prints the grammar of a schema in relaxed mode, its relaxations, and what exact mode says about it."""
     _print_sections(_schema_sections(schema, dialect))
 
 
@@ -84,7 +84,7 @@ def _print_sections(sections: Iterator[Section]) -> None:
 
 
 def list_styles(template: ChatTemplate | None) -> None:
-    """Prints the styles there are; with a template, which of them fit, what is chosen, and what it was tried on."""
+    """Prints all styles; with a template, which of them fit, which is chosen, and how it reads the probes."""
     table = Table(box=None, pad_edge=False)
     for column in ("name", "kind", *(("fits",) if template else ()), "about"):
         table.add_column(column, no_wrap=column != "about")
@@ -98,7 +98,7 @@ def list_styles(template: ChatTemplate | None) -> None:
 
 
 def _choice(template: ChatTemplate) -> Iterator[str]:
-    """What is chosen for a template and why, and how it reads what the template renders."""
+    """Which style is chosen for a template and why, and how it reads what the template renders."""
     chosen, why = choose_style(template)
     yield f"chosen: {chosen.name} ({kind_of(chosen)}), because {why}"
     for reading in () if chosen.is_generic else proof(template, chosen):
@@ -106,7 +106,7 @@ def _choice(template: ChatTemplate) -> Iterator[str]:
 
 
 def print_discovered(template: ChatTemplate, file: Path) -> None:
-    """Prints the style found from a template as a Python file; its name is that of the file. Raises BadInput."""
+    """Prints the style discovered from a template as a Python file, named after the template's. Raises BadInput."""
     found = discover(template)
     if found.style is None:
         raise BadInput(f"{file}: no style was found: {found.why}")

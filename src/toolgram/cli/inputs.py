@@ -1,4 +1,4 @@
-"""What the commands are given: files and options, made into a request, a template and a plan."""
+"""Turns what the commands are given, files and options, into a request, a template and an engine."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def read_tools(path: Path) -> list[Any]:
         return [tool.to_openai() for tool in tools_of(path)]
     tools = read_json(path)
     if not isinstance(tools, list):
-        raise BadInput(f'{path}: a list of tools is expected, as [{{"type": "function", "function": {{…}}}}]')
+        raise BadInput(f'{path}: must be a list of tools, such as [{{"type": "function", "function": {{…}}}}]')
     return tools  # pyright: ignore[reportUnknownVariableType] - JSON, checked by `plan`
 
 
@@ -120,7 +120,7 @@ def template_of(file: Path | None, model: Path | None) -> ChatTemplate:
 
 
 def model_at_hand(name: str | None) -> Path | None:
-    """A model's file if it needs no download: that of a path, of a name in the cache, else the default's."""
+    """A model's file if that needs no download: a path, a known model in the cache, or else the default model."""
     if name is not None and name not in catalog.MODELS:
         return catalog.resolve(name)
     return catalog.cached(name or catalog.DEFAULT)
@@ -131,10 +131,10 @@ def load_engine(
 ) -> LlamaCpp | LlamaObject:
     """The embedded engine with a model, for `parallel` requests at once; `context` is in tokens.
 
-    Raises ModelError where either is missing.
+    Raises ModelError if either is missing.
     """
     try:
-        from toolgram.engines.llama_cpp import load  # heavy, and optional
+        from toolgram.engines.llama_cpp import load  # heavy and optional
     except ModuleNotFoundError as error:
         raise ModelError(
             f"the embedded engine is not installed ({error.name} is missing): pip install 'toolgram[embedded]'"
@@ -153,5 +153,5 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in members if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
+        raise ValueError(f"the key {twice!r} occurs twice in one object")
     return members

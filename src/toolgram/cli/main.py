@@ -6,7 +6,7 @@ import sys
 
 
 def run() -> None:
-    """Run the command line; says what to install where its packages are missing."""
+    """Runs the command line; says what to install if packages are missing."""
     try:
         from toolgram.cli.app import app
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""`toolgram pull`: a known model comes into the cache."""
+"""`toolgram pull`: fetches a known model into the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What templates, styles and requests become, as one Markdown document."""
+"""The prompts and grammars of requests in templates and styles, as one Markdown document."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from toolgram.errors import InvalidRequest, ToolgramError
 from toolgram.planning.plan import Plan, plan
 from toolgram.reference import MESSAGES, Situation, template_reports
 from toolgram.styles.base import pretty
-from toolgram.styles.registry import find_style
-from toolgram.styles.registry import style_names as known_styles
+from toolgram.styles.registry import find_style, no_such_style
 from toolgram.template.chat_template import ChatTemplate
 
 _BACKTICKS = re.compile("`{3,}")
@@ -29,9 +28,9 @@ def report(
     style_names: Sequence[str] = (),
     now: datetime | None = None,
 ) -> str:
-    """The reference report, or that of a folder of templates and a request.
+    """The reference report, or the report of a folder of templates and a request.
 
-    Raises InvalidRequest where it is neither of the two, and as `templates_report` does.
+    Raises InvalidRequest if the arguments ask for neither, and whenever `templates_report` does.
     """
     if reference and (templates or request or style_names):
         raise InvalidRequest("", "the reference report has its own templates, styles and request")
@@ -48,19 +47,19 @@ def reference_report() -> str:
 
 
 def templates_report(folder: Path, request: Path, style_names: Sequence[str] = (), now: datetime | None = None) -> str:
-    """What the request in a JSON file becomes with each `.jinja` file of a folder, in the styles named, else the best.
+    """What the request in a JSON file becomes with each `.jinja` file of a folder, in the named styles or the best one.
 
-    A template or a style that fails has its error in its section. Raises InvalidRequest for a malformed request, a
-    style that is not known, or a folder without templates.
+    If a template or a style fails, its section shows the error. Raises InvalidRequest for a malformed request, an
+    unknown style, or a folder without templates.
     """
     body = _read_request(request)
     parse_request(body)
     for name in style_names:
         if find_style(name) is None:
-            raise InvalidRequest("/style", f"there is no style {name!r}; there are: {', '.join(known_styles())}")
+            raise InvalidRequest("/style", no_such_style(name))
     paths = sorted(folder.glob("*.jinja"))
     if not paths:
-        raise InvalidRequest("", f"{folder} holds no .jinja file")
+        raise InvalidRequest("", f"{folder} contains no .jinja file")
     pieces = [_block("Messages", "json", pretty(body["messages"]))]
     for path in paths:
         pieces += _template_pieces(path, body, style_names, now)
@@ -131,8 +130,8 @@ def _plan_pieces(name: str, planned: Plan) -> Iterator[str]:
     else:
         yield _block("Grammar", "gbnf", planned.constraint.grammar.to("gbnf").rstrip("\n"))
     if planned.relaxations:
-        told = (f"- `{each.pointer or '/'}` {each.keyword}: {each.enforced}" for each in planned.relaxations)
-        yield "Relaxations:\n\n" + "\n".join(told)
+        lines = (f"- `{each.pointer or '/'}` {each.keyword}: {each.enforced}" for each in planned.relaxations)
+        yield "Relaxations:\n\n" + "\n".join(lines)
 
 
 def _failure(error: ToolgramError) -> str:
@@ -143,7 +142,7 @@ def _failure(error: ToolgramError) -> str:
 
 
 def _document(pieces: Iterable[str]) -> str:
-    """The pieces, two blank lines apart."""
+    """The pieces, separated by two blank lines."""
     return "".join(f"\n{piece}\n\n" for piece in pieces)
 
 

@@ -1,4 +1,4 @@
-"""`toolgram serve`: models loaded, and an HTTP server before them."""
+"""`toolgram serve`: loads models and runs an HTTP server for them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from toolgram.errors import ToolgramError
 from toolgram.models import catalog as models
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
-from toolgram.styles.registry import style_names
+from toolgram.styles.registry import no_such_style, style_names
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp  # of the server extra
+    from starlette.types import ASGIApp  # comes with the server extra
 
 
 _LAST_PORT = 65535
@@ -32,7 +32,7 @@ _LAST_PORT = 65535
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A server that runs the model: `kind` is vllm (of which there may be several), llama-server or openai.
+    """A server that runs the model: `kind` is vllm (several servers are possible), llama-server or openai.
 
     `backend` is what enforces grammars in vLLM: xgrammar or guidance.
     """
@@ -46,7 +46,7 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """Which models to load, and how; none is the default one. `aliases` are other names of the first."""
+    """Which models to load, and how; no model means the default one. `aliases` are other names for the first."""
 
     models: tuple[str, ...]
     aliases: tuple[str, ...] = ()
@@ -57,10 +57,10 @@ class Loading:
 
 
 def load(loading: Loading) -> tuple[Served, ...]:
-    """The models, loaded. Raises ModelError, TemplateError, and BadInput for two of one name."""
+    """Loads the models. Raises ModelError, TemplateError, and BadInput for two models with one name."""
     names = loading.models or (models.DEFAULT,)
     if not loading.models:
-        _say(f"no --model is given: this is {models.DEFAULT}, a very small one that shows how it works")
+        _say(f"no --model given: this is {models.DEFAULT}, a very small one, to try things out")
     served: list[Served] = []
     for name in names:
         file = model_file(name)
@@ -75,11 +75,11 @@ def load(loading: Loading) -> tuple[Served, ...]:
 
 
 def connect(upstream: Upstream, template: Path | None, aliases: tuple[str, ...], timeout: float) -> tuple[Served, ...]:
-    """The model that another server runs. Raises BadInput where its template, or what else is needed, is not given."""
+    """The model that another server runs. Raises BadInput if its template, or an option it needs, is missing."""
     if template is None:
-        raise BadInput("an upstream does not tell its chat template: give --chat-template FILE")
+        raise BadInput("an upstream does not report its chat template: give --chat-template FILE")
     if upstream.kind != "vllm" and len(upstream.urls) > 1:
-        raise BadInput("several upstreams go with --upstream-kind vllm only")
+        raise BadInput("several upstreams are possible only with --upstream-kind vllm")
     engine = _engine(upstream, timeout)
     name = upstream.model or upstream.kind
     return (Served(name, inputs.template_of(template, None), engine, aliases),)
@@ -101,33 +101,33 @@ def _engine(upstream: Upstream, timeout: float) -> Engine:
             from toolgram.engines.remote.openai import OpenAICompletions
 
             if model is None:
-                raise BadInput("this kind of upstream wants the name of its model: give --upstream-model NAME")
+                raise BadInput("this kind of upstream needs the name of its model: give --upstream-model NAME")
             return OpenAICompletions(upstream.urls[0], model, api_key=key, timeout=timeout)
 
 
 def keys(given: Sequence[str], file: Path | None, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The keys of the options and of a file, which has one in a line.
+    """The keys of the options and of a file, which has one per line.
 
-    Raises BadInput, also for a key that is empty: whoever gives one wants the server closed, and it would be open.
+    Raises BadInput, for an empty key too: whoever gives one wants a closed server, and would get an open one.
     """
     if not all(key.strip() for key in given):
-        raise BadInput("--api-key is empty: give a key, or leave it out to let every client in")
+        raise BadInput("--api-key is empty: give a key, or leave the option out to let every client in")
     try:
         lines = file.read_text(encoding="utf-8").splitlines() if file else []
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{file}: cannot be read: {error}") from error
     found = tuple(key.strip() for key in (*given, *lines) if key.strip())
     if file is not None and not found:
-        raise BadInput(f"{file}: there is no key in it")
-    # An option does not tell a variable that is empty from one that is not set.
+        raise BadInput(f"{file}: contains no key")
+    # An option does not distinguish an empty variable from one that is not set.
     for name in ("TOOLGRAM_API_KEY", "TOOLGRAM_API_KEY_FILE"):
         if name in environment and not found:
-            raise BadInput(f"{name} is set, but empty: give it a key, or unset it to let every client in")
+            raise BadInput(f"{name} is set but empty: give it a key, or unset it to let every client in")
     return found
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine can reach a server that listens there."""
+    """Whether only this machine can reach a server that listens on this address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -135,7 +135,7 @@ def is_local(host: str) -> bool:
 
 
 def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_file: Path | None) -> None:
-    """Serve until told to stop; streams that run are finished then. Raises ToolgramError where it cannot listen."""
+    """Serve until stopped, then finish the running streams. Raises ToolgramError if it cannot listen."""
     try:
         import uvicorn
 
@@ -153,7 +153,7 @@ def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """What a worker needs to make an application of its own before another server."""
+    """What a worker needs to make its own application in front of another server."""
 
     upstream: Upstream
     template: Path | None
@@ -175,8 +175,8 @@ class Remote:
 
 
 def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
-    """As `run`, in so many processes; each has the limits of the settings for itself."""
-    served = remote.connect()  # what is wrong is told here, once
+    """Like `run`, in several processes; the limits of the settings apply to each."""
+    served = remote.connect()  # errors are reported here, once
     try:
         import uvicorn
 
@@ -192,27 +192,25 @@ def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
 
 
 def check(settings: Settings, host: str, port: int) -> None:
-    """Say who is let in, where that is everybody. Raises BadInput for what cannot be served."""
+    """Warn if everybody is let in. Raises BadInput for settings that cannot be served."""
     if not 0 <= port <= _LAST_PORT:
         raise BadInput(f"a port is a number from 0 to {_LAST_PORT}, not {port}")
     if not settings.api_keys and not is_local(host):
-        _say(
-            f"warning: whoever reaches {host or 'this machine'} may use this server: give --api-key to let in only some"
-        )
+        _say(f"warning: whoever can reach {host or 'this machine'} may use this server: --api-key restricts access")
     if settings.style is not None and settings.style not in style_names():
-        raise BadInput(f"there is no style {settings.style!r}; there are: {', '.join(style_names())}")
+        raise BadInput(no_such_style(settings.style))
 
 
 def _listen(listener: socket.socket, backlog: int) -> None:
-    """Who comes from now on waits until the server runs."""
-    # Else each event waits until the client has confirmed the one before, up to 40 ms: asyncio sets this only for
+    """Binds the socket: from now on, connections wait until the server runs."""
+    # Otherwise each event waits up to 40 ms for the client to acknowledge the previous one: asyncio sets this only for
     # sockets that it opens itself. Connections inherit it.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.listen(backlog)
 
 
 def _take_short_turns() -> None:
-    """Have threads that plan hand over to the one that answers after 1 ms, not 5: it takes many turns for a request."""
+    """Have threads that plan yield to the one that answers after 1 ms, not 5: a request takes it many turns."""
     sys.setswitchinterval(0.001)
 
 
@@ -223,7 +221,7 @@ def _say_where(served: Sequence[Served], host: str, listener: socket.socket) -> 
 
 
 def log_to(file: Path | None) -> None:
-    """One line of JSON for each request; a log that cannot be written does not stop the server."""
+    """Logs one line of JSON per request; a log that cannot be written does not stop the server."""
     try:
         handler = logging.FileHandler(file, encoding="utf-8") if file else logging.StreamHandler(sys.stderr)
     except OSError as error:

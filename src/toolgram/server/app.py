@@ -60,7 +60,7 @@ async def _one_model(desk: Desk, request: Request) -> ASGIApp:
 
 def _model(served: Served, *, anthropic: bool) -> dict[str, object]:
     if anthropic:
-        day = "1970-01-01T00:00:00Z"  # as Anthropic says of a model whose release is not known
+        day = "1970-01-01T00:00:00Z"  # what Anthropic gives for a model with an unknown release date
         return {"type": "model", "id": served.name, "display_name": served.name, "created_at": day}
     return {
         "id": served.name,
@@ -99,7 +99,7 @@ _GET: dict[str, Handler] = {
 
 
 class _Endpoint:
-    """A handler as an ASGI application; a class, since Starlette takes functions for something else."""
+    """A handler as an ASGI application; a class, since Starlette would treat a function differently."""
 
     def __init__(self, handler: Handler, desk: Desk) -> None:
         self._handler = partial(handler, desk)
@@ -110,7 +110,7 @@ class _Endpoint:
 
 
 def create_app(models: Sequence[Served], settings: Settings = Settings()) -> ASGIApp:  # noqa: B008 - frozen
-    """The application that serves these models, the first as the default; it closes their engines when it ends."""
+    """The application that serves these models, the first as the default; it closes their engines at shutdown."""
     metrics = Metrics()
     admission = Admission(settings.parallel, settings.queue, settings.timeout, metrics)
     desk = Desk(Models(tuple(models), settings.any_model_name), settings, admission, metrics)
@@ -133,7 +133,7 @@ def create_app(models: Sequence[Served], settings: Settings = Settings()) -> ASG
 
 
 def _with_origins(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
-    """Pages of these origins may call; "*" is every page."""
+    """Lets pages of these origins call; "*" is any page."""
     if not origins:
         return app
     return CORSMiddleware(

@@ -1,4 +1,4 @@
-"""What every route needs: the body read, the request planned, the engine run within the limits."""
+"""What every route needs: reading the body, planning the request, running the engine within the limits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request that is ready to run: `prompt_tokens` is None where the engine does not count."""
+    """A request that is ready to run; `prompt_tokens` is None if the engine does not count tokens."""
 
     served: Served
     plan: Plan
@@ -59,12 +59,14 @@ class Desk:
     metrics: Metrics
 
     async def body(self, request: Request, read: Callable[[Any], T]) -> T:
-        """The JSON of a request's body, read; a long one in a thread, since others are served meanwhile.
+        """The JSON of a request's body, read by `read`; a long one in a thread, so that others are served meanwhile.
 
-        Raises ApiError: 413 for too much of it, 400 for what is not JSON; and what `read` raises.
+        Raises ApiError: 413 if it is too large, 400 if it is not JSON; and whatever `read` raises.
         """
         if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
-            raise ApiError(400, "unsupported_encoding", f"a body is not read in {encoding[:40]!r}: send it as it is")
+            raise ApiError(
+                400, "unsupported_encoding", f"bodies encoded as {encoding[:40]!r} are not supported: send plain JSON"
+            )
         pieces: list[bytes] = []
         size = 0
         try:
@@ -82,14 +84,16 @@ class Desk:
         return await asyncio.to_thread(read, parsed) if size > _LONG_BODY else read(parsed)
 
     async def job(self, request: Request, generation: Generation) -> Job:
-        """The request planned for its model. Raises what `plan` raises, and ApiError for what is over a limit."""
+        """Plans the request for its model. Raises what `plan` raises, and ApiError if a limit is exceeded."""
         self.tell_ignored(request, generation.ignored)  # also where planning fails
         served = self.models.find(generation.model)
         if generation.chat_template is not None and not self.settings.request_templates:
-            told = "this server takes no templates from requests; `toolgram serve --trust-request-chat-template` does"
-            raise ApiError(400, "not_allowed", told, "/chat_template")
+            reason = (
+                "this server takes no templates from requests: `toolgram serve --trust-request-chat-template` allows it"
+            )
+            raise ApiError(400, "not_allowed", reason, "/chat_template")
         sampling = self.limited(generation.sampling)
-        # A template or a schema that is seen for the first time may take a while: others are served meanwhile.
+        # A template or schema seen for the first time may take a while; others are served meanwhile.
         async with self.admission.planning():
             plan, count = await asyncio.to_thread(self._planned, generation, served)
         self.tell_ignored(request, (*generation.ignored, *(param(at) or "" for at in plan.left_out)))
@@ -104,21 +108,21 @@ class Desk:
         return plan, served.count(plan.prompt_parts)
 
     def tell_ignored(self, request: Request, fields: Sequence[str]) -> None:
-        """Name the fields of a body that are not known here, in a header."""
+        """Name the unknown fields of a body in a header."""
         if named := ", ".join(name for name in fields[:20] if _FIELD.fullmatch(name)):
             record_of(request.scope).headers["x-toolgram-ignored"] = named
 
     def limited(self, sampling: Sampling, field: str = "max_tokens") -> Sampling:
-        """The sampling within the server's limit. Raises ApiError where more is asked for."""
+        """The sampling within the server's limits. Raises ApiError if more is asked for."""
         most = self.settings.max_tokens
         if most is None or (sampling.max_tokens is not None and sampling.max_tokens <= most):
             return sampling
         if sampling.max_tokens is None:
             return replace(sampling, max_tokens=most)
-        raise ApiError(400, "too_many_tokens", f"an answer may have {most} tokens on this server", f"/{field}")
+        raise ApiError(400, "too_many_tokens", f"an answer may have at most {most} tokens on this server", f"/{field}")
 
     async def items(self, request: Request, job: Job) -> AsyncGenerator[tuple[int, Item], None]:
-        """What the engine says, choice by choice as it comes."""
+        """What the engine generates for all choices, as it arrives."""
         record = record_of(request.scope)
         streams = [stream(job.plan, job.served.engine, sampling) for sampling in _seeded(job)]
         async with aclosing(merged(streams)) as items:
@@ -138,7 +142,7 @@ class Desk:
         return [replies[index] for index in sorted(replies)]
 
     async def whole(self, request: Request, answer: Coroutine[Any, Any, T]) -> T:
-        """An answer that is made within the limits, and no longer than the client waits for it."""
+        """Makes an answer within the limits, and stops if the client goes away."""
 
         async def within() -> T:
             async with self.admission.work():
@@ -147,19 +151,19 @@ class Desk:
         try:
             return await while_connected(request.receive, within())
         finally:
-            answer.close()  # it was never begun where there was no place for it
+            answer.close()  # it never began if there was no place for it
 
     def streamed(
         self, request: Request, events: AsyncGenerator[bytes, None], failed: Callable[[ToolgramError], bytes]
     ) -> EventStream:
-        """An answer in events, made within the limits."""
+        """Makes an answer in events, within the limits."""
         record = record_of(request.scope)
 
-        def told(error: ToolgramError) -> bytes:
+        def as_event(error: ToolgramError) -> bytes:
             record.error = type(error).__name__
             return failed(error)
 
-        return EventStream(events, self.admission.work(), told, record.headers, self.settings.keep_alive)
+        return EventStream(events, self.admission.work(), as_event, record.headers, self.settings.keep_alive)
 
 
 def _parsed(body: bytes) -> Any:
@@ -180,20 +184,20 @@ def _seeded(job: Job) -> list[Sampling]:
 
 
 def _header(relaxations: Sequence[Relaxation]) -> str:
-    """As many relaxations as a header may hold, as JSON in ASCII; `/v1/explain` tells all."""
+    """As many relaxations as fit in a header, as JSON in ASCII; `/v1/explain` gives all of them."""
     kept: list[str] = []
     size = 0
     for one in relaxations_json(relaxations):
-        told = json.dumps(one)
-        size += len(told)
+        text = json.dumps(one)
+        size += len(text)
         if size > _LONGEST_HEADER:
             break
-        kept.append(told)
+        kept.append(text)
     return f"[{', '.join(kept)}]".replace("\x7f", "\\u007f")
 
 
 async def merged(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
-    """The items of several generators as they come, each with the number of its generator."""
+    """The items of several generators as they arrive, each with the number of its generator."""
     if len(streams) == 1:
         async with aclosing(streams[0]) as items:
             async for item in items:

@@ -1,4 +1,4 @@
-"""Who may be planned and run now, who waits, and who is told to come back."""
+"""Which requests may be planned and run now, which wait, and which are turned away."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from toolgram.api.errors import ApiError
 from toolgram.server.metrics import Metrics
 
 _RETRY_AFTER = 1  # seconds
-_PLANNERS = 2  # planning is Python: more threads plan no faster, but each keeps the streams waiting for its turn
+_PLANNERS = 2  # planning is Python: more threads plan no faster, and each delays the streams
 
 
 class Admission:
-    """At most `parallel` requests run and `queue` wait, in the order of their arrival; as many may be unplanned yet."""
+    """At most `parallel` requests run and `queue` wait, in order of arrival; as many more may wait to be planned."""
 
     def __init__(self, parallel: int, queue: int, timeout: float, metrics: Metrics) -> None:
         self._slots = asyncio.Semaphore(parallel)
@@ -29,10 +29,10 @@ class Admission:
 
     @asynccontextmanager
     async def planning(self) -> AsyncGenerator[None]:
-        """A place to plan in, given back at the end. Raises ApiError, a 429, if too many wait."""
+        """A slot for planning, returned at the end. Raises ApiError 429 if too many wait."""
         if self._planners.locked() and self._unplanned >= self._most_unplanned:
-            told = f"{self._unplanned} requests wait to be planned: try again later"
-            raise ApiError(429, "too_many_requests", told, retry_after=_RETRY_AFTER)
+            message = f"{self._unplanned} requests are waiting to be planned: try again later"
+            raise ApiError(429, "too_many_requests", message, retry_after=_RETRY_AFTER)
         self._unplanned += 1
         try:
             await self._planners.acquire()
@@ -45,13 +45,13 @@ class Admission:
 
     @asynccontextmanager
     async def work(self) -> AsyncGenerator[None]:
-        """A place to work in, given back at the end. Raises ApiError: 429 if too many wait, 504 if it takes too long.
+        """A slot for work, returned at the end. Raises ApiError: 429 if too many wait, 504 if it takes too long.
 
-        To be entered and left in one task.
+        It must be entered and left in the same task.
         """
         if self._slots.locked() and self.waiting >= self._queue:
-            told = f"{self.running} requests run and {self.waiting} wait: try again later"
-            raise ApiError(429, "too_many_requests", told, retry_after=_RETRY_AFTER)
+            message = f"{self.running} requests are running and {self.waiting} are waiting: try again later"
+            raise ApiError(429, "too_many_requests", message, retry_after=_RETRY_AFTER)
         limit = asyncio.timeout(self._timeout)
         try:
             async with limit:

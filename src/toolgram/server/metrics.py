@@ -1,4 +1,4 @@
-"""Counts for Prometheus: of one server, or of all its workers together."""
+"""Metrics for Prometheus, of one server or of all its workers together."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120
 
 
 class Metrics:
-    """What a server has done, and what it does now: how many requests run, and how many wait.
+    """What a server has done, and what it is doing now: how many requests run and how many wait.
 
-    In a process that has PROMETHEUS_MULTIPROC_DIR, as workers do, the counts are those of all processes that share it.
+    In a process with PROMETHEUS_MULTIPROC_DIR, such as a worker, the metrics are those of all processes that share it.
     """
 
     def __init__(self) -> None:
@@ -27,22 +27,22 @@ class Metrics:
             "toolgram_request_seconds", "Time of whole requests.", ("path",), buckets=_SECONDS, registry=registry
         )
         self._first = Histogram(
-            "toolgram_first_token_seconds", "Time to what was said first.", buckets=_SECONDS, registry=registry
+            "toolgram_first_token_seconds", "Time to the first event of an answer.", buckets=_SECONDS, registry=registry
         )
         self._tokens = Counter(
-            "toolgram_tokens", "Tokens of prompts and answers; forced ones are also in answers.", ("kind",),
+            "toolgram_tokens", "Tokens of prompts and answers; forced tokens are counted in answers too.", ("kind",),
             registry=registry,
         )  # fmt: skip
         self.running = Gauge(
             "toolgram_requests_running", "Requests that run now.", registry=registry, multiprocess_mode="livesum"
         )
         self.waiting = Gauge(
-            "toolgram_requests_waiting", "Requests that wait for a place.", registry=registry,
+            "toolgram_requests_waiting", "Requests that are waiting for a slot.", registry=registry,
             multiprocess_mode="livesum",
         )  # fmt: skip
 
     def count(self, path: str, status: int, seconds: float, record: Record) -> None:
-        """Count a request that is over; `path` is one of the routes."""
+        """Count a finished request; `path` is one of the routes."""
         self._requests.labels(path, str(status)).inc()
         self._seconds.labels(path).observe(seconds)
         if record.first is not None:
@@ -52,7 +52,7 @@ class Metrics:
         self._tokens.labels("forced").inc(record.forced_tokens)
 
     def text(self) -> bytes:
-        """The counts in the format of Prometheus."""
+        """The metrics in Prometheus' text format."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return generate_latest(self._registry)
         together = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""What stands before every route: the request's id, the keys, errors in the API's shape, the log and the counts."""
+"""What surrounds every route: request ids, API keys, errors in the API's shape, the log and the metrics."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from toolgram.server.sse import ClientGone
 LOG = logging.getLogger("toolgram.server")
 
 _PROMPTS = {"/v1/completions": "/prompt", "/v1/responses": "/input", "/tokenize": "/prompt"}
-_OPEN = frozenset(("/health", "/metrics", "/openapi.json", *pages()))  # for these no key is wanted
+_OPEN = frozenset(("/health", "/metrics", "/openapi.json", *pages()))  # these need no key
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)
-_CLIENT_GONE = 499  # as nginx has it; nobody reads it but the log
+_CLIENT_GONE = 499  # as in nginx; only the log ever shows it
 
 
 class Front:
-    """An ASGI application before another one, which may raise any ToolgramError before it answers."""
+    """An ASGI application around another one, which may raise any ToolgramError before it answers."""
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, paths: frozenset[str]) -> None:
         self._app = app
@@ -57,8 +57,8 @@ class Front:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                told = {"x-request-id": record.id, "request-id": record.id}
-                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in told.items())]
+                ids = {"x-request-id": record.id, "request-id": record.id}
+                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in ids.items())]
             await send(message)
 
         try:
@@ -66,16 +66,16 @@ class Front:
         except ClientGone:
             status = _CLIENT_GONE
         except ToolgramError as error:
-            told = api_error(error, _PROMPTS.get(scope["path"], "/messages"))
-            record.error = told.code
-            status = status or told.status
-            await error_response(told, scope["path"], record)(scope, receive, answer)
+            failure = api_error(error, _PROMPTS.get(scope["path"], "/messages"))
+            record.error = failure.code
+            status = status or failure.status
+            await error_response(failure, scope["path"], record)(scope, receive, answer)
         except Exception:
-            LOG.exception("request %s failed for a reason that is not foreseen: please report it", record.id)
+            LOG.exception("request %s failed unexpectedly: please report this", record.id)
             if status:
                 raise
-            told = ApiError(500, "internal_error", "this is a defect of the server; its log says more")
-            await error_response(told, scope["path"], record)(scope, receive, answer)
+            failure = ApiError(500, "internal_error", "internal error of the server; its log has the details")
+            await error_response(failure, scope["path"], record)(scope, receive, answer)
         finally:
             self._over(scope, status, record)
 
@@ -91,16 +91,16 @@ class Front:
         try:
             await self._app(scope, receive, send)
         except HTTPException as error:
-            record_of(scope).headers.update(error.headers or {})  # which methods there are
+            record_of(scope).headers.update(error.headers or {})  # finds the methods that there are
             known = ", ".join(sorted(self._paths - pages().keys())).replace(":path", "")
-            told = f"{scope['method']} {scope['path']}: {error.detail}; there are {known}"
-            raise ApiError(error.status_code, "no_such_route", told) from error
+            reason = f"{scope['method']} {scope['path']}: {error.detail}; there are {known}"
+            raise ApiError(error.status_code, "no_such_route", reason) from error
 
     def _knows(self, headers: Mapping[bytes, str]) -> bool:
-        """Whether a known key is given; it takes the same time whichever key it is, and whatever of it is right."""
+        """Whether a known key is given; takes the same time whichever key it is and however much of it is right."""
         scheme, _, token = headers.get(b"authorization", "").partition(" ")
         given = (token if scheme.lower() == "bearer" else headers.get(b"x-api-key", "")).strip().encode()
-        known = [hmac.compare_digest(given, key) for key in self._keys]  # all of them, before one is looked at
+        known = [hmac.compare_digest(given, key) for key in self._keys]  # all of them, before any is looked at
         return any(known)
 
     def _over(self, scope: Scope, status: int, record: Record) -> None:
@@ -127,7 +127,7 @@ class Front:
 
 
 def error_response(error: ApiError, path: str, record: Record) -> Response:
-    """An error as the API of the path tells it."""
+    """An error in the shape of the path's API."""
     anthropic = path.startswith("/v1/messages")
     body = anthropic_error(error, record.id) if anthropic else openai_error(error)
     headers = dict(record.headers)
@@ -137,8 +137,8 @@ def error_response(error: ApiError, path: str, record: Record) -> Response:
 
 
 def too_large(settings: Settings) -> ApiError:
-    """The body is larger than it may be."""
-    return ApiError(413, "body_too_large", f"a body may have {settings.max_body} bytes")
+    """Raises ApiError for a body that is too large."""
+    return ApiError(413, "body_too_large", f"a body may have at most {settings.max_body} bytes")
 
 
 def _request_id(given: str | None) -> str:

@@ -15,7 +15,7 @@ from toolgram.template.chat_template import ChatTemplate
 
 @runtime_checkable
 class CountsTokens(Protocol):
-    """An engine that knows how long a prompt is, and how long it may be."""
+    """An engine that counts the tokens of a prompt and knows the size of its context."""
 
     @property
     def context(self) -> int:
@@ -23,26 +23,26 @@ class CountsTokens(Protocol):
         ...
 
     def count_tokens(self, prompt: Prompt) -> int:
-        """How many tokens a prompt has."""
+        """The number of tokens in a prompt."""
         ...
 
 
 @runtime_checkable
 class Tokenizes(Protocol):
-    """An engine that tells tokens."""
+    """An engine that gives token ids."""
 
     def tokenize(self, prompt: Prompt) -> list[int]:
         """The ids of a prompt."""
         ...
 
     def detokenize(self, ids: Sequence[int]) -> str:
-        """The text of tokens. Raises EngineError for an id that there is not."""
+        """The text of tokens. Raises EngineError for an id that does not exist."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model: its name, the chat template it is prompted with, and the engine that runs it."""
+    """A model: its name, its chat template, and the engine that runs it."""
 
     name: str
     template: ChatTemplate
@@ -52,11 +52,11 @@ class Served:
 
     @property
     def context(self) -> int | None:
-        """How many tokens prompt and answer may have together, where the engine knows."""
+        """How many tokens prompt and answer may have together, if the engine knows."""
         return self.engine.context if isinstance(self.engine, CountsTokens) else None
 
     def count(self, prompt: Prompt) -> int | None:
-        """The tokens of a prompt, where the engine counts. Raises PromptTooLong for one that leaves no room."""
+        """The number of tokens in a prompt, if the engine counts them. Raises PromptTooLong if no room is left."""
         if not isinstance(self.engine, CountsTokens):
             return None
         count, most = self.engine.count_tokens(prompt), self.engine.context
@@ -73,7 +73,7 @@ class Models:
     any_name: bool = False
 
     def find(self, name: str | None) -> Served:
-        """The model of a name or alias. Raises ApiError, a 404, for one that there is not."""
+        """The model with a name or alias. Raises ApiError 404 if there is none."""
         if name is None:
             return self.all[0]
         if (served := self._names().get(name)) is None:

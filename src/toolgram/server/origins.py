@@ -1,7 +1,7 @@
-"""What pages of other sites may do to a server that the browser before them can reach: nothing, unless it is allowed.
+"""What pages of other sites may do to a server that the user's browser can reach: nothing, unless allowed.
 
-A page may point a name of its own at this machine, and is then of one origin with the server (DNS rebinding); only the
-`Host` header tells. And it may send bodies without seeing the answers; browsers tell that in `Sec-Fetch-Site`.
+A page may point its own host name at this machine, and then shares the server's origin (DNS rebinding); only the `Host`
+header reveals it. And it may send bodies without seeing the answers, which browsers report in `Sec-Fetch-Site`.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ _OTHERS = ("cross-site", "same-site")
 
 
 def check_host(headers: Mapping[bytes, str], hosts: Sequence[str]) -> None:
-    """Raises ApiError, a 403, where the name that the client asked for is not one of `hosts`.
+    """Raises ApiError 403 if the host name that the client used is not one of `hosts`.
 
-    `*.example.com` stands for the names below it, "*" for every one. Addresses and `localhost` always go: no page can
-    point them elsewhere. Nor can one leave the name out.
+    `*.example.com` stands for the names below it, "*" for any name. Addresses and `localhost` always work, since no
+    page can point them elsewhere; nor can a page leave the name out.
     """
     if (given := headers.get(b"host")) is None or "*" in hosts:
         return
     name = _name(given)
     if not (_is_fixed(name) or any(_fits(name, host.lower()) for host in hosts)):
-        told = f"this server does not go by the name {name!r}; `toolgram serve --allowed-hosts` gives it names"
-        raise ApiError(403, "host_not_allowed", told)
+        message = f"this server does not answer to the name {name!r}: allow it with `toolgram serve --allowed-hosts`"
+        raise ApiError(403, "host_not_allowed", message)
 
 
 def check_origin(method: str, headers: Mapping[bytes, str], origins: Sequence[str]) -> None:
-    """Raises ApiError, a 403, where a page that is of none of `origins` sends a body; "*" is every origin."""
+    """Raises ApiError 403 if a page that belongs to none of `origins` sends a body; "*" is any origin."""
     if method != "POST" or headers.get(b"sec-fetch-site") not in _OTHERS or "*" in origins:
         return
     origin = headers.get(b"origin", "null")
     if origin not in origins:
-        told = f"pages of {origin} may not call this server; `toolgram serve --allowed-origins` lets them"
-        raise ApiError(403, "origin_not_allowed", told)
+        message = f"pages of {origin} may not call this server: allow them with `toolgram serve --allowed-origins`"
+        raise ApiError(403, "origin_not_allowed", message)
 
 
 def _name(host: str) -> str:

@@ -16,7 +16,7 @@ _KEY = "toolgram.record"
 
 @dataclass(slots=True)
 class Record:
-    """A request; `contents` are kept only where the log is to have them."""
+    """A request; `contents` are kept only if they are to be logged."""
 
     id: str
     began: float = field(default_factory=time.perf_counter)
@@ -36,12 +36,12 @@ class Record:
         self.model, self.style = model, plan.style.name
 
     def spoke(self) -> None:
-        """The engine said something."""
+        """Record that the engine generated something."""
         if self.first is None:
             self.first = time.perf_counter() - self.began
 
     def replied(self, reply: Reply) -> None:
-        """A choice is complete."""
+        """Record that a choice is complete."""
         self.spoke()
         self.prompt_tokens = max(self.prompt_tokens, reply.usage.prompt_tokens)
         self.completion_tokens += reply.usage.completion_tokens

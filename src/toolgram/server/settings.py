@@ -1,4 +1,4 @@
-"""What a server is told: limits, keys, names."""
+"""The settings of a server: limits, keys, names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 class Settings:
     """Limits and keys. Without `api_keys` every client is let in; without `origins` no page of another site is.
 
-    `hosts` are the names by which the server may be asked, besides addresses and localhost.
+    `hosts` are the names that the server answers to, besides addresses and localhost.
 
-    `parallel` requests run at once and `queue` wait; more are told to come back. `timeout` is in seconds for a whole
-    request, its wait included; `keep_alive` is the silence after which a stream shows that it lives. With
-    `request_templates` a body may bring a chat template: such is limited, but may keep a processor busy for a minute.
-    With `any_model_name` the first model answers to names that there are not, since agents ask for names of their own.
+    `parallel` requests run at once and `queue` wait; any more are turned away. `timeout` is in seconds, for a whole
+    request including its wait; `keep_alive` is the number of silent seconds after which a stream sends a sign of life.
+    With `request_templates` a body may bring a chat template, which is limited, but may keep a core busy for a minute.
+    With `any_model_name` the first model answers to any name there is no model of, since agents ask for their own.
     """
 
     api_keys: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Server-sent events: sent as they come, with a sign of life in silence, and stopped when the client goes."""
+"""Server-sent events: sent as they come, with keep-alives during silence, and stopped when the client leaves."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def data(value: Any) -> bytes:
 
 
 def named(value: Mapping[str, Any]) -> bytes:
-    """An event of JSON that is named by its `type`."""
+    """A JSON event named by its `type`."""
     return b"event: %b\ndata: %b\n\n" % (value["type"].encode(), orjson.dumps(value))
 
 
 class EventStream:
-    """An answer in events. Nothing is sent before the first of them, so that an error until then has its own status.
+    """An answer in events. Nothing is sent before the first one, so that an earlier error has its own status.
 
-    `work` is entered while events are made; `failed` makes the event of an error behind what was sent.
+    `work` is entered while events are made; `failed` makes the event for an error after that.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class EventStream:
 
 
 async def while_connected(receive: Receive, answer: Coroutine[Any, Any, T]) -> T:
-    """The answer, whose making stops when the client goes. Raises ClientGone then."""
+    """The result, unless the client leaves first: then the work is stopped, and ClientGone raised."""
     making = asyncio.create_task(answer)
     gone = asyncio.create_task(disconnected(receive))
     try:
@@ -111,13 +111,13 @@ async def while_connected(receive: Receive, answer: Coroutine[Any, Any, T]) -> T
 
 
 async def disconnected(receive: Receive) -> None:
-    """Returns when the client has gone."""
+    """Returns when the client has left."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 async def _stop(*tasks: asyncio.Task[Any]) -> None:
-    """Stop what is not done yet, and wait until it has stopped; what is done keeps its result."""
+    """Stop what is not finished, and wait until it has stopped; what is finished keeps its result."""
     running: list[Awaitable[Any]] = []
     for task in tasks:
         if not task.done():

@@ -1,4 +1,4 @@
-"""Several processes that accept from one socket. Each has an application of its own; they share their counts alone."""
+"""Several processes that accept from one socket. Each has its own application; they share only their metrics."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from prometheus_client.multiprocess import mark_process_dead  # pyright: ignore[
 from starlette.types import ASGIApp
 
 MakeApp = Callable[[], ASGIApp]
-"""Makes an application in the process that it is called in; it is pickled on its way there."""
+"""Makes an application in the process that calls it; it is pickled to get there."""
 
-_LOOK = 0.2  # seconds between two looks at whether to stop
-_REST = 1.0  # seconds before a worker that died is replaced: one that cannot start would keep a processor busy
+_LOOK = 0.2  # seconds between two checks whether to stop
+_REST = 1.0  # seconds before a dead worker is replaced: one that cannot start would keep a processor busy
 
 
 def serve_by_workers(make: MakeApp, listener: socket.socket, count: int) -> None:
-    """Answer what comes to the socket in so many processes, until SIGTERM or SIGINT.
+    """Serve the socket with several processes, until SIGTERM or SIGINT.
 
-    One that dies is replaced. In the end each finishes the streams that run.
+    A process that dies is replaced. At the end each finishes its running streams.
     """
     stop = threading.Event()
 
-    def told(_number: int, _frame: FrameType | None) -> None:
+    def stop_soon(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, told)
+        signal.signal(number, stop_soon)
     with tempfile.TemporaryDirectory(prefix="toolgram-") as counts:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts  # so workers know where to count; it must be there before them
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts  # tells workers where to count; must exist before they start
         workers = [_started(make, listener) for _ in range(count)]
         while not stop.is_set():
             wait([worker.sentinel for worker in workers], timeout=_LOOK)
@@ -48,14 +48,14 @@ def serve_by_workers(make: MakeApp, listener: socket.socket, count: int) -> None
 
 
 def _started(make: MakeApp, listener: socket.socket) -> SpawnProcess:
-    # Spawned, not forked: a process that has threads or an event loop must not be copied.
+    # Spawned, not forked: a process with threads or an event loop must not be copied.
     worker = multiprocessing.get_context("spawn").Process(target=_work, args=(make, listener))
     worker.start()
     return worker
 
 
 def _replaced(dead: SpawnProcess, make: MakeApp, listener: socket.socket) -> SpawnProcess:
-    mark_process_dead(dead.pid)  # what it had running runs no more
+    mark_process_dead(dead.pid)  # its requests are no longer running
     return _started(make, listener)
 
 
@@ -72,7 +72,7 @@ def _work(make: MakeApp, listener: socket.socket) -> None:
 
 
 def _end_with_parent() -> None:
-    """Who nobody can stop any more stops by itself."""
+    """Stops this process when its parent is gone."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -15,7 +15,7 @@ from toolgram.wire.format import PLAIN, WireFormat
 
 @dataclass(frozen=True)
 class Announcement:
-    """What a generic style tells the model of: the tools as the request gives them, and the response schema if any."""
+    """What a generic style announces: the tools as the request gives them, and the response schema if there is one."""
 
     tools: tuple[Any, ...]
     parallel: bool
@@ -29,14 +29,15 @@ Announce = Callable[[Announcement], str]
 
 @dataclass(frozen=True, eq=False)
 class ToolStyle:
-    """How a model family, or we, write tool calls; one is itself alone, so that caches need not hash its format.
+    """How a model family, or toolgram itself, writes tool calls. Compared by identity, so that caches need not hash it.
 
-    `announce` makes the format prompt of a generic style; a style without it relies on the template to show the tools.
-    `framed` styles write every turn in their format, so that history is written in it too; the others frame only calls.
-    `announced_by` is text by which templates of the family show tools: it tells the family where the template does not
-    write calls itself. `without_tools` is the format of a turn where no tools are announced: by default plain text for
-    a generic style, of which the model then knows nothing, and the same format for a native one. `reasons` says that
-    all models of the style reason, also those whose templates leave the reasoning out of the history.
+    `wire` is the format of the turns and `about` a short description. `announce` makes the format prompt of a generic
+    style; a style without it relies on the template to show the tools. `framed` styles write every turn in their
+    format, so the history is written in it too; the others frame only calls. `announced_by` is text with which the
+    family's templates show tools: it identifies the family where the template does not write calls itself.
+    `without_tools` is the format of a turn when no tools are announced: by default plain text for a generic style,
+    which the model then knows nothing about, and the same format for a native one. `reasons` says that all models of
+    the style reason, even where their templates leave the reasoning out of the history.
     """
 
     name: str
@@ -74,18 +75,18 @@ def plain_prompt(schema: Any) -> str:
 
 
 def _bytes(text: str) -> int:
-    """What is kept of a text that is indented: itself, and the longer one."""
+    """The weight of a cached text: the text itself and its longer, indented form."""
     return 3 * getsizeof(text)
 
 
 def pretty(value: Any) -> str:
-    """JSON over several lines, two spaces deep."""
+    """JSON over several lines, indented by two spaces."""
     return _pretty(json.dumps(value, ensure_ascii=False))
 
 
 @weighed(32 * MEGABYTE, _bytes)
 def _pretty(text: str) -> str:
-    """As `pretty`, of JSON text: indenting is slow, and a conversation shows the same tools at every turn."""
+    """Like `pretty`, for JSON text: indenting is slow, and a conversation shows the same tools at every turn."""
     return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
 
 
@@ -95,5 +96,5 @@ def compact(value: Any) -> str:
 
 
 def tool_list(tools: tuple[Any, ...]) -> str:
-    """The tools, one after the other, each over several lines."""
+    """The tools, one after another, each over several lines."""
     return "\n".join(map(pretty, tools))

@@ -1,25 +1,31 @@
-"""The style for a template: as asked, as detected, as described, as discovered, or a generic one."""
+"""The style for a template: the one asked for, detected, described or discovered, or else a generic one."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from toolgram.errors import InvalidRequest, TemplateError
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.detect import fit
+from toolgram.styles.detect import comes_near, fit
 from toolgram.styles.discovery import discover
 from toolgram.styles.generic import LONG
-from toolgram.styles.registry import all_styles, find_style, style_names
+from toolgram.styles.registry import all_styles, find_style, no_such_style
 from toolgram.styles.response_template.read import described_style
 from toolgram.template.chat_template import ChatTemplate
 
 
 def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -> tuple[ToolStyle, str]:
-    """The style for a template, and why: that asked for, that it speaks, that found from it, or ours."""
+    """The style for a template, and the reason in words.
+
+    It is the one asked for, else the registered one that fits best, else the one that the tokenizer describes, else the
+    one discovered from the template, else a generic one. Raises InvalidRequest for a name that no style has.
+    """
     if isinstance(style, ToolStyle):
         return style, "it was given"
     if style is not None:
         found = find_style(style)
         if found is None:
-            raise InvalidRequest("/style", f"there is no style {style!r}; there are: {', '.join(style_names())}")
+            raise InvalidRequest("/style", no_such_style(style))
         return found, "it was asked for"
     best = max(all_styles(), key=lambda candidate: fit(template, candidate))
     if fit(template, best):
@@ -28,16 +34,27 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
     if described is not None:
         return described, "the tokenizer's response_template describes it"
     found = discover(template)
+    near = _near(template)
     if found.style is None:
-        return LONG, f"{found.why}, so that we ask for calls in a format of ours{trouble}"
+        return LONG, f"{found.why}, so that we ask for calls in a format of ours{near}{trouble}"
     kept = next((known for known in all_styles() if known.wire == found.style.wire and not known.is_generic), None)
-    return kept or found.style, f"{found.why}{trouble}"
+    return kept or found.style, f"{found.why}{near}{trouble}"
+
+
+@lru_cache(maxsize=256)
+def _near(template: ChatTemplate) -> str:
+    """Says which native styles come near, if any do."""
+    if not template.capabilities.supports_tool_calls:
+        return ""
+    names = [style.name for style in all_styles() if comes_near(template, style)]
+    verb = "comes" if len(names) == 1 else "come"
+    return f"; {' and '.join(names)} {verb} near (`toolgram styles --why` says where it fails)" if names else ""
 
 
 def _described(template: ChatTemplate) -> tuple[ToolStyle | None, str]:
     """The style of the tokenizer's response_template, if it reads what the template writes; else what is wrong with it.
 
-    It goes behind the styles that are known, which spell all of a turn, and say which call ids there are.
+    It comes after the registered styles, which spell out the whole turn and say what call ids look like.
     """
     try:
         style = described_style(template)

@@ -10,7 +10,6 @@ from typing import Any
 
 from toolgram.conversation.events import ContentDelta, Event, ToolCallEnd, Unreadable
 from toolgram.conversation.message import Message, ToolCall
-from toolgram.styles.asked import asked_for
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.discovery import discover
 from toolgram.styles.probes import CONTENT, ONE, REASONING, TurnProbe, rendered
@@ -18,7 +17,7 @@ from toolgram.styles.turn_edges import opening, rendered_turns, stripped
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import MARKER
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import Tagged
+from toolgram.wire.encodings import AnyEncoding, Elements, Tagged
 from toolgram.wire.freely import write_freely
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
@@ -30,28 +29,28 @@ _MORE = (
     replace(_PROBE, content=CONTENT),
     replace(_PROBE, reasoning=REASONING),
 )
+MOST_READ = 3 * len(_MORE) + 3
+"""The fit of a style that reads every turn back and writes a call exactly as the template does."""
 
 
 @lru_cache(maxsize=4096)
 def fit(template: ChatTemplate, style: ToolStyle) -> int:
     """How well the style fits: how many of the template's own renderings it reads back to what was said.
 
-    0 where a call is not one of them; of two that read the same, the one that also writes a call so fits better.
-    Where the template writes no calls, what it tells the model must do: how it shows the tools, or the style itself.
-    So it is where calls in the history have no mark: the style that the template asks for, if there is one, is better.
+    0 if a call is not among them. Of two styles that read the same turns, the one that also writes a call as the
+    template does fits better. A template that writes no calls is judged by its prompt: by how it shows the tools, or by
+    the call syntax that it asks the model for. The same goes for a template that writes bare calls, without a marker,
+    into the history: a style that it explicitly asks for fits better.
     """
     if not template.capabilities.supports_tool_calls:
-        announcement = _announcement(template)
-        return int(bool(style.announced_by) and style.announced_by in announcement) or asked_for(announcement, style)
-    if not _shows_call(template, style):  # reading is dear, and most styles are not the template's
+        shown = announcement(template)
+        return int(bool(style.announced_by) and style.announced_by in shown) or asked_for(shown, style)
+    if missing(template, style):  # reading is costly, and most styles are not the template's
         return _fit_of_what_is_asked(template, style)
-    program = compile_format(style.wire.turn)
-    opened = opening(style.wire.turn, template.capabilities.generation_prompt)
-    beginnings = tuple(dict.fromkeys(("", opened, *_thoughts(style))))
+    program, opened = compile_format(style.wire.turn), beginnings(template, style)
 
     def reads(said: Message) -> bool:
-        texts = rendered_turns(template, said)
-        return any(_says(program, each, text, said) for text in texts for each in beginnings)
+        return any(says(program, each, text, said) for text in rendered_turns(template, said) for each in opened)
 
     if not reads(_PROBE):
         return _fit_of_what_is_asked(template, style)
@@ -61,24 +60,42 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     return 3 * sum(map(reads, _MORE)) + 1 + exact
 
 
-def _shows_call(template: ChatTemplate, style: ToolStyle) -> bool:
-    """Whether what the style's calls need stands in a call as the template writes it."""
-    marks, texts = _marks_of_calls(style), rendered_turns(template, _PROBE)
-    return any(
-        (not marks or any(mark in text for mark in marks))
-        and any(all(part in text for part in parts) for parts in _parts_of_calls(style))
-        for text in texts
-    )
+def beginnings(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
+    """The beginnings of a turn that a prompt may already hold, which the template may then leave out of the turn."""
+    opened = opening(style.wire.turn, template.capabilities.generation_prompt)
+    return tuple(dict.fromkeys(("", opened, *_openers(style))))
+
+
+def missing(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
+    """What the style's calls need and the template's calls lack: alternatives, any of which would do; () for nothing.
+
+    What is needed are the marks around a call, the marks in it up to its arguments, and the key of its name.
+    """
+    texts = rendered_turns(template, _PROBE)
+    marks = _marks_of_calls(style)
+    with_mark = [text for text in texts if not marks or any(mark in text for mark in marks)]
+    if not with_mark:
+        return marks or (ONE.name,)
+    lacking = [
+        next((part for part in parts if part not in text), "") for text in with_mark for parts in _parts_of_calls(style)
+    ]
+    return () if "" in lacking else tuple(dict.fromkeys(lacking)) or (ONE.name,)
+
+
+def comes_near(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether the template's calls have the marks of the style's, and yet the style does not read them."""
+    near = bool(_marks_of_calls(style)) and not style.is_generic and not missing(template, style)
+    return near and not fit(template, style)
 
 
 def _fit_of_what_is_asked(template: ChatTemplate, style: ToolStyle) -> int:
-    """How well a style fits that the template asks for, though it writes bare calls into the history; else 0."""
-    asked = asked_for(_announcement(template), style) if _writes_bare_calls(template) else 0
-    return 3 * len(_MORE) + 3 + asked if asked else 0
+    """The fit of a style that the template asks for, although it writes bare calls into the history; else 0."""
+    asked = asked_for(announcement(template), style) if _writes_bare_calls(template) else 0
+    return MOST_READ + asked if asked else 0
 
 
 def _writes_bare_calls(template: ChatTemplate) -> bool:
-    """Whether the template writes calls into the history as JSON, without a mark."""
+    """Whether the template writes calls into the history as JSON without a marker."""
     turns = rendered_turns(template, _PROBE)
     return bool(turns) and turns[0].lstrip().startswith(("{", "[")) and not MARKER.search(turns[0])
 
@@ -91,14 +108,19 @@ def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
     return found is not None and found.wire == style.wire
 
 
-def _says(program: Program, opened: str, text: str, said: Message) -> bool:
-    """Whether a text reads to what was said, and nothing else."""
+def says(program: Program, opened: str, text: str, said: Message) -> bool:
+    """Whether a text is read as exactly what was said."""
     reader = Reader(program, opened=opened)
     events = [*reader.feed(text), *reader.finish()]
-    # What stands behind the call may be a mark of the template's own, as where it opens the tool's result.
-    last = len(events) if not said.tool_calls else _behind_last_call(events)
-    behind = "".join(event.text for event in events[last:] if isinstance(event, ContentDelta | Unreadable))
-    return not MARKER.sub("", behind).strip() and _parts(Message.from_events(events[:last])) == _parts(said)
+    # What follows the call may be a marker of the template, such as one that opens the tool's result.
+    last = len(events) if not said.tool_calls else _after_last_call(events)
+    after = "".join(event.text for event in events[last:] if isinstance(event, ContentDelta | Unreadable))
+    return not MARKER.sub("", after).strip() and _parts(Message.from_events(events[:last])) == _parts(said)
+
+
+def same_arguments(one: str, other: str) -> bool:
+    """Whether two JSON texts are the same arguments, given that some templates quote all values."""
+    return _as_texts(_parsed(one)) == _as_texts(_parsed(other))
 
 
 def _parts(message: Message) -> tuple[Any, ...]:
@@ -113,7 +135,7 @@ def _as_texts(arguments: Any) -> Any:
     return {key: str(value) for key, value in arguments.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
 
 
-def _behind_last_call(events: list[Event]) -> int:
+def _after_last_call(events: list[Event]) -> int:
     return max((i + 1 for i, event in enumerate(events) if isinstance(event, ToolCallEnd)), default=0)
 
 
@@ -126,7 +148,7 @@ def _parsed(text: str) -> Any:
 
 @lru_cache(maxsize=512)
 def _marks_of_calls(style: ToolStyle) -> tuple[str, ...]:
-    """The marks of the smallest part that a call needs; none where it needs none."""
+    """The marks of the smallest part of the format that holds a call and has marks; none if there is no such part."""
     parts = [node for node in wire.walk(style.wire.turn, written=True) if isinstance(node, wire.Call | wire.Seq)]
     calls = [node for node in parts if isinstance(node, wire.Call)]
     around = [node for node in parts if isinstance(node, wire.Seq) and wire.holds(node, wire.Call)]
@@ -135,7 +157,7 @@ def _marks_of_calls(style: ToolStyle) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def _parts_of_calls(style: ToolStyle) -> tuple[tuple[str, ...], ...]:
-    """For each way to call: the marks up to the arguments, and the key of the name, that no such call does without."""
+    """For each way to write a call: the marks up to the arguments and the key of the name, which no call lacks."""
     return tuple(tuple(_needed(node)) for node in wire.walk(style.wire.turn) if isinstance(node, wire.Call))
 
 
@@ -165,15 +187,15 @@ def _marks(node: wire.Node) -> tuple[str, ...]:
     return tuple(spelling for mark in marks for spelling in mark.spellings)
 
 
-def _thoughts(style: ToolStyle) -> Iterator[str]:
-    """What opens the reasoning: some templates leave it out of the history, and write only what closes it."""
+def _openers(style: ToolStyle) -> Iterator[str]:
+    """What opens the reasoning: some templates leave this out of the history and write only what closes it."""
     for node in wire.walk(style.wire.turn):
         if isinstance(node, wire.Seq) and any(isinstance(item, wire.Reasoning) for item in node.items):
             at = next(i for i, item in enumerate(node.items) if isinstance(item, wire.Reasoning))
             yield "".join(item.text for item in node.items[:at] if isinstance(item, wire.Lit | wire.Mark))
 
 
-def _announcement(template: ChatTemplate) -> str:
+def announcement(template: ChatTemplate) -> str:
     """A prompt in which the template shows a tool; "" where it shows none."""
     return (rendered(template, None, prompts=True) or "") if template.capabilities.supports_tools else ""
 
@@ -182,22 +204,22 @@ def _announcement(template: ChatTemplate) -> str:
 def reasons(template: ChatTemplate, style: ToolStyle) -> bool:
     """Whether the template or its family shows that the model reasons.
 
-    It does where reasoning is rendered, where the prompt opens it, and where the template takes it out of what the
-    assistant is made to have said: it then knows the tags.
+    It does if it renders reasoning, if the prompt opens it, or if the template strips it from an assistant's content,
+    since it then knows the tags.
     """
     if style.reasons or template.capabilities.supports_reasoning:
         return True
     if not wire.holds(style.wire.turn, wire.Reasoning):
         return False
-    thought = write_freely(style.wire, Message(CONTENT, REASONING)) or ""
-    shown = rendered(template, TurnProbe((), thought), ending="next") or thought
+    written = write_freely(style.wire, Message(CONTENT, REASONING)) or ""
+    shown = rendered(template, TurnProbe((), written), ending="next") or written
     opened = opening(style.wire.turn, template.capabilities.generation_prompt)
-    return thought not in shown or opens_reasoning(style, opened)
+    return written not in shown or opens_reasoning(style, opened)
 
 
 def opens_reasoning(style: ToolStyle, opened: str) -> bool:
-    """Whether what a prompt holds of a turn begins with reasoning, which may be over already."""
-    return any(opened.startswith(opener.strip()) for opener in _thoughts(style) if opener.strip())
+    """Whether the part of a turn that the prompt holds begins with reasoning, which may have ended already."""
+    return any(opened.startswith(opener.strip()) for opener in _openers(style) if opener.strip())
 
 
 @lru_cache(maxsize=512)
@@ -205,3 +227,45 @@ def tail(template: ChatTemplate) -> str:
     """The white space that a template writes between a call and the end of its turn; "" where it writes none."""
     text = next(iter(rendered_turns(template, _PROBE)), "")
     return text[len(text.rstrip()) :] if ONE.name in text else ""
+
+
+def asked_for(text: str, style: ToolStyle) -> int:
+    """How many marks and tags the style's calls have, if a text contains all of them and all the keys; else 0.
+
+    The more there are, the less likely it is chance: of two styles that a text asks for, the one with more is meant.
+    """
+    marks, _ = _prescribed(style)
+    return 0 if style.is_generic or not_asked_for(text, style) else len(marks)
+
+
+def not_asked_for(text: str, style: ToolStyle) -> tuple[tuple[str, ...], ...]:
+    """What the style prescribes for a call and the text lacks, each with all its spellings."""
+    marks, keys = _prescribed(style)
+    prescribed = (*marks, *((key,) for key in keys))
+    return tuple(spellings for spellings in prescribed if not any(each in text for each in spellings))
+
+
+@lru_cache(maxsize=512)
+def _prescribed(style: ToolStyle) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """The marks of the smallest part that a call needs, each with all its spellings, and the keys of its JSON."""
+    part: wire.Node = wire.NOTHING_WRITTEN
+    for node in wire.walk(style.wire.turn, written=True):
+        has_mark = any(isinstance(each, wire.Mark) for each in wire.walk(node, written=True))
+        if has_mark and isinstance(node, wire.Call | wire.Seq) and wire.holds(node, wire.Call):
+            part = node
+    inside = tuple(wire.walk(part, written=True))
+    marks = [node.spellings for node in inside if isinstance(node, wire.Mark)]
+    tags = [(tag,) for node in inside if isinstance(node, wire.Arguments) for tag in _tags(node.encoding)]
+    keys = [json.dumps(key) for node in inside if isinstance(node, wire.Object) for key, _ in node.members]
+    return tuple(dict.fromkeys((*marks, *tags))), tuple(dict.fromkeys(keys))
+
+
+def _tags(encoding: AnyEncoding) -> Iterator[str]:
+    """What arguments are written with, where it is not JSON or Python."""
+    if isinstance(encoding, Tagged):
+        for text in (encoding.open, *(text for _, text in encoding.after_key), encoding.close):
+            yield from text.split()
+    elif isinstance(encoding, Elements):
+        yield encoding.lead
+    elif not encoding.escapes:
+        yield encoding.quote

@@ -1,4 +1,4 @@
-"""Probes: turns with words that no template writes of its own, rendered, and cut to what the model writes of them."""
+"""Probes: turns made of words that occur in no template, rendered, and cut down to what the model itself writes."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _INDENTATION, _BETWEEN_TAGS = re.compile(" {2,}"), re.compile(r"(?<=>)\s+(?=<)")
 
 @dataclass(frozen=True)
 class Scene:
-    """A template, and how its turns are looked at: at the end of a conversation, or `followed` by others.
+    """A template, and how its turns are looked at: at the end of a conversation, or `followed` by other turns.
 
-    Some templates write the last turn in another way than those before it, which is not that of the model. Others strew
-    the blanks and line breaks of their own lines: where it is `tidied`, these are left out.
+    Some templates write the last turn differently from those before it, and not as the model does. Others let the
+    indentation and line breaks of their source into the prompt: where the scene is `tidied`, these are removed.
     """
 
     template: ChatTemplate
@@ -40,22 +40,22 @@ class Scene:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the template."""
+        """The template's capabilities."""
         return self.template.capabilities
 
 
 def scenes(template: ChatTemplate) -> Iterator[Scene]:
-    """The ways to look at a template, the likeliest first."""
+    """The ways to look at a template, the most likely first."""
     answer = tail(Scene(template), TurnProbe((), CONTENT)) or ""
-    strewn = _INDENTATION.search(answer) is not None
-    yield Scene(template, tidied=strewn)
-    yield Scene(template, followed=True, tidied=strewn)
-    yield Scene(template, tidied=not strewn)
+    indented = _INDENTATION.search(answer) is not None
+    yield Scene(template, tidied=indented)
+    yield Scene(template, followed=True, tidied=indented)
+    yield Scene(template, tidied=not indented)
 
 
 @dataclass(frozen=True)
 class CallProbe:
-    """A call of a probe; its arguments stand as JSON text."""
+    """A call of a probe; its arguments are JSON text."""
 
     name: str
     text: str
@@ -68,7 +68,7 @@ class CallProbe:
 
 @dataclass(frozen=True)
 class TurnProbe:
-    """An assistant's turn to be rendered; with `in_parts` the reasoning is a part of the content."""
+    """An assistant's turn to be rendered; with `in_parts` the reasoning is one of the content's parts."""
 
     calls: tuple[CallProbe, ...] = ()
     content: str = ""
@@ -77,17 +77,17 @@ class TurnProbe:
 
 
 def call(name: str, arguments: dict[str, Any], number: int) -> CallProbe:
-    """A call with an id of nine letters and digits, as the strictest templates want it."""
+    """A call with an id of nine letters and digits, which the strictest templates require."""
     return CallProbe(name, json.dumps(arguments, ensure_ascii=False), f"zqcall{number:03}")
 
 
 def parameters(probe: CallProbe) -> dict[str, Any]:
-    """The JSON Schema of a tool that may be called so."""
+    """The JSON Schema of a tool that takes these arguments."""
     return _schema(probe.arguments)
 
 
 def _schema(value: Any) -> dict[str, Any]:
-    """The JSON Schema of values like this one; some templates want each to be described."""
+    """The JSON Schema of values like this one; some templates require a description of each."""
     schema: dict[str, Any] = {"type": _JSON_TYPES[type(value)], "description": "zqwhat"}
     if isinstance(value, dict):
         properties = {key: _schema(member) for key, member in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
@@ -104,7 +104,7 @@ def _tool(probe: CallProbe) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def tail(scene: Scene, turn: TurnProbe | None, *, prompts: bool = False) -> str | None:
-    """What stands behind the question: the turn, or with `prompts` what opens one; None where that is refused."""
+    """The text after the question: the turn, or with `prompts` what opens one; None if the template refuses."""
     text = rendered(scene.template, turn, prompts=prompts, ending="next" if scene.followed and turn else "")
     if text is None and turn is not None and turn.calls and not scene.followed:
         text = rendered(scene.template, turn, ending="results")
@@ -120,22 +120,22 @@ _Ending = Literal["", "results", "next"]
 def rendered(
     template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = False, ending: _Ending = ""
 ) -> str | None:
-    """The question and the turn as the template writes them; None where it refuses them.
+    """The question and the turn as the template writes them; None if it refuses them.
 
-    Results of the turn's calls follow where it should have such an `ending`, and with "next" another question.
+    With the `ending` "results" the results of the turn's calls follow, with "next" another question as well.
     """
     return _rendered(template, turn, prompts, ending)
 
 
 @lru_cache(maxsize=4096)
 def _rendered(template: ChatTemplate, turn: TurnProbe | None, prompts: bool, ending: _Ending) -> str | None:
-    """One entry of the cache for a conversation, however it is asked for."""
-    behind = [*(_results(turn) if ending else ()), *([_NEXT] if ending == "next" else ())]
+    """Like `rendered`, with positional arguments, so that each conversation has one cache entry."""
+    after = [*(_results(turn) if ending else ()), *([_NEXT] if ending == "next" else ())]
     capabilities = template.capabilities
-    messages = [_QUESTION, *([_message(turn, capabilities)] if turn else []), *behind]
+    messages = [_QUESTION, *([_message(turn, capabilities)] if turn else []), *after]
     if capabilities.requires_typed_content:
         messages = [_in_parts(each) for each in messages]
-    # The tools stand before the question: they are the same where turns are compared with what comes before them.
+    # The tools precede the question, and must be the same wherever turns are compared with what comes before them.
     called = {probe.name: _tool(probe) for probe in (turn.calls if turn else ())} or {ONE.name: _tool(ONE)}
     variables = capabilities.tool_variables([*called.values()] if capabilities.supports_tools else None, _NOW)
     try:
@@ -177,22 +177,22 @@ def _message(turn: TurnProbe, capabilities: Capabilities) -> dict[str, Any]:
 
 
 _QUESTION, _NEXT = {"role": "user", "content": QUESTION}, {"role": "user", "content": NEXT}
-# The keys stand in alphabetical order, in which some templates sort them.
+# The keys are in alphabetical order, since some templates sort them.
 ONE = call("zqfirst", {"zqkeya": "zqvalue", "zqkeyb": 7301}, 1)
 TWO = call("zqsecond", {"zqkeyc": "zqdeep", "zqkeyd": 7302}, 2)
 
 
 def without_end(scene: Scene, text: str, last: int) -> str:
-    """A turn without what ends it; everything that was said stands before `last`.
+    """A turn without what ends it; everything that was said comes before `last`.
 
-    It ends at the first stop behind that, else at the tag that ends a question, or where the template goes on as it
-    does behind the question; text that closes every message stays.
+    It ends at the first stop after that, else at the tag that ends a question, or where the template continues as it
+    does after the question; text that closes every message is kept.
     """
-    behind = tail(scene, None) or ""
-    ends = TAG.match(behind.lstrip())
+    after = tail(scene, None) or ""
+    ends = TAG.match(after.lstrip())
     stops = _places(text, scene.capabilities.stop, last) or _places(text, (ends[0],) if ends else (), last)
     stop = min(stops, default=len(text))
-    same = len(text) - len(common_suffix(text[last:], behind))
+    same = len(text) - len(common_suffix(text[last:], after))
     if same >= stop:
         return text[:stop]
     between = text[same:stop]
@@ -201,12 +201,12 @@ def without_end(scene: Scene, text: str, last: int) -> str:
 
 
 def _places(text: str, words: tuple[str, ...], start: int) -> list[int]:
-    """Where these words stand first, from `start` on."""
+    """Where each of these words first occurs, from `start` on."""
     return [at for word in words if word and (at := text.find(word, start)) >= 0]
 
 
 def common_prefix(one: str, other: str) -> str:
-    """What two texts begin with, without a tag that is cut."""
+    """The common prefix of two texts, cut back so as not to split a tag."""
     end = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     for text in (one, other):
         end = min([end, *(match.start() for match in TAG.finditer(text) if match.start() < end < match.end())])
@@ -214,7 +214,7 @@ def common_prefix(one: str, other: str) -> str:
 
 
 def common_suffix(one: str, other: str) -> str:
-    """What two texts end with, without a tag that is cut, nor one that closes what a word before it began."""
+    """The common suffix of two texts, cut back so as not to split a tag, nor a pair of tags around a word."""
     pairs = enumerate(zip(reversed(one), reversed(other), strict=False))
     size = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
     for text in (one, other):
@@ -222,7 +222,7 @@ def common_suffix(one: str, other: str) -> str:
         cut = (len(text) - match.end() for match in TAG.finditer(text) if match.start() < at < match.end())
         size = min([size, *cut])
     suffix = one[len(one) - size :]
-    # Where tags come in pairs around a word, <|close|>call<|sep|>, the second belongs to what stands before.
+    # Where tags come in pairs around a word, <|close|>call<|sep|>, the second belongs to what precedes it.
     before = [text[: len(text) - size][-1:] for text in (one, other)]
     tag = TAG.match(suffix) if all(char.isalnum() or char == '"' for char in before) else None
     return suffix[tag.end() :] if tag else suffix

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
 from toolgram.conversation.events import ToolCallStart, Unreadable
@@ -23,14 +24,14 @@ _MARK = re.compile(r"[<\[\]>]")
 
 @lru_cache(maxsize=512)
 def opening(turn: wire.Node, prompt: str) -> str:
-    """The end of a prompt that is the fixed beginning of a turn; it is the same at every request."""
+    """The end of a prompt that is the fixed beginning of a turn, the same for every request."""
     return opened_by(turn, prompt)
 
 
 def opened_by(turn: wire.Node, prompt: str, content: str = "", reasoning: str = "") -> str:
-    """The longest end of a prompt that is the beginning of a turn which says just this so far; "" if there is none.
+    """The longest end of a prompt that is the beginning of a turn saying just this so far; "" if there is none.
 
-    A template writes it: what a reader takes besides does not count.
+    The text comes from a template, so only what the format writes counts, not what a lenient reader would also accept.
     """
     program = compile_format(wire.as_written(turn))
     places = [match.start() for match in _MARK.finditer(prompt)]
@@ -51,17 +52,37 @@ def stripped(texts: tuple[str, str]) -> tuple[str, ...]:
     return tuple(text.strip() for text in texts)
 
 
-@lru_cache(maxsize=1024)
-def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
-    """An assistant's turn as the template writes it, from every place where it may be said to begin.
+@dataclass(frozen=True)
+class ShownTurn:
+    """A conversation as a template renders it, and the (begin, end) of each text that may be the turn in question."""
 
-    Its calls are of the tool that stands before every turn without calls too.
+    rendered: str
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts themselves, the most likely first, without duplicates."""
+        return tuple(dict.fromkeys(self.rendered[begin:end] for begin, end in self.spans))
+
+
+def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
+    """An assistant's turn as the template writes it, cut at each place where it may begin and end."""
+    return shown_turn(template, said).texts
+
+
+@lru_cache(maxsize=1024)
+def shown_turn(template: ChatTemplate, said: Message, *, with_result: bool = False) -> ShownTurn:
+    """An assistant's turn in its conversation, as the last message or, `with_result`, followed by its calls' results.
+
+    Its calls are of the tool that turns without calls are also rendered with. There is no span if the template refuses
+    the conversation.
     """
-    calls = tuple(CallProbe(call.name, call.arguments, ONE.id) for call in said.tool_calls)
+    calls = tuple(CallProbe(call.name, call.arguments, call.id or ONE.id) for call in said.tool_calls)
+    turn = TurnProbe(calls, said.content or "", said.reasoning or "")
     before, prompt = rendered(template, None), rendered(template, None, prompts=True)
-    after = rendered(template, TurnProbe(calls, said.content or "", said.reasoning or ""))
+    after = rendered(template, turn, ending="results" if with_result else "")
     if before is None or prompt is None or after is None:
-        return ()
+        return ShownTurn("", ())
     capabilities = template.capabilities
     first, last = _outside_marker(after, _common(before, after)), _common(prompt, after)
     last = last if last == len(prompt) else max(last, _through(after, prompt))
@@ -70,20 +91,20 @@ def rendered_turns(template: ChatTemplate, said: Message) -> tuple[str, ...]:
     marks = (match.start() for match in _MARK.finditer(after, first, last + 1))
     starts = [at for at in marks if not any(begin < at < end for begin, end in tags)]
     places = dict.fromkeys((last, *reversed(starts), first))
-    # Some templates write something behind every conversation, which is no part of the turn.
+    # Some templates write something after every conversation that is no part of the turn.
     always = _common(before[::-1], after[::-1])
     ends = (len(after), len(after) - always) if MARKER.search(after, len(after) - always) else (len(after),)
-    texts = (text for end in ends for place in places for text in _before_stop(after[place:end], stops))
-    return tuple(dict.fromkeys(texts))
+    spans = ((place, cut) for end in ends for place in places for cut in _before_stop(after, place, end, stops))
+    return ShownTurn(after, tuple(dict.fromkeys(spans)))
 
 
 def _outside_marker(text: str, at: int) -> int:
-    """The place itself, or where the marker begins that it is in."""
+    """The place itself, or the beginning of the marker that it falls inside."""
     return next((match.start() for match in MARKER.finditer(text) if match.start() < at < match.end()), at)
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
+    """The length of the common prefix of two texts."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -92,33 +113,34 @@ def _common(one: str, other: str) -> int:
 
 
 def _through(text: str, prompt: str) -> int:
-    """How far a text goes through the words of a prompt, but for white space, which some templates strew."""
+    """How far a text repeats a prompt, ignoring white space, which some templates write irregularly."""
     at = 0
     for word in prompt.split():
-        start = _behind_space(text, at)
+        start = _after_space(text, at)
         if not text.startswith(word, start):
             break
         at = start + len(word)
     return at
 
 
-def _behind_space(text: str, at: int) -> int:
+def _after_space(text: str, at: int) -> int:
     while at < len(text) and text[at].isspace():
         at += 1
     return at
 
 
-def _before_stop(text: str, stops: tuple[str, ...]) -> tuple[str, ...]:
-    """The text up to a stop: the first, or a later one, since some families open a call with what ends their turns."""
-    cuts = sorted(match.start() for stop in stops if stop for match in re.finditer(re.escape(stop), text))
-    return tuple(text[:cut] for cut in cuts[:_MOST_CUTS]) or (text,)
+def _before_stop(text: str, begin: int, end: int, stops: tuple[str, ...]) -> tuple[int, ...]:
+    """Where the stops are: the first and later ones too, since some families open a call with what ends their turns."""
+    turn = text[begin:end]
+    cuts = sorted(begin + match.start() for stop in stops if stop for match in re.finditer(re.escape(stop), turn))
+    return tuple(cuts[:_MOST_CUTS]) or (max(begin, end),)
 
 
 @lru_cache(maxsize=512)
 def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     """The strings at which a turn ends.
 
-    One that is a mark of the style too does not tell an end from a call: what opens the next user's turn does.
+    A stop that is also a mark of the style cannot tell the end from a call; what opens the next user's turn can.
     """
     marks = [
         spelling for node in wire.walk(style.wire.turn) if isinstance(node, wire.Mark) for spelling in node.spellings

@@ -1,1 +1,1 @@
-"""Chat templates: rendering, what they can express, conversations made to fit them, whose text is whose."""
+"""Chat templates: rendering, what they can express, fitting conversations to them, and telling whose text is whose."""

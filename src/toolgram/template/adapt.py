@@ -28,9 +28,9 @@ def adapt(
     extra_system: str | None = None,
     call_text: CallText | None = None,
 ) -> list[Message]:
-    """The conversation as the template takes it; the input is left as it is.
+    """The conversation as the template takes it; the input is not changed.
 
-    `extra_system` is appended to the system message. `call_text` gives the content of an assistant's turn that has tool
+    `extra_system` is appended to the system message. `call_text` makes the content of an assistant's turn with tool
     calls (their arguments are objects), for a style that writes them as text; without it the template writes them.
     Raises `InvalidRequest`, with a pointer into the request, for what the template cannot express at all.
     """
@@ -38,7 +38,7 @@ def adapt(
     plain = [_plain(message, capabilities, native, f"/messages/{at}") for at, message in enumerate(messages)]
     turns = _named(plain)
     turns = _native(turns, capabilities) if call_text is None else [_as_text(turn, call_text) for turn in turns]
-    # Templates that count turns pass over calls and results together: results alone would put them out of step.
+    # Templates that count turns skip calls and results together: results alone would throw the count off.
     alone = capabilities.supports_results_without_calls and not capabilities.requires_alternation
     if not (capabilities.supports_tool_results if native else alone):
         turns = [_result_as_text(turn) for turn in turns]
@@ -81,10 +81,10 @@ def _results(content: Any, kinds: frozenset[str]) -> Any:
 
 
 def _plain(message: Mapping[str, Any], capabilities: Capabilities, native: bool, pointer: str) -> Message:
-    """A message with a role of today, content as text (or parts, where there is more than text), no empty fields."""
+    """A message with a current role, content as text (or parts, if there is more than text), and no empty fields."""
     role = _ROLES.get(message.get("role", ""))
     if role is None:
-        raise InvalidRequest(f"{pointer}/role", f"one of {', '.join(sorted(_ROLES))} is expected")
+        raise InvalidRequest(f"{pointer}/role", f"must be one of {', '.join(sorted(_ROLES))}")
     fields = {key: value for key, value in message.items() if value is not None and key != "function_call"}
     kinds = capabilities.part_types if role in ("user", "tool") else frozenset[str]()
     content = _results(message.get("content"), kinds) if role == "tool" else message.get("content")
@@ -106,7 +106,7 @@ def _content(content: Any, kinds: frozenset[str], pointer: str) -> str | list[Me
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list):
-        raise InvalidRequest(pointer, "a text or a list of parts is expected")
+        raise InvalidRequest(pointer, "must be a text or a list of parts")
     parts = cast("list[Any]", content)
     texts = [_part_text(part) for part in parts]
     if None not in texts:
@@ -136,13 +136,13 @@ def _call(call: Mapping[str, Any], form: Literal["object", "text"], pointer: str
     function: object = call.get("function")
     fields = cast("Message", function) if isinstance(function, dict) else {}
     if not isinstance(fields.get("name"), str):
-        raise InvalidRequest(f"{pointer}/function", "an object with a name is expected")
+        raise InvalidRequest(f"{pointer}/function", "must be an object with a name")
     arguments = _arguments(fields.get("arguments"), form, f"{pointer}/function/arguments")
     return {**call, "type": "function", "function": {**fields, "arguments": arguments}}
 
 
 def _arguments(arguments: Any, form: Literal["object", "text"], pointer: str) -> Any:
-    """Arguments in the form wanted; a text is taken as it is where text is wanted."""
+    """Arguments in the form that the template takes; a text is left as it is where it takes text."""
     if isinstance(arguments, str) and arguments.strip() and form == "text":
         return arguments
     if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
@@ -161,7 +161,7 @@ def _arguments(arguments: Any, form: Literal["object", "text"], pointer: str) ->
 
 
 def _named(turns: list[Message]) -> list[Message]:
-    """Gives each call an id, and each result the id and name of its call where it lacks them: in order, if at all."""
+    """Gives each call an id, and each result the id and name of its call if it lacks them, matching them in order."""
     named: list[Message] = []
     open_calls: dict[str, str] = {}
     count = 0
@@ -181,7 +181,7 @@ def _named(turns: list[Message]) -> list[Message]:
 
 
 def _answering(turn: Message, open_calls: dict[str, str]) -> Message:
-    """The result with its call's id and name; its call is no longer open."""
+    """The result with its call's id and name; that call is then no longer open."""
     id_, name = turn.get("tool_call_id"), turn.get("name")
     if id_ is None:
         id_ = next((call for call, called in open_calls.items() if name in (None, called)), None)
@@ -243,7 +243,7 @@ def _one_call_a_turn(turns: list[Message]) -> list[Message]:
 
 
 def _content_apart(turn: Message, capabilities: Capabilities) -> list[Message]:
-    """A turn of its own for content that the template would drop, or refuse, beside calls."""
+    """A separate turn for content that the template would drop or refuse beside calls."""
     if "tool_calls" not in turn or not turn["content"] or capabilities.requires_alternation:
         return [turn]
     if capabilities.supports_content_with_calls_and_reasoning:
@@ -256,7 +256,7 @@ def _content_apart(turn: Message, capabilities: Capabilities) -> list[Message]:
 
 
 def _result_as_text(turn: Message) -> Message:
-    """A tool's result as a user's turn; text that looks like one is told apart by a backslash."""
+    """A tool's result as a user's turn; text that looks like one is marked by a backslash."""
     if turn["role"] not in ("tool", "user"):
         return turn
     content = turn["content"]
@@ -277,7 +277,7 @@ def _result_as_text(turn: Message) -> Message:
 
 
 def _with_system(turns: list[Message], capabilities: Capabilities, extra: str | None) -> list[Message]:
-    """All leading system messages and the extra text as one, or in the first user's turn."""
+    """Joins all leading system messages and the extra text in one message, or in the first user's turn."""
     count = next((at for at, turn in enumerate(turns) if turn["role"] != "system"), len(turns))
     texts = [turn["content"] for turn in turns[:count]] + ([extra] if extra else [])
     rest = turns[count:]
@@ -297,7 +297,7 @@ def _with_system(turns: list[Message], capabilities: Capabilities, extra: str | 
 
 
 def _merged(turns: list[Message]) -> list[Message]:
-    """Turns of one role in a row as one."""
+    """Joins consecutive turns of one role."""
     merged: list[Message] = []
     for turn in turns:
         last = merged[-1] if merged else None
@@ -322,7 +322,7 @@ def _user_first(turns: list[Message]) -> list[Message]:
 
 
 def _joined(contents: Sequence[str | list[Message]], separator: str) -> str | list[Message]:
-    """Contents in a row: as one text, if all are texts, else as parts; empty ones leave no separator."""
+    """Joins contents: as one text if all are texts, else as parts; empty ones leave no separator."""
     contents = [content for content in contents if content]
     if all(isinstance(content, str) for content in contents):
         return separator.join(cast("list[str]", contents))

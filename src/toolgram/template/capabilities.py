@@ -1,6 +1,6 @@
 """What a chat template can express, found by rendering small conversations and looking for what was put in them.
 
-The source is never searched: a template may name a thing that it does not do, and do what it does not name.
+The source is never searched: a template may mention what it does not do, and do what it does not mention.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from toolgram.errors import TemplateError
-from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import MARKER
 from toolgram.template.sandbox import TooMuch
 
 Message = dict[str, Any]
 
-# Words that no template writes of its own.
+# Words that occur in no template.
 _SYSTEM, _USER, _MORE, _ANSWER, _RESULT = "zqsystem", "zquser", "zqmore", "zqanswer", "zqresult"
 _REASONING, _NAME, _OTHER, _KEY, _VALUE, _SECOND = "zqreason", "zqname", "zqother", "zqkey", "zqvalue", "zqsecond"
 _SENDER = "zqsender"
@@ -35,8 +34,25 @@ _PARTS: Mapping[str, Message] = {
 }
 _NOW = datetime(2024, 1, 2, 3, 4, 5)
 
-# Arguments that were encoded twice, or printed as Python prints them.
+# Arguments that were encoded twice, or printed as Python does.
 _TWICE = (f'{_KEY}\\\\": \\\\"{_VALUE}', f'{_KEY}\\": \\"{_VALUE}', f"'{_KEY}': '{_VALUE}'")
+
+
+class Renderer(Protocol):
+    """What is needed of a chat template here: it renders conversations, and names the token that ends them."""
+
+    @property
+    def eos_token(self) -> str: ...
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = True,
+        *,
+        now: datetime | None = None,
+        **kwargs: Any,
+    ) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +61,23 @@ class Capabilities:
 
     supports_system: bool  # a system message first
     supports_late_system: bool  # and later ones
-    requires_alternation: bool  # user and assistant by turns: two turns of one role in a row are refused
+    requires_alternation: bool  # of user and assistant: two consecutive turns of one role are refused
     requires_user_first: bool
     supports_typed_content: bool  # content as a list of parts
-    requires_typed_content: bool  # and only so
-    part_types: frozenset[str]  # of parts that are not text, those that leave a trace in the prompt
-    supports_null_content: bool  # `content: null` beside tool calls; else it is to be ""
+    requires_typed_content: bool  # and only as such a list
+    part_types: frozenset[str]  # the parts other than text that leave a trace in the prompt
+    supports_null_content: bool  # `content: null` beside tool calls; else it must be ""
     supports_tools: bool  # the tools given are shown
     tools_variable: Literal["tools", "functions"]  # `functions` holds them as JSON text
-    requires_tool_list: bool  # no tools are an empty list, never None
+    requires_tool_list: bool  # no tools must be an empty list, not None
     supports_tool_calls: bool
-    tool_call_arguments: Literal["object", "text"] | None  # in what form the template takes arguments
+    tool_call_arguments: Literal["object", "text"] | None  # the form in which the template takes arguments
     supports_content_with_calls: bool
     supports_content_with_calls_and_reasoning: bool
     supports_parallel_tool_calls: bool
     requires_short_ids: bool  # of nine letters and digits
     supports_tool_results: bool  # messages of role `tool`
-    supports_results_without_calls: bool  # and so where no turn has `tool_calls`
+    supports_results_without_calls: bool  # even if no turn has `tool_calls`
     supports_tool_names_in_results: bool
     supports_tool_ids_in_results: bool
     supports_reasoning: bool  # `reasoning_content` of some assistant turn
@@ -79,8 +95,8 @@ class Capabilities:
 
 
 @lru_cache(maxsize=256)
-def capabilities(template: ChatTemplate) -> Capabilities:
-    """Probes a template; never raises: what fails to render is not supported."""
+def capabilities(template: Renderer) -> Capabilities:
+    """The capabilities of a template, found by probing it. Never raises: what fails to render is not supported."""
     endless: list[TemplateError] = []
     requires_list = _requires_tool_list(template, endless)
     variable = _tools_variable(template, requires_list, endless)
@@ -133,15 +149,15 @@ _Draw = Callable[..., str | None]
 def _tool_variables(
     tools: Sequence[Mapping[str, Any]] | None, variable: str, requires_list: bool, now: datetime
 ) -> dict[str, Any]:
-    """The variables by which a template is told of tools; `functions` comes with a date, as such templates want it."""
+    """The variables that give a template the tools; `functions` comes with a date, which such templates expect."""
     if variable == "functions":
         text = json.dumps(list(tools), indent=2, ensure_ascii=False) if tools else ""
         return {"functions": text, "datetime": now.strftime("%b %d %Y %H:%M:%S GMT")}
     return {"tools": tools if tools or not requires_list else []}
 
 
-def _renderer(template: ChatTemplate, variable: str, requires_list: bool, endless: list[TemplateError]) -> _Draw:
-    """Renders to a text, or None where that fails; once a probe went past the limits, the others are not tried."""
+def _renderer(template: Renderer, variable: str, requires_list: bool, endless: list[TemplateError]) -> _Draw:
+    """Makes a renderer that gives None on failure; after one probe exceeds the limits, the others are not tried."""
 
     def draw(messages: list[Message], tools: bool = False, add_generation_prompt: bool = False) -> str | None:
         variables = _tool_variables(_TOOLS if tools else None, variable, requires_list, _NOW)
@@ -157,7 +173,7 @@ def _renderer(template: ChatTemplate, variable: str, requires_list: bool, endles
 
 
 def _part_types(draw: _Draw) -> frozenset[str]:
-    """The parts that the template does not pass over."""
+    """The types of parts that the template does not ignore."""
     text = {"type": "text", "text": _USER}
     plain = draw([_user([text])])
     shown = {kind: draw([_user([text, part])]) for kind, part in _PARTS.items()}
@@ -176,15 +192,15 @@ def _parts(message: Message) -> Message:
     return {**message, "content": [{"type": "text", "text": content}]} if isinstance(content, str) else message
 
 
-def _requires_tool_list(template: ChatTemplate, endless: list[TemplateError]) -> bool:
+def _requires_tool_list(template: Renderer, endless: list[TemplateError]) -> bool:
     plain, listed = (_renderer(template, "tools", requires_list, endless)([_user()]) for requires_list in (False, True))
     return plain is None and listed is not None
 
 
 def _tools_variable(
-    template: ChatTemplate, requires_list: bool, endless: list[TemplateError]
+    template: Renderer, requires_list: bool, endless: list[TemplateError]
 ) -> Literal["tools", "functions"] | None:
-    """By which name the template shows the tools' names, if by any."""
+    """The variable in which the template takes the tools, None if it shows no tools."""
     conversations = ([_user()], [_system(), _user()])
     for variable in ("tools", "functions"):
         draw = _renderer(template, variable, requires_list, endless)
@@ -232,7 +248,7 @@ def _call(value: str, form: str | None, name: str = _NAME, id_: str = _CALL_ID) 
 
 
 class _Calls:
-    """How the template takes tool calls; each answer narrows the conversations that the next question is asked with."""
+    """How the template takes tool calls; each answer narrows down the conversations used for the next question."""
 
     def __init__(self, draw: _Draw, tools: bool) -> None:
         self._draw, self._tools = draw, tools
@@ -269,7 +285,7 @@ class _Calls:
         return self.shows([turn, _result(), _result(name=_OTHER, id_=_CALL_ID_2)], wanted) or self.shows([turn], wanted)
 
     def _takes(self, form: Literal["object", "text"]) -> bool:
-        """Whether arguments in this form are written once: not as JSON within JSON, nor as Python."""
+        """Whether arguments in this form are encoded once: not as JSON within JSON, nor as Python."""
         for content in ("", None):
             turn = {"role": "assistant", "content": content, "tool_calls": [_call(_VALUE, form)]}
             if _shows(self.draw([turn]), [_NAME, _KEY, _VALUE], _TWICE):
@@ -277,7 +293,7 @@ class _Calls:
         return False
 
     def _takes_null(self) -> bool:
-        """Whether a call's content may be None: it neither fails nor is written as the word, and loses nothing."""
+        """Whether the content beside a call may be None: it neither fails, nor is printed, nor loses anything."""
         if self.form is None:
             return False
         blank = list(self._endings([{**self.turn(), "content": ""}]))
@@ -302,12 +318,12 @@ def _generation_prompt(draw: _Draw, eos_token: str) -> str:
     for text in (without, ended):
         if with_.startswith(text):
             return with_[len(text) :]
-    # Where it changes what stands before the question as well, it is what it adds behind it.
-    behind, more = without.rpartition(_USER)[2], with_.rpartition(_USER)[2]
-    if _USER in without and len(behind) < len(more) and more.startswith(behind):
-        return more[len(behind) :]
+    # If it changes the text before the question as well, it is what it adds after it.
+    after, more = without.rpartition(_USER)[2], with_.rpartition(_USER)[2]
+    if _USER in without and len(after) < len(more) and more.startswith(after):
+        return more[len(after) :]
     shared = len(_shared(with_, without))
-    # Where both go on with a marker, its opening is shared as well: go back to where it begins.
+    # If both continue with a marker, they share its first characters: go back to where it begins.
     begins = [match.start() for match in MARKER.finditer(with_) if match.start() <= shared < match.end()]
     return with_[min([shared, *begins]) :]
 
@@ -320,7 +336,7 @@ def _supports_reasoning(draw: _Draw, calls: _Calls) -> bool:
 
 
 def _turn_end(draw: _Draw, calls: _Calls, eos_token: str) -> tuple[str, tuple[str, ...]]:
-    """What follows an assistant's content, and the strings at which a turn of the model stops."""
+    """What follows an assistant's content, and the strings at which a turn of the model ends."""
     whole = draw([_user(), _assistant()])
     last = _after(whole, _ANSWER)
     middle = _after(draw([_user(), _assistant(), _user(_MORE)]), _ANSWER, _MORE)
@@ -335,7 +351,7 @@ def _turn_end(draw: _Draw, calls: _Calls, eos_token: str) -> tuple[str, tuple[st
 
 
 def _before_next_turn(text: str, conversation: str) -> str:
-    """Cuts a text where the next turn begins: at a marker with which whole conversations begin, or inside a marker."""
+    """Cuts a text where the next turn begins: at the marker with which conversations begin, or inside a marker."""
     first = MARKER.match(conversation)
     for match in MARKER.finditer(text):
         if first is not None and match[0] == first[0]:
@@ -344,7 +360,7 @@ def _before_next_turn(text: str, conversation: str) -> str:
 
 
 def _stop(turn_end: str, last: str, middle: str) -> str:
-    """The last marker of what ends a turn; the first of what follows, where nothing ends it; else that text itself."""
+    """The last marker of what ends a turn; if nothing ends it, the first marker of what follows, or that text."""
     if markers := MARKER.findall(turn_end):
         return markers[-1]
     if turn_end.strip():
@@ -356,7 +372,7 @@ def _stop(turn_end: str, last: str, middle: str) -> str:
 
 
 def _shared(first: str, second: str) -> str:
-    """The longest text that both begin with."""
+    """The common prefix of two texts."""
     length = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
     return first[:length] if length is not None else min(first, second, key=len)
 

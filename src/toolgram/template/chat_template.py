@@ -8,15 +8,13 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 
 from toolgram.errors import TemplateError
+from toolgram.template.capabilities import Capabilities, capabilities
 from toolgram.template.sandbox import Raised, environment
-
-if TYPE_CHECKING:
-    from toolgram.template.capabilities import Capabilities
 
 _REASONING_KEYS = ("reasoning_content", "thinking", "reasoning")
 
@@ -25,10 +23,9 @@ _REASONING_KEYS = ("reasoning_content", "thinking", "reasoning")
 class ChatTemplate:
     """A model's chat template: a Jinja text that writes a conversation as a prompt.
 
-    `response_template` is the JSON text of what the tokenizer's configuration says of the model's answers, if it does
-    (transformers 5.13 and later). `control_tokens` are those of the model's vocabulary that do not look like such.
-    Immutable, hashable, safe to share between threads. Raises `TemplateError` where the
-    source does not compile.
+    `response_template` is JSON text with which the tokenizer's configuration describes the model's answers, if it does
+    (transformers 5.13 and later). `control_tokens` are the control tokens of the vocabulary that do not look like any.
+    Immutable, hashable, safe to share between threads. Raises `TemplateError` if the source does not compile.
     """
 
     source: str
@@ -63,9 +60,7 @@ class ChatTemplate:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the template can express; found by rendering, once."""
-        from toolgram.template.capabilities import capabilities  # which needs this class
-
+        """What the template can express, found by rendering, once."""
         return capabilities(self)
 
     def render(
@@ -77,9 +72,9 @@ class ChatTemplate:
         now: datetime | None = None,
         **kwargs: Any,
     ) -> str:
-        """The prompt for a conversation in OpenAI's shape; `now` is what `strftime_now` tells, `kwargs` are variables.
+        """The prompt for a conversation in OpenAI's shape; `now` is for `strftime_now`, `kwargs` are variables.
 
-        Raises `TemplateError` where the template refuses the conversation, fails, or goes past the sandbox's limits.
+        Raises `TemplateError` if the template refuses the conversation, fails, or exceeds the sandbox's limits.
         """
         template = compiled(self.source)
         variables: dict[str, Any] = {
@@ -96,14 +91,14 @@ class ChatTemplate:
             return template.environment.concat(template.root_render_func(template.new_context(variables)))
         except Raised as error:
             raise TemplateError(error.message or "the template refuses the conversation") from error
-        except Exception as error:  # code of a stranger may raise anything
+        except Exception as error:  # untrusted code may raise anything
             line = _line(template, error.__traceback__)
             raise TemplateError(f"chat template{line}: {_reason(error)}") from error
 
 
 @lru_cache(maxsize=256)
 def compiled(source: str) -> jinja2.Template:
-    """The template's code; raises `TemplateError` where there is none."""
+    """The compiled template; raises `TemplateError` if it does not compile."""
     try:
         return environment().from_string(source)
     except jinja2.TemplateSyntaxError as error:
@@ -113,7 +108,7 @@ def compiled(source: str) -> jinja2.Template:
 
 
 def _with_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Gives reasoning all the names that templates know it by, as transformers does."""
+    """Gives reasoning all the names that templates use for it, as transformers does."""
     for key in _REASONING_KEYS:
         if (reasoning := message.get(key)) is not None:
             return {"thinking": reasoning, **message, "reasoning_content": reasoning}

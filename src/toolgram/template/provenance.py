@@ -1,9 +1,9 @@
 """Tells the template's text from the conversation's in a prompt, so that nobody's words become control tokens.
 
-Control strings in the conversation are replaced by private-use characters before rendering, and put back after it, as
-text that is not trusted; prose is fenced by two more. A template may cut, compare or change what it is given, so the
-result must equal a plain rendering. Where it does not, the texts that the template looks into are given as they are,
-and a control string that it then writes more often than without them is not trusted, wherever it stands.
+Control strings in the conversation are replaced by private-use characters before rendering, and restored after it as
+untrusted text; prose is fenced by two more. A template may cut, compare or change what it is given, so the result must
+equal a plain rendering. If it does not, the texts that the template inspects are passed unchanged, and a control string
+that it then writes more often than without them is not trusted, wherever it occurs.
 """
 
 from __future__ import annotations
@@ -44,12 +44,16 @@ def render_parts(
 ) -> Parts:
     """The prompt as `template.render` gives it, cut into `(text, trusted)`: joined, the parts are the prompt.
 
-    Control strings of the conversation, of tools and of variables are never in a trusted part; where the template
-    allows it, no prose of the conversation is. `control_tokens` are the vocabulary's, besides those that the template
-    names and those that look like such.
+    Control strings of the conversation, of tools and of variables are never in a trusted part; if the template allows
+    it, no prose of the conversation is. `control_tokens` are those of the vocabulary, in addition to those that the
+    template names and those that look like control tokens.
     """
     now = now or datetime.now()
-    job = _Job(template, add_generation_prompt, now, control_pattern(template, frozenset(control_tokens)))
+    stops = (
+        stop.strip() for stop in template.capabilities.stop if stop.strip()
+    )  # for some templates these are plain words
+    pattern = control_pattern(template, frozenset((*control_tokens, *stops)))
+    job = _Job(template, add_generation_prompt, now, pattern)
     given = {"messages": messages, "tools": tools, **kwargs}
     plain = job.render(given)
     for fences in (True, False):
@@ -60,7 +64,7 @@ def render_parts(
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One conversation to render, in several guises."""
+    """One conversation to render, with and without disguises."""
 
     template: ChatTemplate
     add_generation_prompt: bool
@@ -73,7 +77,7 @@ class _Job:
     def parts(
         self, given: Mapping[str, Any], plain: str, fences: bool, seen: frozenset[_Path] = frozenset()
     ) -> Parts | None:
-        """The parts, if the disguise of all texts but `seen` makes no difference to the rendering."""
+        """The parts, if disguising all texts except `seen` does not change the rendering."""
         disguise = _Disguise(self.pattern, fences, seen)
         try:
             rendered = self.render(disguise.all(given))
@@ -103,14 +107,14 @@ class _Disguise:
         }
 
     def _is_plain(self, key: str, value: Any) -> bool:
-        """Whether there is nothing to disguise, told without a walk: tools are large, and rarely hold such strings."""
+        """Whether there is nothing to disguise, found without a walk: tools are large and seldom have such strings."""
         if key == "messages" or not value:
             return False
         text = json.dumps(value, ensure_ascii=False, default=str)
         return not self.pattern.search(text) and (text.isascii() or not _PRIVATE.search(text))
 
     def split(self, rendered: str) -> Parts | None:
-        """The rendering with what was disguised put back; None if the fences do not match."""
+        """The rendering with what was disguised restored; None if the fences do not match."""
         parts: list[tuple[str, bool]] = []
         inside = False
         for at, piece in enumerate(_PRIVATE.split(rendered)):
@@ -127,14 +131,14 @@ class _Disguise:
     def _text(self, text: str, path: _Path) -> str:
         if path in self.seen:
             return text
-        # A private-use character of the conversation's own is disguised as well: it must not be taken for one of ours.
+        # A private-use character in the conversation is disguised as well: it must not be mistaken for one of ours.
         if not text.isascii() and _PRIVATE.search(text):
             text = re.sub(f"{_PRIVATE.pattern}|{self.pattern.pattern}", self._character, text)
         else:
             text = self.pattern.sub(self._character, text)
         if not self.fences or path[-1] not in _PROSE or path[0] != "messages":
             return text
-        # Inside of surrounding white space, so that a template that trims does what it did.
+        # Inside the surrounding white space, so that a template that trims still trims it.
         body = text.strip()
         before = len(text) - len(text.lstrip())
         return f"{text[:before]}{_OPEN}{body}{_CLOSE}{text[before + len(body) :]}" if body else text
@@ -152,7 +156,7 @@ class _Disguise:
 
 
 def _cautious_parts(job: _Job, given: Mapping[str, Any], plain: str) -> Parts:
-    """Parts where the template looks into some texts: those are found, and shown to it."""
+    """The parts for a template that inspects some texts: these are found, and passed to it unchanged."""
     texts = _with_control_strings(job.pattern, given)
     everything = frozenset(texts)
     seen = everything
@@ -181,7 +185,7 @@ def _with_control_strings(pattern: re.Pattern[str], given: Mapping[str, Any]) ->
 
 
 def _suspects(job: _Job, given: Mapping[str, Any], plain: str, seen: frozenset[_Path]) -> frozenset[str] | None:
-    """The control strings that there are more of because of the texts `seen`; None: any may be."""
+    """The control strings that occur more often because of the texts `seen`; None if it may be any."""
 
     def harmless(text: str, path: _Path) -> str:
         return re.sub(r"[^\w\s]", "x", text) if path in seen else text
@@ -204,7 +208,7 @@ def _suspects(job: _Job, given: Mapping[str, Any], plain: str, seen: frozenset[_
 
 
 def _own_generation_prompt(job: _Job, given: Mapping[str, Any], plain: str) -> str:
-    """The generation prompt at the end of the prompt, as it is after other words: surely the template's own text."""
+    """The generation prompt at the end, equal to the one after other words: certainly the template's own text."""
     if not job.add_generation_prompt:
         return ""
     other = {**given, "messages": [{"role": "user", "content": "x"}]}
@@ -233,16 +237,16 @@ def _without(suspects: frozenset[str] | None, pattern: re.Pattern[str], parts: P
 
 
 def _joined(parts: Iterable[tuple[str, bool]]) -> Parts:
-    """Parts without empty ones, neighbours of one kind as one."""
+    """The parts without empty ones, with neighbours of one kind joined."""
     runs = groupby((part for part in parts if part[0]), key=itemgetter(1))
     return tuple(("".join(text for text, _ in run), trusted) for trusted, run in runs)
 
 
 def _mapped(value: Any, change: Callable[[str, _Path], str], path: _Path) -> Any:
-    """A copy of JSON-like data with its texts changed, those that are keys included."""
+    """A copy of JSON-like data with its texts changed, keys included."""
     if isinstance(value, str):
         return change(value, path)
-    if isinstance(value, (dict, Mapping)):  # a dict is told at once, an abstract class is not
+    if isinstance(value, (dict, Mapping)):  # checking for a dict is fast, for an abstract class it is not
         items = cast("Mapping[str, Any]", value).items()
         return {change(key, (*path, key, "")): _mapped(item, change, (*path, key)) for key, item in items}
     if isinstance(value, (list, tuple)):

@@ -1,7 +1,8 @@
 """The Jinja environment that runs untrusted chat templates: sandboxed, and limited in time and size.
 
-The limits are charged where a template can make work: loop bodies, calls, joins, arithmetic. They need no signal and
-no thread, and hold in any thread. What stays possible is one slow call of Python's own on a value within the limits.
+The limits are charged wherever a template can cause work: loop bodies, calls, joins, arithmetic. They need neither
+signals nor threads, and hold in any thread. One slow call of a Python built-in on a value within the limits remains
+possible.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from jinja2.utils import Namespace
 
 MAX_TEXT = 1 << 24  # characters in one value, and in the whole prompt
 MAX_ITEMS = 1 << 20  # items in one value, nested ones included; also the most copies of something
-MAX_WIDTH = 1 << 12  # what a filter fills up to
+MAX_WIDTH = 1 << 12  # the width that a filter pads to
 MAX_BITS = 1 << 13  # in one integer
 MAX_STEPS = 1 << 22  # loop rounds, calls, operations; each 256 characters written count as one more
 MAX_SECONDS = 1.5  # of the thread's own processor time
@@ -37,7 +38,7 @@ _WIDE_BRACES = re.compile(r":[^{}]*\{|[0-9]{6}")
 
 
 class TooMuch(jinja2.TemplateError):
-    """A template that goes past the limits."""
+    """A template that exceeds the limits."""
 
 
 class Raised(jinja2.TemplateError):
@@ -61,7 +62,7 @@ class MeteredContext(Context):
         self.started = time.perf_counter(), time.thread_time()
 
     def spend(self, steps: int = 1) -> bool:
-        """Charges steps; True, so that it can stand in a condition."""
+        """Charges steps; returns True, so that it can be used in a condition."""
         self.until_clock -= steps
         if self.until_clock < 0:
             self.steps_left += self.until_clock - _STEPS_PER_CLOCK
@@ -71,7 +72,7 @@ class MeteredContext(Context):
         return True
 
     def is_late(self) -> bool:
-        """Whether the time is over; the thread's own, dear to ask for, is never more than that which went by."""
+        """Whether the time is up; the thread's processor time, costly to read, is never more than the time elapsed."""
         by_clock, of_thread = self.started
         return time.perf_counter() - by_clock > MAX_SECONDS and time.thread_time() - of_thread > MAX_SECONDS
 
@@ -116,7 +117,7 @@ class _MeteredCode(CodeGenerator):
 
 
 class _Generation(Extension):
-    """`{% generation %}…{% endgeneration %}`, which marks what the model wrote, for training; here just a scope."""
+    """`{% generation %}…{% endgeneration %}` marks what the model wrote, for training; here it is just a scope."""
 
     tags = {"generation"}  # noqa: RUF012  as Jinja declares it
 
@@ -148,7 +149,7 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
         """Joins what a template, a macro or a block wrote."""
         written: list[str] = []
         characters = 0
-        for piece in pieces:  # of a whole template they come as it runs: it is stopped at once
+        for piece in pieces:  # for a whole template they arrive as it runs, so it is stopped at once
             written.append(piece)
             characters += len(piece)
             if characters > MAX_TEXT:
@@ -176,14 +177,14 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
 
 
 def _steps(value: object) -> int:
-    """What it costs to have made a value, or to go through it: filters do so uncharged."""
+    """The cost of making a value, or of walking it, which filters do without being charged."""
     if isinstance(value, str):
         return 1 + (len(value) >> 8)
     return 1 + (len(cast("Sequence[Any]", value)) >> 4) if isinstance(value, (range, list, tuple)) else 1
 
 
 class _Dict:
-    """`dict` without the class: no way from it to Python's internals."""
+    """`dict` as a function: the class would be a way to Python's internals."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -208,7 +209,7 @@ class _Namespace(Namespace):
 
 @lru_cache(maxsize=1)
 def environment() -> MeteredEnvironment:
-    """The one environment of all templates; it holds no state of a rendering."""
+    """The one environment of all templates; it holds no state of any rendering."""
     return MeteredEnvironment()
 
 
@@ -243,7 +244,7 @@ def _refuse_private(name: object) -> None:
 
 
 def _weighed(value: Any) -> Any:
-    """The value itself, if its text is bounded: lists that hold a list many times over write exponential text."""
+    """The value itself, if its text is bounded: nested lists that repeat one list have exponentially long text."""
     if not isinstance(value, (dict, list, tuple)):
         return value
     items = characters = 0
@@ -293,7 +294,7 @@ def _check_items(count: int) -> None:
 def _check_call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     name = getattr(function, "__name__", "")
     if name in ("format", "format_map"):
-        # The sandbox wraps these two; the text that they format is the wrapped method's.
+        # The sandbox wraps these two; the text to format belongs to the wrapped method.
         text = getattr(getattr(function, "__wrapped__", None), "__self__", "")
         if _WIDE_BRACES.search(str(text)):
             raise TooMuch("formats a field without bound")
@@ -333,13 +334,13 @@ _GROWING_FILTERS = ("batch", "center", "format", "indent", "join", "replace", "s
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter of Jinja's that can make much of little, with its arguments checked first."""
+    """A Jinja filter whose result can be much larger than its input, with its arguments checked first."""
     name = function.__name__.removeprefix("do_")
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         first, *rest = (arg for arg in args if not isinstance(arg, (jinja2.Environment, nodes.EvalContext, Context)))
-        if name == "format":  # its numbers are what it writes, not how much
+        if name == "format":  # its numbers are what it writes, not widths
             if _WIDE_PERCENT.search(str(first)):
                 raise TooMuch("formats a field without bound")
             _weighed([*rest, *kwargs.values()])
@@ -357,7 +358,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         elif name in ("string", "soft_str"):
             _weighed(first)
         elif name == "sum" and not isinstance(rest[1] if len(rest) > 1 else kwargs.get("start", 0), (int, float)):
-            raise TooMuch("sums what is not numbers")
+            raise TooMuch("sums values that are not numbers")
         return function(*args, **kwargs)
 
     return guarded

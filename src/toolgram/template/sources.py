@@ -1,7 +1,7 @@
 """Where chat templates are found: a `.jinja` file, a GGUF file's metadata, a folder in Hugging Face's layout.
 
-GGUF: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Its header is walked here: the official reader makes a
-Python object of each token of the vocabulary, which takes seconds, and three strings are all that is wanted.
+GGUF: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Its header is parsed here: the official reader makes a
+Python object of each token of the vocabulary, which takes seconds, and only a few strings are needed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LONGEST_STRING = 1 << 24
 
 
 class _Array(NamedTuple):
-    """An array that was skipped: where it lies in the file."""
+    """An array that was skipped: its place in the file."""
 
     kind: int
     length: int
@@ -72,7 +72,7 @@ def from_gguf(path: Path, name: str | None = None) -> Source:
 def _gguf_fields(file: BinaryIO) -> dict[str, Any]:
     magic, version = file.read(4), _unpack(file, "I")
     if magic != b"GGUF" or version not in (2, 3):
-        raise ValueError(f"it begins with {magic!r}, version {version}; little-endian GGUF 2 or 3 is expected")
+        raise ValueError(f"it begins with {magic!r}, version {version}; must be little-endian GGUF 2 or 3")
     _tensors, count = _unpack(file, "Q"), _unpack(file, "Q")
     fields: dict[str, Any] = {}
     for _ in range(count):
@@ -174,7 +174,7 @@ def from_hf(folder: Path, name: str | None = None) -> Source:
     """The template of a model's folder, or its template `name`.
 
     Templates are `chat_template.jinja`, `additional_chat_templates/NAME.jinja`, `chat_template.json`, or the
-    `chat_template` of `tokenizer_config.json`: a text, or a list of named texts. A file of its own goes first.
+    `chat_template` of `tokenizer_config.json`: a text, or a list of named texts. A separate file takes precedence.
     """
     if not folder.is_dir():
         raise TemplateError(f"{folder}: no such folder")
@@ -192,9 +192,9 @@ def from_hf(folder: Path, name: str | None = None) -> Source:
 
 
 def _hf_special(folder: Path, config: Mapping[str, Any]) -> list[str]:
-    """The tokens that were added to the vocabulary: `tokenizer_config.json` tells them, or else `tokenizer.json`."""
-    told = config.get("added_tokens_decoder")
-    added: Any = list(cast("dict[str, Any]", told).values()) if isinstance(told, dict) else None
+    """The tokens added to the vocabulary, from `tokenizer_config.json` or else `tokenizer.json`."""
+    decoder = config.get("added_tokens_decoder")
+    added: Any = list(cast("dict[str, Any]", decoder).values()) if isinstance(decoder, dict) else None
     if added is None:
         added = _read_json(folder / "tokenizer.json").get("added_tokens")
     return [_hf_token(token) for token in cast("list[Any]", added)] if isinstance(added, list) else []
@@ -223,7 +223,7 @@ def _named_templates(value: Any) -> dict[str, str]:
 
 
 def _hf_token(value: Any) -> str:
-    """A special token is a text, or an object that holds its text as `content`."""
+    """The text of a special token, which is a text or an object with `content`."""
     if isinstance(value, dict):
         value = cast("dict[str, Any]", value).get("content")
     return value if isinstance(value, str) else ""
@@ -237,5 +237,5 @@ def _read_json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise TemplateError(f"{path}: not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise TemplateError(f"{path}: an object is expected")
+        raise TemplateError(f"{path}: must be a JSON object")
     return cast("dict[str, Any]", document)

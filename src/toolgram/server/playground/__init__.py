@@ -1,12 +1,13 @@
-"""The playground: a page and its files, which the server gives as they lie in this folder."""
+"""The playground: a page and its files, served as they are in this folder."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,7 +18,7 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# The page runs its own files and talks with its own server, no other. What a prompt holds is never run.
+# The page runs only its own files and talks only to its own server. Nothing in a prompt is ever run.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -26,7 +27,7 @@ _POLICY = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A file of the playground; `etag` is of its content."""
+    """A file of the playground; `etag` is a hash of its content."""
 
     content: bytes
     media_type: str
@@ -35,19 +36,28 @@ class Page:
 
 @cache
 def pages() -> Mapping[str, Page]:
-    """The files by the path under which they are served."""
+    """The files, by the paths under which they are served."""
     found: dict[str, Page] = {}
-    for file in files(__name__).iterdir():
+    for place, file in _files(files(__name__), ""):
         media_type = _TYPES.get(f".{file.name.rpartition('.')[2]}")
         if media_type is not None:
             content = file.read_bytes()
-            path = "/" if file.name == "index.html" else f"/playground/{file.name}"
+            path = "/" if place == "index.html" else f"/playground/{place}"
             found[path] = Page(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
     return found
 
 
+def _files(folder: Traversable, place: str) -> Iterator[tuple[str, Traversable]]:
+    """All files in a folder and its subfolders, with their relative paths."""
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _files(each, f"{place}{each.name}/")
+        else:
+            yield place + each.name, each
+
+
 def page(request: Request) -> Response:
-    """A file; 304 where the browser has it already. It asks each time: another version may have been installed."""
+    """Serves a file; 304 if the browser has it. Browsers ask each time, since another version may be installed."""
     asked = pages()[request.scope["path"]]
     headers = {
         "etag": asked.etag,

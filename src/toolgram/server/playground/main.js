@@ -1,17 +1,17 @@
-// The page: what is edited is explained at once, and run when it is asked for.
+// The page: explains the request as it is edited, and runs it on demand.
 
-import { Answer } from "./answer.js";
-import { get, post, shellCommand, stream } from "./api.js";
-import { $ } from "./dom.js";
-import { examples } from "./examples.js";
-import { showExplanation } from "./explain.js";
-import { clearFaults, showFault } from "./faults.js";
-import { fillForm, jsonErrors, offerToolChoices, readForm, showWhatApplies } from "./form.js";
-import { askForKey } from "./keys.js";
-import { addMessage, arrange, removeMessage } from "./messages.js";
-import { showTab } from "./tabs.js";
+import { Answer } from "./results/answer.js";
+import { get, post, shellCommand, stream } from "./common/api.js";
+import { $ } from "./common/dom.js";
+import { examples } from "./request/examples.js";
+import { showExplanation } from "./results/explain.js";
+import { clearFaults, showFault } from "./request/faults.js";
+import { fillForm, jsonErrors, offerToolChoices, readForm, showWhatApplies } from "./request/form.js";
+import { askForKey } from "./common/keys.js";
+import { addMessage, arrange, removeMessage } from "./request/messages.js";
+import { showTab } from "./results/tabs.js";
 
-const PAUSE = 250; // milliseconds without a key before what was typed is explained
+const PAUSE = 250; // milliseconds without typing before the request is explained
 const CHAT = "v1/chat/completions";
 
 let explaining = new AbortController();
@@ -20,7 +20,7 @@ let running = null; // the AbortController of the answer that streams
 let answer = null;
 let timer = 0;
 
-// The body of the form, or null after a fault in it was told.
+// The body of the form, or null after showing a fault in it.
 function body() {
   const [wrong] = jsonErrors();
   if (!wrong) return readForm();
@@ -40,7 +40,7 @@ async function explain() {
   explained = "";
   $("body-text").textContent = JSON.stringify(asked, null, 2);
   $("curl-text").textContent = shellCommand(CHAT, { ...asked, stream: true });
-  await told(async () => {
+  await reported(async () => {
     const explanation = await post("v1/explain", { ...asked, dialect: $("dialect").value }, signal);
     clearFaults();
     showExplanation(explanation);
@@ -65,7 +65,7 @@ async function run() {
   clearFaults();
   const options = { stream: true, stream_options: { include_usage: true, include_tokens: true } };
   let reason = "stopped";
-  await told(async () => {
+  await reported(async () => {
     const chunks = stream(CHAT, { ...asked, ...options }, signal);
     const mine = (answer = new Answer());
     try {
@@ -95,19 +95,19 @@ function showRunning(runs) {
   if (runs) $("status").textContent = "running …";
 }
 
-// Does some work with the server, and resolves to whether it was done. Its errors are told, and a key is asked for
-// where one is wanted; with another key all begins anew.
-async function told(work) {
+// Does some work with the server, and resolves to whether it succeeded. Errors are shown, and a key is asked for if the
+// server needs one; with a new key everything starts over.
+async function reported(work) {
   try {
     await work();
     return true;
   } catch (error) {
     if (error.name === "AbortError") return false;
-    if (error.status === undefined) throw error; // a defect of this page: the console should have it
+    if (error.status === undefined) throw error; // a bug in this page: the console should show it
     explained = "";
     showFault(error);
     const asks = error.status === 401 && !$("key-dialog").open;
-    if (asks && (await askForKey("This server wants a key that it knows."))) begin();
+    if (asks && (await askForKey("This server needs an API key."))) begin();
     return false;
   }
 }
@@ -125,8 +125,8 @@ async function offerModels() {
 async function takeTemplate() {
   const from = $("template").value;
   if (from === "" || from === "*") return;
-  const { chat_template: told } = await get(`v1/models/${encodeURIComponent(from)}`);
-  showTemplate(told.template, told.bos_token, told.eos_token);
+  const { chat_template: given } = await get(`v1/models/${encodeURIComponent(from)}`);
+  showTemplate(given.template, given.bos_token, given.eos_token);
 }
 
 function showTemplate(source, bos, eos) {
@@ -149,7 +149,7 @@ async function readTemplateFile(file) {
   }
 }
 
-// Copies a text; where the browser allows no page to do so, it is selected. What was done, in words.
+// Copies a text, or selects it if the browser does not let pages copy. Returns what was done, in words.
 async function copied(element) {
   try {
     await navigator.clipboard.writeText(element.textContent);
@@ -162,7 +162,7 @@ async function copied(element) {
 
 async function begin() {
   explained = "";
-  if (!(await told(offerModels))) return;
+  if (!(await reported(offerModels))) return;
   showWhatApplies();
   await explain();
 }
@@ -175,7 +175,7 @@ form.addEventListener("input", ({ target }) => {
 });
 form.addEventListener("change", async ({ target }) => {
   if (target.matches(".role")) arrange();
-  if (target.id === "template") await told(takeTemplate);
+  if (target.id === "template") await reported(takeTemplate);
   if (target.id === "template-file" && target.files.length) await readTemplateFile(target.files[0]);
   showWhatApplies();
   explainSoon();

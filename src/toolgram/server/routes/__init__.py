@@ -1,1 +1,1 @@
-"""The routes, one file an API."""
+"""The routes, one file per API."""

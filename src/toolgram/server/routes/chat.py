@@ -38,14 +38,14 @@ async def chat_completions(desk: Desk, request: Request) -> ASGIApp:
         logprobs=job.sampling.logprobs is not None,
     )
     if read.include_tokens and not head.logprobs:
-        job = replace(job, sampling=replace(job.sampling, logprobs=0))  # engines tell tokens apart with them only
+        job = replace(job, sampling=replace(job.sampling, logprobs=0))  # engines report single tokens only with them
     if read.generation.stream:
         return desk.streamed(request, _events(desk, request, job, head), failure)
     return json_response(request, await desk.whole(request, _answer(desk, request, job, head)))
 
 
 def failure(error: ToolgramError) -> bytes:
-    """The event of an error behind what was generated."""
+    """The event for an error after something was generated."""
     return data(openai_error(api_error(error)))
 
 
@@ -80,5 +80,5 @@ async def explain(desk: Desk, request: Request) -> ASGIApp:
     read, dialect = await desk.body(request, read_explain_request)
     job = await desk.job(request, read.generation)
     relaxations = relaxations_of(job.plan, job.served.engine)
-    told = await asyncio.to_thread(explanation, job.plan, relaxations, dialect, job.prompt_tokens)
-    return json_response(request, {"model": job.served.name, **told, "ignored": list(read.generation.ignored)})
+    found = await asyncio.to_thread(explanation, job.plan, relaxations, dialect, job.prompt_tokens)
+    return json_response(request, {"model": job.served.name, **found, "ignored": list(read.generation.ignored)})

@@ -28,14 +28,14 @@ from toolgram.server.sse import DONE, data
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One choice: a prompt, and how it is gone on with."""
+    """One choice: a prompt, and how it is continued."""
 
     text: str
     sampling: Sampling
 
 
 async def completions(desk: Desk, request: Request) -> ASGIApp:
-    """Go on with texts. Text of the prompt may hold special tokens: it is the caller's own."""
+    """Continue texts. The prompt may contain special tokens, since the caller wrote all of it."""
     read = await desk.body(request, read_completion_request)
     served = desk.models.find(read.model)
     record_of(request.scope).model = served.name
@@ -79,7 +79,7 @@ def _finish(chunk: Chunk, record: Record) -> str | None:
 
 
 class _Costs:
-    """What the choices cost so far, which the record is told too."""
+    """The usage of the choices so far, which is recorded too."""
 
     def __init__(self, n: int, record: Record) -> None:
         self._n, self._record = n, record
@@ -87,7 +87,7 @@ class _Costs:
         self.usage = Usage()
 
     def add(self, index: int, chunk: Chunk) -> None:
-        """The last chunk of a choice says what it cost."""
+        """The last chunk of a choice, with its usage."""
         if chunk.usage is not None:
             self._usages[index] = chunk.usage
             self.usage = together(self._usages, self._n)

@@ -29,7 +29,7 @@ async def messages(desk: Desk, request: Request) -> ASGIApp:
 
 
 async def count_tokens(desk: Desk, request: Request) -> ASGIApp:
-    """How long the prompt of a conversation would be."""
+    """The number of tokens in the prompt of a conversation."""
     job = await desk.job(request, await desk.body(request, read_count_request))
     if job.prompt_tokens is None:
         raise ApiError(400, "not_supported", f"the engine of {job.served.name} does not count tokens", "/model")

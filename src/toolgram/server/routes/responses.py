@@ -42,7 +42,7 @@ async def _events(desk: Desk, request: Request, job: Job, writer: ResponseWriter
 
 
 async def _answer(desk: Desk, request: Request, job: Job, writer: ResponseWriter) -> Any:
-    """The response that the last event holds: whole and streamed answers cannot differ."""
+    """The response in the last event, so that whole and streamed answers cannot differ."""
     events: list[Any] = []
     async with aclosing(desk.items(request, job)) as items:
         async for _, item in items:

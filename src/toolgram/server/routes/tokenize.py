@@ -1,4 +1,4 @@
-"""`/tokenize` and `/detokenize`, as vLLM and llama-server have them."""
+"""`/tokenize` and `/detokenize`, as in vLLM and llama-server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def detokenize(desk: Desk, request: Request) -> ASGIApp:
 
 
 def text_of(served: Served, ids: Sequence[int], pointer: str) -> str:
-    """The text of tokens. Raises InvalidRequest for ids that there are not."""
+    """The text of tokens. Raises InvalidRequest for ids that do not exist."""
     try:
         return _tokenizer(served).detokenize(ids)
     except EngineError as error:
@@ -48,5 +48,5 @@ def text_of(served: Served, ids: Sequence[int], pointer: str) -> str:
 
 def _tokenizer(served: Served) -> Tokenizes:
     if not isinstance(served.engine, Tokenizes):
-        raise ApiError(400, "not_supported", f"the engine of {served.name} does not tell its tokens", "/model")
+        raise ApiError(400, "not_supported", f"the engine of {served.name} does not report token ids", "/model")
     return served.engine

@@ -1,6 +1,6 @@
-"""Discovery: the style of a template that no registered style fits, from what the template renders.
+"""Discovery: finds the style of a template that no registered style fits, from what the template renders.
 
-Turns with words of our own are rendered; what stands around the words, and changes where they do, is the format. It is
+Turns made of known words are rendered; the text around the words, which changes as they do, is the format. It is
 accepted if it reads back the template's renderings of other turns.
 """
 
@@ -24,7 +24,7 @@ NAME = "discovered"
 
 @dataclass(frozen=True)
 class Discovery:
-    """What was found: a style, or why there is none, and the probes that were read back to see."""
+    """What was found: a style and why it is trusted, or why there is none; and how the style reads the probes."""
 
     style: ToolStyle | None
     why: str
@@ -33,7 +33,7 @@ class Discovery:
 
 @lru_cache(maxsize=256)
 def discover(template: ChatTemplate) -> Discovery:
-    """The style in which a template writes calls, proved by probes that it was not built from."""
+    """The style in which a template writes calls, proved on probes that it was not built from."""
     if not template.capabilities.supports_tool_calls:
         return Discovery(None, "the template writes no tool calls")
     tried: list[Discovery] = []
@@ -47,27 +47,27 @@ def discover(template: ChatTemplate) -> Discovery:
 def _discovered(scene: Scene) -> Discovery:
     laid = layout(scene)
     if laid is None:
-        return Discovery(None, "the template does not show a call, or an answer, as it was said")
+        return Discovery(None, "the template does not show a call, or an answer, as it was given")
     format_ = build(scene, laid)
     if format_ is None:
-        return Discovery(None, "the template writes calls in no notation that we know, or without a mark of their own")
+        return Discovery(None, "the template writes calls in no known notation, or without a marker")
     try:
         read = _readings(scene, laid, format_)
     except GrammarError as error:
-        return Discovery(None, f"what the template writes cannot be told apart: {error}")
+        return Discovery(None, f"what the template writes is ambiguous: {error}")
     wrong = next((reading for reading in read if reading.wrong), None)
     if wrong is not None:
         return Discovery(None, f"the format found does not read {wrong.probe} of the template: {wrong.wrong}", read)
     prompt = tail(scene, None, prompts=True) or ""
     if not goes_on(format_, (ONE,), prompt.removeprefix(laid.header)):
-        return Discovery(None, "behind what the template's prompt opens, the format found has no calls", read)
-    why = f"it was found from the template, and reads {len(read)} other turns back as the template renders them"
+        return Discovery(None, "no call of the format found may follow what the template's prompt opens", read)
+    why = f"it was found from the template, and reads back {len(read)} other turns as the template renders them"
     style = ToolStyle(NAME, format_, "found from the chat template", reasons=laid.reasons)
     return Discovery(style, why, read)
 
 
 def proof(template: ChatTemplate, style: ToolStyle) -> tuple[Reading, ...]:
-    """The probes that discovery is proved by, read by any style; none where the template shows no calls."""
+    """How any style reads the probes that prove a discovery; nothing if the template shows no calls."""
     scene = next(scenes(template))
     laid = layout(scene) if scene.capabilities.supports_tool_calls else None
     return () if laid is None else _readings(scene, laid, style.wire)

@@ -11,7 +11,7 @@ from typing import Any
 from toolgram.styles.probes import TAG, CallProbe, Scene, TurnProbe, call, common_suffix, tail
 from toolgram.wire.encodings import JSON, AnyEncoding, Elements, Encoding, Tagged
 
-# Keys in alphabetical order, in which some templates sort them; a value of each type.
+# Keys in alphabetical order, since some templates sort them; a value of each type.
 TYPED = call(
     "zqtyped",
     {
@@ -31,7 +31,7 @@ _TYPES = ("string", "number", "boolean", "object", "array")
 
 @dataclass(frozen=True)
 class Notation:
-    """An encoding of arguments, with the separators of JSON on the wire."""
+    """An encoding of arguments, with the JSON separators of the wire format."""
 
     encoding: AnyEncoding
     item_separator: str = ", "
@@ -39,12 +39,12 @@ class Notation:
 
     @property
     def separators(self) -> tuple[str, str]:
-        """Those of items, and of keys and values."""
+        """The separators of items, and of keys and values."""
         return self.item_separator, self.key_separator
 
 
 def notation(scene: Scene, text: str, probe: CallProbe) -> Notation | None:
-    """The notation of the arguments in a call's text; None where it is none that we know."""
+    """The notation of the arguments in a call's text; None if it is not a known one."""
     place = json_place(text, probe, 0)
     if place is not None:
         return _json(text[place[0] : place[1]], probe)
@@ -60,7 +60,7 @@ def notation(scene: Scene, text: str, probe: CallProbe) -> Notation | None:
 
 
 def place(text: str, probe: CallProbe, encoding: AnyEncoding, start: int) -> tuple[int, int] | None:
-    """Where the arguments of a call stand in a text, from `start` on."""
+    """Where the arguments of a call are in a text, from `start` on."""
     if isinstance(encoding, Tagged):
         return _tagged_place(text, probe, encoding, start)
     if isinstance(encoding, Elements):
@@ -76,7 +76,7 @@ def place(text: str, probe: CallProbe, encoding: AnyEncoding, start: int) -> tup
 
 
 def json_place(text: str, probe: CallProbe, start: int) -> tuple[int, int] | None:
-    """Where the arguments stand as a JSON object."""
+    """Where the arguments are as a JSON object."""
     for at, end, value in json_objects(text, start):
         if value == probe.arguments:
             return at, end
@@ -98,7 +98,7 @@ def json_objects(text: str, start: int) -> Iterator[tuple[int, int, dict[str, An
 
 
 def _json(text: str, probe: CallProbe) -> Notation:
-    """JSON with the separators that it has here; those of other spacing, over several lines, are the usual ones."""
+    """JSON with the separators that it has here; JSON spread over lines counts as having the usual ones."""
     for pair in _SEPARATORS:
         if text == json.dumps(probe.arguments, separators=pair):
             return Notation(JSON, *pair)
@@ -109,7 +109,7 @@ def _json(text: str, probe: CallProbe) -> Notation:
 
 
 def _tagged(text: str) -> Tagged | None:
-    """The tags around keys and values; `text` begins behind the name of the typed probe."""
+    """The tags around keys and values; `text` begins after the name of the typed probe."""
     keys = list(TYPED.arguments)
     first, second = text.find(keys[0]), text.find(keys[1])
     value = text.find("zqtext", first)
@@ -120,8 +120,8 @@ def _tagged(text: str) -> Tagged | None:
     close = between.removesuffix(open_)
     space = open_[: len(open_) - len(open_.lstrip())]
     open_, close = open_.lstrip(), close + space
-    behind = text[text.rindex("zqlast") + len("zqlast") :]
-    if not open_ or not TAG.match(close.lstrip()) or not behind.startswith(close.rstrip()):
+    after = text[text.rindex("zqlast") + len("zqlast") :]
+    if not open_ or not TAG.match(close.lstrip()) or not after.startswith(close.rstrip()):
         return None
     ways: dict[str, str] = {}
     at = 0
@@ -137,28 +137,28 @@ def _tagged(text: str) -> Tagged | None:
 
 
 def _fence(scene: Scene, tags: Tagged) -> tuple[str, str]:
-    """What the template puts around a string with tags and lines in it, as XML's CDATA; mostly nothing."""
+    """What the template puts around a string that contains tags and line breaks, such as CDATA; usually nothing."""
     (key, value), *_ = _FENCED.arguments.items()
     text = tail(scene, TurnProbe((_FENCED,))) or ""
     written = text.partition(tags.open + key + tags.after("string"))[2].partition(tags.closer)[0]
-    before, found, behind = written.partition(value)
+    before, found, after = written.partition(value)
     space = tags.close[: tags.close.index(tags.closer)]
-    behind = behind.removesuffix(space)
-    return (before, behind) if found and before.strip() and behind.strip() else ("", "")
+    after = after.removesuffix(space)
+    return (before, after) if found and before.strip() and after.strip() else ("", "")
 
 
 def _without_value(text: str, value: Any) -> str | None:
-    """What stands before a value that ends a text; words for true may have another case."""
+    """What precedes a value that ends a text; the word for true may be capitalised."""
     words = (str(value), json.dumps(value), json.dumps(value, separators=(",", ":")))
     return next((text.removesuffix(word) for word in words if text.endswith(word)), None)
 
 
 def _shortest(ways: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """For each JSON type what stands between key and value, the types that are alike as one."""
+    """What stands between key and value for each JSON type; types that are written alike are one."""
     others = {way for kind, way in ways.items() if kind != "string"}
     if len(others) > 1:
-        told = next((way.replace(kind, "null") for kind, way in ways.items() if way.count(kind) == 1), ways["number"])
-        return (*ways.items(), ("null", told))
+        null = next((way.replace(kind, "null") for kind, way in ways.items() if way.count(kind) == 1), ways["number"])
+        return (*ways.items(), ("null", null))
     other = others.pop()
     return (("", other),) if other == ways["string"] else (("string", ways["string"]), ("", other))
 
@@ -179,7 +179,7 @@ def _tagged_place(text: str, probe: CallProbe, tags: Tagged, start: int) -> tupl
 
 
 def _elements(text: str) -> Elements | None:
-    """Elements of which each tag begins with the same mark; `text` begins behind the name of the typed probe."""
+    """Elements whose tags all begin with the same marker; `text` begins after the name of the typed probe."""
     first, item = next(iter(TYPED.arguments)), re.search(r"<([A-Za-z_]+)>7313", text)
     shown = re.search(f"<{first}>zqtext(.+?)</{first}>", text, re.DOTALL)
     return Elements("discovered", shown[1], item[1]) if shown and item else None
@@ -195,34 +195,34 @@ def _elements_place(text: str, probe: CallProbe, tags: Elements, start: int) -> 
 
 
 def _encoding(text: str) -> Encoding | None:
-    """Keyword arguments, or an object whose keys are bare; `text` begins behind the name of the typed probe."""
+    """Keyword arguments, or an object with bare keys; `text` begins after the name of the typed probe."""
     keys = list(TYPED.arguments)
     places = [text.find(key) for key in keys]
     string = text.find("zqtext")
     if min(places) <= 0 or places != sorted(places) or not places[0] < string < places[1]:
         return None
     opener = text[places[0] - 1]
-    before, behind = text[places[0] + len(keys[0]) : string], text[string + len("zqtext") : places[1]]
-    quote = next((before[at:] for at in range(len(before)) if behind.startswith(before[at:])), "")
-    key_separator, item_separator = before.removesuffix(quote), behind.removeprefix(quote)
+    before, after = text[places[0] + len(keys[0]) : string], text[string + len("zqtext") : places[1]]
+    quote = next((before[at:] for at in range(len(before)) if after.startswith(before[at:])), "")
+    key_separator, item_separator = before.removesuffix(quote), after.removeprefix(quote)
     number, word = (
         text[places[at] + len(keys[at]) : places[at + 1]].removeprefix(key_separator).removesuffix(item_separator)
         for at in (1, 2)
     )
     keywords = opener == "(" and key_separator == "="
-    # Some templates put all values between quotes; there the words of the notation do not show.
+    # Some templates quote all values, which hides how the notation writes true, false and null.
     if number == f"{quote}7311{quote}":
         word = "True" if keywords else "true"
     elif number != "7311":
         return None
-    # Others leave the quotes out; of keyword arguments it is known how they should be.
+    # Others leave the quotes out; for keyword arguments it is known what they should be.
     quote = quote or ('"' if keywords and text[string - 1] == "=" else "")
     if not quote or not item_separator.startswith(",") or word not in ("true", "True"):
         return None
     if not keywords and (opener != "{" or key_separator.strip() != ":"):
         return None
     if (keywords and quote not in ("'", '"')) or any(quote.endswith(quote[:n]) for n in range(1, len(quote))):
-        return None  # the end of a string would not be clear
+        return None  # the end of a string would be ambiguous
     python = word == "True"
     return Encoding(
         "discovered",

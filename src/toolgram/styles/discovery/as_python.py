@@ -1,4 +1,4 @@
-"""A style as a Python file: to be kept, changed, and registered as any other."""
+"""A style as a Python file: to be kept, changed and registered like any other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OF_ARGUMENTS = ("JSON", "PYTHON", "Elements", "Encoding", "Tagged")
 _FILE = '''\
 """{about}.
 
-An installed package registers it so, in its pyproject.toml, with the name of this module:
+An installed package registers it like this in its pyproject.toml, with the name of this module:
 
     [project.entry-points."toolgram.styles"]
     {name} = "my_package.{name}:STYLE"
@@ -34,7 +34,7 @@ _Part = tuple[str, Any]  # a keyword, or "", and a value
 
 
 def python_source(style: ToolStyle) -> str:
-    """The text of a Python file whose STYLE equals this style, which is one that announces nothing itself."""
+    """The text of a Python file whose STYLE equals this style, which must not announce the tools itself."""
     return _FILE.format(
         about=style.about[:1].upper() + style.about[1:],
         name=style.name,
@@ -66,12 +66,12 @@ def _line(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string as a formatter would have it: between double quotes, if that needs no escapes."""
+    """A string as a formatter would write it: in double quotes, if that needs no escapes."""
     return repr(text) if '"' in text or "'" in text else f'"{repr(text)[1:-1]}"'
 
 
 def _text(value: Any, indent: int, before: int) -> str:
-    """A value as an expression, behind so many characters: on one line if it fits, else a part a line."""
+    """A value as an expression that begins at a column: on one line if it fits, else one part per line."""
     line = _line(value)
     if before + len(line) < _WIDTH or isinstance(value, str):
         return line
@@ -93,7 +93,7 @@ def _several_lines(name: str, parts: list[str], indent: int) -> str:
 
 
 def _parts(value: Any) -> tuple[str, list[_Part]]:
-    """What a value is made of, and by which name: what is as by default is left out."""
+    """The parts of a value, with their names; parts that have their default values are left out."""
     match value:
         case tuple():
             return "", [("", each) for each in value]  # pyright: ignore[reportUnknownVariableType] - of nodes and texts
@@ -110,7 +110,7 @@ def _parts(value: Any) -> tuple[str, list[_Part]]:
 
 
 def _given(value: Any) -> Iterator[_Part]:
-    """The fields of a dataclass that are not as by default: the first by position, others by keyword."""
+    """The fields of a dataclass that differ from their defaults: the first by position, the others by keyword."""
     for at, each in enumerate(fields(value)):
         given = getattr(value, each.name)
         if each.default is MISSING or given != each.default:

@@ -1,10 +1,10 @@
-"""The wire format that a template's renderings show."""
+"""Builds the wire format that a template's renderings show."""
 
 from __future__ import annotations
 
 from toolgram.styles.discovery.calls import Calls, calls
 from toolgram.styles.discovery.layout import Around, Layout
-from toolgram.styles.discovery.model_mistakes import header_again, thought
+from toolgram.styles.discovery.model_mistakes import header_again, opened_reasoning
 from toolgram.styles.discovery.to_nodes import Piece, as_one, nodes, with_mark
 from toolgram.styles.probes import Scene
 from toolgram.wire.format import Alt, Chain, Content, Node, Opt, Reasoning, Seq, WireFormat
@@ -13,7 +13,7 @@ _SEPARATORS = (", ", ": ")
 
 
 def build(scene: Scene, laid: Layout) -> WireFormat | None:
-    """The format in which a template writes turns of this layout; None where its calls have none that we know."""
+    """The format in which a template writes turns of this layout; None if its calls have no known one."""
     called = calls(scene, laid)
     if called is None:
         return None
@@ -22,14 +22,14 @@ def build(scene: Scene, laid: Layout) -> WireFormat | None:
 
 
 def _sequence(laid: Layout, called: Calls) -> Node | None:
-    """Reasoning, an answer, calls: each may be missing."""
+    """Reasoning, an answer and calls, each of which may be missing."""
     parts: list[Node] = [] if called.bare else [*header_again(laid.opener)]
     if laid.reasoning is not None and (laid.reasons or not called.bare):
         found = _around(laid.reasoning, Reasoning())
         if found is None:
             return None
-        skipped = as_one(nodes([laid.reasoning.behind.strip()]))
-        parts.append(Opt(Alt(skipped, as_one(found)) if laid.closes_no_thought else thought(found)))
+        skipped = as_one(nodes([laid.reasoning.after.strip()]))
+        parts.append(Opt(Alt(skipped, as_one(found)) if laid.closes_no_reasoning else opened_reasoning(found)))
     around = _around(laid.content, Content())
     if around is None:
         return None
@@ -47,16 +47,16 @@ def _chain(laid: Layout, called: Calls) -> Node | None:
         return None
 
     def part(around: Around, field: Content | Reasoning) -> Node:
-        behind: list[Piece] = [around.before.removeprefix(laid.lead), field, around.behind]
-        marked = with_mark(behind, _SEPARATORS) if laid.lead_of_marks and isinstance(field, Reasoning) else None
-        return Opt(Seq(*lead, *(marked or nodes(behind))))
+        after: list[Piece] = [around.before.removeprefix(laid.lead), field, around.after]
+        marked = with_mark(after, _SEPARATORS) if laid.lead_of_marks and isinstance(field, Reasoning) else None
+        return Opt(Seq(*lead, *(marked or nodes(after))))
 
     parts = [part(laid.reasoning, Reasoning())] if laid.reasoning else []
     return Chain(*parts, part(laid.content, Content()), called.node, join=as_one(nodes([laid.join])))
 
 
 def _around(around: Around, field: Content | Reasoning) -> tuple[Node, ...] | None:
-    """The field with what stands around it; free text takes the space at its ends."""
+    """The field with the text around it; free text absorbs the white space at its ends."""
     before = around.before if around.before.strip() else ""
-    pieces: list[Piece] = [before, field, around.behind if around.behind.strip() else ""]
+    pieces: list[Piece] = [before, field, around.after if around.after.strip() else ""]
     return with_mark(pieces, _SEPARATORS) if before else nodes(pieces)

@@ -9,7 +9,7 @@ from typing import Any
 from toolgram.styles.discovery.arguments import Notation, json_objects, notation, place
 from toolgram.styles.discovery.layout import Layout
 from toolgram.styles.discovery.model_mistakes import first_forgotten, opener_forgotten
-from toolgram.styles.discovery.to_nodes import Piece, as_one, nodes, with_mark_behind
+from toolgram.styles.discovery.to_nodes import Piece, as_one, nodes, with_mark_after
 from toolgram.styles.probes import ONE, TWO, CallProbe, Scene, common_prefix, common_suffix
 from toolgram.wire.encodings import Encoding
 from toolgram.wire.format import (
@@ -34,7 +34,7 @@ from toolgram.wire.format import (
 class Calls:
     """The calls of a turn: the node, which may write none, and the notation of arguments.
 
-    With `bare` there is no mark before them: they stand in the place of an answer, and are always written.
+    `bare` calls have no marker before them: they stand in the place of an answer, and are always written.
     """
 
     node: Node
@@ -52,7 +52,7 @@ class _Found:
 
 
 def calls(scene: Scene, laid: Layout) -> Calls | None:
-    """How a template writes calls; None where its calls are not alike, or in no notation that we know."""
+    """How a template writes calls; None if its calls are not alike, or in no known notation."""
     written = notation(scene, laid.one_call, ONE)
     if written is None:
         return None
@@ -78,7 +78,7 @@ def _apart(scene: Scene, two: str) -> bool:
 
 
 def _find(text: str, probe: CallProbe, written: Notation, start: int) -> _Found | None:
-    """A call in a text: its arguments, its name, and its id where it is shown, with the text between them."""
+    """A call in a text: its arguments, its name, its id if it is shown, and the text between them."""
     span = place(text, probe, written.encoding, start)
     if span is None:
         return None
@@ -101,23 +101,23 @@ def _find(text: str, probe: CallProbe, written: Notation, start: int) -> _Found 
 
 
 def _all_before(text: str, name: str, start: int, span: tuple[int, int]) -> list[int]:
-    """Where a name stands before a span, maybe more than once, or else once behind it."""
+    """Where a name occurs before a span, possibly more than once, or else once after it."""
     found = [start + match.start() for match in re.finditer(re.escape(name), text[start : span[0]])]
     if found:
         return found
-    behind = _outside(text, name, start, span)
-    return [] if behind is None else [behind]
+    after = _outside(text, name, start, span)
+    return [] if after is None else [after]
 
 
 def _outside(text: str, word: str, start: int, span: tuple[int, int]) -> int | None:
-    """Where a word stands before a span, or else behind it."""
+    """Where a word occurs before a span, or else after it."""
     at = text.find(word, start, span[0])
     at = at if at >= 0 else text.find(word, span[1])
     return at if at >= 0 else None
 
 
 def _object(text: str, probe: CallProbe, start: int, span: tuple[int, int]) -> _Found | None:
-    """The outermost JSON object that holds the call and nothing else that we do not know."""
+    """The outermost JSON object that holds the call and nothing unknown."""
     for at, end, value in json_objects(text, start):
         if at < span[0] and end > span[1]:
             node = _members(value, probe)
@@ -147,7 +147,7 @@ def _members(value: dict[str, Any], probe: CallProbe) -> Object | None:
 
 
 def _values(value: dict[str, Any]) -> list[Any]:
-    """The values in an object, and in objects in it."""
+    """The values in an object and in the objects inside it."""
     inner = (_values(each) if isinstance(each, dict) else [each] for each in value.values())  # pyright: ignore[reportUnknownArgumentType] - JSON
     return [each for values in inner for each in values]
 
@@ -156,7 +156,7 @@ def _values(value: dict[str, Any]) -> list[Any]:
 
 
 def _same(one: tuple[Piece, ...], other: tuple[Piece, ...]) -> tuple[Piece, ...] | None:
-    """The pieces of both calls, a digit that counts as an id; None where they differ otherwise."""
+    """The pieces of both calls, with a digit that counts up as an id; None if they differ in other ways."""
     if len(one) != len(other):
         return None
     same: list[Piece] = []
@@ -184,7 +184,7 @@ def _merged(one: Piece, other: Piece) -> list[Piece] | None:
 
 
 def _counted(one: str, other: str) -> list[Piece] | None:
-    """The text around a digit that counts."""
+    """The text around a digit that counts up."""
     at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
     if one[at + 1 :] != other[at + 1 :] or not _counts(one[at : at + 1], other[at : at + 1]):
         return None
@@ -192,7 +192,7 @@ def _counted(one: str, other: str) -> list[Piece] | None:
 
 
 def _with_count(text: str, first: _Found, second: _Found) -> tuple[_Found, _Found]:
-    """The calls from a digit on that stands before each and counts, if there is one."""
+    """The calls from a digit that precedes each and counts up, if there is one."""
     before, between = text[: first.start], text[first.end : second.start]
     shared = common_suffix(before, between)
     if not _counts(before.removesuffix(shared)[-1:], between.removesuffix(shared)[-1:]):
@@ -213,11 +213,11 @@ def _counts(one: str, other: str) -> bool:
 
 
 def _single(laid: Layout, found: _Found, written: Notation) -> Calls | None:
-    """The calls of a template that writes one a turn."""
-    before, behind = laid.one_call[: found.start], laid.one_call[found.end :].rstrip()
-    if not (laid.calls_follow_answers or before.strip() or behind) and isinstance(found.pieces[0], Object):
+    """The calls of a template that writes one per turn."""
+    before, after = laid.one_call[: found.start], laid.one_call[found.end :].rstrip()
+    if not (laid.calls_follow_answers or before.strip() or after) and isinstance(found.pieces[0], Object):
         return Calls(Call(found.pieces[0]), written, bare=True)
-    body = with_mark_behind(laid.lead_of_marks, [before, *found.pieces, behind], written.separators)
+    body = with_mark_after(laid.lead_of_marks, [before, *found.pieces, after], written.separators)
     return None if body is None else Calls(Opt(Call(Seq(*first_forgotten(body)))), written)
 
 
@@ -225,12 +225,12 @@ def _several(
     laid: Layout, text: str, first: _Found, second: _Found, same: tuple[Piece, ...], written: Notation
 ) -> Calls | None:
     """The calls of a template that writes any number: what stands around each, and around all."""
-    before, between, behind = text[: first.start], text[first.end : second.start], text[second.end :].rstrip()
+    before, between, after = text[: first.start], text[first.end : second.start], text[second.end :].rstrip()
     opener = before if laid.lead and laid.lead in between else common_suffix(before, between).lstrip()
     rest = between.removesuffix(opener)
-    closer = common_prefix(rest, behind)
+    closer = common_prefix(rest, after)
     closer = closer if closer.strip() else ""
-    begin, end = before.removesuffix(opener), behind.removeprefix(closer)
+    begin, end = before.removesuffix(opener), after.removeprefix(closer)
     if not laid.calls_follow_answers and isinstance(same[0], Object) and not (opener or closer):
         if not begin.strip() and not end:
             return Calls(Many(Call(same[0]), separator=as_one(nodes([rest])), min=1), written, bare=True)
@@ -242,7 +242,7 @@ def _several(
 
 
 def _python_list(begin: str, end: str, call: list[Piece], separator: str, written: Notation) -> Calls | None:
-    """A list of Python's calls, which is clear enough without a mark where it is all of a turn."""
+    """A list of Python calls, which needs no marker if it is the whole turn."""
     match [piece for piece in call if piece]:
         case [Name() as name, Arguments(Encoding(keyword_arguments=True)) as arguments]:
             many = Many(Call(Seq(name, arguments)), separator=Lit(separator), min=1)
@@ -255,12 +255,12 @@ def _python_list(begin: str, end: str, call: list[Piece], separator: str, writte
 def _section(begin: str, end: str, call: list[Piece], separator: str, written: Notation, lead: str) -> Calls | None:
     """Calls with a separator between, in a section that opens and closes."""
     marks = begin.strip("[ \n")
-    whole = nodes(call) if marks else with_mark_behind(lead, call, written.separators)
-    opened = with_mark_behind(lead, [begin], written.separators) if marks else nodes([begin])
+    whole = nodes(call) if marks else with_mark_after(lead, call, written.separators)
+    opened = with_mark_after(lead, [begin], written.separators) if marks else nodes([begin])
     if whole is None or opened is None:
         return None
     if not begin.strip():
-        end = ""  # nothing was opened that it may close: it is how the template goes on
+        end = ""  # there is nothing that it could close: the template just continues so
     each = Call(as_one(first_forgotten(whole)))
     if not begin:
         return Calls(Many(each, separator=as_one(nodes([separator]))), written)
@@ -273,7 +273,7 @@ def _section(begin: str, end: str, call: list[Piece], separator: str, written: N
 
 
 def _without_last(found: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The nodes without the bracket at their end."""
+    """The nodes without the closing bracket at their end."""
     *kept, last = found
     if not isinstance(last, Lit):
         return found

@@ -1,4 +1,4 @@
-"""How a template lays out a turn: what stands before, between and behind its reasoning, its answer and its calls."""
+"""How a template lays out a turn: what stands before, between and after its reasoning, its answer and its calls."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _CLOSING_WORDS = frozenset(("end", "close", "stop"))
 
 @dataclass(frozen=True)
 class Around:
-    """The text before and behind a part of a turn."""
+    """The text before and after a part of a turn."""
 
     before: str = ""
-    behind: str = ""
+    after: str = ""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A turn behind its header: each part with the text around it, as the template renders it.
+    """A turn after its header: each part with the text around it, as the template renders it.
 
     `opener` is the header without what ends the question.
-    Each part begins with `lead`, and `join` stands between two of them; both are empty where the parts simply follow
-    one another. `one_call` and `two_calls` are the calls of turns that say nothing else; `closing` may close a turn.
-    Without `reasons` the template shows nothing of reasoning, and it stands where most models have it. With
-    `closes_no_thought` the model begins a turn without reasoning with what closes it. `calls_follow_answers` where
-    both may stand in a turn.
+    Each part begins with `lead`, and `join` stands between two of them; both are empty if the parts simply follow one
+    another. `one_call` and `two_calls` are the calls of turns that say nothing else; `closing` may close a turn.
+    Without `reasons` the template shows no reasoning, which is then placed where most models have it. With
+    `closes_no_reasoning` a turn without reasoning begins with the tag that closes reasoning. `calls_follow_answers`:
+    a turn may have both.
     """
 
     header: str
@@ -43,19 +43,19 @@ class Layout:
     closing: str
     lead: str = ""
     join: str = ""
-    closes_no_thought: bool = False
+    closes_no_reasoning: bool = False
     calls_follow_answers: bool = True
     reasons: bool = False
     opener: str = ""
 
     @property
     def lead_of_marks(self) -> str:
-        """The `lead` behind which other parts need marks of their own, since an answer begins there without any."""
+        """The `lead` after which other parts need marks of their own, since an answer begins there without any."""
         return self.lead if not self.content.before.removeprefix(self.lead).strip() else ""
 
 
 def layout(scene: Scene) -> Layout | None:
-    """The layout of a template's turns; None where it does not show a call, or an answer, as it was said."""
+    """The layout of a template's turns; None if it does not show a call, or an answer, as it was given."""
     said = Tails.of(scene)
     if said is None:
         return None
@@ -71,20 +71,20 @@ def layout(scene: Scene) -> Layout | None:
 
 
 def _chained(said: Tails, header: str, lead: str) -> Layout:
-    """Parts that begin with the same words, told apart by what follows them."""
+    """Parts that begin with the same words and differ in what follows them."""
     before_calls = said.call[len(header) : first_of_call(said.call)]
     closing = _closing(said)
     content = Around(said.content[len(header) :].partition(CONTENT)[0], _content_closer(said, closing))
     shown = None if said.thinks is None else said.thinks[len(header) :].partition(REASONING)[0]
     between = said.to_call or said.thought_to_call or ""
-    join = between.removesuffix(before_calls).removeprefix(content.behind)
+    join = between.removesuffix(before_calls).removeprefix(content.after)
     one, two = _calls(said, before_calls, closing)
     reasoning = None if shown is None else Around(shown)
     return Layout(header, reasoning, content, one, two, closing, lead, join, reasons=shown is not None)
 
 
 def _in_a_row(said: Tails, header: str, hidden: Around | None) -> Layout:
-    """Reasoning, an answer and calls, one behind the other."""
+    """Reasoning, an answer and calls, one after another."""
     closing = _closing(said)
     before_content = said.content[len(header) :].partition(CONTENT)[0]
     content = Around(before_content, _content_closer(said, closing))
@@ -92,12 +92,12 @@ def _in_a_row(said: Tails, header: str, hidden: Around | None) -> Layout:
     reasons = hidden is not None or said.thinks is not None
     if said.thinks is not None:
         before = said.thinks[len(header) :].partition(REASONING)[0]
-        behind, opener = _between_thought_and_answer(said, content)
-        reasoning, content = Around(before, behind), Around(opener, content.behind)
-    wraps = (reasoning.before, reasoning.behind)
-    content = Around(_without(content.before, wraps), content.behind)
+        after, opener = _between_reasoning_and_answer(said, content)
+        reasoning, content = Around(before, after), Around(opener, content.after)
+    wraps = (reasoning.before, reasoning.after)
+    content = Around(_without(content.before, wraps), content.after)
     before_calls = said.call[len(header) : first_of_call(said.call)]
-    before_calls = _without(before_calls, (*wraps, content.before, content.behind))
+    before_calls = _without(before_calls, (*wraps, content.before, content.after))
     one, two = _calls(said, _with_space(before_calls, said.to_call), closing)
     opened = said.prompt[len(header) :].strip()
     closes = not opened and _closes_first(reasoning, before_content)
@@ -109,7 +109,7 @@ def _in_a_row(said: Tails, header: str, hidden: Around | None) -> Layout:
         one,
         two,
         closing,
-        closes_no_thought=closes,
+        closes_no_reasoning=closes,
         calls_follow_answers=follow,
         reasons=reasons,
         opener=header.removeprefix(said.question_end),
@@ -117,7 +117,7 @@ def _in_a_row(said: Tails, header: str, hidden: Around | None) -> Layout:
 
 
 def _calls(said: Tails, before: str, closing: str) -> tuple[str, str | None]:
-    """The calls of turns with one and with two, behind `before`, which stands before the first of them."""
+    """The calls of a turn with one and of a turn with two, after the text `before` the first of them."""
     one = before + said.call[first_of_call(said.call) :].removesuffix(closing)
     if said.calls is None:
         return one, None
@@ -128,7 +128,7 @@ def _calls(said: Tails, before: str, closing: str) -> tuple[str, str | None]:
 
 
 def _header(said: Tails) -> str:
-    """What every turn begins with, or, where the template tells more, what opens it in a prompt."""
+    """What every turn begins with, or what opens it in a prompt, if that is longer."""
     header = reduce(common_prefix, [text for text in (said.call, said.thinks) if text], said.content)
     opens = said.prompt.removeprefix(said.question_end)
     return header if opens and header.endswith(opens) else common_prefix(header, said.prompt)
@@ -145,7 +145,7 @@ def _before_opener(header: str, thinks: str) -> str:
 
 
 def _lead(header: str, said: Tails) -> str:
-    """What every part of a turn begins with: it ends the header, and stands before a call behind content too."""
+    """What every part of a turn begins with: the end of the header, and what precedes a call that follows content."""
     before = said.call[len(header) : first_of_call(said.call)]
     shared = common_suffix(header + before, said.to_call or said.thought_to_call or "")
     lead = shared.removesuffix(before) if shared.endswith(before) else ""
@@ -155,8 +155,8 @@ def _lead(header: str, said: Tails) -> str:
 
 
 def _closing(said: Tails) -> str:
-    """What closes a turn, whether it ends with an answer or with a call; a question may be closed so too."""
-    shared = common_suffix(said.behind_content, said.call[last_of_call(said.call) :])
+    """What closes a turn, whether it ends with an answer or with a call; it may close a question as well."""
+    shared = common_suffix(said.after_content, said.call[last_of_call(said.call) :])
     alike = common_suffix(shared, said.question_close)
     return next((closing for closing in (alike, shared) if TAG.search(closing)), "")
 
@@ -167,7 +167,7 @@ def _closing(said: Tails) -> str:
 def _hidden_reasoning(said: Tails, scene: Scene, header: str) -> Around | None:
     """The reasoning of a template that leaves it out of the history.
 
-    It opens it in the prompt, or takes it out of an answer that holds it between the usual tags.
+    Such a template opens it in the prompt, or removes it from an answer that has it between the usual tags.
     """
     opened = re.search(r"<([A-Za-z_:]+)>(\s*)\Z", said.prompt)
     if opened is None or f"</{opened[1]}>" not in said.content:
@@ -182,7 +182,7 @@ def _hidden_reasoning(said: Tails, scene: Scene, header: str) -> Around | None:
 
 
 def _opener_of(closer: str, text: str) -> int | None:
-    """Where in a text its last tag begins that has the words of a closing tag: `<think>` for `</think>`."""
+    """Where the last tag begins that corresponds to a closing tag: `<think>` to `</think>`."""
     words = {word.lower() for word in _WORD.findall(closer)} - _CLOSING_WORDS
     starts = [match.start() for match in TAG.finditer(text)]
     for at in reversed(starts):
@@ -192,23 +192,23 @@ def _opener_of(closer: str, text: str) -> int | None:
 
 
 def _content_closer(said: Tails, closing: str) -> str:
-    """The tag that closes the content, if there is one: it stands at the turn's end as before a call."""
-    behind = said.behind_content.removesuffix(closing)
-    closer = behind if said.to_call is None else common_prefix(behind, said.to_call)
+    """The tag that closes the content, if there is one: it occurs at the end of the turn and before a call."""
+    after = said.after_content.removesuffix(closing)
+    closer = after if said.to_call is None else common_prefix(after, said.to_call)
     return closer.strip() if TAG.search(closer) else ""
 
 
-def _between_thought_and_answer(said: Tails, content: Around) -> tuple[str, str]:
-    """What closes the reasoning, and what opens the content, if it is known from here, else as it was."""
+def _between_reasoning_and_answer(said: Tails, content: Around) -> tuple[str, str]:
+    """What closes the reasoning, and what opens the content: found here if possible, else unchanged."""
     to_answer, to_call = said.thought_to_answer, said.thought_to_call
     if to_answer and to_call:
-        if said.to_call and to_call == to_answer + said.to_call and content.behind:
-            # An empty answer is written too: its own tags tell where it begins.
-            at = _opener_of(content.behind, to_answer)
+        if said.to_call and to_call == to_answer + said.to_call and content.after:
+            # An empty answer is written as well: its tags show where it begins.
+            at = _opener_of(content.after, to_answer)
             if at is not None:
                 return to_answer[:at], to_answer[at:]
-        behind = common_prefix(to_answer, to_call)
-        return behind if TAG.search(behind) else _through_tag(behind), content.before
+        after = common_prefix(to_answer, to_call)
+        return after if TAG.search(after) else _through_tag(after), content.before
     if to_answer:
         own = common_suffix(to_answer, content.before)
         return _through_tag(to_answer.removesuffix(own) if own != to_answer else to_answer), content.before
@@ -216,7 +216,7 @@ def _between_thought_and_answer(said: Tails, content: Around) -> tuple[str, str]
 
 
 def _through_tag(text: str) -> str:
-    """The text up to the end of its first tag, and the space behind that."""
+    """The text up to the end of its first tag, and the space after that."""
     tag = TAG.search(text)
     if tag is None:
         return text
@@ -225,8 +225,8 @@ def _through_tag(text: str) -> str:
 
 
 def _closes_first(reasoning: Around, before: str) -> bool:
-    """Whether what closes the reasoning, and nothing that opens it, stands before content without."""
-    opener, closer = reasoning.before.strip(), reasoning.behind.strip()
+    """Whether content without reasoning follows what closes the reasoning, though nothing opened it."""
+    opener, closer = reasoning.before.strip(), reasoning.after.strip()
     return bool(opener and closer) and before.strip().startswith(closer) and opener not in before
 
 
@@ -234,7 +234,7 @@ def _closes_first(reasoning: Around, before: str) -> bool:
 
 
 def _without(text: str, wraps: tuple[str, ...]) -> str:
-    """The text without these at its beginning, one after the other, as far as they stand there; space is lenient."""
+    """The text without these prefixes, one after another, as far as it has them; white space may differ."""
     for wrap in wraps:
         words = wrap.strip()
         rest = text.lstrip()
@@ -244,7 +244,7 @@ def _without(text: str, wraps: tuple[str, ...]) -> str:
 
 
 def _with_space(before: str, between: str | None) -> str:
-    """What stands before the calls, with the space that it has behind content as behind nothing."""
+    """What precedes the calls, with only the white space that it has both after content and after nothing."""
     words = before.lstrip()
     space = before[: len(before) - len(words)]
     if between is None or not between.endswith(words):

@@ -1,4 +1,4 @@
-"""Slips that models make whatever their template shows: a reader takes them, and nothing writes them."""
+"""Mistakes that models make whatever their template shows: the reader accepts them, and nothing writes them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from toolgram.wire.format import NOTHING_WRITTEN, Lenient, Lit, Mark, Node, Reas
 
 
 def header_again(header: str) -> tuple[Node, ...]:
-    """The control token that a header ends with, which a model may write once more.
+    """The control token at the end of a header, which a model may repeat.
 
-    It is not one that closes what words before it say, as many headers end: <|open|>assistant<|close|>.
+    It does not count if it closes a pair around words, as in <|open|>assistant<|close|>.
     """
     tags = list(TAG.finditer(header))
     if not tags or header[tags[-1].end() :].strip():
@@ -20,8 +20,8 @@ def header_again(header: str) -> tuple[Node, ...]:
     return () if words.strip() else _at_times(tags[-1][0])
 
 
-def thought(found: tuple[Node, ...]) -> Node:
-    """Reasoning between tags: a control token that opens it may be written twice, one that closes it without any."""
+def opened_reasoning(found: tuple[Node, ...]) -> Node:
+    """Reasoning between tags: the token that opens it may be repeated, and the one that closes it may stand alone."""
     at = found.index(Reasoning())
     opener, closer = _only_mark(found[:at]), _only_mark(found[at:])
     if opener is not None:
@@ -36,7 +36,7 @@ def _only_mark(found: tuple[Node, ...]) -> Mark | None:
 
 
 def opener_forgotten(opener: tuple[Node, ...], rest: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The opener and the rest; a single tag before another tag, which tells as much, may be missing."""
+    """The opener and the rest; a single tag may be missing before another tag, which says as much."""
     first, *space = opener
     if not isinstance(first, Mark) or not all(isinstance(node, Lit) and not node.text.strip() for node in space):
         return (*opener, *rest)
@@ -44,7 +44,7 @@ def opener_forgotten(opener: tuple[Node, ...], rest: tuple[Node, ...]) -> tuple[
 
 
 def first_forgotten(found: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The nodes of a call; where it begins with two tags the first may be missing."""
+    """The nodes of a call; if it begins with two tags, the first may be missing."""
     second = next((at for at, node in enumerate(found) if at and isinstance(node, Mark)), None)
     return found if second is None else opener_forgotten(found[:second], found[second:])
 

@@ -52,9 +52,9 @@ _TURNS = {
     "three calls, two of one tool": TurnProbe((_PLAIN, _NOTHING, _AGAIN)),
     "an answer": TurnProbe((), CONTENT),
     "an answer and a call": TurnProbe((_PLAIN,), CONTENT),
-    "a thought and an answer": TurnProbe((), CONTENT, REASONING),
-    "a thought and a call": TurnProbe((_PLAIN,), "", REASONING),
-    "a thought, an answer and two calls": TurnProbe((_NASTY, _PLAIN), CONTENT, REASONING),
+    "reasoning and an answer": TurnProbe((), CONTENT, REASONING),
+    "reasoning and a call": TurnProbe((_PLAIN,), "", REASONING),
+    "reasoning, an answer and two calls": TurnProbe((_NASTY, _PLAIN), CONTENT, REASONING),
 }
 
 
@@ -67,11 +67,10 @@ class Reading:
 
 
 def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple[str, ...]) -> tuple[Reading, ...]:
-    """All probes that the template shows, read by a format that begins behind `header`, and written by it.
+    """How a format reads, and writes, all the probes that the template shows; its turns begin after `header`.
 
-    Raises GrammarError where the marks of the format cannot be told apart.
-
-    `openers` are ways to begin that a prompt may hold already and that the template then leaves out.
+    `openers` are beginnings that a prompt may already hold, which the template then leaves out. Raises GrammarError if
+    the marks of the format are ambiguous.
     """
     program = compile_format(format_.turn)
     several = scene.capabilities.supports_parallel_tool_calls
@@ -88,7 +87,7 @@ def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple
         if text is None or said is None or (either and said.calls and said.content):
             continue
         if not text.startswith(header):
-            found.append(Reading(name, "the turn begins in another way"))
+            found.append(Reading(name, "the turn begins differently"))
             continue
         last = max(text.rfind(word) + len(word) for word in _words(said))
         turn_text = without_end(scene, text, last)[len(header) :]
@@ -96,17 +95,17 @@ def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple
         plain = said.calls and not said.content and all(probe.name in _SPELT_ALIKE for probe in said.calls)
         if not wrong and plain and (other := differs(format_, said.calls, turn_text)):
             wrong = f"it would be written {other!r}"
-        # The template may make two turns of it.
+        # The template may split it into two turns.
         if not wrong or not any(stop in text[len(header) : last] for stop in scene.capabilities.stop if stop):
             found.append(Reading(name, wrong))
     return tuple(found)
 
 
 def _as_shown(scene: Scene, turn: TurnProbe, *, keywords: bool) -> tuple[str | None, TurnProbe | None]:
-    """A turn as the template writes it, and what of it that shows.
+    """A turn as the template writes it, and the part of it that is shown.
 
-    Some templates put strings between quotes that stand in the string too, or, as keyword arguments, between none at
-    all, which nobody could read: they are asked again without such strings.
+    Some templates do not escape the quotes inside a string, or write keyword arguments without quotes, which nobody
+    could read: they are rendered again without such strings.
     """
     text = tail(scene, turn)
     calls = tuple(replace(probe, text=_legible(probe.arguments, text or "", keywords)) for probe in turn.calls)
@@ -117,7 +116,7 @@ def _as_shown(scene: Scene, turn: TurnProbe, *, keywords: bool) -> tuple[str | N
 
 
 def _legible(arguments: dict[str, Any], text: str, keywords: bool) -> str:
-    """The arguments as JSON without strings that the text shows so that they cannot be read."""
+    """The arguments as JSON, without the strings that cannot be read from the text."""
     changed: dict[str, Any] = {}
     for key, value in arguments.items():
         if isinstance(value, str) and keywords and f"{key}={value}" in text:
@@ -128,7 +127,7 @@ def _legible(arguments: dict[str, Any], text: str, keywords: bool) -> str:
 
 
 def _shown(turn: TurnProbe, text: str) -> TurnProbe | None:
-    """What of a turn the template shows; None where it shows no thought, or an answer without its calls."""
+    """The part of a turn that the template shows; None if it drops the reasoning, or the calls beside an answer."""
     if any(probe.name not in text for probe in turn.calls):
         return None if turn.content and turn.content in text else turn
     if turn.reasoning not in text:
@@ -145,13 +144,13 @@ _Calls = tuple[CallProbe, ...]
 
 
 def _wrong(program: Program, openers: tuple[str, ...], text: str, said: TurnProbe, meant: tuple[_Calls, ...]) -> str:
-    """What goes wrong with the first opener; "" where with any of them nothing does."""
-    wrongs = (_wrong_behind(opened, program, text, said, meant) for opened in openers)
+    """What goes wrong with the first opener; "" if nothing goes wrong with one of them."""
+    wrongs = (_wrong_after(opened, program, text, said, meant) for opened in openers)
     first = next(wrongs)
     return first if first and all(wrongs) else ""
 
 
-def _wrong_behind(opened: str, program: Program, text: str, said: TurnProbe, meant: tuple[_Calls, ...]) -> str:
+def _wrong_after(opened: str, program: Program, text: str, said: TurnProbe, meant: tuple[_Calls, ...]) -> str:
     reader = Reader(program, opened=opened, expected={probe.name: _expected(probe) for probe in said.calls})
     events = [*reader.feed(text), *reader.finish()]
     if said.calls:
@@ -164,24 +163,24 @@ def _wrong_behind(opened: str, program: Program, text: str, said: TurnProbe, mea
     if read not in [[(each.name, _exact(each.arguments)) for each in calls] for calls in meant]:
         return f"the calls read {[(each.name, each.arguments) for each in message.tool_calls]}"
     content, reasoning = (message.content or "").strip(), (message.reasoning or "").strip()
-    # Some templates write what is said before a call as a thought.
+    # Some templates write the content before a call as reasoning.
     if said.calls and not said.reasoning and reasoning == said.content:
         content, reasoning = reasoning, ""
     return "" if (content, reasoning) == (said.content, said.reasoning) else f"the texts read {content, reasoning}"
 
 
 def _without_leftover(events: list[Event]) -> list[Event]:
-    """The events without tags behind the last call, such as one that opens the tool's result."""
+    """The events without the tags after the last call, such as one that opens the tool's result."""
     last = max((at for at, event in enumerate(events) if isinstance(event, ToolCallEnd)), default=len(events))
-    behind = events[last:]
-    text = TAG.sub("", "".join(event.text for event in behind if isinstance(event, ContentDelta)))
-    kept = [event for event in behind if not (isinstance(event, Unreadable) and not TAG.sub("", event.text).strip())]
+    after = events[last:]
+    text = TAG.sub("", "".join(event.text for event in after if isinstance(event, ContentDelta)))
+    kept = [event for event in after if not (isinstance(event, Unreadable) and not TAG.sub("", event.text).strip())]
     return [*events[:last], *(event for event in kept if not isinstance(event, ContentDelta)), ContentDelta(text)]
 
 
 @lru_cache(maxsize=64)
 def _expected(probe: CallProbe) -> Expected:
-    """What the probe's tool takes: tags do not show the types of values."""
+    """The types of the probe's arguments, which tags do not show."""
     canonical = normalize(parameters(probe), mode="relaxed", closed=True, parameters=True).type
     return Expected(canonical, canonical.root)
 
@@ -194,7 +193,7 @@ def _parsed(text: str) -> Any:
 
 
 def _exact(value: Any) -> Any:
-    """The value so that True is not 1."""
+    """The value in a form where True does not equal 1."""
     match value:
         case bool():
             return ("boolean", value)

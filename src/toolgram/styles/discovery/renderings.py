@@ -1,4 +1,4 @@
-"""What a template renders behind the question: the turns that discovery compares with one another."""
+"""What a template renders after the question: the turns that discovery compares."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolgram.styles.probes import (
     without_end,
 )
 
-_THOUGHTS = (
+_REASONED = (
     TurnProbe((), CONTENT, REASONING),
     TurnProbe((ONE,), "", REASONING),
     TurnProbe((ONE,), CONTENT, REASONING),
@@ -29,9 +29,10 @@ _PRINTED = re.compile("[\"']thinking[\"']")  # in a list of parts that is writte
 
 @dataclass(frozen=True)
 class Tails:
-    """Turns with content, reasoning, a call, and some of these together; None for what is not shown as it was said.
+    """Turns with content, reasoning, a call, and several of these; None for what is not shown as it was given.
 
-    `prompt` opens a turn; `question_end` is what of it closes the question, `question_close` that without its stop.
+    `prompt` opens a turn; `question_end` is the part of it that closes the question, `question_close` that without the
+    stop string.
     """
 
     prompt: str
@@ -47,15 +48,15 @@ class Tails:
 
     @staticmethod
     def of(scene: Scene) -> Tails | None:
-        """All that a template renders; None where it does not show a call, or an answer."""
+        """All the renderings of a template; None if it does not show a call, or an answer."""
         prompt, question = tail(scene, None, prompts=True), tail(scene, None) or ""
         content, call_ = _drawn(scene, TurnProbe((), CONTENT)), _drawn(scene, TurnProbe((ONE,)))
         if prompt is None or content is None or call_ is None:
             return None
-        thoughts = [_drawn(scene, turn) for turn in _THOUGHTS]
-        if not any(thoughts):
-            parts = [_drawn(scene, replace(turn, in_parts=True)) for turn in _THOUGHTS]
-            thoughts = [text if text and not _PRINTED.search(text) else None for text in parts]
+        reasoned = [_drawn(scene, turn) for turn in _REASONED]
+        if not any(reasoned):
+            parts = [_drawn(scene, replace(turn, in_parts=True)) for turn in _REASONED]
+            reasoned = [text if text and not _PRINTED.search(text) else None for text in parts]
         return Tails(
             prompt,
             common_prefix(prompt, question),
@@ -64,7 +65,7 @@ class Tails:
             call_,
             _drawn(scene, TurnProbe((ONE,), CONTENT)),
             _drawn(scene, TurnProbe((ONE, TWO))),
-            *thoughts,
+            *reasoned,
         )
 
     @property
@@ -73,28 +74,28 @@ class Tails:
         return self.reasoning or self.reasoning_call or self.reasoning_content_call
 
     @property
-    def behind_content(self) -> str:
-        """What stands behind an answer that ends its turn."""
+    def after_content(self) -> str:
+        """The text after an answer that ends its turn."""
         return self.content.partition(CONTENT)[2]
 
     @property
     def to_call(self) -> str | None:
-        """What stands between an answer and a call behind it."""
+        """The text between an answer and a call after it."""
         return None if self.content_call is None else _between(self.content_call, CONTENT, first_of_call)
 
     @property
     def thought_to_answer(self) -> str | None:
-        """What stands between reasoning and an answer."""
+        """The text between reasoning and an answer."""
         return None if self.reasoning is None else _between(self.reasoning, REASONING, lambda text: text.index(CONTENT))
 
     @property
     def thought_to_call(self) -> str | None:
-        """What stands between reasoning and a call."""
+        """The text between reasoning and a call."""
         return None if self.reasoning_call is None else _between(self.reasoning_call, REASONING, first_of_call)
 
 
 def _drawn(scene: Scene, turn: TurnProbe) -> str | None:
-    """The turn as the template shows it, without what ends it; None where not all is shown, and all but names once."""
+    """The turn as the template shows it, without what ends it; None unless all is shown, and all but names once."""
     text = tail(scene, turn)
     names = [probe.name for probe in turn.calls]
     words = [word for probe in turn.calls for word in _values(probe)]
@@ -115,10 +116,10 @@ def _values(probe: CallProbe) -> tuple[str, ...]:
 
 
 def first_of_call(text: str) -> int:
-    """Where something of the first call stands first: its name, its id, or a key."""
+    """Where the first part of the first call begins: its name, its id or a key."""
     return min(at for word in (ONE.name, ONE.id, *ONE.arguments) if (at := text.find(word)) >= 0)
 
 
 def last_of_call(text: str) -> int:
-    """Where the first call has been said."""
+    """Where the last part of the first call ends."""
     return max(text.rindex(word) + len(word) for word in (ONE.name, *_values(ONE)))

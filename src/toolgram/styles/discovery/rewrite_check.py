@@ -1,4 +1,4 @@
-"""Whether a format writes calls as the template does: a reader is lenient, so that reading alone proves too little."""
+"""Whether a format writes calls as the template does: the reader is lenient, so reading alone proves too little."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from toolgram.wire.writer import write
 
 
 def differs(format_: wire.WireFormat, calls: tuple[CallProbe, ...], rendered: str) -> str:
-    """What the format writes for these calls where the template writes otherwise, space aside; else "".
+    """What the format writes for these calls if the template writes something else, white space aside; else "".
 
-    The template may write more before the calls, tags of its thoughts, and behind them, what comes next; it may also
-    leave out what closes them.
+    The template may write more: reasoning tags before the calls, and what comes next after them. It may also leave out
+    what closes them.
     """
     ways = (text for each in ways_to_quote(format_, calls) for text in _written(format_, each))
     texts = [_without_space(text) for text in ways if text is not None]
@@ -39,21 +39,21 @@ def differs(format_: wire.WireFormat, calls: tuple[CallProbe, ...], rendered: st
 def goes_on(format_: wire.WireFormat, calls: tuple[CallProbe, ...], opened: str) -> bool:
     """Whether calls may follow what a prompt opened: nothing of the format, or the beginning of a turn with them.
 
-    Thoughts may come before them, and the prompt may say that there are none; space does not count.
+    Reasoning may come first, and the prompt may say that there is none; white space does not count.
     """
     marks = [node.text for node in wire.walk(format_.turn, written=True) if isinstance(node, wire.Mark)]
     if not any(mark in opened for mark in marks):
         return True
-    turns = [Message(None, thought, said) for said in _said(format_, calls) for thought in (None, REASONING)]
+    turns = [Message(None, reasoning, said) for said in _said(format_, calls) for reasoning in (None, REASONING)]
     texts = [_without_space(write(format_, turn, partial(_arguments, format_)) or "") for turn in turns]
     begun = _without_space(opened)
     return any(text.startswith(begun) or text.replace(REASONING, "").startswith(begun) for text in texts)
 
 
 def ways_to_quote(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> tuple[tuple[CallProbe, ...], ...]:
-    """The calls as they are, and as of a template that puts all values between quotes, whatever their types.
+    """The calls as they are, and as a template shows them that quotes all values, whatever their types.
 
-    Between tags nothing is quoted: what a value is the tool's schema tells.
+    Between tags nothing is quoted: the tool's schema gives the type of a value.
     """
     encodings = (node.encoding for node in wire.walk(format_.turn) if isinstance(node, wire.Arguments))
     if not all(isinstance(encoding, Encoding) for encoding in encodings):
@@ -73,7 +73,7 @@ def _written(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> list[str
 
 
 def _said(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> list[tuple[ToolCall, ...]]:
-    """The calls with ids such as the format writes; those that count may begin with 0 or with 1."""
+    """The calls with ids as the format writes them; ids that count up may begin with 0 or 1."""
     ids = [node for node in wire.walk(format_.turn) if isinstance(node, wire.CallId)]
     counted = any(node.alphabet == "0-9" for node in ids)
     return [

@@ -1,4 +1,4 @@
-"""From text with slots to the nodes of a wire format: what of it is a mark, at which free text ends."""
+"""From text with slots to the nodes of a wire format: finds the marks, at which free text ends."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from toolgram.wire.format import Arguments, Const, Lit, Mark, Node, Object, Seq
 
 Piece = str | Node
 
-_PRIVATE = range(0xE000, 0xF8FF)  # characters of no meaning: one stands for the nodes between texts
+_PRIVATE = range(0xE000, 0xF8FF)  # a private-use character stands for the nodes between texts
 _BRACKETS = re.compile(r"[\s\[{(\"']*\Z")
 _SHORTEST = 2
 
 
 def nodes(pieces: Iterable[Piece]) -> tuple[Node, ...]:
-    """The pieces with each tag as a mark, and other text as text; a tag with a slot in it is a mark up to the slot."""
+    """The pieces with each tag as a mark and other text as text; a tag with a slot in it is a mark up to the slot."""
     pieces = list(pieces)
     slots = [piece for piece in pieces if not isinstance(piece, str)]
     texts = "".join(piece for piece in pieces if isinstance(piece, str))
@@ -35,7 +35,7 @@ def nodes(pieces: Iterable[Piece]) -> tuple[Node, ...]:
 
 
 def as_one(found: tuple[Node, ...]) -> Node:
-    """The nodes as one node; no node at all as a text without letters."""
+    """The nodes as one node; no nodes become an empty text."""
     return found[0] if len(found) == 1 else Seq(*found) if found else Lit("")
 
 
@@ -48,7 +48,7 @@ def _filled(text: str, slot: str, slots: Iterator[Node]) -> Iterator[Node]:
 
 
 def _joined(found: Sequence[Node]) -> Iterator[Node]:
-    """Texts side by side as one."""
+    """Joins neighbouring texts."""
     text = ""
     for node in found:
         if isinstance(node, Lit):
@@ -63,10 +63,10 @@ def _joined(found: Sequence[Node]) -> Iterator[Node]:
 
 
 def with_mark(pieces: Sequence[Piece], separators: tuple[str, str]) -> tuple[Node, ...] | None:
-    """The pieces, of which a mark comes first, before any slot: the tag there, or else the words, as they are.
+    """The pieces with a mark before any slot: the tag there, or else the words, as they are.
 
-    Where only brackets come first, a JSON object is taken apart: its first key and the text around that make the mark.
-    None where what comes first is too little to tell it from an answer.
+    If only brackets come first, a JSON object is taken apart: its first key and the text around it make the mark. None
+    if what comes first is too short to distinguish it from an answer.
     """
     found = nodes(pieces)
     first = next((node for node in found if not isinstance(node, Lit)), None)
@@ -80,21 +80,21 @@ def with_mark(pieces: Sequence[Piece], separators: tuple[str, str]) -> tuple[Nod
     if len(words.strip()) < _SHORTEST:
         return None
     space = words[: len(words) - len(words.lstrip())]
-    behind = words[len(words.rstrip()) :] + head[len(words) :]
-    return (*nodes([space]), Mark(words.strip()), *_joined([*nodes([behind]), *rest]))
+    after = words[len(words.rstrip()) :] + head[len(words) :]
+    return (*nodes([space]), Mark(words.strip()), *_joined([*nodes([after]), *rest]))
 
 
-def with_mark_behind(lead: str, pieces: Sequence[Piece], separators: tuple[str, str]) -> tuple[Node, ...] | None:
-    """The pieces, of which a mark comes behind the words that every part of a turn begins with."""
+def with_mark_after(lead: str, pieces: Sequence[Piece], separators: tuple[str, str]) -> tuple[Node, ...] | None:
+    """The pieces with a mark after the words that every part of a turn begins with."""
     first, *rest = pieces
     if not (lead and isinstance(first, str) and first.startswith(lead)):
         return with_mark(pieces, separators)
-    behind = with_mark([first.removeprefix(lead), *rest], separators)
-    return None if behind is None else (*nodes([lead]), *behind)
+    after = with_mark([first.removeprefix(lead), *rest], separators)
+    return None if after is None else (*nodes([lead]), *after)
 
 
 def _head(found: tuple[Node, ...]) -> tuple[str, tuple[Node, ...]]:
-    """The text before the first other node, and the rest."""
+    """The text before the first node that is not text, and the rest."""
     if found and isinstance(found[0], Lit):
         return found[0].text, found[1:]
     return "", found

@@ -1,4 +1,4 @@
-"""Styles that we prompt for ourselves, for templates that cannot express tools."""
+"""Styles that toolgram announces itself, for templates that cannot express tools."""
 
 from toolgram.styles.generic.functionary_v2 import FUNCTIONARY_V2
 from toolgram.styles.generic.tagged import HERMES_2_PRO, LONG, MIXTRAL, SHORT

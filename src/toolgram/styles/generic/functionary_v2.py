@@ -9,7 +9,7 @@ A turn (model card of meetkai/functionary-small-v2.2; its template ends the prom
     <|recipient|>get_weather
     <|content|>{"city": "Paris"}
 
-Tools are announced as TypeScript declarations.
+The tools are announced as TypeScript declarations.
 """
 
 from __future__ import annotations

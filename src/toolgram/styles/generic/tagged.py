@@ -47,7 +47,7 @@ def _with_answer(text: str, about: Announcement) -> str:
 
 
 def list_tools(about: Announcement) -> str:
-    """The tools, without a word on how to call them."""
+    """The tools, without instructions on how to call them."""
     return _with_answer(f"Here are the tools available:\n{_tools(about)}", about)
 
 
@@ -55,7 +55,7 @@ def _long(about: Announcement) -> str:
     return _with_answer(f"{_EVERY_TIME}Here are the available tools:\n{_tools(about)}{_HOW}", about)
 
 
-# The system prompt of Hermes 2 Pro's function calling, as its authors published it for agents; kept to the letter,
+# The system prompt of Hermes 2 Pro's function calling, as its authors published it for agents; kept verbatim,
 # since the model was trained on it (NousResearch/Hermes-Function-Calling).
 _HERMES_BEFORE_DATE = """\
 You are a function calling AI agent with self-recursion. You can call only one function at a time and \

@@ -1,4 +1,4 @@
-"""The style that has the model think a sentence, then call or answer, all in one JSON object.
+"""The style in which the model writes one sentence of reasoning, then a call or an answer, all in one JSON object.
 
 A turn::
 
@@ -24,7 +24,7 @@ WIRE = WireFormat(
     )
 )
 
-# The words of the titles are those of the 2024 profile; models take them as instructions.
+# The titles are worded as in the 2024 profile; models take them as instructions.
 _THOUGHT = {"title": "Thought about next step", "type": "string"}
 _CALL_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -37,7 +37,7 @@ _CALL_SCHEMA: dict[str, Any] = {
 
 
 def turn_schema(result: Any, *, parallel: bool) -> Any:
-    """The JSON Schema that the model is shown for its turn; `result` is the schema of the answer."""
+    """The JSON Schema of a turn, which is shown to the model; `result` is the schema of the answer."""
     calls: dict[str, Any] = {"type": "array", "items": _CALL_SCHEMA, "minItems": 1}
     if not parallel:
         calls["maxItems"] = 1
@@ -74,5 +74,5 @@ def _announce(about: Announcement) -> str:
 
 
 THOUGHTFUL_STEPS = ToolStyle(
-    "thoughtful_steps", WIRE, "a thought, then calls or a result, in one JSON object", _announce, framed=True
+    "thoughtful_steps", WIRE, "reasoning, then calls or a result, in one JSON object", _announce, framed=True
 )

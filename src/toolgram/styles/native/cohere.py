@@ -1,12 +1,24 @@
-"""Command R7B, Command A: an indented JSON list between action tokens, answers and thoughts between theirs.
+"""Cohere: Command R and R+, then Command R7B and Command A, all with a JSON list of actions.
 
-A turn (chat template of CohereForAI/c4ai-command-r7b-12-2024)::
+A turn of Command R7B (chat template of CohereForAI/c4ai-command-r7b-12-2024)::
 
     <|START_THINKING|>The weather is needed.<|END_THINKING|><|START_ACTION|>[
         {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}
     ]<|END_ACTION|>
 
 An answer stands between <|START_RESPONSE|> and <|END_RESPONSE|>, in later models <|START_TEXT|> and <|END_TEXT|>.
+
+A turn of Command R (chat template of CohereForAI/c4ai-command-r-plus, "tool_use"; the model card has a space after
+"Action:")::
+
+    I will look that up.
+    Action:
+    ```json
+    [
+        {"tool_name": "get_weather", "parameters": {"city": "Paris"}}
+    ]```
+
+The template spreads each action over several lines; the models write it on one, as shown.
 """
 
 from __future__ import annotations
@@ -31,5 +43,18 @@ def _wire(answer: str) -> WireFormat:
     return WireFormat(Seq(_THINKING, Opt(response), Opt(_ACTION)))
 
 
+_FENCED = Seq(
+    Lit("\n"),
+    Mark("Action:\n```json", ("Action: ```json", "Action:```json")),
+    Lit("\n[\n    "),
+    Many(Call(Object(("tool_name", Name()), ("parameters", Arguments()))), separator=Lit(",\n    "), min=1),
+    Lit("\n]```"),
+)
+
 COMMAND_R7B = ToolStyle("command_r7b", _wire("RESPONSE"), "action and response tokens: Command R7B, Command A")
 COMMAND_A_2 = ToolStyle("command_a_text", _wire("TEXT"), "action and text tokens: later Command models")
+COMMAND_R = ToolStyle(
+    "command_r",
+    WireFormat(Seq(Mark("<|CHATBOT_TOKEN|>"), Opt(Content()), Opt(_FENCED))),
+    "a fenced JSON list of actions: Command R, Command R+",
+)

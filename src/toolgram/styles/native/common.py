@@ -8,7 +8,7 @@ from toolgram.wire.format import Lit, Mark, Node, Opt, Reasoning, Seq
 def thinking(
     opener: str, closer: str, *, before: str = "", after_opener: str = "", before_closer: str = "", after: str = ""
 ) -> Node:
-    """Reasoning between two tags, with the white space that the template has there; the turn may do without."""
+    """Optional reasoning between two tags, with the white space that the template writes there."""
     return Opt(
         Seq(Lit(before), Mark(opener), Lit(after_opener), Reasoning(), Lit(before_closer), Mark(closer), Lit(after))
     )

@@ -1,4 +1,4 @@
-"""DeepSeek R1, V3 and V3.1: calls between control tokens.
+"""DeepSeek R1, V3 and V3.1: calls between control tokens; V3.2 and V4: a markup of their own, "DSML".
 
 A turn of R1 (chat template of deepseek-ai/DeepSeek-R1-Distill-Qwen-32B)::
 
@@ -14,13 +14,25 @@ and of V3.1 (chat template of deepseek-ai/DeepSeek-V3.1)::
     <think>The weather is needed.</think><｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city":
     "Paris"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>
 
-(on one line).
+(on one line). The parameters of DSML say whether they are strings. A turn of V3.2 (encoding published with
+deepseek-ai/DeepSeek-V3.2)::
+
+    <think>The weather is needed.</think>
+
+    <｜DSML｜function_calls>
+    <｜DSML｜invoke name="get_weather">
+    <｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>
+    </｜DSML｜invoke>
+    </｜DSML｜function_calls>
+
+V4 (deepseek-ai/DeepSeek-V4) has <｜DSML｜tool_calls> in its place.
 """
 
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.native.common import think
+from toolgram.wire.encodings import Tagged
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Node, Opt, Seq, WireFormat
 
 _BEGIN, _END = Mark("<｜tool▁call▁begin｜>"), Mark("<｜tool▁call▁end｜>")
@@ -35,6 +47,31 @@ def _section(call: Node, separator: Node) -> Node:
 _R1_CALL = Seq(_BEGIN, Lit("function"), _SEPARATOR, Name(), Lit("\n```json\n"), Arguments(), Lit("\n```"), _END)
 _V3_CALL = Seq(_BEGIN, Name(), _SEPARATOR, Arguments(), _END)
 
+DSML = Tagged(
+    "dsml",
+    open='<｜DSML｜parameter name="',
+    after_key=(("string", '" string="true">'), ("", '" string="false">')),
+    close="</｜DSML｜parameter>\n",
+)
+
+_DSML_INVOKE = Seq(
+    Mark('<｜DSML｜invoke name="'), Name(), Lit('">\n'), Arguments(DSML), Mark("</｜DSML｜invoke>"), Lit("\n")
+)
+
+
+def _dsml(name: str, section: str, other: str, about: str) -> ToolStyle:
+    """The style with its calls in a section of this name; the reader accepts the other name too."""
+    calls = Seq(
+        Lit("\n\n"),
+        Mark(f"<｜DSML｜{section}>", (f"<｜DSML｜{other}>",)),
+        Lit("\n"),
+        Many(Call(_DSML_INVOKE), min=1),
+        Mark(f"</｜DSML｜{section}>", (f"</｜DSML｜{other}>",)),
+    )
+    reasoning = think(after_opener="", before_closer="", after="")
+    return ToolStyle(name, WireFormat(Seq(reasoning, Opt(Content()), Opt(calls))), about)
+
+
 DEEPSEEK_R1 = ToolStyle(
     "deepseek_r1",
     WireFormat(
@@ -47,3 +84,5 @@ DEEPSEEK_V3_1 = ToolStyle(
     WireFormat(Seq(think(after_opener="", before_closer="", after=""), Opt(Content()), _section(_V3_CALL, Lit("")))),
     "name and JSON between control tokens: DeepSeek V3.1",
 )
+DEEPSEEK_V3_2 = _dsml("deepseek_v3_2", "function_calls", "tool_calls", "DSML: DeepSeek V3.2")
+DEEPSEEK_V4 = _dsml("deepseek_v4", "tool_calls", "function_calls", "as deepseek_v3_2, but tool_calls: DeepSeek V4")

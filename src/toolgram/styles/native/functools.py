@@ -1,4 +1,4 @@
-"""The word functools and a JSON list: Firefunction v2, and Phi-4-mini where it is asked for it.
+"""The word functools and a JSON list: Firefunction v2, and Phi-4-mini where its template asks for it.
 
 A turn of Firefunction (chat template of fireworks-ai/llama-3-firefunction-v2)::
 
@@ -19,7 +19,7 @@ _CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
 FUNCTOOLS = ToolStyle(
     "functools",
     WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("functools"), Array(_CALL))))),
-    "functools and a JSON list, no space between: Phi-4-mini, where it is asked for it",
+    "functools and a JSON list, no space between: Phi-4-mini, where its template asks for it",
 )
 FIREFUNCTION = ToolStyle(
     "firefunction",

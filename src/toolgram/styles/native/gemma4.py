@@ -1,9 +1,13 @@
-"""Gemma 4: a notation of its own, whose strings stand between `<|"|>`.
+"""Gemma 4 and FunctionGemma: a notation that is neither JSON nor Python, whose strings have delimiters of their own.
 
-A turn (chat template of google/gemma-4-31B-it)::
+A turn of Gemma 4 (chat template of google/gemma-4-31B-it)::
 
     <|channel>thought
     The weather is needed.<channel|><|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>
+
+A turn of FunctionGemma (model card of google/functiongemma-270m-it)::
+
+    <start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call>
 """
 
 from __future__ import annotations
@@ -30,13 +34,27 @@ NOTATION = Encoding("gemma", quote='<|"|>', escapes=False, bare_keys=True, item_
 
 _CALL = Call(Seq(Mark("<|tool_call>"), Lit("call:"), Name(), Arguments(NOTATION), Mark("<tool_call|>")))
 
-# The models write the tokens of the channel once too often at times.
+# The models sometimes repeat the channel tokens.
 _OPEN, _CLOSE = Mark("<|channel>"), Mark("<channel|>")
 _AGAIN, _STRAY = Lenient(NOTHING_WRITTEN, _OPEN), Lenient(NOTHING_WRITTEN, _CLOSE)
-_THOUGHT = Opt(Seq(_OPEN, _AGAIN, Lit("thought\n"), Reasoning(), _CLOSE))
+_REASONING = Opt(Seq(_OPEN, _AGAIN, Lit("thought\n"), Reasoning(), _CLOSE))
 
 GEMMA_4 = ToolStyle(
     "gemma_4",
-    WireFormat(Seq(_THOUGHT, _STRAY, Opt(Content()), _STRAY, Many(_CALL))),
-    "call:f{k:v}, own quotes: Gemma 4",
+    WireFormat(Seq(_REASONING, _STRAY, Opt(Content()), _STRAY, Many(_CALL))),
+    'call:f{k:v}, strings between <|"|>: Gemma 4',
+)
+
+ESCAPED = Encoding(
+    "function_gemma", quote="<escape>", escapes=False, bare_keys=True, item_separator=",", key_separator=":"
+)
+
+_FUNCTION_CALL = Call(
+    Seq(Mark("<start_function_call>"), Lit("call:"), Name(), Arguments(ESCAPED), Mark("<end_function_call>"))
+)
+
+FUNCTION_GEMMA = ToolStyle(
+    "function_gemma",
+    WireFormat(Seq(Opt(Content()), Many(_FUNCTION_CALL))),
+    "call:f{k:v}, strings between <escape> tags: FunctionGemma",
 )

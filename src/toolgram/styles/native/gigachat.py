@@ -1,4 +1,4 @@
-"""GigaChat 3: a JSON object in a message of its own.
+"""GigaChat 3: a JSON object in a separate message.
 
 A turn (ai-sage/GigaChat3-10B-A1.8B)::
 
@@ -23,5 +23,5 @@ GIGACHAT = ToolStyle(
             Opt(Seq(Mark("<|message_sep|>"), Lit("\n\nfunction call"), Mark("<|role_sep|>"), Lit("\n"), _CALL)),
         )
     ),
-    "a JSON object in a message of its own: GigaChat 3",
+    "a JSON object in a separate message: GigaChat 3",
 )

@@ -5,7 +5,7 @@ A turn (chat template of zai-org/GLM-4.7-Flash)::
     <think>The weather is needed.</think>I will look that
     up.<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>
 
-(on one line). GLM 4.5 and 4.6 write a line each.
+(on one line). GLM 4.5 and 4.6 put each on its own line.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _LINES = Tagged("glm_lines", open="<arg_key>", after_key=(("", "</arg_key>\n<arg
 
 
 def _wire(parameters: Tagged, line: str) -> WireFormat:
-    """Each part begins with `line`, so that what stands before a call may be an answer or nothing at all."""
+    """Each part begins with `line`, so that a call may follow an answer or come first."""
     call = Seq(Lit(line), Mark("<tool_call>"), Name(), Lit(line), Arguments(parameters), Mark("</tool_call>"))
-    thought = thinking("<think>", "</think>", before=line)
-    return WireFormat(Seq(thought, Opt(Content()), Many(Call(call))))
+    reasoning = thinking("<think>", "</think>", before=line)
+    return WireFormat(Seq(reasoning, Opt(Content()), Many(Call(call))))
 
 
 GLM_4_7 = ToolStyle("glm_4_7", _wire(_TIGHT, ""), "keys and values between tags: GLM 4.7, Laguna S")
-GLM_4_5 = ToolStyle("glm_4_5", _wire(_LINES, "\n"), "as glm_4_7, but a line each: GLM 4.5, 4.6, Laguna XS")
+GLM_4_5 = ToolStyle("glm_4_5", _wire(_LINES, "\n"), "as glm_4_7, but each on its own line: GLM 4.5, 4.6, Laguna XS")

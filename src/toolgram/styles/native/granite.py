@@ -1,6 +1,6 @@
 """Granite 3.3: a JSON list after a token. Granite 4 writes as Hermes does.
 
-A turn (ibm-granite/granite-3.3-2b-instruct; 3.0 is the same, 3.1 has <tool_call> as its mark)::
+A turn (ibm-granite/granite-3.3-2b-instruct; 3.0 is the same, 3.1 has <tool_call> as its marker)::
 
     <think>The weather is needed.</think><|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 """
@@ -22,7 +22,7 @@ GRANITE_3_3 = ToolStyle(
             Opt(Seq(Mark("<|tool_call|>", ("<tool_call>",)), Array(_CALL))),
         )
     ),
-    "a JSON list behind <|tool_call|>: Granite 3.3",
+    "a JSON list after <|tool_call|>: Granite 3.3",
     announced_by="<|tool_call|>",
     reasons=True,
 )

@@ -30,10 +30,10 @@ from toolgram.wire.format import (
 )
 
 _CHANNEL, _MESSAGE = Mark("<|channel|>"), Mark("<|message|>")
-# The models address a message to themselves at times.
+# The models sometimes address a message to themselves.
 _TO_ITSELF = Lenient(NOTHING_WRITTEN, Seq(_CHANNEL, Lit("commentary to=assistant")))
 _LEAD = Seq(Mark("<|start|>"), Lit("assistant"), _TO_ITSELF)
-# The model card has calls on the commentary channel; the models put some on the analysis channel too.
+# The model card puts calls on the commentary channel; the models put some on the analysis channel too.
 _CALL_CHANNEL = Alt(Lit("commentary"), Lit("analysis"))
 _TO = Alt(
     Seq(Lit(" to=functions."), Name(), _CHANNEL, _CALL_CHANNEL),

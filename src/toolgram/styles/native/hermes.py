@@ -1,6 +1,6 @@
 """Hermes 2 and 3, Qwen 2.5 and 3, QwQ, Granite 4: JSON between `<tool_call>` tags.
 
-A turn (chat template of Qwen/Qwen3-0.6B; the others have no reasoning, or space it otherwise)::
+A turn (chat template of Qwen/Qwen3-0.6B; the others have no reasoning, or other white space around it)::
 
     <think>
     The weather is needed.

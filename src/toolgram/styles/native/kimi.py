@@ -1,11 +1,11 @@
 """Kimi K2 and K3.
 
-A turn of K2 (chat template of moonshotai/Kimi-K2-Instruct); the id of a call counts over the conversation::
+A turn of K2 (chat template of moonshotai/Kimi-K2-Instruct); the ids of calls count up over the conversation::
 
     I will look that up.<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0
     <|tool_call_argument_begin|>{"city": "Paris"}<|tool_call_end|><|tool_calls_section_end|>
 
-(on one line). K3 has channels, calls and arguments between control tokens; every argument tells its
+(on one line). K3 has channels, calls and arguments between control tokens; every argument states its
 type. A turn (chat template of moonshotai/Kimi-K3, which ends the prompt with the first `<|open|>think<|sep|>`)::
 
     <|open|>think<|sep|>The weather is needed.<|close|>think<|sep|><|open|>response<|sep|>I will look that

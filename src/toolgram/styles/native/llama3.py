@@ -4,8 +4,8 @@ A turn (chat template of meta-llama/Llama-3.1-8B-Instruct)::
 
     {"name": "get_weather", "parameters": {"city": "Paris"}}
 
-Tools that the template is told are built in are called behind <|python_tag|> ("Llama 3.1 model card and prompt
-formats"), and the models put it before others too::
+Tools that the template is given as built-in are called after <|python_tag|> ("Llama 3.1 model card and prompt
+formats"), and the models sometimes write it before other calls too::
 
     <|python_tag|>brave_search.call(query="weather in Paris")
 """

@@ -1,4 +1,4 @@
-"""MiniMax M1: JSON objects, a line each, between tags.
+"""MiniMax M1: JSON objects, one per line, between tags.
 
 A turn (MiniMaxAI/MiniMax-M1-80k)::
 

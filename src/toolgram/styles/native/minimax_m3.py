@@ -1,4 +1,4 @@
-"""MiniMax M3: elements inside elements, each tag behind the same mark.
+"""MiniMax M3: nested elements, each tag after the same marker.
 
 A turn (chat template of MiniMaxAI/MiniMax-M3)::
 
@@ -6,7 +6,7 @@ A turn (chat template of MiniMaxAI/MiniMax-M3)::
     ]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Paris]<]minimax[>[</city>]<]minimax[>[</invoke>
     ]<]minimax[>[</tool_call>
 
-A turn without thoughts begins with </mm:think>.
+A turn without reasoning begins with </mm:think>.
 """
 
 from __future__ import annotations
@@ -31,5 +31,5 @@ _CALLS = Seq(Mark(_LEAD + "<tool_call>"), Lit("\n"), Many(Call(_INVOKE), min=1),
 MINIMAX_M3 = ToolStyle(
     "minimax_m3",
     WireFormat(Seq(_THOUGHTS, Opt(Content()), Opt(_CALLS))),
-    "elements inside elements: MiniMax M3",
+    "nested elements: MiniMax M3",
 )

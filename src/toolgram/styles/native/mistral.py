@@ -27,7 +27,7 @@ _PLAIN = Seq(_CALLS, Name(), _ARGS, Arguments())
 MISTRAL_NEMO = ToolStyle(
     "mistral_nemo",
     WireFormat(Seq(Opt(Content()), Opt(Seq(_CALLS, Array(Call(_JSON)))))),
-    "a JSON list behind [TOOL_CALLS]: Mistral Nemo, Mistral 7B v0.3",
+    "a JSON list after [TOOL_CALLS]: Mistral Nemo, Mistral 7B v0.3",
 )
 MISTRAL_SMALL = ToolStyle(
     "mistral_small",

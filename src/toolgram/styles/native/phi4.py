@@ -1,10 +1,10 @@
 """Phi-4-mini: a JSON list.
 
-A turn, by the names of its tokens, since its own template writes no calls (microsoft/Phi-4-mini-instruct)::
+A turn, inferred from the names of its tokens, since its template writes no calls (microsoft/Phi-4-mini-instruct)::
 
     <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]<|/tool_call|>
 
-Where its template asks for it (those of vLLM and SGLang) it writes as `functools` has it.
+With the templates of vLLM and SGLang, which ask for it, it writes as in `functools`.
 """
 
 from __future__ import annotations

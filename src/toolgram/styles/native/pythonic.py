@@ -1,7 +1,7 @@
 """Lists of Python calls.
 
 Llama 3.2 and 4 and ToolACE write nothing but the list, or an answer ("Llama 4 model card and prompt formats"; Llama 4
-puts <|python_start|> and <|python_end|> around it at times)::
+sometimes puts <|python_start|> and <|python_end|> around it)::
 
     [get_weather(city="Paris", days=3), get_time()]
 

@@ -39,7 +39,7 @@ from toolgram.wire.format import (
 PARAMETERS = Tagged("qwen_xml", open="<parameter=", after_key=(("", ">\n"),), close="\n</parameter>\n")
 
 _FUNCTION = Seq(Mark("<function="), Name(), Lit(">\n"), Arguments(PARAMETERS), Mark("</function>"))
-# Qwen3-Coder forgets the opening tag at times.
+# Qwen3-Coder sometimes forgets the opening tag.
 _OPENING = Lenient(Seq(Mark("<tool_call>"), Lit("\n")), NOTHING_WRITTEN)
 _CALL = Call(Seq(_OPENING, _FUNCTION, Lit("\n"), Mark("</tool_call>")))
 

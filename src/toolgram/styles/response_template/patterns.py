@@ -36,22 +36,22 @@ GAP, ANYTHING = Gap(), Gap(r".*?")
 
 
 def pieces_of(pattern: str, pointer: str) -> tuple[Piece, ...]:
-    """What a text that matches is made of; what may be missing is left out, and of alternatives the first is taken.
+    """The parts of a matching text; optional parts are left out, and of alternatives the first is taken.
 
-    Raises TemplateError with the pointer for a pattern that asks for text which it does not name.
+    Raises TemplateError with the pointer for a pattern that requires text without saying which.
     """
     names: list[str] = []
     try:
         tree = regex_syntax.parse(_with_stand_ins(pattern, names))
         pieces = list(_pieces(tree, names))
     except (regex_syntax.Malformed, regex_syntax.Unsupported, ValueError) as error:
-        raise TemplateError(f"response_template{pointer}: no text can be told from {pattern!r}: {error}") from error
+        raise TemplateError(f"response_template{pointer}: {pattern!r} does not determine a text: {error}") from error
     found = joined(pieces)
     return found[1:] if found[:1] == (ANYTHING,) else found
 
 
 def joined(pieces: list[Piece]) -> tuple[Piece, ...]:
-    """The pieces with neighbouring texts as one, and neighbouring gaps too."""
+    """The pieces with neighbouring texts joined, and neighbouring gaps too."""
     found: list[Piece] = []
     for kind, run in groupby(pieces, type):
         items = list(run)
@@ -113,7 +113,7 @@ def _pieces(tree: regex_syntax.Tree, names: list[str]) -> Iterator[Piece]:
             if _is_space(tree) and low != high:
                 yield GAP
             elif more or low != high:
-                raise ValueError("it takes any of several characters")
+                raise ValueError("it matches any of several characters")
             else:
                 slot = low - _STAND_IN
                 yield Slot(names[slot]) if 0 <= slot < len(names) else chr(low)

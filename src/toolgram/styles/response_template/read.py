@@ -1,9 +1,9 @@
-"""A style out of the `response_template` of a `tokenizer_config.json` (transformers 5.13 and later, version 1).
+"""Reads a style from the `response_template` of a `tokenizer_config.json` (transformers 5.13 and later, version 1).
 
-That document (transformers, docs/source/en/chat_response_parsing.md) tells how an answer is taken apart: fields, what
-opens and closes each, and how the text between is read. It says nothing of order and white space, which do not matter
-to a parser; where they matter to us, they are as the chat template itself writes them, and a turn is thoughts, answer,
-calls. For example::
+That document (transformers, docs/source/en/chat_response_parsing.md) says how an answer is taken apart: its fields,
+what opens and closes each, and how the text between is read. It says nothing about order and white space, which do not
+matter to a parser; here they are taken from the chat template itself, and a turn is reasoning, an answer, then calls.
+For example::
 
     {"version": 1, "start_anchor": "<|im_start|>assistant\\n", "fields": {
         "thinking": {"open": "<think>", "close": "</think>"},
@@ -48,7 +48,7 @@ _TOKENS = re.compile(f"({MARKER.pattern})")
 def described_style(template: ChatTemplate) -> ToolStyle | None:
     """The style that a template's `response_template` describes, spelled as the template writes; None without one.
 
-    Raises TemplateError with a pointer into the document where no wire format says what it says.
+    Raises TemplateError with a pointer into the document if no wire format can express it.
     """
     if not template.response_template:
         return None
@@ -59,7 +59,7 @@ def described_style(template: ChatTemplate) -> ToolStyle | None:
 def read_response_template(spec: Any, written: tuple[str, ...] = (), stops: tuple[str, ...] = ()) -> ToolStyle:
     """The style of a response template; `written` are turns as the chat template writes them, `stops` what ends one.
 
-    Raises TemplateError with a pointer into the document where no wire format says what it says.
+    Raises TemplateError with a pointer into the document if no wire format can express it.
     """
     fields = _checked(spec)
     reader = _Reader(written, stops)
@@ -81,7 +81,7 @@ def _checked(spec: Any) -> Json:
         raise TemplateError("response_template: must be an object")
     spec = cast("Json", spec)
     if spec.get("version", 1) != 1:
-        raise TemplateError(f"response_template/version: {spec['version']!r} is not known; 1 is")
+        raise TemplateError(f"response_template/version: {spec['version']!r} is not supported; only 1 is")
     if unknown := sorted(set(spec) - _KEYS):
         raise TemplateError(f"response_template/{unknown[0]}: an unknown key")
     fields = spec.get("fields")
@@ -90,13 +90,13 @@ def _checked(spec: Any) -> Json:
     fields = cast("Mapping[str, Json]", fields)
     for name in fields:
         if name not in (*_REASONING, *_CONTENT, *_CALLS):
-            raise TemplateError(f"response_template/fields/{name}: there is no such part of a message here")
+            raise TemplateError(f"response_template/fields/{name}: a message has no such part here")
     return fields
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Where the parts of a call are: paths into its JSON, () for all of it; None for what a pattern's group holds."""
+    """Where the parts of a call are: paths into its JSON, () for all of it, None for what a pattern captures."""
 
     name: tuple[str, ...] | None
     arguments: tuple[str, ...]
@@ -110,7 +110,7 @@ class _Reader:
     stops: tuple[str, ...]
 
     def nodes(self, fields: Mapping[str, Json]) -> Iterator[wire.Node]:
-        """The parts of a turn in their order; text that no field claims is the answer."""
+        """The parts of a turn in order; text that no field claims is the answer."""
         for names, read in ((_REASONING, self.reasoning), (_CONTENT, self.content), (_CALLS, self.calls)):
             found = [name for name in names if name in fields]
             if not found and names == _CONTENT:
@@ -119,7 +119,7 @@ class _Reader:
                 yield read(fields[name], f"/fields/{name}")
 
     def format(self, turn: wire.Node) -> wire.WireFormat:
-        """The turn with the separators that the template's JSON has."""
+        """The turn with the separators of the template's JSON."""
         found = self.found(rf'"{_KEY}":(\s*)"{_TEXT}",(\s*)"{_OTHER}"')
         return wire.WireFormat(turn, f",{found[1]}", f":{found[0]}") if found else wire.WireFormat(turn)
 
@@ -140,13 +140,13 @@ class _Reader:
         if not opener:
             raise TemplateError(f"response_template{at}: nothing opens it")
         if _slots(opener) or _slots(closer):
-            raise TemplateError(f"response_template{at}: a group that no part of a message takes")
+            raise TemplateError(f"response_template{at}: no part of a message takes this group")
         opening = self.spelled((*opener, GAP))
         closing = self.spelled((GAP, *closer, GAP)) if closer else ()
         return wire.Seq(*_as_nodes(opening), inside, *_as_nodes(closing))
 
     def closer(self, field: Json, at: str) -> tuple[Piece, ...]:
-        """What closes a field; nothing where that is the end of the turn, which is no part of it."""
+        """What closes a field; nothing if that is the end of the turn, which is no part of the format."""
         pieces = _anchor(field, "close", at)
         texts = "".join(piece for piece in pieces if isinstance(piece, str)).strip()
         return () if texts in self.stops else pieces
@@ -160,7 +160,7 @@ class _Reader:
         closing = self.spelled((GAP, *closer)) if closer else ()
         inside = self.body(field, call, at)
         if isinstance(inside, wire.Arguments) and isinstance(inside.encoding, Tagged):
-            closing = self.behind_tags(inside.encoding, closing)
+            closing = self.after_tags(inside.encoding, closing)
         before, after = _as_nodes(opening, call), _as_nodes(closing)
         if field.get("transform_each"):
             return wire.Opt(wire.Seq(*before, wire.Array(wire.Call(inside)), *after))
@@ -173,19 +173,19 @@ class _Reader:
         return wire.Opt(wire.Seq(*_as_nodes((begin,)), replace(several, min=1), *_as_nodes((end,))))
 
     def section(self, opener: tuple[Piece, ...], closer: tuple[Piece, ...]) -> tuple[str, str]:
-        """What the template writes before the first call and behind the last, of which the fields need not speak."""
+        """What the template writes before the first call and after the last, which the fields need not mention."""
         first, last = ("".join(map(_searched, pieces)) for pieces in (opener, closer))
         begin = self.found(f"{CONTENT}(?P<begin>.*?){first}")
         end = self.found(f".*{last}(?P<end>.*)$") if closer else ()
         return begin[0] if begin else "", end[-1] if end else ""
 
     def body(self, field: Json, call: _Call, at: str) -> wire.Node:
-        """What stands between opener and closer of a call: its arguments, or an object that holds them."""
+        """What stands between the opener and closer of a call: its arguments, or an object that holds them."""
         encoding = self.encoding(field, at)
         if not call.arguments and call.name is None:
             return wire.Arguments(encoding)
         if encoding != JSON:
-            raise TemplateError(f"response_template{at}/content: a name inside wants JSON")
+            raise TemplateError(f"response_template{at}/content: a name inside it requires JSON")
         parts: list[tuple[tuple[str, ...], wire.Node]] = [(call.arguments, wire.Arguments())]
         if call.name is not None:
             parts.append((call.name, wire.Name()))
@@ -194,7 +194,7 @@ class _Reader:
         return self.object(parts, at)
 
     def object(self, parts: list[tuple[tuple[str, ...], wire.Node]], at: str) -> wire.Node:
-        """The object that has these values at these paths, its keys in the order in which the template writes them."""
+        """The object with these values at these paths, its keys in the order in which the template writes them."""
         groups: dict[str, list[tuple[tuple[str, ...], wire.Node]]] = {}
         for path, node in parts:
             if not path:
@@ -215,7 +215,7 @@ class _Reader:
                 if not quotes and not arguments.get("unquoted_keys"):
                     return JSON
                 if len(quotes) != 1 or quotes[0][0] != quotes[0][1] or not arguments.get("unquoted_keys"):
-                    raise TemplateError(f"response_template{at}/content_args: no known notation of JSON")
+                    raise TemplateError(f"response_template{at}/content_args: this notation of JSON is not supported")
                 return self.notation(quotes[0][0])
             case "xml-inline":
                 return self.tags(arguments, at)
@@ -247,8 +247,8 @@ class _Reader:
             raise TemplateError(f"response_template{at}/content_args/tag_pattern: a tag needs text around its parts")
         return Tagged(NAME, open=opening, after_key=(("", after_key),), close=closing)
 
-    def behind_tags(self, tags: Tagged, closing: tuple[Piece, ...]) -> tuple[Piece, ...]:
-        """The end of a call with what the template writes between the last tag and there, which a parser skips."""
+    def after_tags(self, tags: Tagged, closing: tuple[Piece, ...]) -> tuple[Piece, ...]:
+        """The end of a call with what the template writes before it, which a parser skips."""
         end = "".join(piece for piece in closing if isinstance(piece, str)).strip()
         found = self.found(rf".*{re.escape(tags.close)}(.*?{re.escape(end)})") if end else ()
         return found or closing
@@ -262,13 +262,13 @@ class _Reader:
         return wire.Lit("".join(self.found(rf"{re.escape(last)}(\s*){re.escape(first)}")))
 
     def spelled(self, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
-        """The pieces with the gaps as the template writes them; without any where it does not write such text."""
+        """The pieces with their gaps as the template writes them; without gaps if it does not write such text."""
         pieces = joined(list(pieces))
         gaps = iter(self.found("".join(map(_searched, pieces))))
         return joined([next(gaps, "") if isinstance(piece, Gap) else piece for piece in pieces])
 
     def found(self, pattern: str) -> tuple[str, ...]:
-        """The groups of a pattern's first match in what the template writes; none where there is no match."""
+        """The groups of a pattern's first match in what the template writes; empty if there is no match."""
         match = next(filter(None, (re.search(pattern, text, re.DOTALL) for text in self.written)), None)
         return tuple(group or "" for group in match.groups()) if match else ()
 
@@ -299,7 +299,7 @@ def _slots(pieces: tuple[Piece, ...]) -> tuple[str, ...]:
 
 
 def _call(field: Json, groups: tuple[str, ...], at: str) -> _Call:
-    """Where the parts of a call are, as `transform` says it."""
+    """Where the parts of a call are, according to `transform`."""
     transform: Any = field.get("transform", {"function": "{content}"})
     function = cast("Json", transform).get("function", transform) if isinstance(transform, Mapping) else None
     if function == "{content}":
@@ -340,7 +340,7 @@ def _as_nodes(pieces: tuple[Piece, ...], call: _Call | None = None) -> Iterator[
 
 
 def _spaced(text: str) -> Iterator[wire.Node]:
-    """A mark with the white space around it apart."""
+    """A mark, with the white space around it as separate nodes."""
     mark = text.strip()
     before, _, after = text.partition(mark)
     yield from (part for part in (wire.Lit(before), wire.Mark(mark), wire.Lit(after)) if part.text)

@@ -1,8 +1,8 @@
-"""A style as the `response_template` of a `tokenizer_config.json`, for transformers 5.13 and later to read answers by.
+"""Writes a style as the `response_template` of a `tokenizer_config.json`, for transformers 5.13 and later.
 
-The format is that of `read.py`. White space is lenient, and around texts it is dropped. What that parser
-cannot do stays so: a closing tag inside of a JSON string ends the call, and tagged values are strings unless
-`parse_response` is given the tools. What models write though they should not is not told.
+The format is that of `read.py`. White space is lenient, and around texts it is dropped. The limits of that parser
+remain: a closing tag inside a JSON string ends the call, and tagged values are strings unless `parse_response` is given
+the tools. What a reader accepts of models' mistakes is not expressed.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _FIELDS = (wire.Reasoning, wire.Content, wire.Call)
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """A part of a turn: what opens and closes it, as patterns, and what its field says besides.
+    """A part of a turn: what opens and closes it, as patterns, and the other entries of its field.
 
-    `behind` is what may stand behind the last of several, which no part takes.
+    `after` is what may follow the last of several parts and belongs to none.
     """
 
     name: str
     open: str
     close: str
     rest: tuple[tuple[str, Any], ...] = ()
-    behind: str = ""
+    after: str = ""
 
 
 def response_template(style: ToolStyle, template: ChatTemplate) -> dict[str, Any]:
-    """The response template of a style for a model with this chat template, which tells where a turn begins and ends.
+    """The response template of a style for a model with this chat template, which shows where a turn begins and ends.
 
-    Raises TemplateError for a style whose turns transformers' parser cannot read: calls in Python, turns in one JSON.
+    Raises TemplateError for a style whose turns transformers' parser cannot read: calls in Python, turns that are JSON.
     """
     try:
         regions = list(_regions(style.wire.turn, "", ""))
@@ -57,11 +57,11 @@ def response_template(style: ToolStyle, template: ChatTemplate) -> dict[str, Any
 
 
 class _Inexpressible(Exception):
-    """What a response template has no way to say."""
+    """What a response template cannot express."""
 
 
 def _start(style: ToolStyle, prompt: str) -> str:
-    """Where the model's turn begins: behind the generation prompt, but for what that holds of the turn already."""
+    """Where the model's turn begins: after the generation prompt, less what that holds of the turn already."""
     opened = opened_by(style.wire.turn, prompt)
     before = prompt.removesuffix(opened)
     return (_escaped(before) + (f"(?={_escaped(opened)})" if opened else "")) or r"\Z"
@@ -70,7 +70,7 @@ def _start(style: ToolStyle, prompt: str) -> str:
 def _field(regions: Sequence[_Region], name: str, stops: tuple[str, ...]) -> dict[str, Any]:
     mine = [region for region in regions if region.name == name]
     if any(region.rest != mine[0].rest for region in mine):
-        raise TemplateError(f"a response template has no two ways to read {name}")
+        raise TemplateError(f"a response template has only one way to read {name}")
     opens = list(dict.fromkeys(region.open for region in mine))
     field: dict[str, Any] = {}
     if opens != [""]:
@@ -82,10 +82,10 @@ def _field(regions: Sequence[_Region], name: str, stops: tuple[str, ...]) -> dic
 
 
 def _closers(region: _Region, regions: Sequence[_Region], stops: tuple[str, ...]) -> list[str]:
-    """What ends a region: its own tag, else the end of the turn, and the beginning of whatever may follow."""
+    """What ends a region: its closing tag, else the end of the turn and the beginning of whatever may follow."""
     if region.close:
         return [region.close]
-    ends = [*(other.behind for other in regions if other.behind), *map(_escaped, stops)]
+    ends = [*(other.after for other in regions if other.after), *map(_escaped, stops)]
     if not region.open:
         return ends
     nexts = (re.sub(r"\(\?P<\w+>", "(?:", other.open) for other in regions if other.open)
@@ -93,7 +93,7 @@ def _closers(region: _Region, regions: Sequence[_Region], stops: tuple[str, ...]
 
 
 def _anchor(field: dict[str, Any], key: str, patterns: list[str]) -> None:
-    """Texts where the patterns are but texts, else one pattern."""
+    """Texts if all the patterns are plain texts, else one pattern."""
     texts = [re.sub(r"\\(.)", r"\1", pattern) for pattern in patterns]
     if all(_escaped(text) == pattern for text, pattern in zip(texts, patterns, strict=True)):
         field[key] = texts[0] if len(texts) == 1 else texts
@@ -102,7 +102,7 @@ def _anchor(field: dict[str, Any], key: str, patterns: list[str]) -> None:
 
 
 def _regions(node: wire.Node, before: str, after: str) -> Iterator[_Region]:
-    """The regions of a node, with the patterns of the text that stands before its first and after its last."""
+    """The regions of a node, given the patterns of the text before its first and after its last."""
     match node:
         case wire.Reasoning():
             yield _Region("thinking", _trimmed(before), _trimmed(after), (*_TEXT, *_JOINED))
@@ -122,25 +122,25 @@ def _regions(node: wire.Node, before: str, after: str) -> Iterator[_Region]:
         case wire.Many(wire.Call(wire.Object() as item), wire.Lit(text)) if text.strip() == ",":
             opener, closer = _trimmed(before), _trimmed(after)
             if not (opener.endswith(r"\[") and closer.startswith(r"\]")):
-                raise _Inexpressible("calls one after the other have no tags between")
+                raise _Inexpressible("there are no tags between its calls")
             yield _call(item, opener.removesuffix(r"\["), closer.removeprefix(r"\]"), each=True)
         case wire.Many(item):
             # Only a text that must be there ends a part reliably while it streams in.
             for region in _regions(item, _maybe(before) + _maybe(_fixed(node.separator)), ""):
-                yield replace(region, behind=_trimmed(after) or region.behind)
+                yield replace(region, after=_trimmed(after) or region.after)
         case wire.Chain(items):
             for item in items:
                 yield from _regions(item, before + _maybe(_fixed(node.join)), after)
         case _:
-            raise _Inexpressible("its turns are JSON, whose parts no tags open")
+            raise _Inexpressible("its turns are JSON, whose parts have no opening tags")
 
 
 _TEXT = (("content", "text"),)
-_JOINED = (("repeats", True), ("join", ""))  # text may come in pieces, between calls, of which none is to be lost
+_JOINED = (("repeats", True), ("join", ""))  # text may come in pieces between calls, and none may be lost
 
 
 def _bears(node: wire.Node) -> bool:
-    """Whether a field is in here."""
+    """Whether a node holds a field."""
     return any(isinstance(part, _FIELDS) for part in wire.walk(node, written=True))
 
 
@@ -150,7 +150,7 @@ def _in_a_row(items: tuple[wire.Node, ...], before: str, after: str) -> Iterator
     for i, following in zip(bearing, [*bearing[1:], len(items)], strict=True):
         lead += _fixed(wire.Seq(*items[start:i]))
         last = following == len(items)
-        # What stands behind free text ends it; what stands behind another part is before the next one.
+        # What follows free text ends it; what follows another part precedes the next one.
         start = following if last or isinstance(items[i], wire.Reasoning | wire.Content) else i + 1
         trail = _fixed(wire.Seq(*items[i + 1 : start]))
         yield from _regions(items[i], lead, trail + after if last else trail)
@@ -158,7 +158,7 @@ def _in_a_row(items: tuple[wire.Node, ...], before: str, after: str) -> Iterator
 
 
 def _call(item: wire.Node, before: str, after: str, *, each: bool = False) -> _Region:
-    """A call, or with `each` a list: what stands before its arguments opens it, what stands behind them closes it."""
+    """A call, or with `each` a list: what precedes its arguments opens it, what follows them closes it."""
     items = tuple(_flat(item))
     at = [i for i, part in enumerate(items) if isinstance(part, wire.Arguments | wire.Object)]
     if len(at) != 1:
@@ -182,7 +182,7 @@ def _call(item: wire.Node, before: str, after: str, *, each: bool = False) -> _R
 
 
 def _flat(node: wire.Node) -> Iterator[wire.Node]:
-    """The items of a sequence, and of the sequences in it."""
+    """The items of a sequence and of the sequences in it."""
     if isinstance(node, wire.Lenient):
         node = node.item
     if not isinstance(node, wire.Seq):
@@ -193,7 +193,7 @@ def _flat(node: wire.Node) -> Iterator[wire.Node]:
 
 
 def _with_id(header: str, item: wire.Node) -> str:
-    """The header with a group around the text that is the id, of which the wire's own part may be but one piece."""
+    """The header with a group around the id, of which the format may write only a piece."""
     id_ = next((node for node in wire.walk(item) if isinstance(node, wire.CallId)), None)
     if id_ is None or "(?P<id>" not in header:
         return header
@@ -207,7 +207,7 @@ def _any_id(id_: wire.CallId) -> str:
 
 
 def _paths(node: wire.Node, path: str = "") -> Iterator[tuple[str, str]]:
-    """Where in an object the parts of a call are."""
+    """Where the parts of a call are in an object."""
     match node:
         case wire.Object(members):
             for key, member in members:
@@ -230,7 +230,7 @@ def _content(encoding: AnyEncoding) -> tuple[tuple[str, Any], ...]:
         tag = rf"{_text(encoding.open)}(?P<key>.+?)(?:{ways})(?P<value>.*?)\s*{_text(encoding.close.strip())}"
         return (("content", "xml-inline"), ("content_args", {"tag_pattern": tag}))
     if isinstance(encoding, Elements):
-        raise _Inexpressible("arguments as nested elements have no parser there")
+        raise _Inexpressible("it has no parser for arguments as nested elements")
     if encoding.is_json:
         return (("content", "json"),)
     if encoding.keyword_arguments or not encoding.bare_keys or encoding.escapes:
@@ -260,7 +260,7 @@ def _fixed(node: wire.Node) -> str:
         case wire.Lenient(item):
             return _fixed(item)
         case _:
-            raise _Inexpressible(f"{type(node).__name__} stands where text is expected")
+            raise _Inexpressible(f"there is a {type(node).__name__} where text is expected")
 
 
 def _escaped(text: str) -> str:

@@ -1,4 +1,4 @@
-// JSON as a person would write it: what fits into a line stands in one.
+// JSON as a person would write it: what fits on one line is on one line.
 
 const WIDTH = 64;
 

@@ -1,7 +1,7 @@
 // The cards of the messages.
 
-import { $ } from "./dom.js";
-import { pretty } from "./json.js";
+import { $ } from "../common/dom.js";
+import { pretty } from "../common/json.js";
 
 const list = $("messages");
 const card = $("message-card");
@@ -10,7 +10,7 @@ export function clearMessages() {
   list.replaceChildren();
 }
 
-// A card for a message; what it has no control for is kept beside it.
+// A card for a message; fields without a control are kept in `rest`.
 export function addMessage(message) {
   const item = card.content.cloneNode(true).firstElementChild;
   const { role, content, tool_calls: calls, tool_call_id: id, ...rest } = message;
@@ -39,7 +39,7 @@ export function readMessages() {
   });
 }
 
-// Numbers the cards anew, and shows of each what its role has.
+// Renumbers the cards, and shows in each the fields of its role.
 export function arrange() {
   [...list.children].forEach((item, index) => {
     const role = item.querySelector(".role").value;

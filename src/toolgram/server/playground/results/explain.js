@@ -1,22 +1,22 @@
 // What the request becomes: style, prompt, grammar, relaxations.
 
-import { $, element } from "./dom.js";
-import { buttonTo } from "./faults.js";
+import { $, element } from "../common/dom.js";
+import { buttonTo } from "../request/faults.js";
 
-export function showExplanation(told) {
-  const found = told.style;
+export function showExplanation(given) {
+  const found = given.style;
   $("style-found").replaceChildren("Style ", element("strong", found.name), `: ${found.why || found.about}`);
-  const size = told.prompt_tokens === null ? `${told.prompt.length} characters` : `${told.prompt_tokens} tokens`;
+  const size = given.prompt_tokens === null ? `${given.prompt.length} characters` : `${given.prompt_tokens} tokens`;
   $("prompt-size").textContent = size;
-  $("prompt-text").replaceChildren(...coloured(told));
-  for (const id of ["format-prompt", "asked-legend"]) $(id).hidden = !told.format_prompt;
-  $("format-prompt-text").textContent = told.format_prompt ?? "";
-  $("stops").replaceChildren(...told.stop.map((stop) => element("code", JSON.stringify(stop).slice(1, -1))));
-  $("grammar-text").textContent = told.grammar?.text ?? "none: any text may come of this request";
-  showRelaxations(told.relaxations);
+  $("prompt-text").replaceChildren(...coloured(given));
+  for (const id of ["format-prompt", "asked-legend"]) $(id).hidden = !given.format_prompt;
+  $("format-prompt-text").textContent = given.format_prompt ?? "";
+  $("stops").replaceChildren(...given.stop.map((stop) => element("code", JSON.stringify(stop).slice(1, -1))));
+  $("grammar-text").textContent = given.grammar?.text ?? "none: this request allows any text";
+  showRelaxations(given.relaxations);
 }
 
-// The pieces of the prompt: of the template, of the conversation, and of the format prompt that was woven into it.
+// The pieces of the prompt: of the template, of the conversation, and of the format prompt that was inserted into it.
 function coloured({ prompt, prompt_parts: parts, format_prompt: format }) {
   const begin = format ? prompt.indexOf(format) : -1;
   const end = begin < 0 ? -1 : begin + format.length;
@@ -40,7 +40,7 @@ function showRelaxations(relaxations) {
   const items = relaxations.map(({ pointer, keyword, enforced }) => {
     const item = element("li");
     item.append(element("code", keyword), ` at `, element("code", pointer || "(root)"));
-    const button = buttonTo(`${pointer}/${keyword}`); // or what is around it, if it is not there
+    const button = buttonTo(`${pointer}/${keyword}`); // or whatever is around it, if there is no such place
     if (button) item.append(" ", button);
     item.append(element("p", `enforced: ${enforced}`));
     return item;

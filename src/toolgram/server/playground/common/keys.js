@@ -7,7 +7,7 @@ const dialog = $("key-dialog");
 const field = $("key-text");
 let settled = () => {};
 
-// Resolves to whether the key was changed; an empty one takes it away.
+// Resolves to whether the key was changed; an empty one removes it.
 export function askForKey(why = "") {
   $("key-why").textContent = why;
   field.value = key.get() ?? "";

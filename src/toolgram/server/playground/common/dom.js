@@ -1,4 +1,4 @@
-// Short names for what every part does.
+// Short names for what every module needs.
 
 export const $ = (id) => document.getElementById(id);
 

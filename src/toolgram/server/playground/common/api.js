@@ -1,7 +1,7 @@
-// Calls of the server that this page came from: JSON, and events as they stream.
+// Calls to the server that this page came from: JSON, and events as they stream.
 
 const KEY = "toolgram.key";
-const address = (path) => new URL(path, document.baseURI); // it may stand behind a proxy, below some path
+const address = (path) => new URL(path, document.baseURI); // the page may be behind a proxy, below some path
 
 export class ApiError extends Error {
   constructor(status, { message, pointer = null, code = null }) {
@@ -10,7 +10,7 @@ export class ApiError extends Error {
   }
 }
 
-// The key lives in this tab alone.
+// The key is kept in this tab only.
 export const key = {
   get: () => sessionStorage.getItem(KEY),
   set: (value) => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
@@ -24,7 +24,7 @@ export async function post(path, body, signal) {
   return (await fetched(path, sent(body, signal))).json();
 }
 
-// The events of a stream, each parsed; throws the error that one of them tells.
+// The events of a stream, each parsed; throws the error that one of them reports.
 export async function* stream(path, body, signal) {
   const answer = await fetched(path, sent(body, signal));
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -70,11 +70,11 @@ async function fetched(path, options) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, { message: "the server does not answer: is it still running?" });
   }
-  if (!answer.ok) throw new ApiError(answer.status, await told(answer));
+  if (!answer.ok) throw new ApiError(answer.status, await fault(answer));
   return answer;
 }
 
-async function told(answer) {
+async function fault(answer) {
   try {
     return (await answer.json()).error;
   } catch {

@@ -1,11 +1,11 @@
-// What is wrong, told at the field that it is about.
+// Shows what is wrong at the field that it concerns.
 
-import { $, element } from "./dom.js";
+import { $, element } from "../common/dom.js";
 import { locate } from "./locate.js";
 
 const banner = $("problem");
 
-// Tells a fault at a place of the request; a place that has no field is told above the results alone.
+// Shows a fault at a place in the request; one without a field is shown only above the results.
 export function showFault({ message, pointer = null, line = null, at = null }) {
   clearFaults();
   const found = pointer === null ? null : fieldOf(pointer);
@@ -14,9 +14,10 @@ export function showFault({ message, pointer = null, line = null, at = null }) {
   if (!found) return;
   const { field, control, rest } = found;
   const place = at === null ? (lineTold(control, message) ?? locatedIn(control, rest)) : { start: at, end: at, line };
-  const told = element("p", place ? `line ${place.line}: ${bare(message, pointer)}` : bare(message, pointer), "fault");
-  told.id = "fault";
-  field.append(told);
+  const note = element("p", place ? `line ${place.line}: ${bare(message, pointer)}` : bare(message, pointer), "fault");
+  note.id = "fault";
+  if (field.matches("ol")) field.after(note); // a list holds only its items
+  else field.append(note);
   control.setAttribute("aria-invalid", "true");
   control.setAttribute("aria-describedby", "fault");
   banner.append(" ", jump(control, place));
@@ -31,7 +32,7 @@ export function clearFaults() {
   }
 }
 
-// A button that goes to a place of the request; null where the form has none.
+// A button that goes to a place in the request; null if the form has no field for it.
 export function buttonTo(pointer) {
   const found = fieldOf(pointer);
   return found && jump(found.control, locatedIn(found.control, found.rest));
@@ -50,7 +51,7 @@ function jump(control, place) {
   return button;
 }
 
-// The innermost field that holds the place, and the rest of the pointer, within the field's own text.
+// The innermost field that holds the place, and the rest of the pointer, within that field's text.
 function fieldOf(pointer) {
   const holds = (at) => pointer === at || pointer.startsWith(`${at}/`);
   const fields = [...document.querySelectorAll("[data-at]")]
@@ -69,7 +70,7 @@ function locatedIn(control, rest) {
   return control.matches("[data-json]") ? locate(control.value, rest) : null;
 }
 
-// The line of a template that the server's words name.
+// The line of a template that the server's message names.
 function lineTold(control, message) {
   const found = control.id === "template-text" && /chat template, line (\d+)/.exec(message);
   if (!found) return null;
@@ -79,7 +80,7 @@ function lineTold(control, message) {
   return { start, end: start + (lines[line - 1] ?? "").length, line };
 }
 
-// The server's words begin with the pointer, which the field shows in its own way.
+// The server's messages begin with the pointer, which the field already shows.
 function bare(message, pointer) {
   return pointer && message.startsWith(`${pointer}: `) ? message.slice(pointer.length + 2) : message;
 }

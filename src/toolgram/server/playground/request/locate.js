@@ -1,6 +1,6 @@
-// Where in a JSON text the value of a JSON pointer (RFC 6901) stands.
+// Where the value of a JSON pointer (RFC 6901) is in a JSON text.
 
-// {start, end, line} of the value, or of the innermost one around it that there is; null for a text that is not JSON.
+// {start, end, line} of the value, or of the innermost existing one around it; null for a text that is not JSON.
 export function locate(text, pointer) {
   try {
     JSON.parse(text);

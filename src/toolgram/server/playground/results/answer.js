@@ -1,7 +1,7 @@
 // An answer as it streams: tokens, events, and the message that they make.
 
-import { $, element } from "./dom.js";
-import { pretty } from "./json.js";
+import { $, element } from "../common/dom.js";
+import { pretty } from "../common/json.js";
 
 const MOST_EVENTS = 2000;
 
@@ -13,7 +13,7 @@ export class Answer {
   #forced = 0;
   #decoder = new TextDecoder(); // a character may be spread over tokens
   #began = performance.now();
-  #chosen = null; // when the model chose its first token: it had read the prompt by then
+  #chosen = null; // when the model chose its first token, having read the prompt
 
   constructor() {
     for (const id of ["tokens", "figures", "message", "event-list"]) $(id).replaceChildren();
@@ -34,7 +34,7 @@ export class Answer {
     this.#note(kindOf(chunk), choice ? (choice.finish_reason ?? choice.delta) : chunk.usage);
   }
 
-  // The stream is over, for this reason: shows what it cost.
+  // The stream has ended for this reason: shows what it cost.
   end(reason) {
     const figures = {
       ended: reason,
@@ -59,7 +59,7 @@ export class Answer {
     return `${this.#tokens} tokens, ${this.#forced} of them forced`;
   }
 
-  // What the next request may begin with: this message, and a place for the result of each of its calls.
+  // What to add to the next request: this message, and a place for the result of each of its calls.
   get turn() {
     const { role, content, tool_calls: calls } = this.message;
     if (!calls.length) return [{ role, content }];
@@ -137,11 +137,11 @@ function part(title, body) {
   return made;
 }
 
-// The arguments on lines of their own, once they are complete.
+// The arguments over several lines, once they are complete.
 function indented(text) {
   try {
     return pretty(JSON.parse(text));
   } catch {
-    return text; // still under way
+    return text; // not complete yet
   }
 }

@@ -1,7 +1,7 @@
 // The form and the body of a chat-completions request, each made from the other.
 
-import { $ } from "./dom.js";
-import { pretty } from "./json.js";
+import { $ } from "../common/dom.js";
+import { pretty } from "../common/json.js";
 import { jsonError } from "./json_error.js";
 import { addMessage, clearMessages, readMessages } from "./messages.js";
 
@@ -11,12 +11,12 @@ const NUMBERS = {
   max_tokens: "max-tokens",
   temperature: "temperature",
   seed: "seed",
-  reasoning_max_tokens: "thoughts",
+  reasoning_max_tokens: "reasoning-limit",
 };
 const DEFAULTS = { temperature: 0, max_tokens: 256 };
 const CHOICES = { auto: "the model decides", none: "no call", required: "a call" };
 
-// Every text that should be JSON and is not: [{control, line, at, why}].
+// Every text that should be JSON but is not: [{control, line, at, why}].
 export function jsonErrors() {
   return [...document.querySelectorAll("#request [data-json]")]
     .filter((control) => control.checkVisibility())
@@ -72,7 +72,7 @@ function readTemplate() {
 
 const parsed = (text) => (text.trim() ? JSON.parse(text) : undefined);
 
-// Shows a body; what it leaves out is as the page has it, but the model and the template stay.
+// Shows a body; what it leaves out is reset, except the model and the template.
 export function fillForm(body) {
   clearMessages();
   body.messages.forEach(addMessage);
@@ -92,7 +92,7 @@ export function fillForm(body) {
   showWhatApplies();
 }
 
-// The tool choices are those of the tools that are there; one that is no longer there becomes "auto".
+// Offers the tools as choices; a chosen tool that no longer exists becomes "auto".
 export function offerToolChoices() {
   const chosen = $("tool-choice").value;
   const options = Object.entries(CHOICES).map(([value, text]) => new Option(text, value));
@@ -108,7 +108,7 @@ function toolNames() {
   return new Set(names.filter((name) => typeof name === "string" && name));
 }
 
-// Fields that do not apply are hidden.
+// Hides the fields that do not apply.
 export function showWhatApplies() {
   for (const field of document.querySelectorAll("[data-for]")) field.hidden = field.dataset.for !== $("format").value;
   $("own-template").hidden = $("template").value === "";

@@ -1,4 +1,4 @@
-// What the page begins with. Each is a chat-completions body; the fields that it leaves out are as the page has them.
+// The examples, of which the page shows the first. Each is a chat-completions body; what it leaves out keeps its default.
 
 const weather = {
   type: "function",

@@ -1,6 +1,6 @@
-// Tabs, by mouse and arrow keys, as the ARIA practices have them.
+// Tabs, by mouse and arrow keys, following the ARIA practices.
 
-import { $ } from "./dom.js";
+import { $ } from "../common/dom.js";
 
 const tabs = [...document.querySelectorAll('[role="tab"]')];
 

@@ -1,4 +1,4 @@
-// Where a text stops being JSON, and what is wanted there; browsers tell it in many ways, and some without the place.
+// Where a text stops being JSON, and what is expected there; browsers report it in many ways, some without the place.
 
 const SPACE = /[ \t\r\n]*/y;
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
@@ -6,12 +6,12 @@ const SCALAR = new RegExp(`${STRING.source}|-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:
 
 class Wrong extends Error {
   constructor(at, wanted) {
-    super(`${wanted} is wanted here`);
+    super(`${wanted} is expected here`);
     this.at = at;
   }
 }
 
-// {at, line, why}; null for JSON, and for nothing but white space.
+// {at, line, why}; null for JSON and for white space.
 export function jsonError(text) {
   if (!text.trim()) return null;
   try {
@@ -32,7 +32,7 @@ function placed(text) {
   }
 }
 
-// Each of these takes where something begins, and gives where it ends.
+// Each of these takes the place where something begins, and returns where it ends.
 
 function value(text, at) {
   if (text[at] === "[") return list(text, at, "]", value);
