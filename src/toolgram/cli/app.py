@@ -258,6 +258,14 @@ def serve(
         int | None,
         typer.Option("--threads", "-t", metavar="N", min=1, envvar=_env("THREADS"), help="Cores of the engine."),
     ] = None,
+    deterministic: Annotated[
+        bool,
+        typer.Option(
+            "--deterministic",
+            envvar=_env("DETERMINISTIC"),
+            help="An embedded model gives the same answer again, whatever runs beside it; this takes longer.",
+        ),
+    ] = False,
     parallel: Annotated[
         int,
         typer.Option(
@@ -382,7 +390,7 @@ def serve(
         raise BadInput(
             "--workers goes with --upstream: an embedded model runs in one process, which batches its requests"
         )
-    loading = Loading(tuple(model or ()), aliases, template, context, threads, parallel)
+    loading = Loading(tuple(model or ()), aliases, template, context, threads, parallel, deterministic)
     run(load(loading), settings, host, port, log_file)
 
 

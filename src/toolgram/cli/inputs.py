@@ -127,7 +127,7 @@ def model_at_hand(name: str | None) -> Path | None:
 
 
 def load_engine(
-    path: Path, context: int = 4096, threads: int | None = None, parallel: int = 1
+    path: Path, context: int = 4096, threads: int | None = None, parallel: int = 1, *, deterministic: bool = False
 ) -> LlamaCpp | LlamaObject:
     """The embedded engine with a model, for `parallel` requests at once; `context` is in tokens.
 
@@ -140,7 +140,12 @@ def load_engine(
             f"the embedded engine is not installed ({error.name} is missing): pip install 'toolgram[embedded]'"
         ) from error
     return load(
-        path, lambda notice: sys.stderr.write(f"{notice}\n"), context=context, threads=threads, parallel=parallel
+        path,
+        lambda notice: sys.stderr.write(f"{notice}\n"),
+        context=context,
+        threads=threads,
+        parallel=parallel,
+        deterministic=deterministic,
     )
 
 

@@ -54,6 +54,7 @@ class Loading:
     context: int = 4096
     threads: int | None = None
     parallel: int = 1
+    deterministic: bool = False
 
 
 def load(loading: Loading) -> tuple[Served, ...]:
@@ -65,7 +66,9 @@ def load(loading: Loading) -> tuple[Served, ...]:
     for name in names:
         file = model_file(name)
         template = inputs.template_of(loading.template, file)
-        engine = inputs.load_engine(file, loading.context, loading.threads, loading.parallel)
+        engine = inputs.load_engine(
+            file, loading.context, loading.threads, loading.parallel, deterministic=loading.deterministic
+        )
         known = name if name in models.MODELS else file.stem
         aliases = () if served else loading.aliases
         if known in {model.name for model in served}:

@@ -34,7 +34,12 @@ class LlamaCpp:
     have in common with each other, or with requests that ended, is evaluated once. What the grammar forces is appended
     without being sampled; while few requests run, values are drafted from the prompt, and a right draft gives several
     tokens in one pass. `threads` cores are used; None decodes with those that nobody else wants, half of all at most
-    (single tokens of a small model with one), and reads prompts with all.
+    (single tokens with half of all, those of a small model with one), and reads prompts with all.
+
+    The same prompt gets the same answer again where the answer does not depend on chance and no other request runs
+    beside it; many at once move the last digits of the logits. A `deterministic` engine gives it always, on the same
+    machine: it evaluates each request alone, drafts nothing, and reads again the last tokens of what prompts have in
+    common, up to 64.
 
     Raises ModelError for a file that cannot be run, EngineError where llama.cpp cannot be loaded.
     """
@@ -49,6 +54,7 @@ class LlamaCpp:
         parallel: int = 16,
         budget: int | None = None,
         threads: int | None = None,
+        deterministic: bool = False,
     ) -> None:
         if min(context, parallel, 1 if threads is None else threads) < 1:
             raise EngineError("context, parallel and threads must be at least 1")
@@ -63,12 +69,12 @@ class LlamaCpp:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="toolgram-llama")
         try:
             self._model, self._guides = self._worker.submit(
-                _load, self.path, context, threads, parallel, budget
+                _load, self.path, context, threads, parallel, budget, deterministic
             ).result()
         except BaseException:
             self._worker.shutdown(wait=False)
             raise
-        self._scheduler = Scheduler(self._model, self._worker, self._model.at_once)
+        self._scheduler = Scheduler(self._model, self._worker, self._model.at_once, deterministic=deterministic)
 
     @property
     def context(self) -> int:
@@ -177,6 +183,8 @@ class LlamaCpp:
         await self.aclose()
 
 
-def _load(path: Path, context: int, threads: int | None, parallel: int, budget: int | None) -> tuple[Model, Guides]:
-    model = Model(path, context, threads, parallel=parallel, kept=_KEPT, budget=budget)
+def _load(
+    path: Path, context: int, threads: int | None, parallel: int, budget: int | None, deterministic: bool
+) -> tuple[Model, Guides]:
+    model = Model(path, context, threads, parallel=parallel, kept=_KEPT, budget=budget, alone=deterministic)
     return model, Guides(model.vocabulary)

@@ -82,7 +82,8 @@ class Model:
     `context` tokens at most fit into a sequence, and `budget` into all together; None is four contexts, or one for each
     sequence where that is not much of this machine's memory. With one for each, each has its memory `apart`, and a pass
     looks for each token at that alone; else `kept` sequences more are there. `at_once` are those that are to be
-    written together: `parallel`, or as many, and enough, as can have a memory apart. `threads` are those of `Cores`.
+    written together: `parallel`, or as many, and enough, as can have a memory apart; with `alone` each has one, and
+    there are as few as that takes. `threads` are those of `Cores`.
     Raises ModelError for a file that is missing, damaged, or of a kind that cannot be run.
     """
 
@@ -95,15 +96,16 @@ class Model:
         parallel: int = 1,
         kept: int = 0,
         budget: int | None = None,
+        alone: bool = False,
     ) -> None:
         self._c = ffi.library().c
         self._model = _load(path)
         self.vocabulary = Vocabulary.of_model(self._model)
         self.context = min(context, self._c.llama_model_n_ctx_train(self._model))
         fitting = min(parallel, self._fitting() if budget is None else budget // self.context)
-        self.apart = fitting > 1 and fitting >= min(parallel, _ENOUGH)
-        self.at_once = fitting if self.apart else parallel
-        self.room = max(self.context, budget or self.context * (fitting if self.apart else 4))  # in tokens
+        self.apart = alone or (fitting > 1 and fitting >= min(parallel, _ENOUGH))
+        self.at_once = max(fitting, 1) if self.apart else parallel
+        self.room = max(self.context, budget or self.context * (self.at_once if self.apart else 4))  # in tokens
         self.sequences = self.at_once if self.apart else parallel + kept
         context_pointer = _context(self._model, self.room, self.sequences, unified=not self.apart)
         self._free = weakref.finalize(self, _free, self._model, context_pointer)
