@@ -3,7 +3,8 @@
 Times are in seconds; those of the processor count all threads of a side, and depend less on what else the machine does.
 With --threads both have so many, whatever they do; to compare what each does with a core, take 1.
 Run: python benchmarks/engine.py [--tasks N] [--threads N] [text] [calls] [clients] [census]; or, each by its name
-alone, for equality [--answers N], same [--requests N] and memory [--requests N], which take longer.
+alone, for equality [--answers N], same [--requests N], turns [--tokens N] [--model FILE] and memory [--requests N],
+which take longer.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import toolgram
 from _common import show
@@ -21,12 +23,13 @@ from _engine_memory import memory
 from _engine_peers import CONTEXT, SLOTS, Cost, ours
 from _engine_same import same
 from _engine_sides import Side, apart, here
+from _engine_turns import turns
 from _tool_tasks import Task, tasks
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.models.catalog import default_model
 
 PARTS = ("text", "calls", "clients", "census")
-LONG_PARTS = ("equality", "same", "memory")
+LONG_PARTS = ("equality", "same", "turns", "memory")
 CLIENTS = (1, 4, 16, 32)
 BASE = "completion + GBNF"
 
@@ -42,6 +45,8 @@ def main() -> None:
     parser.add_argument(
         "--requests", type=int, help="how many are asked three times (64), or the memory is watched over (10000)"
     )
+    parser.add_argument("--tokens", type=int, default=6000, help="of the first turn of a long conversation")
+    parser.add_argument("--model", type=Path, help="the file of another model for the long conversation")
     parser.add_argument("--threads", type=int, help="threads of both sides")
     options = parser.parse_args()
     parts = set(options.parts or PARTS)
@@ -66,6 +71,8 @@ def main() -> None:
     engine.close()
     if "same" in parts:
         same(model, options.requests or 64, options.threads)
+    if "turns" in parts:
+        turns(options.model or model, options.tokens, options.threads)
     print(f"\n{time.perf_counter() - began:.0f} seconds in all.")
 
 

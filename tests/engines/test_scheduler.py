@@ -190,7 +190,7 @@ def test_so_many_run_at_once_as_can_have_a_memory_of_their_own_if_that_is_enough
     model = Model(default_model(), 64, 1, parallel=parallel, kept=4)
     assert model.at_once == at_once
     assert model.apart == (fitting >= at_once)
-    assert model.room == 64 * (at_once if model.apart else 4)
+    assert model.room == 64 * (at_once if model.apart else min(4, parallel))
     model.close()
 
 

@@ -243,17 +243,18 @@ def serve(
     host: Annotated[str, typer.Option(metavar="ADDRESS", envvar=_env("HOST"), help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", envvar=_env("PORT"), help="Where to listen; 0: any.")] = 8000,
     context: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--ctx-size",
+            "--context",
             "--max-model-len",
             "-c",
             metavar="N",
             min=1,
             envvar=_env("CTX_SIZE"),
-            help="Tokens of prompt and answer together.",
+            help="Tokens of prompt and answer together (default: as trained, as far as memory allows).",
         ),
-    ] = 4096,
+    ] = None,
     threads: Annotated[
         int | None,
         typer.Option("--threads", "-t", metavar="N", min=1, envvar=_env("THREADS"), help="Cores of the engine."),

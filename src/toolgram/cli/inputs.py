@@ -127,9 +127,15 @@ def model_at_hand(name: str | None) -> Path | None:
 
 
 def load_engine(
-    path: Path, context: int = 4096, threads: int | None = None, parallel: int = 1, *, deterministic: bool = False
+    path: Path,
+    context: int | None = None,
+    threads: int | None = None,
+    parallel: int = 1,
+    *,
+    deterministic: bool = False,
 ) -> LlamaCpp | LlamaObject:
-    """The embedded engine with a model, for `parallel` requests at once; `context` is in tokens.
+    """The embedded engine with a model, for `parallel` requests at once; `context` is in tokens, None for as many
+    as the model was trained for and memory allows.
 
     Raises ModelError where either is missing.
     """

@@ -47,7 +47,7 @@ class Slots:
 
     Where memories are apart, that is only when its place is needed. What a new prompt has in common with any of them is
     not read again, in whole grains of so many tokens. Of those that ended the least recently used goes first. Aside
-    there are as many tokens at most as the model has room for, twice as many where memory is shared.
+    there are as many tokens at most as the model tells.
 
     Where memory is shared, attention is summed up in the order of the places in it, so that the last digits of the
     logits depend on where the tokens are. A sequence that is taken while no other is in use therefore has the memory to
@@ -201,8 +201,7 @@ class Slots:
 
     def _copy_aside(self, slot: Slot) -> None:
         self._aside.append(_Aside(list(slot.tokens), slot.steady, self._model.save(slot.sequence)))
-        most = self._model.room if self._model.apart else 2 * self._model.room
-        while len(self._aside) > _MOST or sum(len(other.tokens) for other in self._aside) > most:
+        while len(self._aside) > _MOST or sum(len(other.tokens) for other in self._aside) > self._model.aside:
             del self._aside[0]
 
     def restore(self) -> None:
