@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_a_context_that_does_not_fit_is_refused_with_what_would(monkeypatch: pyt
 
 @pytest.fixture(scope="module", params=[{"parallel": 3}, {"parallel": 3, "budget": 3 * 512}], ids=["shared", "apart"])
 def engine(request: pytest.FixtureRequest) -> Iterator[LlamaCpp]:
-    options: dict[str, int] = {"context": 512, "budget": 512, **request.param}
+    options: dict[str, Any] = {"context": 512, "budget": 512, **request.param}
     engine = LlamaCpp(default_model(), **options)
     yield engine
     engine.close()
