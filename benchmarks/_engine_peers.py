@@ -171,10 +171,10 @@ class _Heard:
         return self.clock.stop(self.tokens, self.tokens, self.text, called=self.called)
 
 
-def llama_cpp(model: Path, threads: int | None) -> Asks:
+def llama_cpp(model: Path, threads: int | None, slots: int, context: int) -> Asks:
     """llama.cpp's server: a call by raw completion under our GBNF, by its chat layer, and a text."""
     template = toolgram.ChatTemplate.from_gguf(model)
-    server = _server(model, threads)
+    server = _server(model, threads, slots, context)
 
     def raw(body: dict[str, Any], clock: Clock) -> _Heard:
         heard = _Heard(clock)
@@ -208,13 +208,13 @@ def llama_cpp(model: Path, threads: int | None) -> Asks:
     }
 
 
-def _server(model: Path, threads: int | None) -> Any:
+def _server(model: Path, threads: int | None, slots: int, context: int) -> Any:
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     import xllamacpp  # it reads the environment
 
     params: Any = xllamacpp.CommonParams()
     params.model.path = str(model)
-    params.n_parallel, params.n_ctx, params.kv_unified = SLOTS, SLOTS * CONTEXT, False
+    params.n_parallel, params.n_ctx, params.kv_unified = slots, slots * context, False
     params.cpuparams.n_threads, params.cpuparams_batch.n_threads = threads or 1, threads or os.cpu_count() or 1
     params.ui, params.verbosity, params.port = False, -1, 0
     params.use_jinja, params.chat_template = True, WITH_TOOLS

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from _engine_peers import Asks, Cost, llama_cpp
+from _engine_peers import CONTEXT, SLOTS, Asks, Cost, llama_cpp
 from _tool_tasks import Task
 
 
@@ -39,9 +39,9 @@ def here(asks: Asks) -> Side:
     return Side(lambda kind, task: asks[kind](task), lambda kind, tasks, clients: _at_once(asks, kind, tasks, clients))
 
 
-def apart(model: Path, threads: int | None) -> Side:
+def apart(model: Path, threads: int | None, slots: int = SLOTS, context: int = CONTEXT) -> Side:
     """llama.cpp's server, in a process that ends with this one."""
-    pool = ProcessPoolExecutor(1, get_context("spawn"), _begin, (model, threads))
+    pool = ProcessPoolExecutor(1, get_context("spawn"), _begin, (model, threads, slots, context))
     return Side(
         lambda kind, task: pool.submit(_ask, kind, task).result(),
         lambda kind, tasks, clients: pool.submit(_ask_at_once, kind, tasks, clients).result(),
@@ -51,8 +51,8 @@ def apart(model: Path, threads: int | None) -> Side:
 _THERE: Asks = {}  # of the other process, which has no other way to keep its server between two requests
 
 
-def _begin(model: Path, threads: int | None) -> None:
-    _THERE.update(llama_cpp(model, threads))
+def _begin(model: Path, threads: int | None, slots: int, context: int) -> None:
+    _THERE.update(llama_cpp(model, threads, slots, context))
 
 
 def _ask(kind: str, task: Task) -> Cost:

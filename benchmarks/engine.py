@@ -3,7 +3,8 @@
 Times are in seconds; processor times count all threads of a side, and depend less on what else the machine does.
 With --threads both use that many threads for everything; to compare what each does with one core, give 1.
 Run: python benchmarks/engine.py [--tasks N] [--threads N] [text] [calls] [clients] [census]; or, each by its name
-alone, for equality [--answers N] and memory [--requests N], which take longer.
+alone, for equality [--answers N], same [--requests N], turns [--tokens N] [--model FILE] and memory [--requests N],
+which take longer.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import toolgram
 from _common import show
@@ -19,13 +21,15 @@ from _engine_census import census
 from _engine_equality import equality
 from _engine_memory import memory
 from _engine_peers import CONTEXT, SLOTS, Cost, ours
+from _engine_same import same
 from _engine_sides import Side, apart, here
+from _engine_turns import turns
 from _tool_tasks import Task, tasks
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.models.catalog import default_model
 
 PARTS = ("text", "calls", "clients", "census")
-LONG_PARTS = ("equality", "memory")
+LONG_PARTS = ("equality", "same", "turns", "memory")
 CLIENTS = (1, 4, 16, 32)
 BASE = "completion + GBNF"
 
@@ -38,7 +42,11 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", choices=[*PARTS, *LONG_PARTS, []], help=parts)
     parser.add_argument("--tasks", type=int, default=20, help="how many tasks; the census takes twice as many")
     parser.add_argument("--answers", type=int, default=200, help="how many answers are compared")
-    parser.add_argument("--requests", type=int, default=10_000, help="how many requests the memory is watched over")
+    parser.add_argument(
+        "--requests", type=int, help="how many are asked three times (64), or the memory is watched over (10000)"
+    )
+    parser.add_argument("--tokens", type=int, default=6000, help="of the first turn of a long conversation")
+    parser.add_argument("--model", type=Path, help="the file of another model for the long conversation")
     parser.add_argument("--threads", type=int, help="threads of both sides")
     options = parser.parse_args()
     parts = set(options.parts or PARTS)
@@ -59,8 +67,12 @@ def main() -> None:
     if "equality" in parts:
         equality(engine, template, options.answers)
     if "memory" in parts:
-        memory(engine, options.requests)
+        memory(engine, options.requests or 10_000)
     engine.close()
+    if "same" in parts:
+        same(model, options.requests or 64, options.threads)
+    if "turns" in parts:
+        turns(options.model or model, options.tokens, options.threads)
     print(f"\n{time.perf_counter() - began:.0f} seconds in all.")
 
 

@@ -44,8 +44,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
         def listen(self, backlog: int) -> None:
             pass
 
-    def load(*_: Any) -> Replay:
-        return Replay("Hello.")
+    def load(*_: Any, deterministic: bool) -> Replay:
+        return Replay("Hello." if not deterministic else "Hello again.")
 
     monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: configs.append(server.config))
     monkeypatch.setattr("uvicorn.Config.bind_socket", lambda config: Bound())
@@ -55,6 +55,15 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
     yield configs
     logging.getLogger("toolgram.server").handlers.clear()
     logging.getLogger("toolgram.server").propagate = True
+
+
+def test_a_model_is_made_deterministic(started: list[uvicorn.Config], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert CliRunner().invoke(app, ["serve", "--deterministic", "--port", "0"]).exception is None
+    monkeypatch.undo()
+    with listening(started[0].app) as address:
+        body = {"messages": [{"role": "user", "content": "Hi"}]}
+        answer = httpx2.post(f"{address}/v1/chat/completions", json=body).json()
+        assert answer["choices"][0]["message"]["content"] == "Hello again."
 
 
 def test_options_and_environment(

@@ -105,6 +105,27 @@ def test_a_grammar_holds_at_any_temperature(engine: LlamaCpp) -> None:
         assert last.finish == "stop"
 
 
+def test_a_trace_tells_what_the_model_alone_would_have_written(engine: LlamaCpp) -> None:
+    """The model's own answer under a grammar that allows it has no divergence; one that does not, has them."""
+    own, _ = say(engine, WEATHER, max_tokens=8)
+    for lark, divergent in ((r"start: /(?s:.)*/", False), (r"start: /[0-9]{8,}/", True)):
+        chunks = asyncio.run(chunks_of(engine, WEATHER, lark, Sampling(max_tokens=8, trace=True)))
+        points = [point for chunk in chunks for point in chunk.trace]
+        written = [token for chunk in chunks for token in chunk.tokens]
+        assert [written[point.position] for point in points] == [point.token for point in points]
+        assert len(points) + sum(chunk.forced for chunk in chunks) == len(written)
+        assert any(point.removed > 0.5 and point.preferred != point.token for point in points) == divergent
+        assert all((point.preferred == point.token) or point.removed > 0 for point in points)
+        if not divergent:
+            assert b"".join(point.piece for point in points).decode() == own
+
+
+def test_nothing_is_traced_unless_asked(engine: LlamaCpp) -> None:
+    for lark, trace in ((r"start: /[0-9]{8,}/", False), (None, True)):
+        chunks = asyncio.run(chunks_of(engine, WEATHER, lark, Sampling(max_tokens=4, trace=trace)))
+        assert not any(chunk.trace for chunk in chunks)
+
+
 def test_a_model_cannot_end_where_the_grammar_does_not(engine: LlamaCpp) -> None:
     text, last = say(engine, asked("Say hi."), r"start: /[a-z ]{80,90}/")
     assert re.fullmatch("[a-z ]{80,90}", text)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from toolgram.engines.base import Sampling
-from toolgram.engines.llama_cpp.sampling import Sampler, choose, logprobs_of
+from toolgram.engines.llama_cpp.sampling import Sampler, choose, logprobs_of, ruled_out
 from toolgram.errors import EngineError
 
 PROBABILITIES = np.array([0.1, 0.4, 0.0, 0.3, 0.2])
@@ -20,6 +20,11 @@ def frequencies(sampling: Sampling, draws: int = 20_000) -> list[float]:
     random = np.random.default_rng(7)
     chosen = [choose(LOGITS, sampling, random) for _ in range(draws)]
     return [float(count) / draws for count in np.bincount(chosen, minlength=len(LOGITS))]
+
+
+def test_what_a_grammar_rules_out() -> None:
+    assert ruled_out(LOGITS, np.array([True, False, True, True, False])) == (1, pytest.approx(0.6, abs=1e-6))
+    assert ruled_out(LOGITS, np.ones(5, np.bool_)) == (1, 0)
 
 
 def test_temperature_0_takes_the_likeliest() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from toolgram.engines.base import Chunk, Prompt, Sampling
+from toolgram.engines.base import Chunk, Prompt, Sampling, TokenLogprobs
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.engines.llama_cpp.generation import Generation
 from toolgram.engines.llama_cpp.gguf_model import BATCH, Model
@@ -75,7 +75,7 @@ def asked(system: str) -> Prompt:
 
 
 async def answer(engine: LlamaCpp, prompt: Prompt, tokens: int) -> list[Chunk]:
-    sampling = Sampling(max_tokens=tokens, logit_bias={0: -100, 2: -100})  # no end of the turn
+    sampling = Sampling(max_tokens=tokens, logprobs=1, logit_bias={0: -100, 2: -100})  # no end of the turn
     return [chunk async for chunk in engine.generate(prompt, None, sampling)]
 
 
@@ -114,6 +114,7 @@ def test_ended_texts_are_found_again_until_there_are_too_many(engine: LlamaCpp) 
     cached(engine, green)  # there is no room for it beside the others, which are put aside
     assert min(cached(engine, red), cached(engine, blue)) > 50
     cached(engine, grey)
+    cached(engine, "Gold has no rust. " * 40)
     cached(engine, green)
     assert max(cached(engine, red), cached(engine, blue)) < 20
 
@@ -144,6 +145,43 @@ def test_memories_of_their_own_find_texts_again_and_give_the_same_answers(engine
         apart.close()
 
 
+@pytest.mark.parametrize(
+    "options", [{"budget": 256}, {"budget": 3 * 256}, {"deterministic": True}], ids=["shared", "apart", "deterministic"]
+)
+def test_the_same_prompt_gets_the_same_logits_again(options: dict[str, Any]) -> None:
+    """What is left of the prompt, put aside, or beside others in the memory changes no digit of them."""
+    engine = LlamaCpp(default_model(), context=256, parallel=3, **options)
+    try:
+        prompts = [asked(f"{name} says little, and {name} does much. " * 8) for name in ("Anna", "Boris", "Clara")]
+        cold, *warm = [[told(engine, prompt) for prompt in prompts] for _ in range(3)]
+        assert warm == [cold, cold]
+    finally:
+        engine.close()
+
+
+def test_a_deterministic_engine_gives_the_same_logits_beside_others() -> None:
+    engine = LlamaCpp(default_model(), context=256, parallel=3, deterministic=True)
+    others = [asked(f"{name} says little. " * 9) for name in ("Boris", "Clara")]
+    prompt = asked("Anna says little, and Anna does much. " * 8)
+
+    async def beside() -> list[list[Chunk]]:
+        return await asyncio.gather(*(answer(engine, each, 9) for each in (*others, prompt)))
+
+    try:
+        crowded = asyncio.run(beside())[-1]
+        assert logprobs(crowded) == told(engine, prompt)
+    finally:
+        engine.close()
+
+
+def told(engine: LlamaCpp, prompt: Prompt) -> list[TokenLogprobs]:
+    return logprobs(asyncio.run(answer(engine, prompt, 9)))
+
+
+def logprobs(chunks: list[Chunk]) -> list[TokenLogprobs]:
+    return [each for chunk in chunks for each in chunk.logprobs]
+
+
 @pytest.mark.parametrize(("parallel", "fitting", "at_once"), [(20, 40, 20), (20, 17, 17), (20, 15, 20), (3, 2, 3)])
 def test_so_many_run_at_once_as_can_have_a_memory_of_their_own_if_that_is_enough(
     parallel: int, fitting: int, at_once: int, monkeypatch: pytest.MonkeyPatch
@@ -152,7 +190,7 @@ def test_so_many_run_at_once_as_can_have_a_memory_of_their_own_if_that_is_enough
     model = Model(default_model(), 64, 1, parallel=parallel, kept=4)
     assert model.at_once == at_once
     assert model.apart == (fitting >= at_once)
-    assert model.room == 64 * (at_once if model.apart else 4)
+    assert model.room == 64 * (at_once if model.apart else min(4, parallel))
     model.close()
 
 

@@ -274,23 +274,32 @@ def serve(
         int, typer.Option(metavar="N", envvar=_env("PORT"), help="The port to listen on; 0: any free one.")
     ] = 8000,
     context: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--ctx-size",
+            "--context",
             "--max-model-len",
             "-c",
             metavar="N",
             min=1,
             envvar=_env("CTX_SIZE"),
-            help="Tokens of prompt and answer together.",
+            help="Tokens of prompt and answer together (default: as trained, as far as memory allows).",
         ),
-    ] = 4096,
+    ] = None,
     threads: Annotated[
         int | None,
         typer.Option(
             "--threads", "-t", metavar="N", min=1, envvar=_env("THREADS"), help="Processor cores for the engine."
         ),
     ] = None,
+    deterministic: Annotated[
+        bool,
+        typer.Option(
+            "--deterministic",
+            envvar=_env("DETERMINISTIC"),
+            help="An embedded model gives the same answer again, whatever runs beside it; this takes longer.",
+        ),
+    ] = False,
     parallel: Annotated[
         int,
         typer.Option(
@@ -417,7 +426,7 @@ def serve(
         return
     if workers > 1:
         raise BadInput("--workers needs --upstream: an embedded model runs in one process, which batches its requests")
-    loading = Loading(tuple(model or ()), aliases, template, context, threads, parallel)
+    loading = Loading(tuple(model or ()), aliases, template, context, threads, parallel, deterministic)
     run(load(loading), settings, host, port, log_file)
 
 

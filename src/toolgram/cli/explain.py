@@ -69,7 +69,7 @@ def _size(plan: Plan, model: Path | None) -> str:
     characters = f"{len(plan.prompt)} characters"
     if model is None:
         return f"{characters} (give --model FILE to count tokens)"
-    engine = load_engine(model)
+    engine = load_engine(model, context=1)  # nothing is evaluated
     try:
         return f"{characters}, {engine.count_tokens(plan.prompt_parts)} tokens of {model.name}"
     finally:

@@ -127,9 +127,15 @@ def model_at_hand(name: str | None) -> Path | None:
 
 
 def load_engine(
-    path: Path, context: int = 4096, threads: int | None = None, parallel: int = 1
+    path: Path,
+    context: int | None = None,
+    threads: int | None = None,
+    parallel: int = 1,
+    *,
+    deterministic: bool = False,
 ) -> LlamaCpp | LlamaObject:
-    """The embedded engine with a model, for `parallel` requests at once; `context` is in tokens.
+    """The embedded engine with a model, for `parallel` requests at once; `context` is in tokens, None for as many
+    as the model was trained for and memory allows.
 
     Raises ModelError if either is missing.
     """
@@ -140,7 +146,12 @@ def load_engine(
             f"the embedded engine is not installed ({error.name} is missing): pip install 'toolgram[embedded]'"
         ) from error
     return load(
-        path, lambda notice: sys.stderr.write(f"{notice}\n"), context=context, threads=threads, parallel=parallel
+        path,
+        lambda notice: sys.stderr.write(f"{notice}\n"),
+        context=context,
+        threads=threads,
+        parallel=parallel,
+        deterministic=deterministic,
     )
 
 

@@ -51,9 +51,10 @@ class Loading:
     models: tuple[str, ...]
     aliases: tuple[str, ...] = ()
     template: Path | None = None
-    context: int = 4096
+    context: int | None = None
     threads: int | None = None
     parallel: int = 1
+    deterministic: bool = False
 
 
 def load(loading: Loading) -> tuple[Served, ...]:
@@ -65,13 +66,23 @@ def load(loading: Loading) -> tuple[Served, ...]:
     for name in names:
         file = model_file(name)
         template = inputs.template_of(loading.template, file)
-        engine = inputs.load_engine(file, loading.context, loading.threads, loading.parallel)
+        engine = inputs.load_engine(
+            file, loading.context, loading.threads, loading.parallel, deterministic=loading.deterministic
+        )
+        _say_memory(engine)
         known = name if name in models.MODELS else file.stem
         aliases = () if served else loading.aliases
         if known in {model.name for model in served}:
             raise BadInput(f"two models would be named {known!r}")
         served.append(Served(known, template, engine, aliases))
     return tuple(served)
+
+
+def _say_memory(engine: Engine) -> None:
+    from toolgram.engines.llama_cpp.engine import LlamaCpp  # of an extra, which is there if a model was loaded
+
+    if isinstance(engine, LlamaCpp):
+        _say(engine.memory)
 
 
 def connect(upstream: Upstream, template: Path | None, aliases: tuple[str, ...], timeout: float) -> tuple[Served, ...]:

@@ -43,7 +43,8 @@ class Sampling:
     divides a positive logit and multiplies a negative one (tokens of the prompt count too, 1: off), `frequency_penalty`
     is taken off once for each time, and `presence_penalty` once. Then temperature 0 takes the likeliest token; above it
     the temperature is applied first, then `top_k` (0: off), `top_p` (1: off) and `min_p` (0: off), as vLLM does.
-    With `logprobs` chunks tell how likely each token was, and so many of the likeliest beside it.
+    With `logprobs` chunks tell how likely each token was, and so many of the likeliest beside it. With `trace` the
+    embedded engine's tell what the grammar ruled out; other engines have no such thing.
 
     `max_tokens` None goes on to the end of the context; `seed` None differs from call to call. A stop string ends the
     text and is not part of it; each of `ends` does so only as a token of its own, so that text which merely spells it
@@ -62,6 +63,7 @@ class Sampling:
     repetition_penalty: float = 1.0
     logit_bias: Mapping[int, float] = field(default_factory=dict[int, float])
     logprobs: int | None = None
+    trace: bool = False
     seed: int | None = None
     stop: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
@@ -140,12 +142,28 @@ class TokenLogprobs:
 
 
 @dataclass(frozen=True, slots=True)
+class TracePoint:
+    """What the model wanted where it wrote a token under a grammar, biases and penalties applied.
+
+    `position` counts the tokens of the completion from 0. Without the grammar `preferred` was the likeliest token, and
+    `piece` are its bytes; the grammar ruled out `removed` of all probability, from 0 to 1.
+    """
+
+    position: int
+    token: int
+    preferred: int
+    piece: bytes
+    removed: float
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """More raw text, and the tokens that were added; `forced` of them, the last ones, were not sampled.
 
     Text may lag behind the tokens: a character that is not complete, or what may begin a stop string, waits. The last
     chunk, and no other, has `finish` and `usage`, and `stopped_by` if the engine tells which of `Sampling.stop` it was.
-    `logprobs` has one entry for each token, if they were asked for.
+    `logprobs` has one entry for each token, if they were asked for, and `trace` one for each that was sampled under a
+    grammar.
     """
 
     text: str
@@ -155,6 +173,7 @@ class Chunk:
     usage: Usage | None = None
     logprobs: tuple[TokenLogprobs, ...] = ()
     stopped_by: str | None = None
+    trace: tuple[TracePoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

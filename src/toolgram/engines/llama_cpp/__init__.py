@@ -11,19 +11,30 @@ from toolgram.engines.llama_cpp.ffi import OtherLibrary
 
 _IN_A_PASS = 32  # requests: more would only make each wait longer for its next token
 _IN_A_SERVER = 4  # each has a context of its own there
+_IN_A_SLOT = 4096  # tokens
 
 
 def load(
-    path: Path, notify: Callable[[str], object], *, context: int = 4096, threads: int | None = None, parallel: int = 1
+    path: Path,
+    notify: Callable[[str], object],
+    *,
+    context: int | None = None,
+    threads: int | None = None,
+    parallel: int = 1,
+    deterministic: bool = False,
 ) -> LlamaCpp | LlamaObject:
     """The embedded engine with a model, for so many requests at once, or as many as are of use; others wait.
 
-    `context` and `threads` are those of `LlamaCpp`. Where another xllamacpp is installed than the one whose C interface
-    we know, its own server runs the model, and `notify` is told why. Raises ModelError for a file that cannot be run,
-    EngineError where xllamacpp is missing.
+    `context`, `threads` and `deterministic` are those of `LlamaCpp`. Where another xllamacpp is installed than the one
+    whose C interface we know, its own server runs the model, and `notify` is told why; but that server cannot be made
+    deterministic. Raises ModelError for a file or a context that this machine cannot run, EngineError where xllamacpp
+    is missing or unsuitable.
     """
     try:
-        return LlamaCpp(path, context=context, parallel=min(parallel, _IN_A_PASS), threads=threads)
+        most = min(parallel, _IN_A_PASS)
+        return LlamaCpp(path, context=context, parallel=most, threads=threads, deterministic=deterministic)
     except OtherLibrary as error:
+        if deterministic:
+            raise
         notify(f"{error}. Until then llama.cpp's own server runs the model, which takes longer.")
-        return LlamaObject(path, context=context, parallel=min(parallel, _IN_A_SERVER), threads=threads)
+        return LlamaObject(path, context=context or _IN_A_SLOT, parallel=min(parallel, _IN_A_SERVER), threads=threads)

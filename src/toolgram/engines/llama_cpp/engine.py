@@ -26,17 +26,25 @@ _KEPT = 32  # ended sequences that are remembered
 class LlamaCpp:
     """Runs a GGUF file, many requests at once in one batch.
 
-    `context` is in tokens, at most what the model was trained with: what a prompt and its answer may have together.
+    `context` is in tokens, at most what the model was trained with: what a prompt and its answer may have together;
+    None is that, or what a quarter of the memory holds that is free on this machine.
     `parallel` requests run at once, the others wait in the order of their arrival. `budget` is how many tokens all that
-    is remembered may have, and as many again of what ended may be put aside; None is four contexts, or one for each
-    that runs where that is at most a sixteenth of this machine's memory. With one for each, each request has a memory
+    is remembered may have, and as many again of what ended may be put aside (twice as many where they share memory, as
+    far as a quarter of what is free holds them); None is a context for each that runs, where a sixteenth of the free
+    memory holds so many, or else up to four, as far as a quarter does. With one for each, each request has a memory
     of its own, which is faster: where only some of more than 16 can have one, only so many run at once. What prompts
     have in common with each other, or with requests that ended, is evaluated once. What the grammar forces is appended
     without being sampled; while few requests run, values are drafted from the prompt, and a right draft gives several
     tokens in one pass. `threads` cores are used; None decodes with those that nobody else wants, half of all at most
-    (single tokens of a small model with one), and reads prompts with all.
+    (single tokens with half of all, those of a small model with one), and reads prompts with all.
 
-    Raises ModelError for a file that cannot be run, EngineError where llama.cpp cannot be loaded.
+    The same prompt gets the same answer again where the answer does not depend on chance and no other request runs
+    beside it; many at once move the last digits of the logits. A `deterministic` engine gives it always, on the same
+    machine: it evaluates each request alone, drafts nothing, and reads again the last tokens of what prompts have in
+    common, up to 64.
+
+    Raises ModelError for a file that cannot be run or a context that does not fit into the memory, EngineError where
+    llama.cpp cannot be loaded.
     """
 
     capabilities = Capabilities(dialects=("lark",), special_tokens=True, token_ids=True)
@@ -45,12 +53,13 @@ class LlamaCpp:
         self,
         path: str | Path,
         *,
-        context: int = 4096,
+        context: int | None = None,
         parallel: int = 16,
         budget: int | None = None,
         threads: int | None = None,
+        deterministic: bool = False,
     ) -> None:
-        if min(context, parallel, 1 if threads is None else threads) < 1:
+        if min(1 if context is None else context, parallel, 1 if threads is None else threads) < 1:
             raise EngineError("context, parallel and threads must be at least 1")
         if parallel > _MOST:
             raise EngineError(f"parallel must be at most {_MOST}")
@@ -63,17 +72,26 @@ class LlamaCpp:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="toolgram-llama")
         try:
             self._model, self._guides = self._worker.submit(
-                _load, self.path, context, threads, parallel, budget
+                _load, self.path, context, threads, parallel, budget, deterministic
             ).result()
         except BaseException:
             self._worker.shutdown(wait=False)
             raise
-        self._scheduler = Scheduler(self._model, self._worker, self._model.at_once)
+        self._scheduler = Scheduler(self._model, self._worker, self._model.at_once, deterministic=deterministic)
 
     @property
     def context(self) -> int:
         """How many tokens prompt and answer may have together."""
         return self._model.context
+
+    @property
+    def memory(self) -> str:
+        """What is remembered at most, and the memory that it takes, in words."""
+        model = self._model
+        trained = "as trained" if model.context == model.trained else f"trained for {model.trained}"
+        sizes = [f"{tokens * model.bytes_per_token / 1e9:.1f} GB" for tokens in (model.room, model.aside)]
+        kept = f"{sizes[0]} of memory for requests, up to {sizes[1]} more for what ended"
+        return f"context of {model.context} tokens ({trained}); {kept}"
 
     @property
     def vocabulary(self) -> Mapping[str, int]:
@@ -177,6 +195,8 @@ class LlamaCpp:
         await self.aclose()
 
 
-def _load(path: Path, context: int, threads: int | None, parallel: int, budget: int | None) -> tuple[Model, Guides]:
-    model = Model(path, context, threads, parallel=parallel, kept=_KEPT, budget=budget)
+def _load(
+    path: Path, context: int | None, threads: int | None, parallel: int, budget: int | None, deterministic: bool
+) -> tuple[Model, Guides]:
+    model = Model(path, context, threads, parallel=parallel, kept=_KEPT, budget=budget, alone=deterministic)
     return model, Guides(model.vocabulary)

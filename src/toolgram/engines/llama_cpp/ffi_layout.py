@@ -137,6 +137,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_model_is_recurrent": (c_bool, (c_void_p,)),
     "llama_model_is_hybrid": (c_bool, (c_void_p,)),
     "llama_model_n_ctx_train": (c_int32, (c_void_p,)),
+    "llama_model_meta_val_str": (c_int32, (c_void_p, c_char_p, c_char_p, c_size_t)),
     "llama_model_n_layer": (c_int32, (c_void_p,)),
     "llama_model_n_embd": (c_int32, (c_void_p,)),
     "llama_model_n_head": (c_int32, (c_void_p,)),

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolgram.engines.base import Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, Usage
+from toolgram.engines.base import Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, TracePoint, Usage
 from toolgram.engines.llama_cpp.guide import Guide
 from toolgram.engines.llama_cpp.prompt_lookup import Drafter
-from toolgram.engines.llama_cpp.sampling import Logits, Sampler, logprobs_of
+from toolgram.engines.llama_cpp.sampling import Logits, Sampler, logprobs_of, ruled_out
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.engines.stops import Detokenizer, StopScanner
 
@@ -81,20 +81,32 @@ class Generation:
         self._passes += not drafted
         self._read = self._read or time.perf_counter()
         logits = self._sampler.adjusted(logits)
+        alone = logits
         if self._guide is not None:
             logits = np.where(self._guide.allowed(), logits, np.float32(-np.inf))
         token = self._sampler.choose(logits)
         if token in self._ends and (self._guide is None or self._guide.accepting):
             self.finish = "stop"
             return None
+        trace = self._traced(token, alone) if self._sampling.trace else ()
         if self._guide is not None:
             self._guide.consume((token,))
         self._left -= 1
         top = self._sampling.logprobs
         likely = [] if top is None else [logprobs_of(logits, token, top, self._vocabulary.pieces)]
-        return self._write([token], likely)
+        return self._write([token], likely, trace)
 
-    def _write(self, tokens: list[int], likely: list[TokenLogprobs]) -> Chunk | None:
+    def _traced(self, token: int, logits: Logits) -> tuple[TracePoint, ...]:
+        """What the model alone would have written where this token is to follow."""
+        if self._guide is None:
+            return ()
+        preferred, removed = ruled_out(logits, self._guide.allowed())
+        position = len(self.tokens) - self._prompt_tokens
+        return (TracePoint(position, token, preferred, self._vocabulary.pieces[preferred], removed),)
+
+    def _write(
+        self, tokens: list[int], likely: list[TokenLogprobs], trace: tuple[TracePoint, ...] = ()
+    ) -> Chunk | None:
         """Append tokens and what is forced after them."""
         forced = self._force()
         tokens += forced
@@ -112,7 +124,7 @@ class Generation:
             self.finish = "stop"
         if self._sampling.logprobs is not None:
             likely += map(self._certain, forced)
-        return Chunk(text, tuple(tokens), len(forced), logprobs=tuple(likely))
+        return Chunk(text, tuple(tokens), len(forced), logprobs=tuple(likely), trace=trace)
 
     def _force(self) -> list[int]:
         """Tokens that the grammar forces: they are appended without a look at the logits."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import threading
 import weakref
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.errors import EngineError, ModelError
 
 BATCH = 512  # tokens in one call
+_MEMINFO = Path("/proc/meminfo")
 _LOADING = threading.Lock()  # llama.cpp's log does not say which model a line is about
 
 
@@ -60,7 +62,10 @@ class NoRoom(Exception):
     """The sequences hold as many tokens as there is memory for."""
 
 
-_LITTLE = 16  # what is not more than one of so many parts of the memory
+_SHARE = 4  # one of so many parts of the free memory is for what requests remember, one more for what ended
+_LITTLE = 16  # what is not more than one of so many parts of the free memory may be cleared at the start
+_SHARED = 4  # contexts that many sequences share
+_SMALL_CONTEXT = 4096  # where nobody knows how much memory there is
 _ENOUGH = 16  # sequences at once: beyond, a memory for each is worth more than one more of them
 
 State = ctypes.Array[ctypes.c_char]
@@ -79,31 +84,43 @@ class Span(NamedTuple):
 class Model:
     """A loaded GGUF model with the memory of some sequences, which share what they have in common.
 
-    `context` tokens at most fit into a sequence, and `budget` into all together; None is four contexts, or one for each
-    sequence where that is not much of this machine's memory. With one for each, each has its memory `apart`, and a pass
+    `context` tokens at most fit into a sequence, and `budget` into all together; None are what the model was `trained`
+    for, and a context for each sequence where a sixteenth of the free memory holds them, or else up to four, as far as
+    a quarter does. With one for each, each has its memory `apart`, and a pass
     looks for each token at that alone; else `kept` sequences more are there. `at_once` are those that are to be
-    written together: `parallel`, or as many, and enough, as can have a memory apart. `threads` are those of `Cores`.
-    Raises ModelError for a file that is missing, damaged, or of a kind that cannot be run.
+    written together: `parallel`, or as many, and enough, as can have a memory apart; with `alone` each has one, and
+    there are as few as that takes. `threads` are those of `Cores`.
+    `aside` tokens of sequences that ended may be kept elsewhere.
+    Raises ModelError for a file that is missing, damaged, or of a kind that cannot be run, and for a context that is
+    larger than the free memory.
     """
 
     def __init__(
         self,
         path: Path,
-        context: int,
+        context: int | None,
         threads: int | None,
         *,
         parallel: int = 1,
         kept: int = 0,
         budget: int | None = None,
+        alone: bool = False,
     ) -> None:
         self._c = ffi.library().c
         self._model = _load(path)
         self.vocabulary = Vocabulary.of_model(self._model)
-        self.context = min(context, self._c.llama_model_n_ctx_train(self._model))
+        self.trained: int = self._c.llama_model_n_ctx_train(self._model)
+        self.bytes_per_token = _bytes_per_token(self._model)
+        free = _free_memory()
+        self._share = None if free is None else max(free - path.stat().st_size, 0) // _SHARE // self.bytes_per_token
+        self.context = min(self.trained, context or self._share or _SMALL_CONTEXT)
+        self._check_context(path, free)
         fitting = min(parallel, self._fitting() if budget is None else budget // self.context)
-        self.apart = fitting > 1 and fitting >= min(parallel, _ENOUGH)
-        self.at_once = fitting if self.apart else parallel
-        self.room = max(self.context, budget or self.context * (fitting if self.apart else 4))  # in tokens
+        self.apart = alone or (fitting > 1 and fitting >= min(parallel, _ENOUGH))
+        self.at_once = max(fitting, 1) if self.apart else parallel
+        contexts = self.at_once if self.apart else min(max((self._share or 0) // self.context, 1), _SHARED, parallel)
+        self.room = max(self.context, budget or contexts * self.context)  # in tokens
+        self.aside = self.room if self.apart else max(self.room, min(2 * self.room, self._share or 0))
         self.sequences = self.at_once if self.apart else parallel + kept
         context_pointer = _context(self._model, self.room, self.sequences, unified=not self.apart)
         self._free = weakref.finalize(self, _free, self._model, context_pointer)
@@ -118,12 +135,18 @@ class Model:
         # the state of a recurrent model after a text is not its state after the half of it
         self.shares = not (self._c.llama_model_is_recurrent(self._model) or self._c.llama_model_is_hybrid(self._model))
 
+    def _check_context(self, path: Path, free: int | None) -> None:
+        size = self.context * self.bytes_per_token
+        if free is not None and size > free:
+            self._c.llama_model_free(self._model)
+            raise ModelError(
+                f"{path}: a context of {self.context} tokens takes {size / 1e9:.1f} GB, and only {free / 1e9:.1f} GB "
+                f"of memory are free: give at most {max(free // self.bytes_per_token, 1)} (--ctx-size, context=)"
+            )
+
     def _fitting(self) -> int:
-        """How many whole contexts are not much of this machine's memory."""
-        c, model = self._c, self._model
-        width = c.llama_model_n_embd(model) // max(c.llama_model_n_head(model), 1) * c.llama_model_n_head_kv(model)
-        size = 4 * c.llama_model_n_layer(model) * width * self.context  # a key and a value, of 2 bytes each
-        return (_memory() or 0) // (_LITTLE * max(size, 1))
+        """How many whole contexts are little of the free memory."""
+        return (self._share or 0) * _SHARE // _LITTLE // self.context
 
     def close(self) -> None:
         """Free the memory; nothing else may be called afterwards."""
@@ -254,6 +277,31 @@ def _memory() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return None
+
+
+def _free_memory() -> int | None:
+    """The bytes of memory that programs can still have, or else all of this machine's, where the system tells."""
+    try:
+        found = re.search(r"^MemAvailable:\s*(\d+) kB", _MEMINFO.read_text(encoding="ascii"), re.MULTILINE)
+    except OSError:
+        found = None
+    return 1024 * int(found[1]) if found else _memory()
+
+
+def _bytes_per_token(model: int) -> int:
+    """What a sequence remembers of a token: a key and a value in each layer, of 2 bytes a number."""
+    c = ffi.library().c
+    size = c.llama_model_n_embd(model) // max(c.llama_model_n_head(model), 1)
+    family = _metadata(model, "general.architecture")
+    both = sum(int(_metadata(model, f"{family}.attention.{part}_length") or size) for part in ("key", "value"))
+    return max(2 * both * c.llama_model_n_head_kv(model) * c.llama_model_n_layer(model), 1)
+
+
+def _metadata(model: int, key: str) -> str:
+    """A value of the file's metadata as text, empty if there is none."""
+    text = ctypes.create_string_buffer(256)
+    found = ffi.library().c.llama_model_meta_val_str(model, key.encode(), text, len(text))
+    return text.value.decode() if found >= 0 else ""
 
 
 def _load(path: Path) -> int:

@@ -25,7 +25,9 @@ class Slot:
 
     sequence: int
     tokens: list[int]
+    steady: int  # how many of the first tokens were evaluated in whole grains
     used: int = 0  # how many tokens had been evaluated in all when it was last used
+    tidy: bool = False  # in the order of the text from the start of the memory, with nothing of others between
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +35,7 @@ class _Aside:
     """What a sequence had read, outside of the model."""
 
     tokens: Sequence[int]
+    steady: int
     state: State
 
 
@@ -43,12 +46,17 @@ class Slots:
     """The sequences of a model: those in use, and those that ended, which are put aside after a while.
 
     Where memories are apart, that is only when its place is needed. What a new prompt has in common with any of them is
-    not read again. Of those that ended the least recently used goes first. Aside there are as many tokens at most as
-    the model has room for.
+    not read again, in whole grains of so many tokens. Of those that ended the least recently used goes first. Aside
+    there are as many tokens at most as the model tells.
+
+    Where memory is shared, attention is summed up in the order of the places in it, so that the last digits of the
+    logits depend on where the tokens are. A sequence that is taken while no other is in use therefore has the memory to
+    itself, and lies there in order: then the same prompt gets the same answer again.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, grain: int = 1) -> None:
         self._model = model
+        self._grain = grain
         self._free = list(range(model.sequences))
         self._used: list[Slot] = []
         self._ended: list[Slot] = []  # the least recently used first
@@ -60,10 +68,27 @@ class Slots:
 
         There must be one that is not in use.
         """
+        if not self._used and not self._model.apart:
+            self._tidy_up(prompt)
+        slot = self._taken(prompt)
+        slot.steady = len(prompt) - 1
+        slot.tidy = not self._used
+        for other in self._used:
+            other.tidy = False
+        self._used.append(slot)
+        return slot
+
+    def _tidy_up(self, prompt: Sequence[int]) -> None:
+        """Put aside all that ended, except what the prompt goes on from if it lies in order."""
+        donor, _ = self._donor(prompt)
+        for slot in self._ended[:]:
+            if slot is not donor or not slot.tidy:
+                self._put_aside(slot)
+
+    def _taken(self, prompt: Sequence[int]) -> Slot:
         donor, length = self._donor(prompt)
         slot = self._fetched(prompt, length + _WORTH_FETCHING)
         if slot is not None:
-            self._used.append(slot)
             return slot
         if donor in self._ended:
             donor.used = self._evaluated
@@ -76,22 +101,22 @@ class Slots:
                 self._copy_aside(slot)
             self._cut(slot, length)
         else:
-            slot = Slot(self._empty(), [])
+            slot = Slot(self._empty(), [], 0)
             if donor is not None:
                 self._model.copy(donor.sequence, slot.sequence, length)
                 slot.tokens = donor.tokens[:length]
-        self._used.append(slot)
         return slot
 
     def _next(self) -> Slot | None:
         """The one that ended whose place the next text takes; None if there is a place that nobody has.
 
         Where memories are apart, it is the first place that is not in use: llama.cpp evaluates neighbours together.
+        Where memory is shared, and nobody uses it, there is one at most that ended, and it must give way.
         """
         if self._model.apart and self._ended:
             first = min(self._ended, key=lambda slot: slot.sequence)
             return first if first.sequence < min(self._free, default=first.sequence + 1) else None
-        return None if self._free else self._ended[0]
+        return None if self._free and (self._used or not self._ended) else self._ended[0]
 
     def _empty(self) -> int:
         """A sequence that has nothing."""
@@ -102,11 +127,23 @@ class Slots:
         return sequence
 
     def _donor(self, prompt: Sequence[int]) -> tuple[Slot | None, int]:
-        return _best([*self._used, *reversed(self._ended)] if self._model.shares else [], prompt)
+        return self._best([*self._used, *reversed(self._ended)], prompt)
+
+    def _best(self, known: Sequence[_Known], prompt: Sequence[int]) -> tuple[_Known | None, int]:
+        """Which has most in common with a prompt, and how much, without its last token; of equals the first."""
+        best: _Known | None = None
+        length = 0
+        for each in known if self._model.shares else ():
+            shared = min(common(each.tokens, prompt), len(prompt) - 1)
+            if self._grain > 1:
+                shared = min(shared, each.steady) // self._grain * self._grain
+            if shared > length:
+                best, length = each, shared
+        return best, length
 
     def _fetched(self, prompt: Sequence[int], least: int) -> Slot | None:
         """A sequence with what was put aside, if that has at least so much of the prompt, and there is room for it."""
-        found, length = _best(self._aside[::-1] if self._model.shares else [], prompt)
+        found, length = self._best(self._aside[::-1], prompt)
         if found is None or length < least:
             return None
         self._aside.remove(found)
@@ -116,7 +153,7 @@ class Slots:
             if not self.evict():
                 self._free.append(sequence)
                 return None
-        slot = Slot(sequence, list(found.tokens))
+        slot = Slot(sequence, list(found.tokens), found.steady)
         self.cut(slot, length)
         return slot
 
@@ -163,8 +200,8 @@ class Slots:
         self._drop(slot)
 
     def _copy_aside(self, slot: Slot) -> None:
-        self._aside.append(_Aside(list(slot.tokens), self._model.save(slot.sequence)))
-        while len(self._aside) > _MOST or sum(len(other.tokens) for other in self._aside) > self._model.room:
+        self._aside.append(_Aside(list(slot.tokens), slot.steady, self._model.save(slot.sequence)))
+        while len(self._aside) > _MOST or sum(len(other.tokens) for other in self._aside) > self._model.aside:
             del self._aside[0]
 
     def restore(self) -> None:
@@ -189,17 +226,6 @@ class Slots:
     def _drop(self, slot: Slot) -> None:
         self._model.cut(slot.sequence, 0)
         self._free.append(slot.sequence)
-
-
-def _best(known: Sequence[_Known], prompt: Sequence[int]) -> tuple[_Known | None, int]:
-    """Which has most in common with a prompt, and how much, without its last token; of equals the first."""
-    best: _Known | None = None
-    length = 0
-    for each in known:
-        shared = min(common(each.tokens, prompt), len(prompt) - 1)
-        if shared > length:
-            best, length = each, shared
-    return best, length
 
 
 def _begins(one: Slot | _Aside, other: Slot) -> bool:

@@ -23,6 +23,7 @@ _BESIDE_WRITERS = 64  # tokens of prompts in one pass while others write: more w
 _SHORT = 32  # tokens that are not worth cutting up
 _FEW = 2  # requests at once, beside which there is time to try drafts
 _WORTH_WAITING = 64  # tokens that another one is about to read, and that need not be read twice
+_GRAIN = 64  # tokens of a prompt that a deterministic engine always evaluates together
 
 
 @dataclass(slots=True, eq=False)
@@ -55,6 +56,15 @@ class _Live:
         """How many tokens are to be evaluated."""
         return len(self.generation.tokens) - len(self.slot.tokens)
 
+    @property
+    def next(self) -> int:
+        """How many of them are to be evaluated next.
+
+        The last token of a prompt has a pass of its own. The kernels add up otherwise for one row than for many, and
+        one row is all that is left when the same prompt comes again: so its answer is the same as the first time.
+        """
+        return self.pending if self.generation.writing else max(self.pending - 1, 1)
+
 
 class Scheduler:
     """Runs requests on one thread, `limit` at once; the others wait in the order of their arrival.
@@ -64,20 +74,25 @@ class Scheduler:
 
     When the memory is full, what ended is forgotten, and then the youngest that runs goes back to wait: the oldest
     always gets on.
+
+    If it is `deterministic`, the logits after a text depend on nothing but the text: a pass evaluates one request
+    alone, prompts are cut where they always are, and nothing is drafted.
     """
 
-    def __init__(self, model: Model, worker: ThreadPoolExecutor, limit: int) -> None:
+    def __init__(self, model: Model, worker: ThreadPoolExecutor, limit: int, *, deterministic: bool = False) -> None:
         self._model = model
+        self._deterministic = deterministic
         self._worker = worker
         self._limit = limit
         self._lock = threading.Lock()  # for the two next, which other threads touch
         self._inbox: list[Request] = []
         self._awake = False
-        self._slots = Slots(model)
+        self._slots = Slots(model, _GRAIN if deterministic else 1)
         self._outbox = Outbox()
         self._waiting = deque[Request]()
         self._live: list[_Live] = []  # the oldest first
         self._full = False  # nobody is let in until somebody ends
+        self._turn = 0  # of whom, where each is evaluated alone
 
     def submit(self, request: Request) -> None:
         """Run a request when its turn comes."""
@@ -158,8 +173,10 @@ class Scheduler:
 
     def _spans(self) -> list[tuple[_Live, Span]]:
         """What is evaluated in the next pass."""
+        if self._deterministic:
+            return self._one_span()
         writers = any(live.generation.writing for live in self._live)
-        shares = share([live.pending for live in self._live], _BESIDE_WRITERS if writers else BATCH)
+        shares = share([live.next for live in self._live], _BESIDE_WRITERS if writers else BATCH)
         guess = len(self._live) <= _FEW and self._model.shares and sum(shares) + _FEW * LONGEST_DRAFT <= BATCH
         shared = [(live, count) for live, count in zip(self._live, shares, strict=True) if count]
         for live, count in shared:
@@ -167,6 +184,15 @@ class Scheduler:
         spans = [(live, _span(live, count)) for live, count in shared if live in self._live]
         # llama.cpp evaluates neighbours together, in their order, where the memories of sequences are apart.
         return sorted(spans, key=lambda each: each[1].sequence) if self._model.apart else spans
+
+    def _one_span(self) -> list[tuple[_Live, Span]]:
+        """What is evaluated of the one whose turn it is, whatever others do."""
+        if not self._live:
+            return []
+        self._turn = (self._turn + 1) % len(self._live)
+        live = self._live[self._turn]
+        whole_grains = not live.generation.writing and live.pending > _GRAIN
+        return [(live, _span(live, _GRAIN if whole_grains else live.pending))]
 
     def _draft(self, live: _Live) -> list[int]:
         draft = _tried(live.generation.draft)

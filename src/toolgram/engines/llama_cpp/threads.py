@@ -4,9 +4,10 @@ The threads of llama.cpp wait for one another some hundred times in a pass. Wher
 all wait: what takes 25 ms on two free cores, and 43 on one, may then take 60. With many tokens there is less to lose:
 what takes 75 ms on two free cores, and 135 on one, then takes 160.
 
-A single token of a small model has one thread: two take a tenth less time and half as much of the processor more. And
-with more than one, llama.cpp adds up what the token attends to in as many parts, by where in its memory that is: the
-same seed may give another answer then.
+A single token of a small model has one thread: two take a tenth less time and half as much of the processor more.
+That of a larger one has half of the cores, whatever else the machine does: llama.cpp adds up what the token attends to
+in as many parts as there are threads, so that with another number the same prompt may get another answer. More tokens
+are not divided so.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class Cores:
         """The threads of a pass with so many tokens."""
         if self._threads is not None:
             return self._threads
-        if tokens == 1 and self._small:
-            return 1
+        if tokens == 1:
+            return 1 if self._small else self._most
         if tokens >= _MOST:
             return self._all
         self._update()
