@@ -22,7 +22,7 @@ from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import likely_pattern
 from toolgram.template.provenance import render_parts
 from toolgram.wire import format as wire
-from toolgram.wire.freely import write_freely
+from toolgram.wire.writer import write_freely
 
 Parts = tuple[tuple[str, bool], ...]
 _LONGEST_OPENING = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -25,19 +25,14 @@ from toolgram.schema.writing.plain_text import plain_language, plain_rules
 from toolgram.schema.writing.values import spell_as
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import Calls, allowed, ways_to_think, without_reasoning
-from toolgram.wire.element_values import ElementArguments
-from toolgram.wire.encodings import JSON, AnyEncoding, Elements, Encoding, Tagged
+from toolgram.wire.encodings import JSON, AnyEncoding
+from toolgram.wire.encodings.base import Spell, ToolArguments
 from toolgram.wire.encodings.expected import Expected
-from toolgram.wire.freely import FRACTION_DIGITS, INTEGER_DIGITS, spelling_of, write_freely
 from toolgram.wire.grammar import Callee, Turn, constrain
 from toolgram.wire.json_shapes import ARGUMENTS
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
-from toolgram.wire.tagged_values import TaggedArguments
-from toolgram.wire.writer import write
-
-Spell = Callable[[Any], str | None]
-"""A value as the turn's grammar spells it; None where it is not valid."""
+from toolgram.wire.writer import FRACTION_DIGITS, INTEGER_DIGITS, spelling_of, write, write_freely
 
 _CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
 _FENCES = ("```json", "```")
@@ -352,27 +347,25 @@ class _Compilation:
             schema = {"type": "object"}
         exprs: dict[AnyEncoding, Expr] = {}
         for encoding in encodings:
-            plain = encoding if isinstance(encoding, Encoding) else JSON
             hint = f"{name}-arguments"
-            compiled = self.schema(schema, plain, pointer, hint, strict=tool["strict"], parameters=True)
+            compiled = self.schema(schema, encoding, pointer, hint, strict=tool["strict"], parameters=True)
             if compiled.expr == NOTHING:
                 if tool["strict"]:
                     raise InvalidRequest(pointer, "no arguments can match this schema")
                 self.relaxations.append(Relaxation(pointer, "type", "the tool is never called: nothing matches"))
                 return None
-            exprs[encoding] = compiled.expr
+            made = self.encoded(encoding, compiled, pointer, hint, strict=tool["strict"])
+            exprs[encoding] = made.expr
+            self.arguments[name, encoding] = made.spell
             self.expected[name] = Expected(compiled.type, compiled.type.root)
-            spelling = spelling_of(self.spec.format, plain)
-            self.arguments[name, encoding] = partial(spell_as, compiled.type, spelling=spelling)
-            if not isinstance(encoding, Encoding):
-                exprs[encoding] = self.tagged(name, encoding, compiled, pointer, strict=tool["strict"])
         return Callee(name, exprs.__getitem__)
 
-    def tagged(self, name: str, tags: Tagged | Elements, compiled: Compiled, pointer: str, *, strict: bool) -> Expr:
-        """Arguments between tags, from the type that their schema was compiled to."""
-        make = TaggedArguments if isinstance(tags, Tagged) else ElementArguments
+    def encoded(
+        self, encoding: AnyEncoding, compiled: Compiled, pointer: str, hint: str, *, strict: bool
+    ) -> ToolArguments:
+        """Arguments as an encoding has them, of the type that their schema was compiled to."""
         try:
-            made = make(tags, compiled.type, spelling_of(self.spec.format, JSON), self.names, f"{name}-arguments")  # type: ignore[arg-type]  # made for these tags
+            made = encoding.arguments(compiled, spelling_of(self.spec.format, encoding), self.names, hint)
         except types.TooLarge as error:  # by parts it may have more rules than as a whole
             raise UnsupportedSchema(pointer, "size", "the grammar would have too many rules") from error
         if strict and made.relaxations:
@@ -382,11 +375,10 @@ class _Compilation:
         self.relaxations.extend(made.relaxations)
         if made.expr == NOTHING:
             raise InvalidRequest(pointer, "no arguments can match this schema between tags")
-        self.arguments[name, tags] = made.spell
-        return made.expr
+        return made
 
     def schema(
-        self, schema: Any, encoding: Encoding, pointer: str, hint: str, *, strict: bool, parameters: bool
+        self, schema: Any, encoding: AnyEncoding, pointer: str, hint: str, *, strict: bool, parameters: bool
     ) -> Compiled:
         spelling = spelling_of(self.spec.format, encoding)
         compiled = compile_schema(

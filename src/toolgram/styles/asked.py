@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import lru_cache
 
 from toolgram.styles.base import ToolStyle
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import AnyEncoding, Elements, Tagged
 
 
 def asked_for(text: str, style: ToolStyle) -> int:
@@ -32,17 +30,6 @@ def _prescribed(style: ToolStyle) -> tuple[tuple[tuple[str, ...], ...], tuple[st
             part = node
     inside = tuple(wire.walk(part, written=True))
     marks = [node.spellings for node in inside if isinstance(node, wire.Mark)]
-    tags = [(tag,) for node in inside if isinstance(node, wire.Arguments) for tag in _tags(node.encoding)]
+    tags = [(tag,) for node in inside if isinstance(node, wire.Arguments) for tag in node.encoding.tags]
     keys = [json.dumps(key) for node in inside if isinstance(node, wire.Object) for key, _ in node.members]
     return tuple(dict.fromkeys((*marks, *tags))), tuple(dict.fromkeys(keys))
-
-
-def _tags(encoding: AnyEncoding) -> Iterator[str]:
-    """What arguments are written with, where it is not JSON or Python."""
-    if isinstance(encoding, Tagged):
-        for text in (encoding.open, *(text for _, text in encoding.after_key), encoding.close):
-            yield from text.split()
-    elif isinstance(encoding, Elements):
-        yield encoding.lead
-    elif not encoding.escapes:
-        yield encoding.quote

@@ -18,10 +18,9 @@ from toolgram.styles.turn_edges import opening, rendered_turns, stripped
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import MARKER
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import Tagged
-from toolgram.wire.freely import write_freely
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
+from toolgram.wire.writer import write_freely
 
 _PROBE = Message(tool_calls=(ToolCall(ONE.name, ONE.text),))
 _MORE = (
@@ -143,8 +142,8 @@ def _needed(node: wire.Node) -> Iterator[str]:
     match node:
         case wire.Mark(text, ()):
             yield text
-        case wire.Arguments(Tagged(_, open_)):
-            yield open_
+        case wire.Arguments(encoding):
+            yield encoding.opener
         case wire.Object(members):
             for key, member in members:
                 if isinstance(member, wire.Name):  # arguments are read under other keys too

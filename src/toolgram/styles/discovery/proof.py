@@ -24,7 +24,6 @@ from toolgram.styles.probes import (
     without_end,
 )
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import Encoding
 from toolgram.wire.encodings.expected import Expected
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
@@ -77,7 +76,7 @@ def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple
     several = scene.capabilities.supports_parallel_tool_calls
     either = any(isinstance(node, wire.Alt) and wire.holds(node, wire.Call) for node in wire.walk(format_.turn))
     keywords = any(
-        isinstance(node, wire.Arguments) and isinstance(node.encoding, Encoding) and node.encoding.keyword_arguments
+        isinstance(node, wire.Arguments) and node.encoding.notation.keyword_arguments
         for node in wire.walk(format_.turn)
     )
     found: list[Reading] = []

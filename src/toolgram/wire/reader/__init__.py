@@ -65,6 +65,7 @@ class Reader:
         self._free = FreeText.of(program.home_exits, "content")
         self._fresh = False
         self._after_value = False
+        self._value_may_end = bool
         self._body: Body | None = None
         self._answer: Thread | None = None
         self._text_instead: Thread | None = None
@@ -156,7 +157,7 @@ class Reader:
                     self._act(thread.actions)
                     self._text(self._again)
                     return True
-        elif isinstance(self._body, RawValue) and self._body.may_end and isinstance(self._after_body, FreeText):
+        elif isinstance(self._after_body, FreeText) and self._value_may_end():
             return self._after_body.may_stop
         if self._emit.in_named_call:
             if self._mode == self._in_body and isinstance(self._body, HoldsText):
@@ -203,7 +204,9 @@ class Reader:
                     return i, True
                 if buffer[start] in VALUE_STARTS:
                     self._fresh = False
-                    self._enter_body(RawValue(self._emit.content), self._free)
+                    value = RawValue(self._emit.content)
+                    self._value_may_end = lambda: value.may_end
+                    self._enter_body(value, self._free)
                     return start, False
             self._fresh = False
         free = self._free

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol, runtime_checkable
 
-from toolgram.wire.encodings import Elements, Tagged
-from toolgram.wire.encodings.elements import ElementsReader
 from toolgram.wire.encodings.expected import Expected
-from toolgram.wire.encodings.json import RawValue, Status
-from toolgram.wire.encodings.notation import Transcoder
-from toolgram.wire.encodings.tagged import TaggedReader
+from toolgram.wire.encodings.json import Status
 from toolgram.wire.program import ArgumentsAt, JsonAt
 from toolgram.wire.reader.emitter import Emitter
 from toolgram.wire.reader.json_object import ShapeReader
@@ -48,8 +44,4 @@ def body_of(
     """
     if isinstance(at, JsonAt):
         return ShapeReader(at.shape, emit, raw_content=raw_content, tools=tools)
-    if isinstance(at.encoding, Tagged):
-        return TaggedReader(at.encoding, expected, emit.arguments)
-    if isinstance(at.encoding, Elements):
-        return ElementsReader(at.encoding, expected, emit.arguments)
-    return RawValue(emit.arguments) if at.encoding.is_json else Transcoder(at.encoding, emit.arguments)
+    return at.encoding.reader(expected, emit.arguments)
