@@ -38,8 +38,6 @@ def _marks_of_calls(turn: wire.Node) -> list[Exit]:
     calls = allowed(turn, "only")
     if calls is None:
         return []
-    others = {
-        mark.text for mark in wire.walk(allowed(turn, "none") or wire.NOTHING_WRITTEN) if isinstance(mark, wire.Mark)
-    }
+    others = wire.WireFormat(allowed(turn, "none") or wire.NOTHING_WRITTEN).marks
     program = compile_format(calls)
     return [mark for mark in program.exits(program.start) if mark.text not in others]

@@ -24,7 +24,7 @@ from toolgram.schema.writing.json_style import RuleNames, writable
 from toolgram.schema.writing.plain_text import plain_language, plain_rules
 from toolgram.schema.writing.values import spell_as
 from toolgram.wire import format as wire
-from toolgram.wire.allowed import Calls, allowed, ways_to_think, without_reasoning
+from toolgram.wire.allowed import Calls, allowed, ways_to_reason, without_reasoning
 from toolgram.wire.encodings import JSON, AnyEncoding
 from toolgram.wire.encodings.base import Spell, ToolArguments
 from toolgram.wire.encodings.expected import Expected
@@ -90,7 +90,7 @@ class CompiledTurn:
         if self.plain is not None and not (message.tool_calls or self.plain.accepts(message.content or "")):
             return None
         answer = self._write_answer if self.answer else None
-        for format_ in (self.spec.format, *ways_to_think(self.spec.format)):
+        for format_ in (self.spec.format, *ways_to_reason(self.spec.format)):
             text = write(format_, message, self._write_arguments, answer, self.spec.stops)
             if text is not None and text.startswith(self.opened):
                 return text[len(self.opened) :]
@@ -101,9 +101,9 @@ class CompiledTurn:
         calls, spec = len(message.tool_calls), self.spec
         if not calls:
             return spec.calls != "only"
-        forms = [node for node in wire.walk(spec.format.turn) if isinstance(node, wire.CallId)]
+        form = spec.format.call_id
         for call in message.tool_calls:
-            if call.id is not None and not any(form.admits(call.name, call.id) for form in forms):
+            if call.id is not None and not (form and form.admits(call.name, call.id)):
                 return False
         silent = spec.calls == "only" or self.answer is not None
         return spec.calls != "none" and (spec.parallel or calls == 1) and not (silent and message.content)
@@ -180,7 +180,7 @@ def reading_program(spec: TurnSpec) -> Program:
 
 def _apart(turn: wire.Node, texts: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the texts that can be marks beside the marks of a turn, since none stands inside another."""
-    marks = {text for node in wire.walk(turn) if isinstance(node, wire.Mark) for text in node.spellings} | set(texts)
+    marks = {*wire.WireFormat(turn).marks, *texts}
     return tuple(text for text in texts if not any(text in mark[1:] or mark in text[1:] for mark in marks))
 
 
@@ -190,14 +190,10 @@ def _fenced(node: wire.Node) -> wire.Node:
         case wire.Content():
             opener, closer = map(wire.Mark, _FENCES)
             return wire.Lenient(node, wire.Seq(opener, wire.Lit("\n"), node, wire.Lit("\n"), closer))
-        case wire.Seq(items):
-            return wire.Seq(*map(_fenced, items))
-        case wire.Opt(item):
-            return wire.Opt(_fenced(item))
-        case wire.Alt(options):
-            return wire.Alt(*map(_fenced, options))
-        case _:
+        case wire.Call() | wire.Object() | wire.Array():
             return node
+        case _:
+            return wire.rebuild(node, _fenced)
 
 
 def _after(grammar: Grammar, opened: str) -> tuple[str, Grammar]:
@@ -226,8 +222,8 @@ def _is_readable(name: str, format_: wire.WireFormat) -> bool:
 
 def some_id(name: str, format_: wire.WireFormat) -> str | None:
     """An id as a call of this tool may have; None where the wire carries none."""
-    ids = (node for node in wire.walk(format_.turn) if isinstance(node, wire.CallId))
-    return next((node.form.format(name=name, id="0" * node.length) for node in ids), None)
+    form = format_.call_id
+    return None if form is None else form.form.format(name=name, id="0" * form.length)
 
 
 def _bare_calls(format_: wire.WireFormat, tools: Iterable[str]) -> Iterator[types.Type]:
@@ -256,11 +252,8 @@ class _Compilation:
 
     def run(self) -> CompiledTurn:
         spec = self.spec
-        encodings = {
-            node.encoding for node in wire.walk(spec.format.turn, written=True) if isinstance(node, wire.Arguments)
-        }
         tools = json.loads(spec.tools)
-        callees = tuple(callee for tool in tools if (callee := self.callee_of(tool, encodings)) is not None)
+        callees = tuple(callee for tool in tools if (callee := self.callee_of(tool)) is not None)
         if tools and not callees and spec.calls == "only":
             raise InvalidRequest("/tools", "no tool can be called: no arguments match their schemas")
         answer, language, plain = None, None, None
@@ -328,16 +321,16 @@ class _Compilation:
         self.rules.update(rules)
         return language, expr
 
-    def callee_of(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee | None:
+    def callee_of(self, tool: dict[str, Any]) -> Callee | None:
         """As `callee`; what is wrong with the schema of a custom tool is wrong with the format that it has."""
         try:
-            return self.callee(tool, encodings)
+            return self.callee(tool)
         except (InvalidSchema, UnsupportedSchema) as error:
             if not tool["custom"]:
                 raise
             raise InvalidRequest(tool["schema_pointer"], error.reason) from error
 
-    def callee(self, tool: dict[str, Any], encodings: set[AnyEncoding]) -> Callee | None:
+    def callee(self, tool: dict[str, Any]) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
         name, pointer = tool["name"], tool["schema_pointer"]
         if not _is_readable(name, self.spec.format):
@@ -346,7 +339,7 @@ class _Compilation:
         if schema is None:
             schema = {"type": "object"}
         exprs: dict[AnyEncoding, Expr] = {}
-        for encoding in encodings:
+        for encoding in self.spec.format.encodings:
             hint = f"{name}-arguments"
             compiled = self.schema(schema, encoding, pointer, hint, strict=tool["strict"], parameters=True)
             if compiled.expr == NOTHING:

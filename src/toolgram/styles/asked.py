@@ -25,11 +25,11 @@ def _prescribed(style: ToolStyle) -> tuple[tuple[tuple[str, ...], ...], tuple[st
     """The marks of the smallest part that a call needs, each in all its spellings, and the keys of its JSON."""
     part: wire.Node = wire.NOTHING_WRITTEN
     for node in wire.walk(style.wire.turn, written=True):
-        has_mark = any(isinstance(each, wire.Mark) for each in wire.walk(node, written=True))
+        has_mark = bool(wire.marks_in(node, written=True))
         if has_mark and isinstance(node, wire.Call | wire.Seq) and wire.holds(node, wire.Call):
             part = node
     inside = tuple(wire.walk(part, written=True))
-    marks = [node.spellings for node in inside if isinstance(node, wire.Mark)]
+    marks = [mark.spellings for mark in wire.marks_in(part, written=True)]
     tags = [(tag,) for node in inside if isinstance(node, wire.Arguments) for tag in node.encoding.tags]
     keys = [json.dumps(key) for node in inside if isinstance(node, wire.Object) for key, _ in node.members]
     return tuple(dict.fromkeys((*marks, *tags))), tuple(dict.fromkeys(keys))

@@ -160,8 +160,7 @@ def _needed(node: wire.Node) -> Iterator[str]:
 
 
 def _marks(node: wire.Node) -> tuple[str, ...]:
-    marks = (part for part in wire.walk(node, written=True) if isinstance(part, wire.Mark))
-    return tuple(spelling for mark in marks for spelling in mark.spellings)
+    return tuple(spelling for mark in wire.marks_in(node, written=True) for spelling in mark.spellings)
 
 
 def _thoughts(style: ToolStyle) -> Iterator[str]:
@@ -186,7 +185,7 @@ def reasons(template: ChatTemplate, style: ToolStyle) -> bool:
     """
     if style.reasons or template.capabilities.supports_reasoning:
         return True
-    if not wire.holds(style.wire.turn, wire.Reasoning):
+    if not style.wire.reasoning:
         return False
     thought = write_freely(style.wire, Message(CONTENT, REASONING)) or ""
     shown = rendered(template, TurnProbe((), thought), ending="next") or thought

@@ -120,9 +120,7 @@ def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
 
     One that is a mark of the style too does not tell an end from a call: what opens the next user's turn does.
     """
-    marks = [
-        spelling for node in wire.walk(style.wire.turn) if isinstance(node, wire.Mark) for spelling in node.spellings
-    ]
+    marks = style.wire.marks
     found = template.capabilities.stop
     if not any(stop in marks for stop in found):
         return found

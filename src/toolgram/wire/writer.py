@@ -190,7 +190,7 @@ class _Writing:
             return None
         call, *rest = state.message.tool_calls
         state = replace(state, message=replace(state.message, tool_calls=tuple(rest)), call=call)
-        if call.id is not None and not any(isinstance(part, wire.CallId) for part in wire.walk(item)):
+        if call.id is not None and not wire.holds(item, wire.CallId):
             return None
         after = self.node(item, state, in_json=in_json)
         return None if after is None else replace(after, call=None)
@@ -262,8 +262,7 @@ def write_freely(format_: wire.WireFormat, message: Message) -> str | None:
         except (ValueError, RecursionError):
             return call.arguments
 
-    form = next((node for node in wire.walk(format_.turn) if isinstance(node, wire.CallId)), None)
-    calls = tuple(replace(call, id=_shown_id(call, at, form)) for at, call in enumerate(message.tool_calls))
+    calls = tuple(replace(call, id=_shown_id(call, at, format_.call_id)) for at, call in enumerate(message.tool_calls))
     return write(format_, replace(message, tool_calls=calls), arguments)
 
 

@@ -75,10 +75,7 @@ def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple
     program = compile_format(format_.turn)
     several = scene.capabilities.supports_parallel_tool_calls
     either = any(isinstance(node, wire.Alt) and wire.holds(node, wire.Call) for node in wire.walk(format_.turn))
-    keywords = any(
-        isinstance(node, wire.Arguments) and node.encoding.notation.keyword_arguments
-        for node in wire.walk(format_.turn)
-    )
+    keywords = any(encoding.notation.keyword_arguments for encoding in format_.encodings)
     found: list[Reading] = []
     for name, turn in _TURNS.items():
         if len(turn.calls) > 1 and not several:

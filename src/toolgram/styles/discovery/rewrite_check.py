@@ -36,8 +36,7 @@ def goes_on(format_: wire.WireFormat, calls: tuple[CallProbe, ...], opened: str)
 
     Thoughts may come before them, and the prompt may say that there are none; space does not count.
     """
-    marks = [node.text for node in wire.walk(format_.turn, written=True) if isinstance(node, wire.Mark)]
-    if not any(mark in opened for mark in marks):
+    if not any(mark in opened for mark in format_.marks):
         return True
     turns = [Message(None, thought, said) for said in _said(format_, calls) for thought in (None, REASONING)]
     texts = [_without_space(write(format_, turn, partial(write_arguments, format_)) or "") for turn in turns]
@@ -50,8 +49,7 @@ def ways_to_quote(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> tup
 
     Between tags nothing is quoted: what a value is the tool's schema tells.
     """
-    encodings = (node.encoding for node in wire.walk(format_.turn) if isinstance(node, wire.Arguments))
-    if not all(encoding.shows_types for encoding in encodings):
+    if not all(encoding.shows_types for encoding in format_.encodings):
         return (calls,)
     return (calls, *(tuple(_quoted(each, printed) for each in calls) for printed in (str, json.dumps)))
 
@@ -69,11 +67,11 @@ def _written(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> list[str
 
 def _said(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> list[tuple[ToolCall, ...]]:
     """The calls with ids such as the format writes; those that count may begin with 0 or with 1."""
-    ids = [node for node in wire.walk(format_.turn) if isinstance(node, wire.CallId)]
-    counted = any(node.alphabet == "0-9" for node in ids)
+    form = format_.call_id
+    counted = form is not None and form.alphabet == "0-9"
     return [
         tuple(
-            ToolCall(each.name, each.text, None if not ids else str(at) if counted else each.id)
+            ToolCall(each.name, each.text, None if form is None else str(at) if counted else each.id)
             for at, each in enumerate(calls, begin)
         )
         for begin in ((0, 1) if counted else (0,))
