@@ -7,7 +7,8 @@ from functools import partial
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.grammar import Grammar
-from toolgram.planning.turn import TurnSpec, compile_turn
+from toolgram.planning.turn import compile_turn
+from toolgram.planning.turn_spec import TurnSpec
 from toolgram.wire import format as wire
 
 _MOST_THOUGHTS = 64

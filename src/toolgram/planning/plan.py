@@ -20,7 +20,8 @@ from toolgram.planning.after_reasoning import grammar_after_thoughts
 from toolgram.planning.call_ids import CallIds, IdMaker
 from toolgram.planning.lazy import lazy_grammar
 from toolgram.planning.prompt import Prompt, build_prompt
-from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn, turn_spec, weight
+from toolgram.planning.turn import CompiledTurn, compile_turn
+from toolgram.planning.turn_spec import TurnSpec, turn_spec, weight
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.choose import choose_style
 from toolgram.styles.detect import opens_reasoning, reasons, speaks, tail

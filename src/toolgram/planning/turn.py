@@ -8,23 +8,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
-from typing import Any
 
-from toolgram.caching import MEGABYTE, made_of, weighed
+from toolgram.caching import MEGABYTE, Document, weighed
 from toolgram.conversation.message import Message, ToolCall
-from toolgram.conversation.request import Request
 from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, Relaxation, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.grammar.regular.automata import Automaton
 from toolgram.grammar.regular.limits import MAX_WORK, limited
+from toolgram.planning.turn_spec import Answer, CallableTool, TurnSpec, reading_program, weight
 from toolgram.schema import Compiled, compile_schema, compile_type, types
 from toolgram.schema.types.complement import subtract
 from toolgram.schema.writing.json_style import RuleNames, writable
 from toolgram.schema.writing.plain_text import plain_language, plain_rules
 from toolgram.schema.writing.values import spell_as
 from toolgram.wire import format as wire
-from toolgram.wire.allowed import Calls, allowed, ways_to_reason, without_reasoning
+from toolgram.wire.allowed import ways_to_reason
 from toolgram.wire.encodings import JSON, AnyEncoding
 from toolgram.wire.encodings.base import Spell, ToolArguments
 from toolgram.wire.encodings.expected import Expected
@@ -34,29 +33,8 @@ from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
 from toolgram.wire.writer import FRACTION_DIGITS, INTEGER_DIGITS, spelling_of, write, write_freely
 
-_CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
-_FENCES = ("```json", "```")
+_STRING = Document.of({"type": "string"})
 _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 5
-
-
-@dataclass(frozen=True)
-class TurnSpec:
-    """What decides a turn's grammar: the tools that may be called, how, and the schema of the answer.
-
-    Tools and answer stand as JSON text, so that equal requests share one grammar. `opened` is the part of the turn that
-    the prompt holds already; where the reasoning is not `reasoning_apart` it stays in the content, tags and all.
-    `tail` is white space that the template writes between a call and the end of its turn.
-    """
-
-    format: wire.WireFormat
-    tools: str
-    calls: Calls
-    parallel: bool
-    answer: str
-    stops: tuple[str, ...]
-    opened: str = ""
-    reasoning_apart: bool = True
-    tail: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,76 +102,10 @@ def _spelled(text: str, spell_value: Spell) -> str | None:
     return spell_value(value)
 
 
-def turn_spec(
-    request: Request, format_: wire.WireFormat, stops: tuple[str, ...], *, parallel: bool, opened: str, tail: str
-) -> TurnSpec:
-    """What of a request decides its turn's grammar."""
-    tools = [
-        {
-            "name": tool.name,
-            "parameters": tool.parameters,
-            "strict": tool.strict,
-            "pointer": tool.pointer,
-            "schema_pointer": tool.schema_pointer,
-            "custom": tool.custom,
-        }
-        for tool in request.callable_tools
-    ]
-    answer = request.response_format
-    calls = _CALLS[request.tool_choice.mode] if tools else "none"
-    return TurnSpec(
-        format=format_,
-        tools=json.dumps(tools),
-        calls=calls,
-        parallel=parallel,
-        answer=json.dumps([answer.schema, answer.strict, answer.pointer, answer.plain] if answer else None),
-        stops=stops,
-        opened=opened,
-        reasoning_apart=request.reasoning_format != "none",
-        tail=tail,
-    )
-
-
-def weight(spec: TurnSpec) -> int:
-    """How many bytes is kept for a turn, roughly."""
-    return made_of(spec.tools, spec.answer)
-
-
 @weighed(128 * MEGABYTE, weight)
 def compile_turn(spec: TurnSpec) -> CompiledTurn:
     """The grammar of a turn. Raises InvalidSchema, and for what is `strict` UnsupportedSchema."""
     return _Compilation(spec).run()
-
-
-def reading_program(spec: TurnSpec) -> Program:
-    """What reads the turn: where no call is allowed, the marks of calls are plain text; what stops it is none of it."""
-    turn = spec.format.turn
-    if spec.calls == "none":
-        turn = allowed(turn, "none") or wire.NOTHING_WRITTEN
-    if not spec.reasoning_apart:
-        turn = without_reasoning(turn)
-    if spec.answer != "null" and _apart(turn, (*_FENCES, *spec.stops)) == (*_FENCES, *spec.stops):
-        turn = _fenced(turn)
-    stops = map(wire.Mark, _apart(turn, spec.stops))
-    return compile_format(wire.Seq(turn, wire.Lenient(wire.NOTHING_WRITTEN, *stops)))
-
-
-def _apart(turn: wire.Node, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the texts that can be marks beside the marks of a turn, since none stands inside another."""
-    marks = {*wire.WireFormat(turn).marks, *texts}
-    return tuple(text for text in texts if not any(text in mark[1:] or mark in text[1:] for mark in marks))
-
-
-def _fenced(node: wire.Node) -> wire.Node:
-    """The turn, whose answer in a schema may stand in a fence, as models write it that nothing constrains."""
-    match node:
-        case wire.Content():
-            opener, closer = map(wire.Mark, _FENCES)
-            return wire.Lenient(node, wire.Seq(opener, wire.Lit("\n"), node, wire.Lit("\n"), closer))
-        case wire.Call() | wire.Object() | wire.Array():
-            return node
-        case _:
-            return wire.rebuild(node, _fenced)
 
 
 def _after(grammar: Grammar, opened: str) -> tuple[str, Grammar]:
@@ -252,19 +164,17 @@ class _Compilation:
 
     def run(self) -> CompiledTurn:
         spec = self.spec
-        tools = json.loads(spec.tools)
-        callees = tuple(callee for tool in tools if (callee := self.callee_of(tool)) is not None)
-        if tools and not callees and spec.calls == "only":
+        callees = tuple(callee for tool in spec.tools if (callee := self.callee_of(tool)) is not None)
+        if spec.tools and not callees and spec.calls == "only":
             raise InvalidRequest("/tools", "no tool can be called: no arguments match their schemas")
         answer, language, plain = None, None, None
-        if (given := json.loads(spec.answer)) is not None:
-            schema, strict, pointer, is_plain = given
-            if is_plain:
-                language, plain = self.plain_answer(schema, pointer)
-            answer = self.schema(schema, JSON, pointer, "answer", strict=strict, parameters=False)
-            if callees and not is_plain and compile_format(spec.format.turn).first_characters:
-                answer = self.but_calls(answer, pointer, strict=strict)
-        string = self.schema({"type": "string"}, JSON, "", "string", strict=False, parameters=False)
+        if (given := spec.answer) is not None:
+            if given.plain:
+                language, plain = self.plain_answer(given)
+            answer = self.schema(given.schema, JSON, given.pointer, "answer", strict=given.strict, parameters=False)
+            if callees and not given.plain and compile_format(spec.format.turn).first_characters:
+                answer = self.but_calls(answer, given)
+        string = self.schema(_STRING, JSON, "", "string", strict=False, parameters=False)
         turn = Turn(
             callees=callees,
             calls=spec.calls,
@@ -289,7 +199,7 @@ class _Compilation:
             spec, grammar, opened, reading_program(spec), self.arguments, self.expected, spell_answer, language
         )
 
-    def but_calls(self, answer: Compiled, pointer: str, *, strict: bool) -> Compiled:
+    def but_calls(self, answer: Compiled, given: Answer) -> Compiled:
         """The answer without the values that read as calls, in a format whose calls are bare JSON objects."""
         canonical, why = answer.type, "an answer that reads as a call is taken for one"
         try:
@@ -301,53 +211,50 @@ class _Compilation:
             spelling = spelling_of(self.spec.format, JSON)
             made = compile_type(replace(canonical, root=kind), spelling=spelling, names=self.names, root_name="answer")
         except types.TooLarge as error:
-            if strict:
-                raise UnsupportedSchema(pointer, "type", why) from error
-            self.relaxations.append(Relaxation(pointer, "type", why))
+            if given.strict:
+                raise UnsupportedSchema(given.pointer, "type", why) from error
+            self.relaxations.append(Relaxation(given.pointer, "type", why))
             return answer
         self.rules.update(made.rules)
         return replace(made, type=replace(canonical, root=kind))
 
-    def plain_answer(self, schema: dict[str, Any], pointer: str) -> tuple[Automaton, Expr]:
+    def plain_answer(self, given: Answer) -> tuple[Automaton, Expr]:
         """An answer that is a text itself; where it stands in the turn it holds none of the format's marks."""
         marks = compile_format(self.spec.format.turn).markers("content")
         try:
-            language = plain_language(schema, (*marks, *self.spec.stops))
+            language = plain_language(given.schema.value, (*marks, *self.spec.stops))
         except ValueError as error:
-            raise InvalidRequest(pointer, str(error)) from error
+            raise InvalidRequest(given.pointer, str(error)) from error
         if language.is_empty:
-            raise InvalidRequest(pointer, "no text matches, or only such as holds a mark of the model's format")
+            raise InvalidRequest(given.pointer, "no text matches, or only such as holds a mark of the model's format")
         expr, rules = plain_rules(language, self.names)
         self.rules.update(rules)
         return language, expr
 
-    def callee_of(self, tool: dict[str, Any]) -> Callee | None:
+    def callee_of(self, tool: CallableTool) -> Callee | None:
         """As `callee`; what is wrong with the schema of a custom tool is wrong with the format that it has."""
         try:
             return self.callee(tool)
         except (InvalidSchema, UnsupportedSchema) as error:
-            if not tool["custom"]:
+            if not tool.custom:
                 raise
-            raise InvalidRequest(tool["schema_pointer"], error.reason) from error
+            raise InvalidRequest(tool.schema_pointer, error.reason) from error
 
-    def callee(self, tool: dict[str, Any]) -> Callee | None:
+    def callee(self, tool: CallableTool) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
-        name, pointer = tool["name"], tool["schema_pointer"]
+        name, pointer = tool.name, tool.schema_pointer
         if not _is_readable(name, self.spec.format):
-            raise InvalidRequest(f"{tool['pointer']}/name", f"this style cannot write a tool named {name!r}")
-        schema: Any = tool["parameters"]
-        if schema is None:
-            schema = {"type": "object"}
+            raise InvalidRequest(f"{tool.pointer}/name", f"this style cannot write a tool named {name!r}")
         exprs: dict[AnyEncoding, Expr] = {}
         for encoding in self.spec.format.encodings:
             hint = f"{name}-arguments"
-            compiled = self.schema(schema, encoding, pointer, hint, strict=tool["strict"], parameters=True)
+            compiled = self.schema(tool.parameters, encoding, pointer, hint, strict=tool.strict, parameters=True)
             if compiled.expr == NOTHING:
-                if tool["strict"]:
+                if tool.strict:
                     raise InvalidRequest(pointer, "no arguments can match this schema")
                 self.relaxations.append(Relaxation(pointer, "type", "the tool is never called: nothing matches"))
                 return None
-            made = self.encoded(encoding, compiled, pointer, hint, strict=tool["strict"])
+            made = self.encoded(encoding, compiled, pointer, hint, strict=tool.strict)
             exprs[encoding] = made.expr
             self.arguments[name, encoding] = made.spell
             self.expected[name] = Expected(compiled.type, compiled.type.root)
@@ -371,11 +278,11 @@ class _Compilation:
         return made
 
     def schema(
-        self, schema: Any, encoding: AnyEncoding, pointer: str, hint: str, *, strict: bool, parameters: bool
+        self, schema: Document, encoding: AnyEncoding, pointer: str, hint: str, *, strict: bool, parameters: bool
     ) -> Compiled:
         spelling = spelling_of(self.spec.format, encoding)
         compiled = compile_schema(
-            schema,
+            schema.value,
             pointer=pointer,
             mode="exact" if strict else "relaxed",
             closed=True,
