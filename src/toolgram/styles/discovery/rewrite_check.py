@@ -36,7 +36,8 @@ def goes_on(format_: wire.WireFormat, calls: tuple[CallProbe, ...], opened: str)
 
     Thoughts may come before them, and the prompt may say that there are none; space does not count.
     """
-    if not any(mark in opened for mark in format_.marks):
+    marks = wire.marks_in(format_.turn, written=True)  # a header that may stand there again is only read
+    if not any(text in opened for mark in marks for text in mark.spellings):
         return True
     turns = [Message(None, thought, said) for said in _said(format_, calls) for thought in (None, REASONING)]
     texts = [_without_space(write(format_, turn, partial(write_arguments, format_)) or "") for turn in turns]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from toolgram.wire.encodings.expected import Expected
 from toolgram.wire.encodings.json import Status
@@ -18,11 +18,6 @@ class Body(Protocol):
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         """Take as much as can be read."""
         ...
-
-
-@runtime_checkable
-class HoldsText(Protocol):
-    """A body that hands text on only when it has more of it: a key, or a value of a type that only its whole tells."""
 
     def cut(self, rest: str) -> None:
         """The text is over, `rest` was not taken: what is there of a key or value is handed on, but no half marks."""

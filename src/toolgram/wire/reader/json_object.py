@@ -70,6 +70,9 @@ class ShapeReader:
         top = self._stack[-1] if self._stack else None
         return isinstance(top, _Value) and top.role == "reasoning" and top.is_string
 
+    def cut(self, rest: str) -> None:
+        """All was handed on as it came."""
+
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         """Take as much as can be read; FAILED where the text is not JSON of this shape."""
         i = start
