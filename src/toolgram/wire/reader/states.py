@@ -174,8 +174,7 @@ class InGap(State):
         alive: list[Thread] = []
         chosen = None
         for thread in self.threads:
-            chosen = step(program, thread, char, alive)
-            if chosen is not None:
+            if (chosen := step(program, thread, char, alive)) is not None:
                 break
         if chosen is not None and self._may_be_call(chosen, char, alive):
             self.text_instead, chosen = chosen, None
