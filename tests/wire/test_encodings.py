@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
+from situations import CHATML, tool
+from toolgram import Message, ToolCall, ToolStyle
 from toolgram.grammar.grammar import Grammar
-from toolgram.schema import Compiled, RuleNames, compile_schema
+from toolgram.grammar.ir import seq
+from toolgram.schema import Compiled, RuleNames, Spelling, compile_schema
+from toolgram.schema.writing.values import spell_as
 from toolgram.styles.registry import NATIVE
 from toolgram.wire import format as wire
 from toolgram.wire.encodings import JSON, PYTHON, AnyEncoding, Elements, Encoding, Tagged
-from toolgram.wire.encodings.base import ToolArguments
+from toolgram.wire.encodings.base import ArgumentsReader, ToolArguments
 from toolgram.wire.encodings.expected import Expected
-from toolgram.wire.encodings.json import Status
-from toolgram.wire.writer import spelling_of
+from toolgram.wire.encodings.json import RawValue, Sink, Status
+from toolgram.wire.format import Arguments, Call, Content, Many, Mark, Name, Opt, Seq, WireFormat
+from toolgram.wire.writer import spelling_of, write_freely
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -152,6 +158,69 @@ def test_what_is_cut_off_is_handed_on(encoding: AnyEncoding) -> None:
 def test_what_is_no_object_has_no_parameters(encoding: AnyEncoding) -> None:
     with pytest.raises(ValueError, match="only an object"):
         encoding.write([1], spelling_of(wire.PLAIN, encoding))
+
+
+@dataclass(frozen=True)
+class Quoted(AnyEncoding):
+    """JSON between guillemets: an encoding that nothing but this file knows."""
+
+    name: str = "quoted"
+
+    @property
+    def notation(self) -> Encoding:
+        return JSON
+
+    @property
+    def opener(self) -> str:
+        return "«"
+
+    def reader(self, expected: Expected, sink: Sink) -> ArgumentsReader:
+        return QuotedReader(sink)
+
+    def arguments(self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str) -> ToolArguments:
+        def spell(value: Any) -> str | None:
+            text = spell_as(compiled.type, value, spelling)
+            return None if text is None else f"«{text}»"
+
+        return ToolArguments(seq("«", compiled.expr, "»"), spell)
+
+    def write(self, value: Any, spelling: Spelling) -> str:
+        return f"«{JSON.write(value, spelling)}»"
+
+
+class QuotedReader:
+    """Passes on the JSON between the guillemets."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._value = RawValue(sink)
+        self._done = False
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        i, status = start + buffer.startswith("«", start), Status.MORE
+        if not self._done:
+            i, status = self._value.consume(buffer, i)
+            self._done = status is Status.DONE
+        if self._done and i < len(buffer):
+            return i + 1, Status.DONE if buffer[i] == "»" else Status.FAILED
+        return i, Status.MORE
+
+    def cut(self, rest: str) -> None:
+        """All was handed on."""
+
+
+def test_a_new_encoding_is_one_new_value() -> None:
+    call = Call(Seq(Mark("<call>"), Name(), Arguments(Quoted())))
+    style = ToolStyle("own", WireFormat(Seq(Opt(Content()), Many(call))), "", announce=lambda _: "Call.")
+    request = {"messages": [{"role": "user", "content": "Rain?"}], "tools": [tool("look", SCHEMA)]}
+    plan = toolgram.plan(request, CHATML, style)
+    text = '<call>look«{"text": "a » b", "count": 3}»'
+    message = Message(tool_calls=(ToolCall("look", '{"text": "a » b", "count": 3}'),))
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.accepts(text)
+    assert not plan.constraint.grammar.accepts(text.replace("3", "null"))
+    assert plan.parse(text) == message
+    assert plan.write(message) == text
+    assert write_freely(style.wire, message) == text
 
 
 SOURCE = Path(toolgram.__file__).parent
