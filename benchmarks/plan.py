@@ -12,7 +12,8 @@ import toolgram
 from _common import BOS, CHATML, CHATML_SOURCE, EOS, Tool, clear_caches, median, request, show, tools
 from toolgram.conversation.request import parse_request
 from toolgram.planning.prompt import build_prompt
-from toolgram.planning.turn import TurnSpec, compile_turn, turn_spec
+from toolgram.planning.turn import compile_turn
+from toolgram.planning.turn_spec import TurnSpec, turn_spec
 from toolgram.styles.choose import choose_style
 
 STYLES = ("long", "functionary_v2", "thoughtful_steps")

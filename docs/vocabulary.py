@@ -7,9 +7,9 @@ from typing import get_args
 
 from toolgram import Message, ToolCall
 from toolgram.wire import format as wire
-from toolgram.wire.freely import write_freely
 from toolgram.wire.program import compile_format
 from toolgram.wire.reader import Reader
+from toolgram.wire.writer import write_freely
 
 CALL = ToolCall("get_time", '{"zone": "UTC"}')
 ANSWER = Message("Noon.")

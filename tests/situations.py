@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 import toolgram
+from toolgram.caching import Document
 from toolgram.conversation.events import ArgumentsDelta, ContentDelta, Event, ReasoningDelta, Unreadable
+from toolgram.planning.turn_spec import CallableTool
 from toolgram.wire.reader import Reader
 
 CHATML = toolgram.ChatTemplate(
@@ -27,6 +30,20 @@ GENERIC = ("thoughtful_steps", "short", "long", "mixtral", "hermes_2_pro", "func
 def tool(name: str, parameters: Any) -> dict[str, Any]:
     """A tool in OpenAI's shape."""
     return {"type": "function", "function": {"name": name, "description": f"Does {name}", "parameters": parameters}}
+
+
+def callable_tools(parameters: Mapping[str, Any], *, strict: bool = False) -> tuple[CallableTool, ...]:
+    """What decides how tools of these names and parameters are called, as they stand in a request."""
+    return tuple(
+        CallableTool(
+            name,
+            Document.of(schema or {"type": "object"}),
+            strict,
+            f"/tools/{at}/function",
+            f"/tools/{at}/function/parameters",
+        )
+        for at, (name, schema) in enumerate(parameters.items())
+    )
 
 
 WEATHER = {

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
 
 import pytest
 
 from oracles import TokenOracles
-from situations import WEATHER
+from situations import WEATHER, callable_tools
 from toolgram import Message, ToolCall
 from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.dialects.gbnf import read_gbnf
 from toolgram.grammar.ir import Expr, Token, children
-from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn, some_id
+from toolgram.planning.turn import CompiledTurn, compile_turn, some_id
+from toolgram.planning.turn_spec import TurnSpec
 from toolgram.styles.native import NATIVE
 
 STYLES = {style.name: style for style in NATIVE}
@@ -25,17 +25,8 @@ PLAIN = {"functools", ">>>", "<function=", '<｜DSML｜invoke name="'}
 @cache
 def turn(style: str) -> CompiledTurn:
     """A turn that must call the tool."""
-    tools = [
-        {
-            "name": "look",
-            "parameters": WEATHER,
-            "strict": False,
-            "custom": False,
-            "pointer": "/tools/0/function",
-            "schema_pointer": "/tools/0/function/parameters",
-        }
-    ]
-    return compile_turn(TurnSpec(STYLES[style].wire, json.dumps(tools), "only", parallel=True, answer="null", stops=()))
+    tools = callable_tools({"look": WEATHER})
+    return compile_turn(TurnSpec(STYLES[style].wire, tools, "only", parallel=True, answer=None, stops=()))
 
 
 def markers(constraint: Constraint) -> list[str]:
@@ -100,18 +91,9 @@ def test_a_token_that_the_vocabulary_lacks_stays_text() -> None:
 def test_values_are_never_tokens() -> None:
     """What a tool is given as text is text to the model, even where it spells a marker."""
     schema = {"type": "object", "properties": {"tag": {"const": "<tool_call>"}}, "required": ["tag"]}
-    tools = [
-        {
-            "name": "f",
-            "parameters": schema,
-            "strict": False,
-            "custom": False,
-            "pointer": "/tools/0/function",
-            "schema_pointer": "/tools/0/function/parameters",
-        }
-    ]
+    tools = callable_tools({"f": schema})
     for style in ("hermes", "qwen_xml"):
-        spec = TurnSpec(STYLES[style].wire, json.dumps(tools), "only", parallel=False, answer="null", stops=())
+        spec = TurnSpec(STYLES[style].wire, tools, "only", parallel=False, answer=None, stops=())
         gbnf = Constraint(compile_turn(spec).grammar).bind({"<tool_call>": 5, "</tool_call>": 6}).grammar.to("gbnf")
         assert gbnf.count("<[5]>") == 1
         assert "<tool_call>" in gbnf

@@ -9,7 +9,7 @@ import pytest
 
 import toolgram
 from situations import CHATML, tool
-from toolgram.caching import MEGABYTE, weighed
+from toolgram.caching import MEGABYTE, Document, weighed
 
 STATM = Path("/proc/self/statm")
 
@@ -88,3 +88,31 @@ def test_large_descriptions_leave_no_memory_behind() -> None:
     for number in range(1, 16):
         ask(number)
     assert _resident() - before < 100 * MEGABYTE
+
+
+def test_documents_are_told_apart_by_what_they_say() -> None:
+    schema = {"type": "object", "properties": {"a": {"const": 1}, "b": {}}}
+    first = Document.of(schema)
+    assert first == Document.of({"type": "object", "properties": {"a": {"const": 1}, "b": {}}})
+    for other in (1.0, True, "1"):
+        assert first != Document.of({"type": "object", "properties": {"a": {"const": other}, "b": {}}})
+    assert first != Document.of({"type": "object", "properties": {"b": {}, "a": {"const": 1}}})
+
+
+def test_what_the_caller_changes_later_does_not_change_a_document() -> None:
+    schema = {"type": "string"}
+    document = Document.of(schema)
+    schema["type"] = "null"
+    assert document.value == {"type": "string"}
+    assert document != Document.of(schema)
+
+
+def test_a_plan_stays_what_it_was_when_the_request_is_changed() -> None:
+    weather = tool("look", {"type": "object", "properties": {"city": {"const": "Oslo"}}, "required": ["city"]})
+    request = {"messages": [{"role": "user", "content": "Rain?"}], "tools": [weather]}
+    plan = toolgram.plan(request, CHATML, "hermes")
+    weather["function"]["parameters"]["properties"]["city"] = {"const": "Rome"}
+    assert plan.constraint is not None
+    assert plan.constraint.lazy().grammar.accepts(
+        '<tool_call>\n{"name": "look", "arguments": {"city": "Oslo"}}\n</tool_call>'
+    )

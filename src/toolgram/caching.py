@@ -1,18 +1,26 @@
-"""A cache bounded by what it holds: what users send may be of any size, so that a count of entries bounds nothing."""
+"""A cache bounded by what it holds: what users send may be of any size, so that a count of entries bounds nothing.
+
+And what users send as a value to look up by, a `Document`.
+"""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from functools import wraps
+from hashlib import sha256
 from sys import getsizeof
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 _LARGEST = 4  # of what a cache may hold, this part at most is one entry
 _GROWTH = 32  # bytes that a grammar takes in all its forms, for one of the text that it was made of
+
+_PARSED = 8  # bytes that a value takes, for one of its text
 
 MEGABYTE = 1 << 20
 
@@ -33,9 +41,10 @@ class _Key:
         return isinstance(other, _Key) and self._arguments == other._arguments
 
 
-def made_of(*texts: str) -> int:
-    """How many bytes a grammar takes, roughly, that was made of these texts, with the texts themselves."""
-    return (1 + _GROWTH) * sum(map(getsizeof, texts))
+def made_of(*sources: str | Document) -> int:
+    """How many bytes a grammar takes, roughly, that was made of these, with what it was made of."""
+    sizes = (source.size if isinstance(source, Document) else getsizeof(source) for source in sources)
+    return (1 + _GROWTH) * sum(sizes)
 
 
 def compiled_from(grammar: str) -> int:
@@ -90,3 +99,29 @@ def weighed(
         return remembered
 
     return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON value to look up by: equal to those of the same content, the order of keys and the types included.
+
+    The value is a copy of its own, so that nobody changes it later; `size` is how many bytes it has as text.
+    """
+
+    digest: bytes = field(repr=False)
+    value: Any = field(compare=False)
+    size: int = field(compare=False, repr=False)
+
+    @staticmethod
+    def of(value: Any) -> Document:
+        """The document of a JSON value."""
+        return _document(json.dumps(value))
+
+
+def _parsed(text: str) -> int:
+    return _PARSED * getsizeof(text)
+
+
+@weighed(16 * MEGABYTE, _parsed)
+def _document(text: str) -> Document:
+    return Document(sha256(text.encode()).digest(), json.loads(text), getsizeof(text))

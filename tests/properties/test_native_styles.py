@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from llama_oracle import gbnf_accepted
 from made_up import discovered
 from oracles import ebnf_accepts, lark_accepts
-from situations import WEATHER, fed, joined, nasty_text, plain_text
+from situations import WEATHER, callable_tools, fed, joined, nasty_text, plain_text
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import Event, Finish, Unreadable
 from toolgram.planning.plan import same_message
-from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn
+from toolgram.planning.turn import CompiledTurn, compile_turn
+from toolgram.planning.turn_spec import TurnSpec
 from toolgram.styles.native import NATIVE
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import Calls, allowed
@@ -105,19 +106,8 @@ class Case:
 def compiled(case: Case) -> CompiledTurn:
     """The turn of a case."""
     calls = MODES[case.mode]
-    tools = [
-        {
-            "name": name,
-            "parameters": schema,
-            "strict": False,
-            "custom": False,
-            "pointer": f"/tools/{index}",
-            "schema_pointer": "",
-        }
-        for index, (name, schema) in enumerate(PARAMETERS.items())
-    ]
-    shown = json.dumps(tools if calls != "none" else [])
-    return compile_turn(TurnSpec(STYLES[case.style].wire, shown, calls, case.parallel, "null", ("<|stop|>",)))
+    tools = callable_tools(PARAMETERS if calls != "none" else {})
+    return compile_turn(TurnSpec(STYLES[case.style].wire, tools, calls, case.parallel, None, ("<|stop|>",)))
 
 
 CASES = [Case(style.name, *each) for style in NATIVE for each in itertools.product(MODES, (True, False))]

@@ -8,26 +8,18 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from situations import fed
+from situations import callable_tools, fed
 from toolgram import Message
+from toolgram.caching import Document
 from toolgram.conversation.events import Unreadable
-from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn
+from toolgram.planning.turn import CompiledTurn, compile_turn
+from toolgram.planning.turn_spec import Answer, TurnSpec
 from toolgram.styles.native.llama3 import LLAMA_3
 from toolgram.styles.native.pythonic import PYTHONIC
 from toolgram.styles.native.xlam import XLAM
 from toolgram.wire.reader import Reader
 
-TOOLS = [
-    {
-        "name": name,
-        "parameters": {"type": "object"},
-        "strict": False,
-        "custom": False,
-        "pointer": "",
-        "schema_pointer": "",
-    }
-    for name in ("get", "get_it")
-]
+TOOLS = callable_tools({"get": {"type": "object"}, "get_it": {"type": "object"}})
 PERSON = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
@@ -45,9 +37,8 @@ ANSWERS: list[Any] = [
 
 def compiled(style: str, schema: Any) -> CompiledTurn:
     wire = {"llama_3": LLAMA_3, "xlam": XLAM, "pythonic": PYTHONIC}[style].wire
-    return compile_turn(
-        TurnSpec(wire, json.dumps(TOOLS), "any", parallel=True, answer=json.dumps([schema, False, "", False]), stops=())
-    )
+    answer = Answer(Document.of(schema), strict=False, pointer="")
+    return compile_turn(TurnSpec(wire, TOOLS, "any", parallel=True, answer=answer, stops=()))
 
 
 def read(turn: CompiledTurn, text: str, cuts: list[int] | None = None) -> Message:
@@ -107,7 +98,7 @@ def test_a_call_is_an_object_that_names_a_tool_and_holds_arguments(text: str, is
     ],
 )
 def test_a_list_of_python_calls_is_one_only_with_the_name_of_a_tool(text: str, calls: list[Any]) -> None:
-    turn = compile_turn(TurnSpec(PYTHONIC.wire, json.dumps(TOOLS), "any", parallel=True, answer="null", stops=()))
+    turn = compile_turn(TurnSpec(PYTHONIC.wire, TOOLS, "any", parallel=True, answer=None, stops=()))
     for cuts in (None, [1] * len(text)):
         message = Message.from_events(fed(Reader(turn.program, expected=turn.expected), text, cuts))
         assert [(call.name, json.loads(call.arguments)) for call in message.tool_calls] == calls

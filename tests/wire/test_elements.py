@@ -9,11 +9,12 @@ import jsonschema_rs
 import pytest
 
 from oracles import ebnf_accepts, lark_accepts
-from situations import fed
+from situations import callable_tools, fed
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import Unreadable
 from toolgram.planning.plan import same_message
-from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn
+from toolgram.planning.turn import CompiledTurn, compile_turn
+from toolgram.planning.turn_spec import TurnSpec
 from toolgram.styles.native.minimax_m3 import MINIMAX_M3
 from toolgram.wire.reader import Reader
 
@@ -47,19 +48,13 @@ VALIDATOR = jsonschema_rs.validator_for(SCHEMA)
 LEAD = "]<]minimax[>["
 
 
+def spec_of(schema: dict[str, Any]) -> TurnSpec:
+    return TurnSpec(MINIMAX_M3.wire, callable_tools({"f": schema}), "only", parallel=True, answer=None, stops=())
+
+
 @pytest.fixture(scope="module")
 def turn() -> CompiledTurn:
-    tools = [
-        {
-            "name": "f",
-            "parameters": SCHEMA,
-            "strict": False,
-            "custom": False,
-            "pointer": "/tools/0/function",
-            "schema_pointer": "/tools/0/function/parameters",
-        }
-    ]
-    return compile_turn(TurnSpec(MINIMAX_M3.wire, json.dumps(tools), "only", parallel=True, answer="null", stops=()))
+    return compile_turn(spec_of(SCHEMA))
 
 
 def read(turn: CompiledTurn, text: str, cuts: list[int] | None = None) -> Message:
@@ -127,18 +122,7 @@ def test_elements_of_the_template_are_read_where_no_schema_tells(turn: CompiledT
 def test_items_are_not_counted_between_tags() -> None:
     tags = {"type": "array", "items": {"enum": ["a", "b"]}, "contains": {"const": "a"}}
     schema = {"type": "object", "properties": {"tags": tags}, "required": ["tags"]}
-    tools = [
-        {
-            "name": "f",
-            "parameters": schema,
-            "strict": False,
-            "custom": False,
-            "pointer": "/tools/0/function",
-            "schema_pointer": "/tools/0/function/parameters",
-        }
-    ]
-    spec = TurnSpec(MINIMAX_M3.wire, json.dumps(tools), "only", parallel=True, answer="null", stops=())
-    counted = compile_turn(spec)
+    counted = compile_turn(spec_of(schema))
     found = [(each.pointer, each.keyword) for each in counted.grammar.relaxations]
     assert found == [("/tools/0/function/parameters/properties/tags", "items")]
     text = counted.write(called({"tags": ["b", "a"]}))

@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 
 from llama_oracle import gbnf_accepted
 from oracles import ebnf_accepts, lark_accepts
-from situations import fed, joined, nasty_text, plain_text
+from situations import callable_tools, fed, joined, nasty_text, plain_text
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import Event, Finish, Unreadable
 from toolgram.grammar.constraint import Constraint
 from toolgram.planning.plan import same_message
-from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn
+from toolgram.planning.turn import CompiledTurn, compile_turn
+from toolgram.planning.turn_spec import TurnSpec
 from toolgram.styles.native.gemma4 import GEMMA_4
 from toolgram.styles.native.harmony import HARMONY
 from toolgram.styles.native.hermes import HERMES
@@ -117,21 +118,9 @@ class Case:
 @cache
 def compiled(case: Case) -> CompiledTurn:
     """The turn of a case."""
-    tools = [
-        {
-            "name": name,
-            "parameters": PARAMETERS[name],
-            "strict": True,
-            "custom": False,
-            "pointer": f"/tools/{index}",
-            "schema_pointer": "",
-        }
-        for index, name in enumerate(case.tools)
-    ]
+    tools = callable_tools({name: PARAMETERS[name] for name in case.tools}, strict=True)
     calls = MODES[case.mode][0]
-    return compile_turn(
-        TurnSpec(FORMATS[case.style], json.dumps(tools), calls, case.parallel, "null", ("<|im_end|>", "<|return|>"))
-    )
+    return compile_turn(TurnSpec(FORMATS[case.style], tools, calls, case.parallel, None, ("<|im_end|>", "<|return|>")))
 
 
 CASES = [Case(*each) for each in itertools.product(FORMATS, MODES, (True, False))]

@@ -17,7 +17,6 @@ from toolgram.errors import EngineError, InvalidOutput, Relaxation
 from toolgram.grammar.constraint import Constraint
 from toolgram.planning.call_ids import IdMaker
 from toolgram.planning.plan import Plan
-from toolgram.wire import format as wire
 from toolgram.wire.reader import Reader
 from toolgram.wire.reader.unconstrained import LenientReader
 
@@ -70,7 +69,8 @@ async def stream(
     """
     sampling = sampling or Sampling()
     free = _free(plan, engine)
-    reader, ids = plan.reader(lenient=free), _Ids(_maker(plan, sampling, new_id), carried=_carries_ids(plan))
+    reader = plan.reader(lenient=free)
+    ids = _Ids(_maker(plan, sampling, new_id), carried=plan.format.call_id is not None)
     events: list[Event] = []
     text: list[str] = []
     finish: FinishReason | None = None
@@ -189,7 +189,7 @@ def generate_sync(
 
 def _allowed(plan: Plan, message: Message) -> bool:
     """Whether the format and the schemas of the request allow the message; ids count where the format has them."""
-    if not _carries_ids(plan):
+    if plan.format.call_id is None:
         message = replace(message, tool_calls=tuple(replace(call, id=None) for call in message.tool_calls))
     return plan.write(message) is not None
 
@@ -229,10 +229,6 @@ def _bound(constraint: Constraint | None, engine: Engine) -> Constraint | None:
 
 def _maker(plan: Plan, sampling: Sampling, new_id: IdFactory | None) -> IdMaker:
     return plan.call_ids(sampling.seed) if new_id is None else lambda _name, _index: new_id()
-
-
-def _carries_ids(plan: Plan) -> bool:
-    return any(isinstance(node, wire.CallId) for node in wire.walk(plan.style.wire.turn))
 
 
 class _Ids:

@@ -16,7 +16,7 @@ from toolgram.engines.base import Chunk, Prompt, Sampling, Usage
 from toolgram.errors import GrammarError
 from toolgram.grammar.constraint import Constraint
 from toolgram.planning.plan import Plan
-from toolgram.wire import format as wire
+from toolgram.wire.format import WireFormat
 from toolgram.wire.reader import Reader
 from toolgram.wire.reader.unconstrained import LenientReader
 
@@ -64,7 +64,7 @@ class ReasoningBudget:
         """The prompt that goes on behind what was written, and what constrains the rest."""
         self._before, self._closed = self._written, True
         text = "".join(self._text)
-        pieces = _marks(self.plan.style.wire).split(text)
+        pieces = _marks(self.plan.format).split(text)
         # The model's own words stay words, whatever they spell; the marks of the format are tokens.
         parts = ((piece, i % 2 == 1) for i, piece in enumerate(pieces) if piece)
         return (*self.plan.prompt_parts, *parts), self.plan.after_thoughts(text)
@@ -95,7 +95,6 @@ def most_reasoning(plan: Plan, sampling: Sampling) -> int | None:
 
 
 @lru_cache(maxsize=64)
-def _marks(format_: wire.WireFormat) -> re.Pattern[str]:
-    marks = {node.text for node in wire.walk(format_.turn) if isinstance(node, wire.Mark)}
-    longest_first = sorted(marks, key=len, reverse=True)
+def _marks(format_: WireFormat) -> re.Pattern[str]:
+    longest_first = sorted(format_.marks, key=len, reverse=True)
     return re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.grammar import Grammar
-from toolgram.planning.turn import TurnSpec, compile_turn
+from toolgram.planning.turn import compile_turn
+from toolgram.planning.turn_spec import TurnSpec
 from toolgram.wire import format as wire
 
 _MOST_THOUGHTS = 64
@@ -30,13 +32,7 @@ def grammar_after_thoughts(spec: TurnSpec, text: str) -> Grammar:
 
 def _at_most(node: wire.Node, count: int) -> wire.Node:
     """The node with this many thoughts at most, where it has any number of them."""
-    match node:
-        case wire.Many(item) if wire.holds(item, wire.Reasoning):
-            alone = not (wire.holds(item, wire.Content) or wire.holds(item, wire.Call))
-            return replace(node, max=count) if alone else node
-        case wire.Seq(items):
-            return wire.Seq(*(_at_most(item, count) for item in items))
-        case wire.Chain(items):
-            return wire.Chain(*(_at_most(item, count) for item in items), join=node.join)
-        case _:
-            return node
+    if not isinstance(node, wire.Many):
+        return wire.rebuild(node, partial(_at_most, count=count))
+    alone = wire.holds(node, wire.Reasoning) and not (wire.holds(node, wire.Content) or wire.holds(node, wire.Call))
+    return replace(node, max=count) if alone else node

@@ -30,8 +30,9 @@ class CallIds:
     @staticmethod
     def of(request: Request, format_: wire.WireFormat, *, short: bool) -> CallIds:
         """The form for a request."""
-        on_wire = next((node for node in wire.walk(format_.turn) if isinstance(node, wire.CallId)), None)
-        return CallIds(on_wire, short, sum(len(message.get("tool_calls") or ()) for message in request.messages))
+        return CallIds(
+            format_.call_id, short, sum(len(message.get("tool_calls") or ()) for message in request.messages)
+        )
 
     def maker(self, seed: int | None, prompt: str) -> IdMaker:
         """Makes ids: new ones, or with a seed those of the seed and the prompt, so that turns have different ones."""

@@ -7,7 +7,8 @@ from dataclasses import replace
 from toolgram.errors import GrammarError
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import Token, seq
-from toolgram.planning.turn import TurnSpec, compile_turn
+from toolgram.planning.turn import compile_turn
+from toolgram.planning.turn_spec import TurnSpec
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import allowed, without_reasoning
 from toolgram.wire.program import Exit, compile_format
@@ -19,7 +20,7 @@ def lazy_grammar(spec: TurnSpec) -> tuple[str, Grammar]:
     Raises GrammarError where the whole output must be constrained, since a call or an answer in a schema is asked for,
     and where no mark tells that a call begins.
     """
-    if spec.calls != "any" or spec.answer != "null":
+    if spec.calls != "any" or spec.answer is not None:
         raise GrammarError("only calls that are neither required nor beside a response schema have a lazy grammar")
     turn = without_reasoning(spec.format.turn)
     format_ = replace(spec.format, turn=turn)
@@ -38,8 +39,6 @@ def _marks_of_calls(turn: wire.Node) -> list[Exit]:
     calls = allowed(turn, "only")
     if calls is None:
         return []
-    others = {
-        mark.text for mark in wire.walk(allowed(turn, "none") or wire.NOTHING_WRITTEN) if isinstance(mark, wire.Mark)
-    }
+    others = wire.WireFormat(allowed(turn, "none") or wire.NOTHING_WRITTEN).marks
     program = compile_format(calls)
     return [mark for mark in program.exits(program.start) if mark.text not in others]

@@ -20,7 +20,8 @@ from toolgram.planning.after_reasoning import grammar_after_thoughts
 from toolgram.planning.call_ids import CallIds, IdMaker
 from toolgram.planning.lazy import lazy_grammar
 from toolgram.planning.prompt import Prompt, build_prompt
-from toolgram.planning.turn import CompiledTurn, TurnSpec, compile_turn, turn_spec, weight
+from toolgram.planning.turn import CompiledTurn, compile_turn
+from toolgram.planning.turn_spec import TurnSpec, turn_spec, weight
 from toolgram.planning.typed_answer import answer_of, typed_answer
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.choose import choose_style
@@ -28,8 +29,8 @@ from toolgram.styles.detect import opens_reasoning, reasons, speaks, tail
 from toolgram.styles.turn_edges import stops
 from toolgram.template.adapt import unshown_results
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.wire import format as wire
 from toolgram.wire.allowed import read_reasoning_alone
+from toolgram.wire.format import WireFormat
 from toolgram.wire.reader import Reader
 from toolgram.wire.reader.unconstrained import LenientReader
 
@@ -81,15 +82,19 @@ class Plan:
         return self._turn.relaxations
 
     @property
+    def format(self) -> WireFormat:
+        """The wire format of this turn: that of the style, or of its turns where no tools are announced."""
+        return self._turn.spec.format
+
+    @property
     def after_reasoning(self) -> int | None:
         """How many characters must follow the reasoning at least: the shortest call or answer that is asked for.
 
         None where nothing must follow, or there is no place for reasoning.
         """
         spec = self._turn.spec
-        offered = any(isinstance(node, wire.Reasoning) for node in wire.walk(spec.format.turn, written=True))
         must_follow = spec.calls == "only" or self._turn.answer is not None
-        return self._turn.grammar.shortest if offered and must_follow else None
+        return self._turn.grammar.shortest if spec.format.reasoning and must_follow else None
 
     def call_ids(self, seed: int | None = None) -> IdMaker:
         """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""

@@ -22,7 +22,7 @@ from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import likely_pattern
 from toolgram.template.provenance import render_parts
 from toolgram.wire import format as wire
-from toolgram.wire.freely import write_freely
+from toolgram.wire.writer import write_freely
 
 Parts = tuple[tuple[str, bool], ...]
 _LONGEST_OPENING = 200
@@ -95,7 +95,7 @@ def _said(request: Request, template: ChatTemplate, style: ToolStyle) -> tuple[s
     last = request.messages[-1]
     apart = request.reasoning_format == "auto"
     shown = template.capabilities.supports_reasoning or apart or _lead(template, style)
-    reasons = shown and wire.holds(style.wire.turn, wire.Reasoning)
+    reasons = shown and style.wire.reasoning
     return _text(last.get("content")), (last.get("reasoning_content") or "") if reasons else ""
 
 
@@ -227,8 +227,7 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
 @lru_cache(maxsize=64)
 def _tags(format_: wire.WireFormat) -> re.Pattern[str] | None:
     """What finds the marks of a format."""
-    marks = {spelling for node in wire.walk(format_.turn) if isinstance(node, wire.Mark) for spelling in node.spellings}
-    return re.compile("|".join(sorted(map(re.escape, marks)))) if marks else None
+    return re.compile("|".join(sorted(map(re.escape, format_.marks)))) if format_.marks else None
 
 
 def _neutralised(text: str, tags: re.Pattern[str] | None) -> str:

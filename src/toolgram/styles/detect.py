@@ -17,10 +17,9 @@ from toolgram.styles.turn_edges import opening, rendered_turns, stripped
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import MARKER
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import AnyEncoding, Elements, Tagged
-from toolgram.wire.freely import write_freely
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
+from toolgram.wire.writer import write_freely
 
 _PROBE = Message(tool_calls=(ToolCall(ONE.name, ONE.text),))
 _MORE = (
@@ -165,8 +164,8 @@ def _needed(node: wire.Node) -> Iterator[str]:
     match node:
         case wire.Mark(text, ()):
             yield text
-        case wire.Arguments(Tagged(_, open_)):
-            yield open_
+        case wire.Arguments(encoding):
+            yield encoding.opener
         case wire.Object(members):
             for key, member in members:
                 if isinstance(member, wire.Name):  # arguments are read under other keys too
@@ -183,8 +182,7 @@ def _needed(node: wire.Node) -> Iterator[str]:
 
 
 def _marks(node: wire.Node) -> tuple[str, ...]:
-    marks = (part for part in wire.walk(node, written=True) if isinstance(part, wire.Mark))
-    return tuple(spelling for mark in marks for spelling in mark.spellings)
+    return tuple(spelling for mark in wire.marks_in(node, written=True) for spelling in mark.spellings)
 
 
 def _openers(style: ToolStyle) -> Iterator[str]:
@@ -209,7 +207,7 @@ def reasons(template: ChatTemplate, style: ToolStyle) -> bool:
     """
     if style.reasons or template.capabilities.supports_reasoning:
         return True
-    if not wire.holds(style.wire.turn, wire.Reasoning):
+    if not style.wire.reasoning:
         return False
     written = write_freely(style.wire, Message(CONTENT, REASONING)) or ""
     shown = rendered(template, TurnProbe((), written), ending="next") or written
@@ -250,22 +248,11 @@ def _prescribed(style: ToolStyle) -> tuple[tuple[tuple[str, ...], ...], tuple[st
     """The marks of the smallest part that a call needs, each with all its spellings, and the keys of its JSON."""
     part: wire.Node = wire.NOTHING_WRITTEN
     for node in wire.walk(style.wire.turn, written=True):
-        has_mark = any(isinstance(each, wire.Mark) for each in wire.walk(node, written=True))
+        has_mark = bool(wire.marks_in(node, written=True))
         if has_mark and isinstance(node, wire.Call | wire.Seq) and wire.holds(node, wire.Call):
             part = node
     inside = tuple(wire.walk(part, written=True))
-    marks = [node.spellings for node in inside if isinstance(node, wire.Mark)]
-    tags = [(tag,) for node in inside if isinstance(node, wire.Arguments) for tag in _tags(node.encoding)]
+    marks = [mark.spellings for mark in wire.marks_in(part, written=True)]
+    tags = [(tag,) for node in inside if isinstance(node, wire.Arguments) for tag in node.encoding.tags]
     keys = [json.dumps(key) for node in inside if isinstance(node, wire.Object) for key, _ in node.members]
     return tuple(dict.fromkeys((*marks, *tags))), tuple(dict.fromkeys(keys))
-
-
-def _tags(encoding: AnyEncoding) -> Iterator[str]:
-    """What arguments are written with, where it is not JSON or Python."""
-    if isinstance(encoding, Tagged):
-        for text in (encoding.open, *(text for _, text in encoding.after_key), encoding.close):
-            yield from text.split()
-    elif isinstance(encoding, Elements):
-        yield encoding.lead
-    elif not encoding.escapes:
-        yield encoding.quote

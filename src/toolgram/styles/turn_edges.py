@@ -142,9 +142,7 @@ def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
 
     A stop that is also a mark of the style cannot tell the end from a call; what opens the next user's turn can.
     """
-    marks = [
-        spelling for node in wire.walk(style.wire.turn) if isinstance(node, wire.Mark) for spelling in node.spellings
-    ]
+    marks = style.wire.marks
     found = template.capabilities.stop
     if not any(stop in marks for stop in found):
         return found

@@ -11,9 +11,12 @@ message in it. Example, the format of Hermes 2 Pro (model card of NousResearch/H
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import overload
 
+from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.wire.encodings import JSON, AnyEncoding
 
 
@@ -211,17 +214,39 @@ Node = (
 NOTHING_WRITTEN = Seq()
 
 
-@dataclass(frozen=True, slots=True)
-class WireFormat:
+@hash_once
+@dataclass(frozen=True)
+class WireFormat(HashedOnce):
     """How a whole assistant turn is written, from the end of the generation prompt's fixed part to the end of turn.
 
     What a generation prompt holds of it already ("<|from|>assistant\\n<|recipient|>") is part of `turn`. The separators
-    are those of JSON on the wire.
+    are those of JSON on the wire. What is known of a format is found once, when it is first asked for.
     """
 
     turn: Node
     item_separator: str = ", "
     key_separator: str = ": "
+
+    @cached_property
+    def marks(self) -> tuple[str, ...]:
+        """The texts of all marks that a reader knows, aliases and those of `Lenient` nodes included."""
+        return tuple(dict.fromkeys(text for mark in marks_in(self.turn) for text in mark.spellings))
+
+    @cached_property
+    def call_id(self) -> CallId | None:
+        """The id of a call, None where the wire carries none."""
+        return next((node for node in walk(self.turn) if isinstance(node, CallId)), None)
+
+    @cached_property
+    def reasoning(self) -> bool:
+        """Whether there is a place for reasoning: one that is only read, should a model write it, is none."""
+        return any(isinstance(node, Reasoning) for node in walk(self.turn, written=True))
+
+    @cached_property
+    def encodings(self) -> tuple[AnyEncoding, ...]:
+        """The encodings in which arguments are written; there may be more of them that are only read."""
+        nodes = walk(self.turn, written=True)
+        return tuple(dict.fromkeys(node.encoding for node in nodes if isinstance(node, Arguments)))
 
 
 PLAIN = WireFormat(Opt(Content()))
@@ -253,27 +278,67 @@ def walk(node: Node, *, written: bool = False) -> Iterator[Node]:
         yield from walk(part, written=written)
 
 
-def as_written(node: Node) -> Node:
-    """The node without what only a reader takes."""
+@overload
+def rebuild(node: Node, change: Callable[[Node], Node]) -> Node: ...
+@overload
+def rebuild(node: Node, change: Callable[[Node], Node | None]) -> Node | None: ...
+def rebuild(node: Node, change: Callable[[Node], Node | None]) -> Node | None:
+    """The node with `change` made to each part directly inside it; all that changes a format is made with this.
+
+    A part that becomes None cannot be written: with it goes what is nothing without it, while an alternative to it
+    stays, and what may be left out is. A chain also leaves out the segments of which nothing is left.
+    """
     match node:
-        case Lenient(item):
-            return as_written(item)
-        case Call(item) | Opt(item) | Array(item):
-            return replace(node, item=as_written(item))
-        case Many():
-            return replace(node, item=as_written(node.item), separator=as_written(node.separator))
         case Seq(items):
-            return Seq(*map(as_written, items))
+            kept = _all(items, change)
+            return None if kept is None else Seq(*kept)
         case Alt(options):
-            return Alt(*map(as_written, options))
-        case Chain():
-            return Chain(*map(as_written, node.items), join=as_written(node.join))
+            left = _some(options, change)
+            return Alt(*left) if left else None
+        case Chain(items, join):
+            between = change(join)
+            left = [item for item in _some(items, change) if item != NOTHING_WRITTEN]
+            return None if between is None else Chain(*left, join=between)
+        case Lenient(item, others):
+            made = change(item)
+            return None if made is None else Lenient(made, *_some(others, change))
+        case Opt(item):
+            made = change(item)
+            return NOTHING_WRITTEN if made is None else Opt(made)
+        case Many(item, separator):
+            made, between = change(item), change(separator)
+            if made is None or between is None:
+                return None if node.min else NOTHING_WRITTEN
+            return replace(node, item=made, separator=between)
+        case Call(item) | Array(item):
+            made = change(item)
+            return None if made is None else replace(node, item=made)
         case Object(members):
-            return Object(*((key, as_written(member)) for key, member in members))
+            values = _all(tuple(member for _, member in members), change)
+            return None if values is None else Object(*zip((key for key, _ in members), values, strict=True))
         case _:
             return node
 
 
-def holds(node: Node, kind: type[Call | Content | Reasoning]) -> bool:
+def _all(nodes: tuple[Node, ...], change: Callable[[Node], Node | None]) -> list[Node] | None:
+    left = _some(nodes, change)
+    return left if len(left) == len(nodes) else None
+
+
+def _some(nodes: tuple[Node, ...], change: Callable[[Node], Node | None]) -> list[Node]:
+    return [made for made in map(change, nodes) if made is not None]
+
+
+def as_written(node: Node) -> Node:
+    """The node without what only a reader takes."""
+    return as_written(node.item) if isinstance(node, Lenient) else rebuild(node, as_written)
+
+
+def holds(node: Node, kind: type[Call | CallId | Content | Reasoning]) -> bool:
     """Whether a node of this kind is in here."""
     return any(isinstance(part, kind) for part in walk(node))
+
+
+def marks_in(node: Node, *, written: bool = False) -> tuple[Mark, ...]:
+    """The marks in a part of a format, each once; with `written` only those that are ever written."""
+    return tuple(dict.fromkeys(part for part in walk(node, written=written) if isinstance(part, Mark)))

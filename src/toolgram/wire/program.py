@@ -13,7 +13,7 @@ from typing import Literal
 
 from toolgram.errors import GrammarError
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import AnyEncoding, Elements, Tagged
+from toolgram.wire.encodings import AnyEncoding
 from toolgram.wire.json_shapes import ArrayShape, Shape, shape_of
 
 FreeField = Literal["content", "reasoning"]
@@ -62,12 +62,8 @@ class ArgumentsAt:
 
     @property
     def first(self) -> str:
-        """The characters that the arguments may begin with; for tags, or what follows where there are no arguments."""
-        if isinstance(self.encoding, Tagged):
-            return self.encoding.open[0]
-        if isinstance(self.encoding, Elements):
-            return self.encoding.lead[0]
-        return "(" if self.encoding.keyword_arguments else "{"
+        """The character that the arguments begin with; of tags there may be none, and then what follows begins."""
+        return self.encoding.opener[0]
 
 
 @dataclass(frozen=True, slots=True)

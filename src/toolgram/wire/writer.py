@@ -1,10 +1,12 @@
 """A wire format as a writer: a message as the text that the model would have written.
 
 It writes the one spelling that the grammar admits. A message that the format has no place for is not written: None.
+Turns of the history have no request: there values are written as they are, whatever their schemas.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,6 +19,8 @@ from toolgram.wire.program import FREE_FIELDS, FreeField, Program, compile_forma
 
 WriteArguments = Callable[[ToolCall, AnyEncoding], str | None]
 WriteAnswer = Callable[[str], str | None]
+
+INTEGER_DIGITS, FRACTION_DIGITS = 19, 17
 
 
 def write(
@@ -186,7 +190,7 @@ class _Writing:
             return None
         call, *rest = state.message.tool_calls
         state = replace(state, message=replace(state.message, tool_calls=tuple(rest)), call=call)
-        if call.id is not None and not any(isinstance(part, wire.CallId) for part in wire.walk(item)):
+        if call.id is not None and not wire.holds(item, wire.CallId):
             return None
         after = self.node(item, state, in_json=in_json)
         return None if after is None else replace(after, call=None)
@@ -243,4 +247,45 @@ def _wanted(node: wire.Node, state: _State) -> bool:
         (_calls(state) and wire.holds(node, wire.Call))
         or (state.message.content and wire.holds(node, wire.Content))
         or (state.message.reasoning and wire.holds(node, wire.Reasoning))
+    )
+
+
+# Without a request
+
+
+def write_freely(format_: wire.WireFormat, message: Message) -> str | None:
+    """A turn of the history in a format, whether or not its tools are still there: values are spelled as they are."""
+
+    def arguments(call: ToolCall, encoding: AnyEncoding) -> str:
+        try:
+            return write_arguments(format_, call, encoding)
+        except (ValueError, RecursionError):
+            return call.arguments
+
+    calls = tuple(replace(call, id=_shown_id(call, at, format_.call_id)) for at, call in enumerate(message.tool_calls))
+    return write(format_, replace(message, tool_calls=calls), arguments)
+
+
+def _shown_id(call: ToolCall, at: int, form: wire.CallId | None) -> str | None:
+    """The id of a call in a format: its own, but a number where ids count and it is none, or where it has none."""
+    if form is None:
+        return None
+    own = call.id and (form.admits(call.name, call.id) or (form.form == "{id}" and form.alphabet != "0-9"))
+    return call.id if own else form.form.format(name=call.name, id=str(at).zfill(form.length))
+
+
+def write_arguments(format_: wire.WireFormat, call: ToolCall, encoding: AnyEncoding) -> str:
+    """The arguments of a call, whatever their schema. Raises ValueError where they are no JSON."""
+    return encoding.write(json.loads(call.arguments), spelling_of(format_, encoding))
+
+
+def spelling_of(format_: wire.WireFormat, encoding: AnyEncoding) -> Spelling:
+    """How values of an encoding are spelled in a format."""
+    notation = encoding.notation
+    return Spelling(
+        item_separator=format_.item_separator if notation.item_separator is None else notation.item_separator,
+        key_separator=format_.key_separator if notation.key_separator is None else notation.key_separator,
+        integer_digits=INTEGER_DIGITS,
+        fraction_digits=FRACTION_DIGITS,
+        encoding=notation,
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from toolgram.styles.probes import TAG, CallProbe, Scene, TurnProbe, call, common_suffix, tail
@@ -29,11 +30,16 @@ _SEPARATORS = ((", ", ": "), (",", ":"), (", ", ":"), (",", ": "))
 _TYPES = ("string", "number", "boolean", "object", "array")
 
 
+Place = Callable[[str, CallProbe, int], tuple[int, int] | None]
+"""Where the arguments of a call stand in a text, from a place on."""
+
+
 @dataclass(frozen=True)
 class Notation:
-    """An encoding of arguments, with the JSON separators of the wire format."""
+    """An encoding of arguments, how to find them in a text, and the separators of JSON on the wire."""
 
     encoding: AnyEncoding
+    place: Place
     item_separator: str = ", "
     key_separator: str = ": "
 
@@ -54,25 +60,12 @@ def notation(scene: Scene, text: str, probe: CallProbe) -> Notation | None:
     typed = typed[typed.index(TYPED.name) + len(TYPED.name) :]
     tagged = _tagged(typed)
     if tagged is not None:
-        return Notation(replace(tagged, fence=_fence(scene, tagged)))
-    encoding = _elements(typed) or _encoding(typed)
-    return None if encoding is None else Notation(encoding)
-
-
-def place(text: str, probe: CallProbe, encoding: AnyEncoding, start: int) -> tuple[int, int] | None:
-    """Where the arguments of a call are in a text, from `start` on."""
-    if isinstance(encoding, Tagged):
-        return _tagged_place(text, probe, encoding, start)
-    if isinstance(encoding, Elements):
-        return _elements_place(text, probe, encoding, start)
-    if encoding.is_json:
-        return json_place(text, probe, start)
-    opener, closer = ("(", ")") if encoding.keyword_arguments else ("{", "}")
-    keys = [text.find(key, start) for key in probe.arguments]
-    if min(keys) <= start or text[min(keys) - 1] != opener:
-        return None
-    end = text.find(closer, max(keys))
-    return None if end < 0 else (min(keys) - 1, end + 1)
+        tagged = replace(tagged, fence=_fence(scene, tagged))
+        return Notation(tagged, partial(_tagged_place, tagged))
+    if (elements := _elements(typed)) is not None:
+        return Notation(elements, partial(_elements_place, elements))
+    encoding = _encoding(typed)
+    return None if encoding is None else Notation(encoding, partial(_encoding_place, encoding))
 
 
 def json_place(text: str, probe: CallProbe, start: int) -> tuple[int, int] | None:
@@ -101,8 +94,8 @@ def _json(text: str, probe: CallProbe) -> Notation:
     """JSON with the separators that it has here; JSON spread over lines counts as having the usual ones."""
     for pair in _SEPARATORS:
         if text == json.dumps(probe.arguments, separators=pair):
-            return Notation(JSON, *pair)
-    return Notation(JSON)
+            return Notation(JSON, json_place, *pair)
+    return Notation(JSON, json_place)
 
 
 # Tagged parameters
@@ -163,7 +156,7 @@ def _shortest(ways: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return (("", other),) if other == ways["string"] else (("string", ways["string"]), ("", other))
 
 
-def _tagged_place(text: str, probe: CallProbe, tags: Tagged, start: int) -> tuple[int, int] | None:
+def _tagged_place(tags: Tagged, text: str, probe: CallProbe, start: int) -> tuple[int, int] | None:
     keys = list(probe.arguments)
     begin = text.find(tags.open + keys[0], start)
     last = text.find(tags.open + keys[-1], start)
@@ -185,7 +178,7 @@ def _elements(text: str) -> Elements | None:
     return Elements("discovered", shown[1], item[1]) if shown and item else None
 
 
-def _elements_place(text: str, probe: CallProbe, tags: Elements, start: int) -> tuple[int, int] | None:
+def _elements_place(tags: Elements, text: str, probe: CallProbe, start: int) -> tuple[int, int] | None:
     first, *_, last = (*probe.arguments, *probe.arguments)
     begin, end = text.find(tags.open(first), start), text.find(tags.close(last), start)
     return (begin, end + len(tags.close(last))) if 0 <= begin < end else None
@@ -236,3 +229,12 @@ def _encoding(text: str) -> Encoding | None:
         item_separator=item_separator,
         key_separator=None if keywords else key_separator,
     )
+
+
+def _encoding_place(encoding: Encoding, text: str, probe: CallProbe, start: int) -> tuple[int, int] | None:
+    opener, closer = ("(", ")") if encoding.keyword_arguments else ("{", "}")
+    keys = [text.find(key, start) for key in probe.arguments]
+    if min(keys) <= start or text[min(keys) - 1] != opener:
+        return None
+    end = text.find(closer, max(keys))
+    return None if end < 0 else (min(keys) - 1, end + 1)

@@ -8,13 +8,12 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from toolgram.styles.base import ToolStyle
+from toolgram.wire import encodings
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import JSON, PYTHON, Encoding
 
 _WIDTH = 120
-_CONSTANTS = {JSON: "JSON", PYTHON: "PYTHON"}
+_CONSTANTS: dict[Any, str] = {encodings.JSON: "JSON", encodings.PYTHON: "PYTHON"}
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_OF_ARGUMENTS = ("JSON", "PYTHON", "Elements", "Encoding", "Tagged")
 _FILE = '''\
 """{about}.
 
@@ -46,7 +45,7 @@ def python_source(style: ToolStyle) -> str:
 def _imports(format_: wire.WireFormat) -> Iterator[str]:
     used = set(re.findall(r"\b[A-Z][A-Za-z]+(?=\()|\b(?:JSON|PYTHON)\b", _STRING.sub("''", _line(format_))))
     for module, ours in (("wire.encodings", True), ("wire.format", False)):
-        names = sorted(name for name in used if (name in _OF_ARGUMENTS) == ours)
+        names = sorted(name for name in used if (name in encodings.__all__) == ours)
         line = f"from toolgram.{module} import {', '.join(names)}"
         if names:
             yield line if len(line) <= _WIDTH else _several_lines(f"from toolgram.{module} import ", names, 0)
@@ -54,7 +53,7 @@ def _imports(format_: wire.WireFormat) -> Iterator[str]:
 
 def _line(value: Any) -> str:
     """A value of a wire format as an expression on one line."""
-    if isinstance(value, Encoding) and value in _CONSTANTS:
+    if value in _CONSTANTS:
         return _CONSTANTS[value]
     if isinstance(value, str):
         return _quoted(value)

@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from toolgram.styles.discovery.arguments import Notation, json_objects, notation, place
+from toolgram.styles.discovery.arguments import Notation, json_objects, notation
 from toolgram.styles.discovery.layout import Layout
 from toolgram.styles.discovery.model_mistakes import first_forgotten, opener_forgotten
 from toolgram.styles.discovery.to_nodes import Piece, as_one, nodes, with_mark_after
 from toolgram.styles.probes import ONE, TWO, CallProbe, Scene, common_prefix, common_suffix
-from toolgram.wire.encodings import Encoding
 from toolgram.wire.format import (
     COUNT,
     Arguments,
@@ -79,7 +78,7 @@ def _apart(scene: Scene, two: str) -> bool:
 
 def _find(text: str, probe: CallProbe, written: Notation, start: int) -> _Found | None:
     """A call in a text: its arguments, its name, its id if it is shown, and the text between them."""
-    span = place(text, probe, written.encoding, start)
+    span = written.place(text, probe, start)
     if span is None:
         return None
     if found := _object(text, probe, start, span):
@@ -244,7 +243,7 @@ def _several(
 def _python_list(begin: str, end: str, call: list[Piece], separator: str, written: Notation) -> Calls | None:
     """A list of Python calls, which needs no marker if it is the whole turn."""
     match [piece for piece in call if piece]:
-        case [Name() as name, Arguments(Encoding(keyword_arguments=True)) as arguments]:
+        case [Name() as name, Arguments(encoding) as arguments] if encoding.notation.keyword_arguments:
             many = Many(Call(Seq(name, arguments)), separator=Lit(separator), min=1)
             listed = begin.strip() == "[" and end == "]"
             return Calls(Seq(Lit("["), many, Lit("]")), written, bare=True) if listed else None

@@ -24,7 +24,6 @@ from toolgram.styles.probes import (
     without_end,
 )
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import Encoding
 from toolgram.wire.encodings.expected import Expected
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
@@ -75,10 +74,7 @@ def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple
     program = compile_format(format_.turn)
     several = scene.capabilities.supports_parallel_tool_calls
     either = any(isinstance(node, wire.Alt) and wire.holds(node, wire.Call) for node in wire.walk(format_.turn))
-    keywords = any(
-        isinstance(node, wire.Arguments) and isinstance(node.encoding, Encoding) and node.encoding.keyword_arguments
-        for node in wire.walk(format_.turn)
-    )
+    keywords = any(encoding.notation.keyword_arguments for encoding in format_.encodings)
     found: list[Reading] = []
     for name, turn in _TURNS.items():
         if len(turn.calls) > 1 and not several:

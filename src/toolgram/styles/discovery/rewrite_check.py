@@ -9,14 +9,9 @@ from functools import partial
 from typing import Any
 
 from toolgram.conversation.message import Message, ToolCall
-from toolgram.schema.writing.json_style import Spelling
-from toolgram.schema.writing.values import spell
 from toolgram.styles.probes import REASONING, CallProbe
 from toolgram.wire import format as wire
-from toolgram.wire.element_values import written_elements
-from toolgram.wire.encodings import JSON, AnyEncoding, Elements, Encoding
-from toolgram.wire.tagged_values import written
-from toolgram.wire.writer import write
+from toolgram.wire.writer import write, write_arguments
 
 
 def differs(format_: wire.WireFormat, calls: tuple[CallProbe, ...], rendered: str) -> str:
@@ -41,11 +36,11 @@ def goes_on(format_: wire.WireFormat, calls: tuple[CallProbe, ...], opened: str)
 
     Reasoning may come first, and the prompt may say that there is none; white space does not count.
     """
-    marks = [node.text for node in wire.walk(format_.turn, written=True) if isinstance(node, wire.Mark)]
-    if not any(mark in opened for mark in marks):
+    marks = wire.marks_in(format_.turn, written=True)  # a header that may stand there again is only read
+    if not any(text in opened for mark in marks for text in mark.spellings):
         return True
-    turns = [Message(None, reasoning, said) for said in _said(format_, calls) for reasoning in (None, REASONING)]
-    texts = [_without_space(write(format_, turn, partial(_arguments, format_)) or "") for turn in turns]
+    turns = [Message(None, thought, said) for said in _said(format_, calls) for thought in (None, REASONING)]
+    texts = [_without_space(write(format_, turn, partial(write_arguments, format_)) or "") for turn in turns]
     begun = _without_space(opened)
     return any(text.startswith(begun) or text.replace(REASONING, "").startswith(begun) for text in texts)
 
@@ -55,8 +50,7 @@ def ways_to_quote(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> tup
 
     Between tags nothing is quoted: the tool's schema gives the type of a value.
     """
-    encodings = (node.encoding for node in wire.walk(format_.turn) if isinstance(node, wire.Arguments))
-    if not all(isinstance(encoding, Encoding) for encoding in encodings):
+    if not all(encoding.shows_types for encoding in format_.encodings):
         return (calls,)
     return (calls, *(tuple(_quoted(each, printed) for each in calls) for printed in (str, json.dumps)))
 
@@ -68,36 +62,21 @@ def _quoted(probe: CallProbe, printed: Callable[[Any], str]) -> CallProbe:
 
 def _written(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> list[str | None]:
     """The calls as the format writes them."""
-    spell_as = partial(_arguments, format_)
+    spell_as = partial(write_arguments, format_)
     return [write(format_, Message(tool_calls=said), spell_as) for said in _said(format_, calls)]
 
 
 def _said(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> list[tuple[ToolCall, ...]]:
     """The calls with ids as the format writes them; ids that count up may begin with 0 or 1."""
-    ids = [node for node in wire.walk(format_.turn) if isinstance(node, wire.CallId)]
-    counted = any(node.alphabet == "0-9" for node in ids)
+    form = format_.call_id
+    counted = form is not None and form.alphabet == "0-9"
     return [
         tuple(
-            ToolCall(each.name, each.text, None if not ids else str(at) if counted else each.id)
+            ToolCall(each.name, each.text, None if form is None else str(at) if counted else each.id)
             for at, each in enumerate(calls, begin)
         )
         for begin in ((0, 1) if counted else (0,))
     ]
-
-
-def _arguments(format_: wire.WireFormat, call: ToolCall, encoding: AnyEncoding) -> str:
-    value = json.loads(call.arguments)
-    plain = encoding if isinstance(encoding, Encoding) else JSON
-    spelling = Spelling(
-        item_separator=format_.item_separator if plain.item_separator is None else plain.item_separator,
-        key_separator=format_.key_separator if plain.key_separator is None else plain.key_separator,
-        encoding=plain,
-    )
-    if isinstance(encoding, Encoding):
-        return spell(value, spelling)
-    if isinstance(encoding, Elements):
-        return written_elements(encoding, value, spelling)
-    return "".join(written(encoding, key, each, spell(each, spelling)) or "" for key, each in value.items())
 
 
 def _without_space(text: str) -> str:

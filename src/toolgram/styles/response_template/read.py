@@ -159,8 +159,8 @@ class _Reader:
         opening = self.spelled((*opener, GAP))
         closing = self.spelled((GAP, *closer)) if closer else ()
         inside = self.body(field, call, at)
-        if isinstance(inside, wire.Arguments) and isinstance(inside.encoding, Tagged):
-            closing = self.after_tags(inside.encoding, closing)
+        if field.get("content") == "xml-inline":
+            closing = self.after_tags(self.tags(field.get("content_args", {}), at), closing)
         before, after = _as_nodes(opening, call), _as_nodes(closing)
         if field.get("transform_each"):
             return wire.Opt(wire.Seq(*before, wire.Array(wire.Call(inside)), *after))

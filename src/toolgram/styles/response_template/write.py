@@ -17,7 +17,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.turn_edges import opened_by
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import JSON, AnyEncoding, Elements, Tagged
+from toolgram.wire.encodings import JSON, AnyEncoding
 
 _NAME = r"[\w.-]+"
 _FIELDS = (wire.Reasoning, wire.Content, wire.Call)
@@ -225,18 +225,10 @@ def _paths(node: wire.Node, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _content(encoding: AnyEncoding) -> tuple[tuple[str, Any], ...]:
-    if isinstance(encoding, Tagged):
-        ways = "|".join(_text(text) for _, text in encoding.after_key)
-        tag = rf"{_text(encoding.open)}(?P<key>.+?)(?:{ways})(?P<value>.*?)\s*{_text(encoding.close.strip())}"
-        return (("content", "xml-inline"), ("content_args", {"tag_pattern": tag}))
-    if isinstance(encoding, Elements):
-        raise _Inexpressible("it has no parser for arguments as nested elements")
-    if encoding.is_json:
-        return (("content", "json"),)
-    if encoding.keyword_arguments or not encoding.bare_keys or encoding.escapes:
-        raise _Inexpressible(f"arguments in {encoding.name} are not JSON")
-    dialect = {"unquoted_keys": True, "string_delims": [[encoding.quote, encoding.quote]]}
-    return (("content", "json"), ("content_args", dialect))
+    content = encoding.response_template(_text)
+    if content is None:
+        raise _Inexpressible(f"arguments in {encoding.name} have no parser there")
+    return tuple(content.items())
 
 
 def _fixed(node: wire.Node) -> str:

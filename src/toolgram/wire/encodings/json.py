@@ -23,6 +23,9 @@ _DIGITS = {"u": 4, "x": 2, "U": 8}
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT_OUT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
+Sink = Callable[[str], None]
+"""What takes the text that a scanner hands on."""
+
 VALUE_STARTS = frozenset('{["-0123456789tfn')
 
 
@@ -50,7 +53,7 @@ class RawValue:
 
     __slots__ = ("_depth", "_escaped", "_in_string", "_kind", "_sink")
 
-    def __init__(self, sink: Callable[[str], None]) -> None:
+    def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._kind: Literal["", "container", "string", "scalar"] = ""
         self._depth = 0
@@ -76,6 +79,9 @@ class RawValue:
             end, status = self._nested(buffer, i)
         self._sink(buffer[start:end])
         return end, status
+
+    def cut(self, rest: str) -> None:
+        """All was handed on as it came."""
 
     def _nested(self, buffer: str, i: int) -> tuple[int, Status]:
         size = len(buffer)
@@ -111,7 +117,7 @@ class StringValue:
 
     __slots__ = ("_opened", "_plain", "_quote", "_sink")
 
-    def __init__(self, sink: Callable[[str], None], quote: str = '"') -> None:
+    def __init__(self, sink: Sink, quote: str = '"') -> None:
         self._sink = sink
         self._quote = quote
         self._plain = _PLAIN[quote]

@@ -1,20 +1,82 @@
-"""Reading values in notations other than JSON: as they arrive they become JSON text."""
+"""Arguments as JSON, or in another notation for its values: Python's keyword arguments, strings between own quotes.
+
+What is not JSON becomes JSON text as it arrives.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
-from toolgram.schema.writing.notation import BARE_WORD, Encoding
-from toolgram.wire.encodings.json import Status, StringValue, escape, skip_space
+from toolgram.schema import Compiled
+from toolgram.schema.writing.json_style import RuleNames, Spelling
+from toolgram.schema.writing.notation import BARE_WORD
+from toolgram.schema.writing.notation import Encoding as Notation
+from toolgram.schema.writing.values import spell, spell_as
+from toolgram.wire.encodings.base import AnyEncoding, ArgumentsReader, ToolArguments
+from toolgram.wire.encodings.expected import Expected
+from toolgram.wire.encodings.json import RawValue, Sink, Status, StringValue, escape, skip_space
 from toolgram.wire.encodings.raw import begins_number
 from toolgram.wire.marks import Marks
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _BARE_TEXT = re.compile(r"""[^\s,(){}\[\]="'][^,(){}\[\]="']*""")  # a string whose quotes were forgotten
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding(Notation, AnyEncoding):
+    """Arguments in a notation for JSON values, with the fields of the notation; the defaults are JSON's own."""
+
+    @property
+    def notation(self) -> Notation:
+        """The encoding itself."""
+        return self
+
+    @property
+    def opener(self) -> str:
+        """The bracket of the outermost object."""
+        return "(" if self.keyword_arguments else "{"
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The quote, where it is not JSON's."""
+        return () if self.escapes else (self.quote,)
+
+    @property
+    def shows_types(self) -> bool:
+        """Strings stand between quotes."""
+        return True
+
+    def reader(self, expected: Expected, sink: Sink) -> ArgumentsReader:
+        """JSON is passed on as it is."""
+        del expected
+        return RawValue(sink) if self.is_json else Transcoder(self, sink)
+
+    def arguments(self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str) -> ToolArguments:
+        """The schema as it was compiled."""
+        del names, hint
+        return ToolArguments(compiled.expr, partial(spell_as, compiled.type, spelling=spelling))
+
+    def write(self, value: Any, spelling: Spelling) -> str:
+        """The value in this notation."""
+        return spell(value, spelling)
+
+    def response_template(self, pattern: Callable[[str], str]) -> dict[str, Any] | None:
+        """JSON, or the dialect of it that transformers knows: bare keys, and another quote."""
+        del pattern
+        if self.is_json:
+            return {"content": "json"}
+        if self.keyword_arguments or not self.bare_keys or self.escapes:
+            return None
+        return {"content": "json", "content_args": {"unquoted_keys": True, "string_delims": [[self.quote, self.quote]]}}
+
+
+JSON = Encoding("json")
+PYTHON = Encoding("python", true="True", false="False", null="None", keyword_arguments=True)
 
 
 @dataclass(slots=True)
@@ -27,11 +89,11 @@ class _Container:
 
 
 class Transcoder:
-    """Reads one outermost object of an encoding and hands its JSON text on in pieces."""
+    """Reads one outermost object of a notation and hands its JSON text on in pieces."""
 
     __slots__ = ("_encoding", "_sink", "_stack", "_string", "_words")
 
-    def __init__(self, encoding: Encoding, sink: Callable[[str], None]) -> None:
+    def __init__(self, encoding: Notation, sink: Sink) -> None:
         self._encoding = encoding
         self._sink = sink
         self._stack: list[_Container] = []
@@ -191,7 +253,7 @@ class _RawString:
 
     __slots__ = ("_marks", "_quote", "_sink")
 
-    def __init__(self, quote: str, sink: Callable[[str], None]) -> None:
+    def __init__(self, quote: str, sink: Sink) -> None:
         self._quote = quote
         self._marks = Marks.of((quote,))
         self._sink = sink

@@ -1,19 +1,29 @@
-"""Values between tags: strings as they are, everything else as JSON, up to the mark that closes them."""
+"""Values between tags: strings as they are, everything else as JSON, up to the mark that closes them.
+
+What every encoding by tags is made of: the readers of single values, and their expressions.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
-from toolgram.wire.encodings.json import RawValue, Status, escape, skip_space
+from toolgram.errors import Relaxation
+from toolgram.grammar.ir import NOTHING, Expr, Ref, Text, seq
+from toolgram.grammar.regular.automata import TooLarge, intersection
+from toolgram.grammar.regular.languages import without
+from toolgram.grammar.regular.to_expr import expression
+from toolgram.schema import compile_type, types
+from toolgram.schema.types import Canonical, Type
+from toolgram.schema.writing.json_style import RuleNames, Spelling
+from toolgram.wire.encodings.json import RawValue, Sink, Status, escape, skip_space
 from toolgram.wire.encodings.printed import WORDS, PrintedValue, as_json_text
 from toolgram.wire.marks import Marks
 
 JsonType = Literal["string", "number", "boolean", "null", "object", "array"]
-Sink = Callable[[str], None]
-
 _TOO_MANY = re.compile(r"[\s}\]]*")
 _NUMBER_BEGINS = re.compile(r"-?[0-9]*\.?[0-9]*(?:[eE][-+]?[0-9]*)?")
 
@@ -210,3 +220,68 @@ def json_type(text: str) -> JsonType | None:
             return "array"
         case _:
             return "object"
+
+
+# Their expressions
+
+
+@dataclass
+class BetweenTags:
+    """Makes the expressions of values between tags for one tool, over `rules`; what they do not enforce is noted.
+
+    Strings end at `mark`, which none of them contains.
+    """
+
+    canonical: Canonical
+    spelling: Spelling
+    names: RuleNames
+    mark: str
+    rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
+
+    def string(self, kind: types.String | types.Text, hint: str, pointer: str) -> Expr:
+        """A string as it is: any at all where those of its schema are too many for a grammar."""
+        if isinstance(kind, types.Text):
+            return NOTHING if self.mark in kind.value else seq(kind.value)
+        raw = self._raw_string(kind, hint)
+        if raw is None:
+            self.relax(pointer, "maxLength" if kind.automaton is None else "pattern", "any string between raw tags")
+        return Text((self.mark,)) if raw is None else raw
+
+    def _raw_string(self, kind: types.String, hint: str) -> Expr | None:
+        """The strings without the mark; None where they are too many for a grammar."""
+        if kind == types.String():
+            return Text((self.mark,))
+
+        def rule(hint: str, make: Callable[[], Expr]) -> Ref:
+            name = self.names.fresh(hint)
+            bodies[name] = make
+            return Ref(name)
+
+        bodies: dict[str, Callable[[], Expr]] = {}
+        try:
+            language = without(self.mark)
+            if kind.automaton is not None:
+                language = intersection(kind.automaton, language)
+            expr = expression(language, lambda chars: chars, rule, hint, kind.min, kind.max)
+        except TooLarge:
+            return None
+        self.rules.update({name: make() for name, make in bodies.items()})
+        return expr
+
+    def json(self, kind: Type, hint: str) -> Expr:
+        """A value that is no string, as JSON."""
+        whole = replace(self.canonical, root=kind)
+        compiled = compile_type(whole, spelling=self.spelling, names=self.names, root_name=hint)
+        self.rules.update(compiled.rules)
+        return compiled.expr
+
+    def rule(self, expr: Expr, hint: str) -> Ref:
+        """The expression as a rule of its own."""
+        name = self.names.fresh(f"{hint}-rest")
+        self.rules[name] = expr
+        return Ref(name)
+
+    def relax(self, pointer: str, keyword: str, enforced: str) -> None:
+        """Note what is enforced instead of a keyword."""
+        self.relaxations.append(Relaxation(pointer, keyword, enforced))

@@ -17,19 +17,31 @@ Which values are raw is a matter of the tool's schema, so that the reader has to
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, cast
 
-from toolgram.wire.encodings.expected import Expected
-from toolgram.wire.encodings.json import Status, escape, skip_space
-from toolgram.wire.encodings.raw import Sink, ValueReader, value_reader
-from toolgram.wire.marks import Marks
+from toolgram.grammar.ir import NOTHING, Expr, Text, choice, seq
+from toolgram.schema import Compiled, types
+from toolgram.schema.types import Canonical
+from toolgram.schema.writing.json_style import RuleNames, Spelling
+from toolgram.schema.writing.notation import Encoding as Notation
+from toolgram.schema.writing.values import spell, spell_as
+from toolgram.wire.encodings.base import AnyEncoding, ArgumentsReader, ToolArguments
+from toolgram.wire.encodings.expected import Expected, kinds_of, options_of
+from toolgram.wire.encodings.in_order import in_order
+from toolgram.wire.encodings.json import Sink, Status, escape, skip_space
+from toolgram.wire.encodings.notation import JSON
+from toolgram.wire.encodings.raw import BetweenTags, ValueReader, as_json, json_type, value_reader
+from toolgram.wire.marks import Marks, as_tokens
 
 MAX_KEY = 512
+_STRING = frozenset(("string",))
 
 
 @dataclass(frozen=True)
-class Tagged:
+class Tagged(AnyEncoding):
     """The tags: `open` key `after_key` value `close`, for each parameter.
 
     `after_key` may differ by the JSON type of the value: {"string": …, "number": …}; the entry "" is for the others.
@@ -42,6 +54,45 @@ class Tagged:
     after_key: tuple[tuple[str, str], ...]
     close: str
     fence: tuple[str, str] = ("", "")
+
+    @property
+    def notation(self) -> Notation:
+        """JSON, where values are no strings."""
+        return JSON
+
+    @property
+    def opener(self) -> str:
+        """The tag of the first parameter."""
+        return self.open
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """What stands around keys and values, white space aside."""
+        texts = (self.open, *(text for _, text in self.after_key), self.close)
+        return tuple(piece for text in texts for piece in text.split())
+
+    def reader(self, expected: Expected, sink: Sink) -> ArgumentsReader:
+        """Reads parameter by parameter."""
+        return TaggedReader(self, expected, sink)
+
+    def arguments(self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str) -> ToolArguments:
+        """The declared parameters in their order; what no schema declares has no tags."""
+        values = BetweenTags(compiled.type, spelling, names, self.closer)
+        made = _Parameters(self, values, hint)
+        return ToolArguments(made.expr(), made.spell, values.rules, values.relaxations)
+
+    def write(self, value: Any, spelling: Spelling) -> str:
+        """Each parameter in its tags; one that cannot stand there is left out."""
+        if not isinstance(value, Mapping):
+            raise ValueError("only an object has parameters")
+        members = cast("Mapping[str, Any]", value).items()
+        return "".join(_written(self, key, each, spell(each, spelling)) or "" for key, each in members)
+
+    def response_template(self, pattern: Callable[[str], str]) -> dict[str, Any]:
+        """The pattern of one parameter."""
+        ways = "|".join(pattern(text) for _, text in self.after_key)
+        tag = rf"{pattern(self.open)}(?P<key>.+?)(?:{ways})(?P<value>.*?)\s*{pattern(self.closer)}"
+        return {"content": "xml-inline", "content_args": {"tag_pattern": tag}}
 
     def after(self, kind: str) -> str:
         """What stands between a key and a value of this JSON type."""
@@ -130,3 +181,109 @@ class TaggedReader:
         kinds = frozenset((told,)) if told else self._expected.member(key).kinds
         self._value = value_reader(self._tags.close, kinds, self._sink, self._tags.fence)
         return match.end(), Status.MORE
+
+
+# The grammar of a tool's parameters, and how they are written
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """The parameters of one tool between tags; `values` makes their values, and keeps the rules."""
+
+    tags: Tagged
+    values: BetweenTags
+    hint: str
+
+    @property
+    def canonical(self) -> Canonical:
+        """The type of the arguments."""
+        return self.values.canonical
+
+    def expr(self) -> Expr:
+        """All of them."""
+        return choice(*(self._object(each) for each in _objects(self.canonical)))
+
+    def _object(self, kind: types.Object) -> Expr:
+        if kind.some:  # a parameter that is not declared has no tags
+            return NOTHING
+        members = [(item, self._member(item)) for item in kind.properties if item.value != types.NEVER]
+        if (kind.rest != types.NEVER or kind.keys) and kind.properties:
+            pointer = kind.properties[0].pointer.rsplit("/properties/", 1)[0]
+            self.values.relax(pointer, "additionalProperties", "no parameters but the declared ones")
+        ordered = [(member, item.required) for item, member in members]
+        return in_order(ordered, kind.min, kind.max, lambda expr: self.values.rule(expr, self.hint))
+
+    def _member(self, item: types.Property) -> Expr:
+        """One parameter: raw where it is a string, JSON where it is not."""
+        kinds = kinds_of(self.canonical, item.value)
+        options: list[Expr] = []
+        for told in dict.fromkeys(self.tags.after(kind) for kind in sorted(kinds)):
+            alike = frozenset(kind for kind in kinds if self.tags.after(kind) == told)
+            value = self._value(item, alike)
+            opener = seq(as_tokens(self.tags.open), item.name, as_tokens(told))
+            options.append(seq(opener, value, as_tokens(self.tags.close)))
+        return choice(*options)
+
+    def _value(self, item: types.Property, kinds: frozenset[str]) -> Expr:
+        kind, hint = self.canonical.resolve(item.value), f"{self.hint}-{item.name}"
+        if kind == types.ANY:
+            return Text((self.tags.closer,)) if "string" in kinds else self.values.json(kind, hint)
+        parts = [part for part in options_of(self.canonical, kind) if kinds_of(self.canonical, part) <= kinds]
+        strings = [
+            self.values.string(part, hint, item.pointer)
+            for part in parts
+            if isinstance(part, types.String | types.Text)
+        ]
+        others = [part for part in parts if not isinstance(part, types.String | types.Text)]
+        return choice(*strings, *([self.values.json(types.union(others), hint)] if others else []))
+
+    def spell(self, value: object) -> str | None:
+        """The arguments as the model would write them; None where they are not valid, or have no place between tags."""
+        if not isinstance(value, Mapping):
+            return None
+        given = cast("Mapping[str, Any]", value)
+        written = (self._spell_object(kind, given) for kind in _objects(self.canonical))
+        return next((text for text in written if text is not None), None)
+
+    def _spell_object(self, kind: types.Object, given: Mapping[str, Any]) -> str | None:
+        if kind.some or not given.keys() <= {item.name for item in kind.properties}:
+            return None
+        if not kind.min <= len(given) <= (len(given) if kind.max is None else kind.max):
+            return None
+        pieces: list[str] = []
+        for item in kind.properties:
+            if item.name in given:
+                text = self._spell_value(item, given[item.name])
+                if text is None:
+                    return None
+                pieces.append(text)
+            elif item.required:
+                return None
+        return "".join(pieces)
+
+    def _spell_value(self, item: types.Property, value: Any) -> str | None:
+        canonical = replace(self.canonical, root=item.value)
+        spelled = spell_as(canonical, value, self.values.spelling)
+        if spelled is None:
+            return None
+        return _written(self.tags, item.name, value, spelled, kinds_of(self.canonical, item.value))
+
+
+def _written(tags: Tagged, key: str, value: Any, spelled: str, kinds: frozenset[str] = _STRING) -> str | None:
+    """One parameter as text: strings raw, others as they are spelled in JSON; None where it would read otherwise.
+
+    `kinds` are the JSON types that the parameter may have, for which a string may be taken.
+    """
+    if isinstance(value, str):
+        told = tags.after("string")
+        alike = frozenset(kind for kind in kinds if tags.after(kind) == told)
+        fenced = bool(tags.fence[0]) and value.startswith(tags.fence[0])
+        if tags.closer in value or fenced or (alike != _STRING and as_json(value, alike) != spelled):
+            return None
+        return tags.open + key + told + value + tags.close
+    kind = json_type(spelled)
+    return tags.open + key + tags.after(kind or "") + spelled + tags.close
+
+
+def _objects(canonical: Canonical) -> Iterable[types.Object]:
+    return [kind for kind in options_of(canonical, canonical.root) if isinstance(kind, types.Object)]

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
-from toolgram.wire.encodings import Elements, Tagged
-from toolgram.wire.encodings.elements import ElementsReader
 from toolgram.wire.encodings.expected import Expected
-from toolgram.wire.encodings.json import RawValue, Status
-from toolgram.wire.encodings.notation import Transcoder
-from toolgram.wire.encodings.tagged import TaggedReader
+from toolgram.wire.encodings.json import Status
 from toolgram.wire.program import ArgumentsAt, JsonAt
 from toolgram.wire.reader.emitter import Emitter
 from toolgram.wire.reader.json_object import ShapeReader
@@ -22,11 +18,6 @@ class Body(Protocol):
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         """Take as much as can be read."""
         ...
-
-
-@runtime_checkable
-class HoldsText(Protocol):
-    """A body that hands text on only when it has more of it: a key, or a value of a type that only its whole tells."""
 
     def cut(self, rest: str) -> None:
         """The text is over, `rest` was not taken: what is there of a key or value is handed on, but no half marks."""
@@ -48,8 +39,4 @@ def body_of(
     """
     if isinstance(at, JsonAt):
         return ShapeReader(at.shape, emit, raw_content=raw_content, tools=tools)
-    if isinstance(at.encoding, Tagged):
-        return TaggedReader(at.encoding, expected, emit.arguments)
-    if isinstance(at.encoding, Elements):
-        return ElementsReader(at.encoding, expected, emit.arguments)
-    return RawValue(emit.arguments) if at.encoding.is_json else Transcoder(at.encoding, emit.arguments)
+    return at.encoding.reader(expected, emit.arguments)

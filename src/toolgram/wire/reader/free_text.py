@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolgram.wire.marks import Marks
-from toolgram.wire.program import Exit
+from toolgram.wire.program import Exit, FreeAt, Program, StopAt
 
 
 @dataclass(frozen=True)
@@ -43,3 +43,17 @@ def with_exits(exits: tuple[Exit, ...], more: tuple[Exit, ...]) -> tuple[Exit, .
     """The exits, and those of the others whose marks are not among theirs."""
     known = {exit_.text for exit_ in exits}
     return exits + tuple(exit_ for exit_ in more if exit_.text not in known)
+
+
+def free_text_at(program: Program, at: int, others: tuple[Exit, ...]) -> FreeText:
+    """The free text at a place of the program, which these other exits end too."""
+    free = program.code[at]
+    if not isinstance(free, FreeAt):
+        raise TypeError("not at free text")
+    exits = with_exits(program.free_exits(at), others)
+    may_stop = any(isinstance(program.code[next_], StopAt) for next_, _ in program.closure(free.next))
+    text = FreeText.of(exits, free.field, may_stop=may_stop)
+    if free.field != "reasoning":
+        return text
+    # A model may skip the reasoning that its prompt opens: what may begin a turn then comes first of all.
+    return FreeText.of(with_exits(exits, program.home_exits), free.field, may_stop=may_stop, once_begun=text)

@@ -33,6 +33,7 @@ class _Value:
     role: Role | Literal["key"]
     scanner: RawValue | StringValue
     pieces: list[str]
+    is_string: bool
 
 
 class ShapeReader:
@@ -67,7 +68,10 @@ class ShapeReader:
     def in_reasoning(self) -> bool:
         """Whether a string of reasoning is open."""
         top = self._stack[-1] if self._stack else None
-        return isinstance(top, _Value) and top.role == "reasoning" and isinstance(top.scanner, StringValue)
+        return isinstance(top, _Value) and top.role == "reasoning" and top.is_string
+
+    def cut(self, rest: str) -> None:
+        """All was handed on as it came."""
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         """Take as much as can be read; FAILED where the text is not JSON of this shape."""
@@ -98,7 +102,7 @@ class ShapeReader:
                 return self._close(top)
             case (("first key" | "key"), '"'):
                 pieces: list[str] = []
-                self._stack.append(_Value("key", StringValue(pieces.append), pieces))
+                self._stack.append(_Value("key", StringValue(pieces.append), pieces, is_string=True))
                 top.expect = "colon"
                 return 0
             case "colon", ":":
@@ -162,7 +166,7 @@ class ShapeReader:
                 scanner = self._scanner(role, char, pieces := list[str]())
                 if scanner is None:
                     return -1
-                self._stack.append(_Value(role, scanner, pieces))
+                self._stack.append(_Value(role, scanner, pieces, is_string=char == '"'))
                 return 0
 
     def _scanner(self, role: Role, char: str, pieces: list[str]) -> RawValue | StringValue | None:

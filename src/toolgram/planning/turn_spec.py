@@ -1,0 +1,121 @@
+"""What of a request decides the turn that it allows, and what reads such a turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolgram.caching import Document, made_of
+from toolgram.conversation.request import Request, Tool
+from toolgram.grammar.hashing import HashedOnce, hash_once
+from toolgram.wire import format as wire
+from toolgram.wire.allowed import Calls, allowed, without_reasoning
+from toolgram.wire.program import Program, compile_format
+
+_CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
+_FENCES = ("```json", "```")
+
+
+@dataclass(frozen=True, slots=True)
+class CallableTool:
+    """What of a tool decides how it is called; `pointer` and `schema_pointer` are where it stands in the request."""
+
+    name: str
+    parameters: Document
+    strict: bool
+    pointer: str
+    schema_pointer: str
+    custom: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A schema that the answer must match, and where it stands; a `plain` answer is the text itself, not JSON."""
+
+    schema: Document
+    strict: bool
+    pointer: str
+    plain: bool = False
+
+
+@hash_once
+@dataclass(frozen=True, slots=True)
+class TurnSpec(HashedOnce):
+    """What decides a turn's grammar: the tools that may be called, how, and the schema of the answer.
+
+    Equal requests share one grammar. `opened` is the part of the turn that the prompt holds already; where the
+    reasoning is not `reasoning_apart` it stays in the content, tags and all. `tail` is white space that the template
+    writes between a call and the end of its turn.
+    """
+
+    format: wire.WireFormat
+    tools: tuple[CallableTool, ...]
+    calls: Calls
+    parallel: bool
+    answer: Answer | None
+    stops: tuple[str, ...]
+    opened: str = ""
+    reasoning_apart: bool = True
+    tail: str = ""
+
+
+def turn_spec(
+    request: Request, format_: wire.WireFormat, stops: tuple[str, ...], *, parallel: bool, opened: str, tail: str
+) -> TurnSpec:
+    """What of a request decides its turn's grammar."""
+    tools = tuple(map(_callable, request.callable_tools))
+    answer = request.response_format
+    calls = _CALLS[request.tool_choice.mode] if tools else "none"
+    return TurnSpec(
+        format=format_,
+        tools=tools,
+        calls=calls,
+        parallel=parallel,
+        answer=answer and Answer(Document.of(answer.schema), answer.strict, answer.pointer, answer.plain),
+        stops=stops,
+        opened=opened,
+        reasoning_apart=request.reasoning_format != "none",
+        tail=tail,
+    )
+
+
+def _callable(tool: Tool) -> CallableTool:
+    """What of a tool decides how it is called: one that declares no parameters takes an object."""
+    parameters = Document.of({"type": "object"} if tool.parameters is None else tool.parameters)
+    return CallableTool(tool.name, parameters, tool.strict, tool.pointer, tool.schema_pointer, tool.custom)
+
+
+def weight(spec: TurnSpec) -> int:
+    """How many bytes are kept for a turn, roughly."""
+    answers = () if spec.answer is None else (spec.answer.schema,)
+    return made_of(*(tool.parameters for tool in spec.tools), *answers)
+
+
+def reading_program(spec: TurnSpec) -> Program:
+    """What reads the turn: where no call is allowed, the marks of calls are plain text; what stops it is none of it."""
+    turn = spec.format.turn
+    if spec.calls == "none":
+        turn = allowed(turn, "none") or wire.NOTHING_WRITTEN
+    if not spec.reasoning_apart:
+        turn = without_reasoning(turn)
+    if spec.answer is not None and _apart(turn, (*_FENCES, *spec.stops)) == (*_FENCES, *spec.stops):
+        turn = _fenced(turn)
+    stops = map(wire.Mark, _apart(turn, spec.stops))
+    return compile_format(wire.Seq(turn, wire.Lenient(wire.NOTHING_WRITTEN, *stops)))
+
+
+def _apart(turn: wire.Node, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the texts that can be marks beside the marks of a turn, since none stands inside another."""
+    marks = {*wire.WireFormat(turn).marks, *texts}
+    return tuple(text for text in texts if not any(text in mark[1:] or mark in text[1:] for mark in marks))
+
+
+def _fenced(node: wire.Node) -> wire.Node:
+    """The turn, whose answer in a schema may stand in a fence, as models write it that nothing constrains."""
+    match node:
+        case wire.Content():
+            opener, closer = map(wire.Mark, _FENCES)
+            return wire.Lenient(node, wire.Seq(opener, wire.Lit("\n"), node, wire.Lit("\n"), closer))
+        case wire.Call() | wire.Object() | wire.Array():
+            return node
+        case _:
+            return wire.rebuild(node, _fenced)

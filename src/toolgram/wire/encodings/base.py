@@ -1,0 +1,98 @@
+"""What an encoding is: one way to write the arguments of a call. Each has a file of its own beside this one.
+
+A new encoding is a new file: a frozen value that derives from `AnyEncoding`, with its reader, its grammar and its
+writer. Nobody outside asks which of them an encoding is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from toolgram.errors import Relaxation
+from toolgram.grammar.ir import Expr
+from toolgram.schema import Compiled
+from toolgram.schema.writing.json_style import RuleNames, Spelling
+from toolgram.schema.writing.notation import Encoding as Notation
+from toolgram.wire.encodings.expected import Expected
+from toolgram.wire.encodings.json import Sink, Status
+
+Spell = Callable[[Any], str | None]
+"""A value as a grammar spells it; None where it is not valid."""
+
+
+class ArgumentsReader(Protocol):
+    """Reads the arguments of one call as they arrive, and hands them on as JSON text."""
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        """Take as much as can be read; FAILED where the text is not in this encoding."""
+        ...
+
+    def cut(self, rest: str) -> None:
+        """The text is over, `rest` was not taken: hand on what is there of a key or value, but no half marks."""
+        ...
+
+
+@dataclass(frozen=True)
+class ToolArguments:
+    """The arguments of one tool in an encoding: `expr` over `rules`, and what of their schema these do not enforce.
+
+    `spell` writes values as sentences of `expr`.
+    """
+
+    expr: Expr
+    spell: Spell
+    rules: Mapping[str, Expr] = field(default_factory=dict[str, Expr])
+    relaxations: Sequence[Relaxation] = ()
+
+
+class AnyEncoding(ABC):
+    """How the arguments of a call are written: what all encodings can do, and what is known of each."""
+
+    __slots__ = ()
+    name: str
+
+    @property
+    @abstractmethod
+    def notation(self) -> Notation:
+        """How the values are written that are no tags of the encoding; of JSON, that is all of them."""
+
+    @property
+    @abstractmethod
+    def opener(self) -> str:
+        """The text with which arguments begin, where there are any."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags and quotes that no other encoding has, by which a prompt that asks for this one is known."""
+        return ()
+
+    @property
+    def shows_types(self) -> bool:
+        """Whether the text alone tells "1" from 1; else a reader goes by the tool's schema."""
+        return False
+
+    @abstractmethod
+    def reader(self, expected: Expected, sink: Sink) -> ArgumentsReader:
+        """What reads the arguments of a call into a sink, as JSON text; `expected` is what the tool takes."""
+
+    @abstractmethod
+    def arguments(self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str) -> ToolArguments:
+        """The arguments of a tool whose schema was `compiled` in the `notation`; new rules are named like the hint.
+
+        Raises TooLarge where the grammar would have too many rules.
+        """
+
+    @abstractmethod
+    def write(self, value: Any, spelling: Spelling) -> str:
+        """Arguments of the history, whatever their schema was. Raises ValueError for what is no JSON value."""
+
+    def response_template(self, pattern: Callable[[str], str]) -> dict[str, Any] | None:
+        """What the field of a `response_template` of transformers says of such arguments; None where it cannot.
+
+        `pattern` makes the regular expression of a text.
+        """
+        del pattern
+        return None

@@ -1,0 +1,399 @@
+"""The places in which a reader may be, each a small state, and the steps from one to another.
+
+Free text ends at the first mark. In a gap all ways on through the format are followed at once. The end of a body, or of
+the value of an answer, its own syntax tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from toolgram.conversation.message import Message
+from toolgram.wire.encodings.expected import UNKNOWN
+from toolgram.wire.encodings.json import VALUE_STARTS, RawValue, Status, skip_space
+from toolgram.wire.program import Action, ArgumentsAt, FreeAt, JsonAt, MarkAt, StopAt
+from toolgram.wire.reader.bodies import Body, body_of
+from toolgram.wire.reader.free_text import FreeText, free_text_at, with_exits
+from toolgram.wire.reader.gap import (
+    Thread,
+    awaited,
+    behind_text,
+    calls_any,
+    first_exits,
+    following,
+    step,
+    text_due,
+    ways,
+)
+from toolgram.wire.reader.json_object import ShapeReader
+from toolgram.wire.reader.reading import Reading, State
+
+
+@dataclass(slots=True)
+class InText(State):
+    """In free text, which ends at the first mark. Where it is `fresh` a value may begin; `after_value` it was one."""
+
+    reading: Reading
+    free: FreeText
+    fresh: bool = False
+    after_value: bool = False
+    threads: list[Thread] = field(default_factory=list[Thread])
+
+    def consume(self, buffer: str, start: int) -> tuple[int, bool]:
+        """Take text up to the first mark, but hold back what may be the beginning of one."""
+        if (self.after_value or self.fresh) and (waits := self._at_value(buffer, start)) is not None:
+            return waits
+        reading, opened, free = self.reading, self.reading.opened, self.free
+        if free.once_begun is not None:
+            begin = skip_space(buffer, start)
+            if not free.marks.begins(buffer, begin):
+                if free.marks.held_back(buffer, begin) == begin:
+                    return start, True
+                free = self.free = free.once_begun
+        match = free.marks.find.search(buffer, start) if free.marks.find else None
+        if match is None:
+            keep = free.marks.held_back(buffer, start)
+            if opened.may_skip and not buffer[start:keep].strip():
+                return start, True  # if a mark comes next, the prefill is none
+            opened.may_skip = False
+            reading.text(free, buffer[start:keep])
+            return keep, True
+        mark = match[0]
+        text = buffer[start : match.start()]
+        exits = [exit_ for exit_ in free.exits if exit_.text.startswith(mark)]
+        before = max((exit_.before for exit_ in exits if text.endswith(exit_.before)), key=len, default="")
+        if opened.may_skip and not text.strip():
+            opened.prefill = None
+        opened.may_skip = False
+        reading.text(free, text.removesuffix(before))
+        opened.held = 0
+        threads: list[Thread] = []
+        for exit_ in exits:
+            if exit_.text == mark:
+                threads.extend(ways(reading.program, following(reading.program, exit_.at), exit_.actions))
+            else:
+                threads.append(Thread(exit_.at, exit_.actions, len(mark)))
+        enter_gap(reading, threads, before + mark)
+        return match.end(), False
+
+    def _at_value(self, buffer: str, start: int) -> tuple[int, bool] | None:
+        """Where a value may begin, or has ended, white space is none of the answer; None where it is text."""
+        begin = skip_space(buffer, start)
+        if begin == len(buffer):
+            return start, True
+        fresh, self.fresh, self.after_value = self.fresh, False, False
+        marks = self.free.marks
+        if fresh and not marks.begins(buffer, begin):  # a mark may begin as a value does: "[TOOL_CALLS]"
+            if marks.held_back(buffer, begin) == begin:
+                self.fresh = True
+                return start, True
+            if buffer[begin] in VALUE_STARTS:
+                self.reading.state = InValue(self.reading, RawValue(self.reading.emit.content), self.free)
+                return begin, False
+        return None
+
+    def end(self, rest: str, *, cut: bool) -> bool:
+        """Where the turn was cut off, what may be the beginning of a mark is taken for one, and else for text."""
+        reading = self.reading
+        if cut and rest.strip():
+            exits = (exit_ for exit_ in self.free.exits if rest in exit_.before + exit_.text)
+            self.threads = [Thread(exit_.at, exit_.actions) for exit_ in exits]
+            reading.emit.cut(rest, "the text ends inside " + awaited(reading.program, self.threads))
+            return False
+        reading.text(self.free, "" if self.after_value else rest)
+        return self.free.may_stop and not reading.emit.in_named_call
+
+    def held(self, rest: str) -> Message:
+        """All that was not taken is of this text, if it is no mark."""
+        return Message(reasoning=rest) if self.free.field == "reasoning" else Message(content=rest)
+
+    def closers(self, rest: str) -> tuple[str, ...]:
+        """The marks that end it, as the format writes them."""
+        del rest
+        if self.free.field != "reasoning":
+            return ()
+        free = self.free.once_begun or self.free
+        return tuple(exit_.before + exit_.text for exit_ in free.exits)
+
+
+@dataclass(slots=True)
+class InGap(State):
+    """Between texts and bodies: all ways on through the format are followed at once, one character at a time.
+
+    `text_instead` is the way on which what looks like a call is text.
+    """
+
+    reading: Reading
+    threads: list[Thread]
+    text_instead: Thread | None = None
+
+    def settle(self) -> None:
+        """Do what all ways agree on, and go over to free text where it may begin here."""
+        reading, threads = self.reading, self.threads
+        first = threads[0].actions
+        shared = 0
+        while shared < len(first) and all(t.actions[: shared + 1] == first[: shared + 1] for t in threads):
+            shared += 1
+        if shared:
+            if not act(reading, first[:shared]):
+                return
+            threads = self.threads = [t._replace(actions=t.actions[shared:]) for t in threads]
+        code = reading.program.code
+        for thread in threads:
+            match code[thread.at]:
+                case FreeAt():
+                    begin_text(reading, thread, threads)
+                    return
+                case MarkAt() if not thread.offset:
+                    continue
+                case _:
+                    return
+
+    def consume(self, buffer: str, start: int) -> tuple[int, bool]:
+        """Go on by a character, or by all of a prescribed text that stands there, until one way is chosen."""
+        i, reading = start, self.reading
+        while i < len(buffer):
+            if len(self.threads) == 1 and (due := text_due(reading.program, self.threads[0], buffer, i)):
+                i += len(due)
+                reading.here.append(due)
+                self.threads = behind_text(reading.program, self.threads[0], len(due))
+                if not self.threads[0].offset:
+                    self._arrive()
+            else:
+                if not self._character(buffer[i]):
+                    return i, False
+                i += 1
+            if reading.state is not self:
+                return i, False
+        return i, True
+
+    def _character(self, char: str) -> bool:
+        """Go all ways on by a character; False where one is chosen instead, or none goes on."""
+        reading, program = self.reading, self.reading.program
+        alive: list[Thread] = []
+        chosen = None
+        for thread in self.threads:
+            if (chosen := step(program, thread, char, alive)) is not None:
+                break
+        if chosen is not None and self._may_be_call(chosen, char, alive):
+            self.text_instead, chosen = chosen, None
+        if self.text_instead is not None:
+            tools = reading.expected.keys()
+            alive = [way for way in alive if calls_any(way, tools)]
+            chosen = chosen if chosen is not None and calls_any(chosen, tools) else None
+        if chosen is not None:
+            self.text_instead = None
+            self._commit(chosen)
+        elif not alive and self.text_instead is not None:
+            reading.again = self._as_text(self.text_instead)
+        elif not alive:
+            recover(reading, self.threads, may_stop=True)
+        else:
+            self.threads = alive
+            reading.here.append(char)
+            if char.isspace():
+                self.settle()
+            else:
+                self._arrive()
+            return True
+        return False
+
+    def _arrive(self) -> None:
+        """Prescribed text was taken whole: where the turn may end here, it needs no explaining later."""
+        self.settle()
+        code = self.reading.program.code
+        if self.reading.state is self and any(isinstance(code[t.at], StopAt) and not t.actions for t in self.threads):
+            self.reading.forget()
+
+    def _commit(self, thread: Thread) -> None:
+        """Go the one way that is left, into its body or free text."""
+        reading = self.reading
+        instruction = reading.program.code[thread.at]
+        if isinstance(instruction, FreeAt):
+            begin_text(reading, thread, self.threads)
+        elif act(reading, thread.actions) and isinstance(instruction, JsonAt | ArgumentsAt):
+            expected = reading.expected.get(reading.emit.tool, UNKNOWN)
+            answer = self._answer_instead(thread) if reading.value else None
+            tools = None if answer is None else reading.expected.keys()
+            body = body_of(instruction, reading.emit, expected, raw_content=reading.value, tools=tools)
+            reported = reading.emit.in_named_call
+            reading.state = InBody(reading, body, instruction.next, self.threads, answer, reported)
+
+    def _may_be_call(self, chosen: Thread, char: str, alive: list[Thread]) -> bool:
+        """Whether text that may be free is also what calls without a mark begin with: they come first."""
+        program = self.reading.program
+        is_free = isinstance(program.code[chosen.at], FreeAt)
+        return is_free and bool(alive) and char in program.first_characters
+
+    def _as_text(self, way: Thread) -> str:
+        """What looked like a call is text after all: enter it; what was taken of it, to be read again."""
+        taken = "".join(self.reading.here)
+        self.text_instead = None
+        begin_text(self.reading, way, self.threads)
+        return taken
+
+    def _answer_instead(self, chosen: Thread) -> Thread | None:
+        """The way on which the JSON that begins is the answer, if there is one: the call only wins if it is one."""
+        code = self.reading.program.code
+        return next((way for way in self.threads if way != chosen and isinstance(code[way.at], FreeAt)), None)
+
+    def end(self, rest: str, *, cut: bool) -> bool:
+        """The turn is complete where it may stop; else what was taken of a mark, a name or a call is reported."""
+        del cut
+        reading = self.reading
+        if self.text_instead is not None:
+            return _said(reading, self._as_text(self.text_instead) + rest)
+        for thread in self.threads:
+            if isinstance(reading.program.code[thread.at], StopAt):
+                if not act(reading, thread.actions):
+                    _said(reading, reading.again)
+                return True
+        if not reading.emit.in_named_call:
+            text, reason = reading.taken() + rest, "the text ends inside " + awaited(reading.program, self.threads)
+            (reading.emit.unreadable if self._is_no_name(text) else reading.emit.cut)(text, reason)
+        return False
+
+    def _is_no_name(self, text: str) -> bool:
+        """Whether what stands in the place of a name is all that there is, or goes on over marks: then it is text."""
+        marks = self.reading.program.marks
+        names = [way.captured for way in self.threads]
+        return all(name.strip() == text.strip() or any(mark in name for mark in marks) for name in names)
+
+
+def _said(reading: Reading, text: str) -> bool:
+    """The text is the end of the free text that the reader has gone over to; whether the turn may end there."""
+    if not isinstance(reading.state, InText):
+        raise TypeError("not in free text")
+    reading.text(reading.state.free, text)
+    return reading.state.free.may_stop
+
+
+@dataclass(slots=True)
+class InBody(State):
+    """In a body, whose end its own syntax tells; behind it the format goes on `after`.
+
+    `answer` is the way on which the body may be the answer; `reported` says that there were events of it.
+    """
+
+    reading: Reading
+    body: Body
+    after: int
+    threads: list[Thread]
+    answer: Thread | None
+    reported: bool
+
+    def consume(self, buffer: str, start: int) -> tuple[int, bool]:
+        """Take what the body takes; as long as it reports nothing, that may be read as something else."""
+        reading, events = self.reading, self.reading.emit.events
+        known = len(events)
+        end, status = self.body.consume(buffer, start)
+        self.reported = self.reported or len(events) > known
+        if self.reported:
+            reading.forget()
+        else:
+            reading.before += (*reading.here, buffer[start:end])
+            reading.here.clear()
+        if status is Status.MORE:
+            return end, True
+        if status is Status.DONE:
+            enter_gap(reading, ways(reading.program, self.after), reading.taken())
+        elif self.answer is not None and not self.reported:
+            taken = reading.taken()
+            begin_text(reading, self.answer, self.threads)
+            reading.again = taken
+        else:
+            recover(reading, ways(reading.program, self.after))
+        return end, False
+
+    def end(self, rest: str, *, cut: bool) -> bool:
+        """A call that has a name stays a call, with what arrived of its arguments."""
+        del cut
+        reading = self.reading
+        if reading.emit.in_named_call:
+            self.body.cut(rest)
+        else:
+            reason = "the text ends inside " + awaited(reading.program, self.threads)
+            reading.emit.cut(reading.taken() + rest, reason)
+        return False
+
+    def closers(self, rest: str) -> tuple[str, ...]:
+        """The quote, where the body is in a string of reasoning; in `rest` an escape may wait."""
+        in_reasoning = isinstance(self.body, ShapeReader) and self.body.in_reasoning
+        return ('"',) if in_reasoning and not rest else ()
+
+
+@dataclass(slots=True)
+class InValue(State):
+    """In the value of an answer, which is content as it comes; behind it free text goes on."""
+
+    reading: Reading
+    value: RawValue
+    free: FreeText
+    threads: list[Thread] = field(default_factory=list[Thread])
+
+    def consume(self, buffer: str, start: int) -> tuple[int, bool]:
+        """Take the value."""
+        end, status = self.value.consume(buffer, start)
+        if status is Status.DONE:
+            enter_text(self.reading, self.free, after_value=True)
+        return end, status is Status.MORE
+
+    def end(self, rest: str, *, cut: bool) -> bool:
+        """The turn may end with a number or a word."""
+        del rest, cut
+        return self.value.may_end and self.free.may_stop
+
+
+# The steps from one to another
+
+
+def enter_text(reading: Reading, free: FreeText, *, fresh: bool = False, after_value: bool = False) -> None:
+    """Go on with free text; where it is `fresh`, it may be the value of an answer."""
+    reading.forget()
+    reading.state = InText(reading, free, fresh and reading.value and free.field == "content", after_value)
+
+
+def enter_gap(reading: Reading, threads: list[Thread], raw: str) -> None:
+    """Look for a way on; `raw` is text already taken that becomes content if there is none."""
+    reading.before, reading.here = [raw] if raw else [], []
+    reading.state = gap = InGap(reading, threads)
+    gap.settle()
+
+
+def act(reading: Reading, actions: tuple[Action, ...]) -> bool:
+    """Report what a way did; False where it closed a call that never had a name, whose text is unreadable then."""
+    if reading.act(actions):
+        return True
+    recover(reading, ())
+    return False
+
+
+def begin_text(reading: Reading, thread: Thread, threads: Iterable[Thread]) -> None:
+    """Enter the free text of a thread; the marks of the other threads end it too."""
+    if not act(reading, thread.actions):
+        return
+    # A way that took for a tool's name what this one knows by heart ("to=user") has lost against it.
+    others = [way for way in threads if not any(action == "name" for action, _ in way.actions)]
+    enter_text(reading, free_text_at(reading.program, thread.at, first_exits(reading.program, others)), fresh=True)
+
+
+def recover(reading: Reading, threads: Iterable[Thread], *, may_stop: bool = False) -> None:
+    """No way goes on: what was taken since the last event becomes content, and reading goes on from there.
+
+    Inside a call that was reported already, what would have ended it still does.
+    """
+    raw, again = "".join(reading.before), "".join(reading.here)
+    exits = reading.program.home_exits
+    reason = "expected " + awaited(reading.program, threads)
+    for thread in threads:
+        if may_stop and isinstance(reading.program.code[thread.at], StopAt):
+            if not act(reading, thread.actions):
+                return
+            reason = ""
+    if reading.emit.in_named_call:
+        exits = with_exits(exits, first_exits(reading.program, threads))
+    free = FreeText.of(exits, "content", reason)
+    enter_text(reading, free)
+    reading.text(free, raw)
+    reading.again = again

@@ -1,0 +1,272 @@
+"""Each encoding is one value with a reader, a grammar and a writer that agree, and nobody asks which it is."""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolgram
+from situations import CHATML, tool
+from toolgram import Message, ToolCall, ToolStyle
+from toolgram.grammar.grammar import Grammar
+from toolgram.grammar.ir import seq
+from toolgram.schema import Compiled, RuleNames, Spelling, compile_schema
+from toolgram.schema.writing.values import spell_as
+from toolgram.styles.registry import NATIVE
+from toolgram.wire import format as wire
+from toolgram.wire.encodings import JSON, PYTHON, AnyEncoding, Elements, Encoding, Tagged
+from toolgram.wire.encodings.base import ArgumentsReader, ToolArguments
+from toolgram.wire.encodings.expected import Expected
+from toolgram.wire.encodings.json import RawValue, Sink, Status
+from toolgram.wire.format import Arguments, Call, Content, Many, Mark, Name, Opt, Seq, WireFormat
+from toolgram.wire.writer import spelling_of, write_freely
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "short": {"type": "string", "pattern": "^[a-c1]{1,3}$"},
+        "count": {"type": "integer"},
+        "flag": {"type": ["boolean", "null"]},
+        "list": {"type": "array", "items": {"type": "integer"}},
+        "deep": {"type": "object", "properties": {"inner": {"type": "string"}}, "additionalProperties": False},
+        "either": {"type": ["string", "integer"]},
+    },
+    "required": ["text"],
+    "additionalProperties": False,
+}
+VALIDATOR = jsonschema_rs.validator_for(SCHEMA)
+TEXTS = st.text(max_size=12) | st.sampled_from(["1", "null", " a\n", "<x>", '"', "</parameter>", "it's", "{}", "[1]"])
+OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
+    "short": st.from_regex(r"[a-c1]{1,3}", fullmatch=True),
+    "count": st.integers(-(10**9), 10**9),
+    "flag": st.none() | st.booleans(),
+    "list": st.lists(st.integers(0, 99), max_size=3),
+    "deep": st.dictionaries(st.just("inner"), TEXTS, max_size=1),
+    "either": TEXTS | st.integers(0, 99),
+}
+VALUES = st.fixed_dictionaries({"text": TEXTS}, optional=OPTIONAL)
+OWN = (
+    JSON,
+    PYTHON,
+    Encoding("gemma", quote='<|"|>', escapes=False, bare_keys=True),
+    Tagged("typed", "<arg k=", (("string", " s>"), ("", " j>")), "</arg>"),
+    Tagged("fenced", "<p>", (("", "="),), "</p>", fence=("<![CDATA[", "]]>")),
+    Elements("elements", "@@"),
+)
+OF_STYLES = (
+    node.encoding for style in NATIVE for node in wire.walk(style.wire.turn) if isinstance(node, wire.Arguments)
+)
+ENCODINGS = tuple(dict.fromkeys((*OWN, *OF_STYLES)))
+each_encoding = pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encoding: encoding.name)
+BEHIND = "\x00"  # tags end where none begins
+
+
+def made(encoding: AnyEncoding) -> tuple[Compiled, ToolArguments, Grammar]:
+    """The arguments of a tool with the schema, and their grammar."""
+    names = RuleNames("root")
+    spelling = spelling_of(wire.PLAIN, encoding)
+    compiled = compile_schema(
+        SCHEMA, pointer="", mode="exact", closed=True, spelling=spelling, names=names, root_name="x", parameters=True
+    )
+    arguments = encoding.arguments(compiled, spelling, names, "x")
+    return compiled, arguments, Grammar({"root": arguments.expr, **compiled.rules, **arguments.rules}, ())
+
+
+MADE = {encoding: made(encoding) for encoding in ENCODINGS}
+
+
+def read(encoding: AnyEncoding, text: str, step: int = 10**6) -> Any:
+    """What the reader hands on of a text, `step` characters at a time."""
+    canonical = MADE[encoding][0].type
+    pieces: list[str] = []
+    reader = encoding.reader(Expected(canonical, canonical.root), pieces.append)
+    buffer, i, status = "", 0, Status.MORE
+    whole = text + BEHIND
+    for at in range(0, len(whole), step):
+        buffer = buffer[i:] + whole[at : at + step]
+        i, status = reader.consume(buffer, 0)
+        if status is not Status.MORE:
+            rest = buffer[i:] + whole[at + step :]
+            assert (status, rest.strip(" \n")) == (Status.DONE, BEHIND), text
+            break
+    return json.loads("".join(pieces))
+
+
+@each_encoding
+@given(value=VALUES, step=st.integers(1, 5))
+def test_what_is_written_is_admitted_and_reads_back(encoding: AnyEncoding, value: dict[str, Any], step: int) -> None:
+    _, arguments, grammar = MADE[encoding]
+    text = arguments.spell(value)
+    if text is None:
+        texts = [value["text"], value.get("either"), value.get("deep", {}).get("inner")]
+        assert encoding.notation != encoding or any(isinstance(each, str) and encoding.tags for each in texts)
+        return
+    assert grammar.accepts(text)
+    assert read(encoding, text) == value
+    assert read(encoding, text, step) == value
+
+
+@each_encoding
+def test_every_sentence_is_read_to_a_valid_value_and_can_be_written(encoding: AnyEncoding) -> None:
+    _, arguments, grammar = MADE[encoding]
+    for seed in range(60):
+        value = read(encoding, grammar.sample(seed))
+        VALIDATOR.validate(value)
+        again = arguments.spell(value)
+        assert again is not None
+        assert grammar.accepts(again)
+
+
+@each_encoding
+def test_arguments_begin_with_the_opener(encoding: AnyEncoding) -> None:
+    text = MADE[encoding][1].spell({"text": "x", "count": 3})
+    assert text is not None
+    assert text.startswith(encoding.opener)
+    assert any(tag in text for tag in encoding.tags) or not encoding.tags
+
+
+@each_encoding
+def test_history_is_written_as_it_would_be_now(encoding: AnyEncoding) -> None:
+    value = {"text": "x y", "count": -3, "flag": None, "list": [1, 2]}
+    assert encoding.write(value, spelling_of(wire.PLAIN, encoding)) == MADE[encoding][1].spell(value)
+
+
+@each_encoding
+def test_what_is_cut_off_is_handed_on(encoding: AnyEncoding) -> None:
+    canonical, arguments, _ = MADE[encoding]
+    text = arguments.spell({"text": "some words", "count": 3})
+    assert text is not None
+    pieces: list[str] = []
+    reader = encoding.reader(Expected(canonical.type, canonical.type.root), pieces.append)
+    shown = text[: text.index("words") + len("words")]
+    end, status = reader.consume(shown, 0)
+    reader.cut(shown[end:])
+    assert status is Status.MORE
+    assert "".join(pieces) == '{"text": "some words'
+
+
+@pytest.mark.parametrize("encoding", [each for each in OWN if isinstance(each, Tagged)], ids=lambda each: each.name)
+def test_what_is_no_object_has_no_parameters(encoding: AnyEncoding) -> None:
+    with pytest.raises(ValueError, match="only an object"):
+        encoding.write([1], spelling_of(wire.PLAIN, encoding))
+
+
+@dataclass(frozen=True)
+class Quoted(AnyEncoding):
+    """JSON between guillemets: an encoding that nothing but this file knows."""
+
+    name: str = "quoted"
+
+    @property
+    def notation(self) -> Encoding:
+        return JSON
+
+    @property
+    def opener(self) -> str:
+        return "«"
+
+    def reader(self, expected: Expected, sink: Sink) -> ArgumentsReader:
+        return QuotedReader(sink)
+
+    def arguments(self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str) -> ToolArguments:
+        def spell(value: Any) -> str | None:
+            text = spell_as(compiled.type, value, spelling)
+            return None if text is None else f"«{text}»"
+
+        return ToolArguments(seq("«", compiled.expr, "»"), spell)
+
+    def write(self, value: Any, spelling: Spelling) -> str:
+        return f"«{JSON.write(value, spelling)}»"
+
+
+class QuotedReader:
+    """Passes on the JSON between the guillemets."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._value = RawValue(sink)
+        self._done = False
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        i, status = start + buffer.startswith("«", start), Status.MORE
+        if not self._done:
+            i, status = self._value.consume(buffer, i)
+            self._done = status is Status.DONE
+        if self._done and i < len(buffer):
+            return i + 1, Status.DONE if buffer[i] == "»" else Status.FAILED
+        return i, Status.MORE
+
+    def cut(self, rest: str) -> None:
+        """All was handed on."""
+
+
+def test_a_new_encoding_is_one_new_value() -> None:
+    call = Call(Seq(Mark("<call>"), Name(), Arguments(Quoted())))
+    style = ToolStyle("own", WireFormat(Seq(Opt(Content()), Many(call))), "", announce=lambda _: "Call.")
+    request = {"messages": [{"role": "user", "content": "Rain?"}], "tools": [tool("look", SCHEMA)]}
+    plan = toolgram.plan(request, CHATML, style)
+    text = '<call>look«{"text": "a » b", "count": 3}»'
+    message = Message(tool_calls=(ToolCall("look", '{"text": "a » b", "count": 3}'),))
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.accepts(text)
+    assert not plan.constraint.grammar.accepts(text.replace("3", "null"))
+    assert plan.parse(text) == message
+    assert plan.write(message) == text
+    assert write_freely(style.wire, message) == text
+
+
+SOURCE = Path(toolgram.__file__).parent
+
+
+def classes_of(folder: Path) -> set[str]:
+    """The names of the classes of a folder that a value may be told apart by, states of a reader aside."""
+    trees = (ast.parse(path.read_text("utf-8")) for path in folder.rglob("*.py"))
+    found = {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    return {name for name in found if not name.startswith("_")} - {"Status", "Expected"}
+
+
+def asks_for(tree: ast.AST) -> set[tuple[str, int]]:
+    """The classes that code asks whether a value is of, and where."""
+    found: list[tuple[ast.AST, int]] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(ast.Name("isinstance" | "issubclass"), [_, kinds]):
+                found += [(each, node.lineno) for each in ast.walk(kinds)]
+            case ast.MatchClass(kind):
+                found.append((kind, node.lineno))
+            case ast.Compare(ast.Call(ast.Name("type"))):
+                found += [(each, node.lineno) for other in node.comparators for each in ast.walk(other)]
+            case _:
+                pass
+    names = ((each.id if isinstance(each, ast.Name) else getattr(each, "attr", ""), line) for each, line in found)
+    return {(name, line) for name, line in names if name}
+
+
+def test_nobody_outside_asks_which_encoding_it_is() -> None:
+    encodings = SOURCE / "wire/encodings"
+    classes = classes_of(encodings)
+    assert {"Encoding", "Tagged", "Elements", "RawValue", "TaggedReader", "AnyEncoding"} <= classes
+    asked = [
+        f"{path.relative_to(SOURCE)}:{line} asks for {name}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        if not path.is_relative_to(encodings)
+        for name, line in sorted(asks_for(ast.parse(path.read_text("utf-8"))))
+        if name in classes
+    ]
+    assert not asked
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["isinstance(x, Tagged)", "isinstance(x, a.Tagged | B)", "match x:\n case Tagged(): pass", "type(x) is Tagged"],
+)
+def test_whoever_asks_is_found(code: str) -> None:
+    assert "Tagged" in {name for name, _ in asks_for(ast.parse(code))}
