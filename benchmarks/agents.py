@@ -16,13 +16,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
+import _peers  # noqa: F401 # pyright: ignore[reportUnusedImport] - makes the recognisers of the tests importable
 import toolgram
 from _common import clear_caches, show
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 DIALECTS = ("lark", "ebnf", "gbnf")
+_ENGINES = {"lark": "llguidance", "ebnf": "XGrammar", "gbnf": "llama.cpp"}
 FEW = (  # one for each way to write arguments: tags, elements, JSON, Python, delimiters of its own
     "Qwen3-Coder",
     "GLM-4.6",
@@ -49,7 +52,7 @@ class Cost(NamedTuple):
     """
 
     tools: str
-    count: int
+    offered: int
     template: str
     dialect: str
     plan: float
@@ -65,7 +68,7 @@ class Cost(NamedTuple):
     @property
     def per_tool(self) -> float:
         """Characters of text for each tool."""
-        return len(self.grammar) / self.count
+        return len(self.grammar) / self.offered
 
 
 def tool_sets(path: Path = SHARED / "conformance" / "tool_sets.jsonl") -> Sets:
@@ -88,7 +91,7 @@ def request(tools: Iterable[Tool]) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": "Have a look."}], "tools": list(tools)}
 
 
-ONE_TOOL = request([{"type": "function", "function": {"name": "ping", "parameters": {"type": "object"}}}])
+ONE_TOOL: list[Tool] = [{"type": "function", "function": {"name": "ping", "parameters": {"type": "object"}}}]
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
@@ -103,7 +106,7 @@ def costs(name: str, tools: Sequence[Tool], template: Path, dialects: Iterable[s
     known = toolgram.ChatTemplate.from_file(template)
     for dialect in dialects:
         clear_caches()
-        toolgram.plan(ONE_TOOL, known, now=NOW).constraint.grammar.to(dialect)
+        cost("", ONE_TOOL, "", known, dialect)
         yield cost(name, tools, template.stem, known, dialect)
 
 
@@ -125,11 +128,11 @@ def one_more(tools: Sequence[Tool], template: Path, dialect: str) -> tuple[float
     cost("", tools[:-1], stem, known, dialect)
     more = cost("", tools, stem, known, dialect).both
     clear_caches()
-    toolgram.plan(ONE_TOOL, known, now=NOW).constraint.grammar.to(dialect)
+    cost("", ONE_TOOL, stem, known, dialect)
     return more, cost("", tools[-1:], stem, known, dialect).both
 
 
-def spread(values: Sequence[float], digits: int = 1) -> list[float | None]:
+def spread(values: Sequence[float], digits: int = 1) -> list[object]:
     """The median, the 95th percentile and the maximum."""
     if not values:
         return [None] * 3
@@ -140,7 +143,7 @@ def spread(values: Sequence[float], digits: int = 1) -> list[float | None]:
 
 def show_costs(all_costs: Sequence[Cost], dialects: Sequence[str]) -> None:
     """Print the spread for each dialect, and what is worst."""
-    small = [each for each in all_costs if each.count <= LARGEST_SET and not each.refused]
+    small = [each for each in all_costs if each.offered <= LARGEST_SET and not each.refused]
     rows: list[list[object]] = []
     for dialect in dialects:
         of = [each for each in small if each.dialect == dialect]
@@ -176,7 +179,10 @@ def show_all_together(sets: Sets, templates: Sequence[Path], dialects: Sequence[
     head = ["dialect", "grammars", "median ms", "95th", "max", "median characters", "95th", "max"]
     show(f"All {len(many)} tools as one set: plan + text", head, rows)
     steps = [
-        one_more(tools, path, dialects[0]) for path in templates[:3] for tools in sets.values() if len(tools) > LARGEST_SET // 2
+        one_more(tools, path, dialects[0])
+        for path in templates[:3]
+        for tools in sets.values()
+        if len(tools) > LARGEST_SET // 2
     ]
     if steps:
         more, alone = map(sum, zip(*steps, strict=True))
@@ -184,6 +190,47 @@ def show_all_together(sets: Sets, templates: Sequence[Path], dialects: Sequence[
         print(f"\nOne tool more on a set that is known, {dialects[0]}: {more / len(steps) * 1000:.1f} ms,", end=" ")
         print(f"{more / alone:.1f} × that tool alone (median, 95th, max: {ratios}).")
     return found
+
+
+def show_engines(found: Sequence[Cost]) -> None:
+    """Print whether engines take the grammars, and the processor time to the first mask."""
+    from _agent_engines import reading, vocabulary
+
+    read = [(each, reading(each.dialect, each.grammar)) for each in found if not each.refused]
+    rows: list[list[object]] = []
+    for dialect in dict.fromkeys(each.dialect for each in found):
+        of = [result for each, result in read if each.dialect == dialect]
+        taken = [result.milliseconds for result in of if not result.refused]
+        rows.append([_ENGINES[dialect], len(of), len(of) - len(taken), *spread(taken)])
+    head = ["engine", "grammars", "refused", "median ms", "95th", "max"]
+    show(f"Engines, {len(vocabulary())} tokens: the grammar read, and its first mask", head, rows)
+    print("llama.cpp: the grammar read, no mask.")
+    troubles = [
+        [each.tools, each.template, _ENGINES[each.dialect], what.refused] for each, what in read if what.refused
+    ]
+    slow = sorted((pair for pair in read if not pair[1].refused), key=lambda pair: -pair[1].milliseconds)[:6]
+    if troubles:
+        show("Not taken", ["tools", "template", "engine", "what it said"], troubles[:20])
+    rows = [[each.tools, each.template, _ENGINES[each.dialect], what.milliseconds] for each, what in slow]
+    show("Slowest to a first mask", ["tools", "template", "engine", "ms"], rows)
+
+
+def show_agreement(sets: Sets, templates: Sequence[Path], count: int) -> None:
+    """Print how our matcher, llguidance and XGrammar agree on sentences and near misses, `count` of them in all."""
+    from _agent_engines import disagreements, grammar_of, sentences
+
+    rng = Random(7)
+    each = max(1, count // (2 * len(sets) * len(templates)))
+    asked, differing = 0, list[list[object]]()
+    for path in templates:
+        for name, tools in sets.items():
+            grammar = grammar_of(tools, path, NOW)
+            more, texts = disagreements(grammar, sentences(grammar, each, rng))
+            asked += more
+            differing += [[path.stem, name, repr(text)[:160]] for text in texts]
+    print(f"\nOur matcher, llguidance and XGrammar were asked about {asked} texts and differ on {len(differing)}.")
+    if differing:
+        show("They differ", ["template", "tools", "text"], differing[:20])
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -194,6 +241,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--dialect", action="append", choices=DIALECTS, help="this dialect; may be repeated")
     parser.add_argument("--limit", type=int, help="so many tool sets only")
     parser.add_argument("--engines", action="store_true", help="let the engines read the grammars")
+    parser.add_argument("--agree", type=int, default=0, help="compare three recognisers on about so many texts")
     parser.add_argument("--no-all", action="store_true", help="without all tools as one set")
     chosen = parser.parse_args(arguments)
     if not (SHARED / "conformance" / "tool_sets.jsonl").exists():
@@ -211,9 +259,9 @@ def main(arguments: Sequence[str]) -> None:
     if not chosen.no_all:
         found += show_all_together(sets, templates, dialects)
     if chosen.engines:
-        from _agent_engines import show_engines  # noqa: PLC0415 - engines are loaded where they are asked for
-
         show_engines(found)
+    if chosen.agree:
+        show_agreement(sets, templates, chosen.agree)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ class ElementArguments:
     spelling: Spelling
     names: RuleNames
     hint: str
+    exact: bool = False
 
     def __post_init__(self) -> None:
         self.rules: dict[str, Expr] = {}
@@ -59,7 +60,7 @@ class ElementArguments:
         for part in parts:
             match part:
                 case types.String() | types.Text():
-                    written.append(self._string(part, hint, pointer))
+                    written.append(self._string(part, pointer))
                 case types.Array() | types.Items():
                     if not _is_item(parts, self.tags):
                         written.append(self._items(part, hint, pointer, may_be_empty="string" not in kinds))
@@ -68,16 +69,16 @@ class ElementArguments:
                     written.append(self._members(part, hint, may_be_empty=may_be_empty))
                 case _:
                     plain.append(part)
+        if types.String() in parts:  # JSON is some text as well, and read as what it may be
+            plain = []
         return choice(*written, *([self._json(types.union(plain), hint)] if plain else []))
 
-    def _string(self, kind: types.String | types.Text, hint: str, pointer: str) -> Expr:
+    def _string(self, kind: types.String | types.Text, pointer: str) -> Expr:
         if isinstance(kind, types.Text):
             return NOTHING if self.tags.lead in kind.value else seq(kind.value)
-        raw = raw_string(kind, self.tags.lead, self.names, self.rules, hint)
-        if raw is None:
-            keyword = "maxLength" if kind.automaton is None else "pattern"
-            self.relaxations.append(Relaxation(pointer, keyword, "any string between raw tags"))
-        return Text((self.tags.lead,)) if raw is None else raw
+        raw = raw_string(kind, self.tags.lead, self.names, self.rules, exact=self.exact)
+        self.relaxations += [Relaxation(pointer, *each) for each in raw.loose]
+        return raw.expr
 
     def _json(self, kind: Type, hint: str) -> Expr:
         compiled = compile_type(

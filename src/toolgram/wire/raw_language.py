@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from toolgram.grammar.ir import Expr, Ref, Text
-from toolgram.grammar.regular.automata import TooLarge, intersection
-from toolgram.grammar.regular.languages import without
-from toolgram.grammar.regular.to_expr import expression
+from toolgram.grammar.raw_text import RawText, raw_text
+from toolgram.grammar.regular.automata import TooLarge
+from toolgram.grammar.walk import renamed, size
 from toolgram.schema import types
 from toolgram.schema.writing.json_style import RuleNames
 
+_LARGEST_INLINE = 4  # what is larger is one rule for the whole grammar
 
-def raw_string(kind: types.String, mark: str, names: RuleNames, rules: dict[str, Expr], hint: str) -> Expr | None:
-    """The strings without this mark, as an expression over `rules`; None where they are too many for a grammar."""
-    if kind == types.String():
-        return Text((mark,))
 
-    def rule(hint: str, make: Callable[[], Expr]) -> Ref:
-        name = names.fresh(hint)
-        bodies[name] = make
-        return Ref(name)
-
-    bodies: dict[str, Callable[[], Expr]] = {}
+def raw_string(kind: types.String, mark: str, names: RuleNames, rules: dict[str, Expr], *, exact: bool) -> RawText:
+    """The strings without this mark, as an expression over `rules`, and what of them is not exact."""
     try:
-        language = without(mark)
-        if kind.automaton is not None:
-            language = intersection(kind.automaton, language)
-        expr = expression(language, lambda chars: chars, rule, hint, kind.min, kind.max)
+        raw = raw_text(mark, kind.automaton, kind.min, kind.max, exact)
     except TooLarge:
-        return None
-    rules.update({name: make() for name, make in bodies.items()})
-    return expr
+        keyword = "maxLength" if kind.automaton is None else "pattern"
+        return RawText(Text((mark,)), (), ((keyword, "any string between raw tags"),))
+    key = kind, mark, exact
+    new = {str(number): names.shared(f"raw-text-{number + 1}", key) for number in range(len(raw.bodies))}
+    rules.update({new[str(number)]: renamed(body, new) for number, body in enumerate(raw.bodies)})
+    expr = renamed(raw.expr, new)
+    if size(expr) > _LARGEST_INLINE:
+        name = names.shared("raw-text", key)
+        rules[name] = expr
+        expr = Ref(name)
+    return raw._replace(expr=expr, bodies=())

@@ -31,6 +31,7 @@ class TaggedArguments:
     spelling: Spelling
     names: RuleNames
     hint: str
+    exact: bool = False
 
     def __post_init__(self) -> None:
         self.rules: dict[str, Expr] = {}
@@ -68,6 +69,8 @@ class TaggedArguments:
         if kind == types.ANY:
             return Text((self.tags.closer,)) if "string" in kinds else self._json(item, kind)
         parts = [part for part in options_of(self.canonical, kind) if kinds_of(self.canonical, part) <= kinds]
+        if types.String() in parts:  # JSON is some text as well, and read as what it may be
+            return Text((self.tags.closer,))
         strings = [self._string(item, part) for part in parts if isinstance(part, types.String | types.Text)]
         others = [part for part in parts if not isinstance(part, types.String | types.Text)]
         return choice(*strings, *([self._json(item, types.union(others))] if others else []))
@@ -75,11 +78,9 @@ class TaggedArguments:
     def _string(self, item: types.Property, kind: types.String | types.Text) -> Expr:
         if isinstance(kind, types.Text):
             return NOTHING if self.tags.closer in kind.value else seq(kind.value)
-        raw = raw_string(kind, self.tags.closer, self.names, self.rules, f"{self.hint}-{item.name}")
-        if raw is None:
-            keyword = "maxLength" if kind.automaton is None else "pattern"
-            self.relaxations.append(Relaxation(item.pointer, keyword, "any string between raw tags"))
-        return Text((self.tags.closer,)) if raw is None else raw
+        raw = raw_string(kind, self.tags.closer, self.names, self.rules, exact=self.exact)
+        self.relaxations += [Relaxation(item.pointer, *each) for each in raw.loose]
+        return raw.expr
 
     def _json(self, item: types.Property, kind: Type) -> Expr:
         compiled = compile_type(

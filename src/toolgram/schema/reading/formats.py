@@ -83,7 +83,7 @@ _WHOLE = {
 }
 
 _INEXACT = frozenset({"time", "date-time", "hostname", "email", "idn-email"})
-_AS_WRITTEN = frozenset({"hostname", "email", "idn-email"})  # the ladders of their states would fill pages
+_AS_WRITTEN = frozenset({"hostname", "email", "idn-email", "uri", "uri-reference", "ipv6"})  # their states fill pages
 _NOT_REGULAR = {"regex": "patterns nest their groups", "idn-hostname": "its limits hold for the encoded form"}
 
 

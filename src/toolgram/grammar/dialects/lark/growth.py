@@ -46,8 +46,11 @@ class Growth:
 
     def tree(self) -> Tree:
         """The rules after the pass, those that are no longer used left out."""
-        for name in list(self.rules):
+        names = list(self.rules)
+        for name in names:  # which grows: what is left of a rule may become a rule, and has lexemes that grow
+            known = len(self.rules)
             self.rules[name] = self._grown(self.rules[name])
+            names += list(self.rules)[known:]
         for new, lexeme, name in self._due:
             self.rules[new] = self._longer(lexeme, (self._inside(name),))
         return _reachable(self.rules, ["root"])
