@@ -19,6 +19,7 @@ from toolgram.grammar.dialects.lark.quotes import (
     string_begin,
     string_end,
 )
+from toolgram.grammar.dialects.lark.raw import RawText
 from toolgram.grammar.dialects.lark.tree import Call, Lexeme, Loop, Node, Special, Tree, calls, factored, row
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
@@ -36,17 +37,14 @@ from toolgram.grammar.ir import (
     Token,
     children,
     choice,
-    not_chars,
     seq,
 )
 from toolgram.grammar.walk import components, fresh, is_plain, names_in, size, uses, with_children
 
 _LARGEST_LEXEME = 120
-_LARGEST_RAW = 2_000  # parts of what is before a marker, its words put in
 _LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used more than once
 _LONGEST_WORD = 2  # a longer literal is part of the format rather than of a value's spelling
 _STRUCTURE = frozenset('"{}[],:')  # what is not in a value's spelling, however short
-_MANY = 1_000  # characters: a set of more is that of some text
 _DIGITS = frozenset("0123456789+-.eE")
 _COLON = re.compile(": *")
 _PUNCTUATION = re.compile(r"[{}\[\],: ]+$|[}\]]+")
@@ -93,9 +91,7 @@ class _Lowering:
         self._small = _small(self._regular)
         self._numeric = _numeric(self._regular)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
-        self._markers = tuple(dict.fromkeys(marker for expr in rules.values() for marker in _markers_in(expr)))
-        self._open: dict[str, frozenset[CharSet] | None] = {}
-        self._sizes: dict[str, int] = {}
+        self._raw = RawText(rules, self._regular)
         self._words: dict[Expr, Ref] = {}
 
     def lowered(self) -> Lowered:
@@ -229,55 +225,29 @@ class _Lowering:
         yield from (Lexeme(Literal(mark)) for mark in _MARK.findall(text[:begin]))
         while begin < len(text):
             space = len(text) - len(text[begin:].lstrip())
-            end = space if begin < space else self._marker_end(text, begin) or len(text)
+            end = space if begin < space else self._raw.marker_end(text, begin) or len(text)
             yield Lexeme(Literal(text[begin:end]))
             begin = end
 
-    def _marker_end(self, text: str, begin: int) -> int:
-        """The end of the first marker in a text; 0 where there is none."""
-        ends = (at + len(marker) for marker in self._markers if (at := text.find(marker, begin)) >= 0)
-        return min(ends, default=0)
-
-    def _until_marker(self, items: list[Expr], place: int) -> tuple[int, Lexeme, str] | None:
-        """The end of the run of regular items from here on that could run on over the marker behind them, the lexeme of
-        run and marker, and what is left of the literal in which that stands."""
+    def _until_marker(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
+        """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left
+        of that literal; of a choice each option that is raw has a lexeme of its own."""
         end = place
         while end < len(items) and not isinstance(items[end], Literal) and self._is_regular(items[end]):
             end += 1
-        if end in (place, len(items)) or not isinstance(closer := items[end], Literal):
+        at = max(end, place + 1)
+        closer = items[at] if at < len(items) else EMPTY
+        cut = self._raw.marker_end(closer.text) if isinstance(closer, Literal) else 0
+        if not cut or not isinstance(closer, Literal):
             return None
-        cut = self._marker_end(closer.text, 0)
-        run = items[place:end]
-        if not cut or not any(self._runs_over(item, closer.text[0]) for item in run):
-            return None
-        if sum(map(self._whole_size, run)) > _LARGEST_RAW:
-            return None
-        text = self._word(seq(*run), "raw")
-        return end + 1, Lexeme(seq(text, closer.text[:cut]), merged=1), closer.text[cut:]
-
-    def _whole_size(self, expr: Expr) -> int:
-        """How much there is to write where rules are put in."""
-        if isinstance(expr, Ref):
-            if expr.name not in self._sizes:
-                self._sizes[expr.name] = self._whole_size(self._regular[expr.name])
-            return self._sizes[expr.name]
-        return size(expr) if is_plain(expr) else 1 + sum(map(self._whole_size, children(expr)))
-
-    def _runs_over(self, expr: Expr, char: str) -> bool:
-        """Whether it has many characters outside of quotes, this one among them."""
-        sets = self._open_sets(expr)
-        return sets is not None and any(char in charset for charset in sets)
-
-    def _open_sets(self, expr: Expr) -> frozenset[CharSet] | None:
-        """The sets of many characters in an expression; None where there are quotes in it."""
-        if is_plain(expr):
-            return _own_open_sets(expr)
-        if isinstance(expr, Ref):
-            if expr.name not in self._open:
-                self._open[expr.name] = self._open_sets(self._regular[expr.name])
-            return self._open[expr.name]
-        parts = [self._open_sets(part) for part in children(expr)] if not isinstance(expr, Except) else [None]
-        return None if None in parts else frozenset().union(*(part for part in parts if part is not None))
+        marker, left = closer.text[:cut], closer.text[cut:]
+        if end > place and self._raw.are_raw(items[place:end]):
+            text = self._word(seq(*items[place:end]), "raw")
+            return at + 1, Lexeme(seq(text, marker), merged=1), left
+        options = items[place].options if isinstance(items[place], Choice) and at == place + 1 else ()
+        if any(self._is_regular(option) and self._raw.are_raw((option,)) for option in options):
+            return at + 1, self._node(Choice(tuple(seq(option, marker) for option in options))), left
+        return None
 
     def _number_end(self, items: list[Expr], place: int) -> int:
         """The end of the run of items from here on that are parts of a number."""
@@ -315,26 +285,6 @@ class _Lowering:
             small = spelled is not None and _has_set(spelled) and size(spelled) <= _LARGEST_LEXEME
             self._lexicals[id(expr)] = spelled if small else None
         return self._lexicals[id(expr)]
-
-
-@found_once
-def _markers_in(expr: Expr) -> tuple[str, ...]:
-    """What the texts in an expression are without."""
-    if isinstance(expr, Text):
-        return expr.without
-    return tuple(dict.fromkeys(marker for part in children(expr) for marker in _markers_in(part)))
-
-
-@found_once
-def _own_open_sets(expr: Expr) -> frozenset[CharSet] | None:
-    if isinstance(expr, Literal):
-        return None if '"' in expr.text else frozenset()
-    if isinstance(expr, CharSet):
-        return frozenset((expr,) if expr.ranges[-1][1] - expr.ranges[0][0] > _MANY else ())
-    if isinstance(expr, Text):
-        return frozenset((not_chars(),))
-    parts = [_own_open_sets(part) for part in children(expr)]
-    return None if None in parts else frozenset().union(*(part for part in parts if part is not None))
 
 
 def _string(expr: Expr) -> Lexeme:

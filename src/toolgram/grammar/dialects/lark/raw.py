@@ -1,0 +1,86 @@
+"""Raw text in a grammar: what stands before a marker and is no JSON.
+
+Such text can nearly always run on over the marker that ends it. Text and marker are one lexeme, which ends with the
+marker and cannot run on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from toolgram.grammar.hashing import found_once
+from toolgram.grammar.ir import CharSet, Expr, Literal, Ref, Rules, Text, children
+from toolgram.grammar.walk import is_plain, size
+
+_LARGEST = 2_000  # parts of what is before a marker, its words put in
+_DIGITS = frozenset("0123456789+-.eE")
+
+
+class _Facts(NamedTuple):
+    """How large an expression is, its words put in; the literals in it; whether it has sets other than of digits."""
+
+    size: int
+    texts: frozenset[str]
+    sets: bool
+
+
+class RawText:
+    """The markers of a grammar, and which of its regular expressions are raw text."""
+
+    def __init__(self, rules: Rules, regular: Rules) -> None:
+        self._regular = regular
+        self._markers = tuple(dict.fromkeys(marker for expr in rules.values() for marker in _markers_in(expr)))
+        self._words: dict[str, _Facts] = {}
+
+    def marker_end(self, text: str, begin: int = 0) -> int:
+        """The end of the first marker in a text; 0 where there is none."""
+        ends = (at + len(marker) for marker in self._markers if (at := text.find(marker, begin)) >= 0)
+        return min(ends, default=0)
+
+    def are_raw(self, exprs: Iterable[Expr]) -> bool:
+        """Whether these, all regular, are raw text when they stand side by side: no JSON, no number, no words."""
+        facts = _together(map(self._facts, exprs))
+        return (
+            facts.sets
+            and facts.size <= _LARGEST
+            and not any('"' in text or self.marker_end(text) for text in facts.texts)
+        )
+
+    def _facts(self, expr: Expr) -> _Facts:
+        if is_plain(expr):
+            return _own_facts(expr)
+        if not isinstance(expr, Ref):
+            return _together(map(self._facts, children(expr)))
+        if expr.name not in self._words:
+            self._words[expr.name] = self._facts(self._regular[expr.name])
+        return self._words[expr.name]
+
+
+def _together(parts: Iterable[_Facts]) -> _Facts:
+    parts = list(parts)
+    texts = frozenset[str]().union(*(part.texts for part in parts))
+    return _Facts(1 + sum(part.size for part in parts), texts, any(part.sets for part in parts))
+
+
+@found_once
+def _own_facts(expr: Expr) -> _Facts:
+    if isinstance(expr, Literal):
+        return _Facts(size(expr), frozenset((expr.text,)), sets=False)
+    if isinstance(expr, CharSet):
+        return _Facts(1, frozenset(), not _is_of_digits(expr))
+    if isinstance(expr, Text):
+        return _Facts(1, frozenset(), sets=True)
+    return _together(map(_own_facts, children(expr)))
+
+
+def _is_of_digits(charset: CharSet) -> bool:
+    return all(high <= ord("e") and _DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in charset.ranges)
+
+
+@found_once
+def _markers_in(expr: Expr) -> tuple[str, ...]:
+    """What the texts in an expression are without."""
+    if isinstance(expr, Text):
+        return expr.without
+    return tuple(dict.fromkeys(marker for part in children(expr) for marker in _markers_in(part)))
