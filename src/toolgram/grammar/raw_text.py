@@ -10,6 +10,7 @@ that are longer. How few characters there may be is counted exactly as long as i
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Ref, Text, choice, not_chars, optional, repeat, seq
@@ -35,20 +36,18 @@ class RawText(NamedTuple):
     loose: tuple[tuple[str, str], ...] = ()
 
 
-@remembered(maxsize=256)
-def raw_text(
-    marker: str,
-    language: Automaton | None,
-    least: int,
-    most: int | None,
-    exact: bool,
-) -> RawText:
+def raw_text(marker: str, language: Automaton | None, least: int, most: int | None, *, exact: bool) -> RawText:
     """The texts of a language (None: all) without this marker, of `least` to `most` characters (None: any number).
 
     Raises TooLarge where it takes too many states.
     """
     if language is None and (not exact or (least, most) == (0, None)):
         return _counted(marker, least, most)
+    return _exact(marker, language, least, most)
+
+
+@remembered(maxsize=256)
+def _exact(marker: str, language: Automaton | None, least: int, most: int | None) -> RawText:
     if language is None:
         language = without(marker)
     elif _may_contain(language, marker):
@@ -69,6 +68,7 @@ def _may_contain(language: Automaton, text: str) -> bool:
     return all(any(char in charset for charset in sets) for char in set(text))
 
 
+@lru_cache(maxsize=256)
 def _counted(marker: str, least: int, most: int | None) -> RawText:
     states = automaton((marker,))
     if most is not None and most < least:

@@ -372,9 +372,8 @@ class _Compilation:
         """Arguments between tags, from the type that their schema was compiled to."""
         make = TaggedArguments if isinstance(tags, Tagged) else ElementArguments
         try:
-            made = make(
-                tags, compiled.type, spelling_of(self.spec.format, JSON), self.names, f"{name}-arguments", exact=strict
-            )  # type: ignore[arg-type]  # made for these tags
+            spelling, hint = spelling_of(self.spec.format, JSON), f"{name}-arguments"
+            made = make(tags, compiled.type, spelling, self.names, hint, exact=strict)  # type: ignore[arg-type]  # made for these tags
         except types.TooLarge as error:  # by parts it may have more rules than as a whole
             raise UnsupportedSchema(pointer, "size", "the grammar would have too many rules") from error
         if strict and made.relaxations:

@@ -15,7 +15,7 @@ _LARGEST_INLINE = 4  # what is larger is one rule for the whole grammar
 def raw_string(kind: types.String, mark: str, names: RuleNames, rules: dict[str, Expr], *, exact: bool) -> RawText:
     """The strings without this mark, as an expression over `rules`, and what of them is not exact."""
     try:
-        raw = raw_text(mark, kind.automaton, kind.min, kind.max, exact)
+        raw = raw_text(mark, kind.automaton, kind.min, kind.max, exact=exact)
     except TooLarge:
         keyword = "maxLength" if kind.automaton is None else "pattern"
         return RawText(Text((mark,)), (), ((keyword, "any string between raw tags"),))

@@ -244,7 +244,8 @@ class _Lowering:
         if end > place and self._raw.are_raw(items[place:end]):
             text = self._word(seq(*items[place:end]), "raw")
             return at + 1, Lexeme(seq(text, marker), merged=1), left
-        options = items[place].options if isinstance(items[place], Choice) and at == place + 1 else ()
+        first = items[place]
+        options = first.options if isinstance(first, Choice) and at == place + 1 else ()
         if any(self._is_regular(option) and self._raw.are_raw((option,)) for option in options):
             return at + 1, self._node(Choice(tuple(seq(option, marker) for option in options))), left
         return None
