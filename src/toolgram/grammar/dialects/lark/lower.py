@@ -47,8 +47,7 @@ _LONGEST_WORD = 2  # a longer literal is part of the format rather than of a val
 _STRUCTURE = frozenset('"{}[],:')  # what is not in a value's spelling, however short
 _DIGITS = frozenset("0123456789+-.eE")
 _COLON = re.compile(": *")
-_PUNCTUATION = re.compile(r"[{}\[\],: ]+$|[}\]]+")
-"""What is cut at marks: a text of nothing else, and the brackets that a text begins with."""
+_PUNCTUATION = re.compile(r"[{}\[\],: ]*")
 _MARK = re.compile(r"[{}\[\]]|[,:] *| +")
 
 
@@ -62,6 +61,7 @@ class Lowered(NamedTuple):
 def lower(rules: Rules) -> Lowered:
     """The rules (simplified, or tidy at least) as a tree of lexemes."""
     excepts: dict[Except, Ref] = {}
+    tokens: set[str] = set()
 
     def spelled_out(expr: Expr) -> Expr:
         """The expression with tokens without an id as literals, and a rule for all strings but some."""
@@ -73,16 +73,19 @@ def lower(rules: Rules) -> Lowered:
             if expr not in excepts:
                 excepts[expr] = Ref(fresh(f"other-string-{len(excepts) + 1}", rules))
             return excepts[expr]
-        return Literal(expr.text) if isinstance(expr, Token) and expr.id is None else expr
+        if isinstance(expr, Token) and expr.id is None:
+            tokens.add(expr.text)
+            return Literal(expr.text)
+        return expr
 
     spelled = {name: spelled_out(expr) for name, expr in rules.items()}
-    return _Lowering({**spelled, **{ref.name: expr for expr, ref in excepts.items()}}).lowered()
+    return _Lowering({**spelled, **{ref.name: expr for expr, ref in excepts.items()}}, tokens).lowered()
 
 
 class _Lowering:
     """The rules on their way, and which of them are regular."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, tokens: Iterable[str]) -> None:
         used = uses(rules)
         parts = components(used)
         self._rules = rules
@@ -91,7 +94,7 @@ class _Lowering:
         self._small = _small(self._regular)
         self._numeric = _numeric(self._regular)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
-        self._raw = RawText(rules, self._regular)
+        self._raw = RawText(rules, self._regular, tokens)
         self._words: dict[Expr, Ref] = {}
 
     def lowered(self) -> Lowered:
@@ -219,15 +222,11 @@ class _Lowering:
             place = max(end, place + 1)
 
     def _cut(self, text: str) -> Iterator[Node]:
-        """A literal, cut after the brackets and the white space that it begins with and after each marker."""
-        brackets = _PUNCTUATION.match(text)
-        begin = brackets.end() if brackets else 0
+        """A literal, cut after each mark of JSON that it begins with, and at markers."""
+        marks = _PUNCTUATION.match(text)
+        begin = marks.end() if marks else 0
         yield from (Lexeme(Literal(mark)) for mark in _MARK.findall(text[:begin]))
-        while begin < len(text):
-            space = len(text) - len(text[begin:].lstrip())
-            end = space if begin < space else self._raw.marker_end(text, begin) or len(text)
-            yield Lexeme(Literal(text[begin:end]))
-            begin = end
+        yield from (Lexeme(Literal(piece)) for piece in self._raw.cut(text[begin:]))
 
     def _until_marker(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
         """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left

@@ -1,12 +1,14 @@
-"""Raw text in a grammar: what stands before a marker and is no JSON.
+"""Markers and raw text in a grammar: what stands before a marker and is no JSON.
 
-Such text can nearly always run on over the marker that ends it. Text and marker are one lexeme, which ends with the
-marker and cannot run on.
+A marker is a lexeme of its own wherever it stands, so that the same text is cut in one way everywhere. Raw text can
+nearly always run on over the marker that ends it: such text and its marker are one lexeme, which ends with the marker
+and cannot run on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from toolgram.grammar.hashing import found_once
@@ -14,6 +16,7 @@ from toolgram.grammar.ir import CharSet, Expr, Literal, Ref, Rules, Text, childr
 from toolgram.grammar.walk import is_plain, size
 
 _LARGEST = 2_000  # parts of what is before a marker, its words put in
+_SHORT = 2  # characters of what is no tag, and may be anything else as well
 _DIGITS = frozenset("0123456789+-.eE")
 
 
@@ -26,17 +29,29 @@ class _Facts(NamedTuple):
 
 
 class RawText:
-    """The markers of a grammar, and which of its regular expressions are raw text."""
+    """The markers of a grammar, and which of its regular expressions are raw text.
 
-    def __init__(self, rules: Rules, regular: Rules) -> None:
+    `tokens` are markers too, which need not end any text.
+    """
+
+    def __init__(self, rules: Rules, regular: Rules, tokens: Iterable[str]) -> None:
         self._regular = regular
         self._markers = tuple(dict.fromkeys(marker for expr in rules.values() for marker in _markers_in(expr)))
+        long = (text for text in (*self._markers, *tokens) if len(text) > _SHORT)
+        every = sorted(dict.fromkeys(long), key=len, reverse=True)
+        self._any_marker = re.compile(rf"({'|'.join(map(re.escape, every))})") if every else None
         self._words: dict[str, _Facts] = {}
 
     def marker_end(self, text: str, begin: int = 0) -> int:
         """The end of the first marker in a text; 0 where there is none."""
         ends = (at + len(marker) for marker in self._markers if (at := text.find(marker, begin)) >= 0)
         return min(ends, default=0)
+
+    def cut(self, text: str) -> Iterator[str]:
+        """A text in pieces: its markers, the white space that it begins with or that follows a marker, and the rest."""
+        for piece in self._any_marker.split(text) if self._any_marker else (text,):
+            rest = piece.lstrip()
+            yield from (part for part in (piece[: len(piece) - len(rest)], rest) if part)
 
     def are_raw(self, exprs: Iterable[Expr]) -> bool:
         """Whether these, all regular, are raw text when they stand side by side: no JSON, no number, no words."""
