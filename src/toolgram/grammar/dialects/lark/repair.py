@@ -31,7 +31,7 @@ from toolgram.grammar.dialects.lark.tree import (
 )
 from toolgram.grammar.dialects.lark.work import TooMuchWork, Work
 from toolgram.grammar.excepts import in_trees
-from toolgram.grammar.ir import Expr, Literal, Rules, Text
+from toolgram.grammar.ir import Expr, Literal, Rules, Sequence, Text
 from toolgram.grammar.walk import size
 
 _MOST_WORK = 200_000  # steps of looking for conflicts and mending them; beyond, all that may be one is taken apart
@@ -45,7 +45,7 @@ _MOST_PASSES = 80
 
 def repaired(tree: Tree, words: Rules) -> tuple[Tree, Rules]:
     """The tree with the same sentences, none of which llguidance's lexer gets wrong, and the words it then needs."""
-    if not suspects(tree, Lexicon(_lexemes(tree), words)):
+    if not _has_text(tree) and not suspects(tree, Lexicon(_lexemes(tree), words)):
         return tree, words
     whole = in_trees(words)
     try:
@@ -66,7 +66,7 @@ def _mended(tree: Tree, words: Rules, work: Work) -> Tree:
     for number in range(_MOST_PASSES):
         work.spend(5 * _weight(tree))
         lexicon = Lexicon(_lexemes(tree), words, work)
-        found = conflicts(tree, lexicon, work) if suspects(tree, lexicon) else []
+        found = conflicts(tree, lexicon, work) if _has_text(tree) or suspects(tree, lexicon) else []
         if not found:
             return tree
         joins = number < _MOST_JOINING_PASSES
@@ -80,6 +80,14 @@ def _mended(tree: Tree, words: Rules, work: Work) -> Tree:
         if growing:
             tree = _kept(tree, Growth(dict(tree), growing, before).tree(), largest)
     raise TooMuchWork
+
+
+def _has_text(tree: Tree) -> bool:
+    """Whether there is text up to a marker, of which the first look is always suspicious."""
+    return any(
+        isinstance(lexeme.expr, Text) or (isinstance(lexeme.expr, Sequence) and isinstance(lexeme.expr.items[0], Text))
+        for lexeme in _lexemes(tree)
+    )
 
 
 def _apart(tree: Tree, words: Rules) -> Tree:
