@@ -231,7 +231,9 @@ class _Lowering:
     def _until_marker(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
         """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left
         of that literal; of a choice each option that is raw has a lexeme of its own."""
-        end = place
+        end, first = place, items[place]
+        if isinstance(first, Literal):
+            return None
         while end < len(items) and not isinstance(items[end], Literal) and self._is_regular(items[end]):
             end += 1
         at = max(end, place + 1)
@@ -243,7 +245,6 @@ class _Lowering:
         if end > place and self._raw.are_raw(items[place:end]):
             text = self._word(seq(*items[place:end]), "raw")
             return at + 1, Lexeme(seq(text, marker), merged=1), left
-        first = items[place]
         options = first.options if isinstance(first, Choice) and at == place + 1 else ()
         if any(self._is_regular(option) and self._raw.are_raw((option,)) for option in options):
             return at + 1, self._node(Choice(tuple(seq(option, marker) for option in options))), left

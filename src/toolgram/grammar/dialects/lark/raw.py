@@ -36,7 +36,7 @@ class RawText:
 
     def __init__(self, rules: Rules, regular: Rules, tokens: Iterable[str]) -> None:
         self._regular = regular
-        self._markers = tuple(dict.fromkeys(marker for expr in rules.values() for marker in _markers_in(expr)))
+        self._markers = tuple(_markers_in(rules.values()))
         long = (text for text in (*self._markers, *tokens) if len(text) > _SHORT)
         every = sorted(dict.fromkeys(long), key=len, reverse=True)
         self._any_marker = re.compile(rf"({'|'.join(map(re.escape, every))})") if every else None
@@ -93,9 +93,14 @@ def _is_of_digits(charset: CharSet) -> bool:
     return all(high <= ord("e") and _DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in charset.ranges)
 
 
-@found_once
-def _markers_in(expr: Expr) -> tuple[str, ...]:
-    """What the texts in an expression are without."""
-    if isinstance(expr, Text):
-        return expr.without
-    return tuple(dict.fromkeys(marker for part in children(expr) for marker in _markers_in(part)))
+def _markers_in(exprs: Iterable[Expr]) -> dict[str, None]:
+    """What the texts in expressions are without."""
+    found: dict[str, None] = {}
+    waiting = list(exprs)
+    while waiting:
+        expr = waiting.pop()
+        if isinstance(expr, Text):
+            found.update(dict.fromkeys(expr.without))
+        elif not isinstance(expr, Literal | CharSet | Ref):
+            waiting += children(expr)
+    return found
