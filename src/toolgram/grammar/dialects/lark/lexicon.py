@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from toolgram.grammar.dialects.lark.alphabet import Alphabet, Letters, letters
-from toolgram.grammar.dialects.lark.automaton import Automaton, TooLarge
+from toolgram.grammar.dialects.lark.automaton import Automaton
 from toolgram.grammar.dialects.lark.tree import Lexeme
-from toolgram.grammar.dialects.lark.work import Work
 from toolgram.grammar.ir import Expr, Literal, Rules
+from toolgram.grammar.regular.limits import TooLarge, spend
 
 
 class Lexicon:
@@ -22,16 +22,15 @@ class Lexicon:
     A lexeme that is very large is taken to do its worst, which can only report too many conflicts.
     """
 
-    def __init__(self, lexemes: Iterable[Lexeme], words: Rules, work: Work | None = None) -> None:
-        """`work` is for `meet` and all that asks it; without, strings are not looked into."""
+    def __init__(self, lexemes: Iterable[Lexeme], words: Rules, *, inside: bool) -> None:
+        """Strings are looked into only with `inside`, without which there is no `meet`."""
         tails = {lexeme.expr: lexeme.tail for lexeme in lexemes}
         self.exprs = tuple(tails)
         self.tails = tuple(tails.values())
         self._words = words
-        seen = (expr for expr, tail in tails.items() if work or tail is None)
+        seen = (expr for expr, tail in tails.items() if inside or tail is None)
         self.alphabet = Alphabet(seen, words)
         self._automata: dict[Expr, Automaton | None] = {}
-        self._work = work or Work(0)
         self._meetings: dict[tuple[int, int], tuple[int, int, bool]] = {}
         self._rivals: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}
         self._of_word: dict[str, Letters] = {}
@@ -57,7 +56,7 @@ class Lexicon:
         """
         if numbers not in self._rivals:
             pairs = tuple(self._that_may_meet([number for number in numbers if number >= 0]))
-            self._work.spend(len(numbers) + len(pairs))
+            spend(len(numbers) + len(pairs))
             self._rivals[numbers] = tuple([pair for pair in pairs if any(self.meet(*pair))])
         return self._rivals[numbers]
 
@@ -117,7 +116,7 @@ class Lexicon:
         waiting = list(seen)
         while waiting:
             here, there = waiting.pop()
-            self._work.spend(4)
+            spend(4)
             for mask, to in one.moves(here):
                 for step, away in other.moves(there):
                     if not mask & step:

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
+from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.linear import has_special, regular
 from toolgram.grammar.dialects.lark.quotes import (
     DONE,
@@ -39,7 +40,7 @@ from toolgram.grammar.ir import (
     choice,
     seq,
 )
-from toolgram.grammar.walk import components, fresh, is_plain, names_in, size, uses, with_children
+from toolgram.grammar.walk import fresh, is_plain, names_in, size, uses, with_children
 
 _LARGEST_LEXEME = 120
 _LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used more than once

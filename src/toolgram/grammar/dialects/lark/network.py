@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from toolgram.grammar.dialects.lark.lexicon import Lexicon
 from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree
-from toolgram.grammar.dialects.lark.work import Work
+from toolgram.grammar.regular.limits import spend
 
 _ANYWHERE = -1  # at the bottom of a stack: return to any caller
 _MOST_CROWDS = 2_000  # beyond those of a thread alone
@@ -54,9 +54,8 @@ class Conflict:
 class Network:
     """The states of all rules: `empty` steps for nothing, `takes` a numbered leaf, `enters` a rule and returns."""
 
-    def __init__(self, tree: Tree, lexicon: Lexicon, work: Work) -> None:
+    def __init__(self, tree: Tree, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
-        self.work = work
         self.empty: list[list[int]] = []
         self.takes: list[list[tuple[Lexeme | Special, int, int]]] = []
         self.enters: list[list[tuple[str, int]]] = []
@@ -156,7 +155,7 @@ class Network:
                 if step not in seen:
                     seen.add(step)
                     waiting.append(step)
-        self.work.spend(len(seen))
+        spend(len(seen))
         return Reach(tuple(found), leaves)
 
     def follow(self, thread: Thread, depth: int) -> int:
@@ -184,16 +183,16 @@ def _pushed(stack: _Stack, state: int, depth: int) -> _Stack:
     return longer if len(longer) <= depth else (_ANYWHERE, *longer[len(longer) - depth + 1 :])
 
 
-def conflicts(tree: Tree, lexicon: Lexicon, work: Work) -> list[Conflict]:
+def conflicts(tree: Tree, lexicon: Lexicon) -> list[Conflict]:
     """Every pair of lexemes that might be cut in the wrong place; none means that the lexer is exact.
 
-    Raises TooMuchWork where it takes more than is left.
+    Raises TooLarge where it takes more work than is left.
     """
-    shallow = _explore(Network(tree, lexicon, work), 1, None)
+    shallow = _explore(Network(tree, lexicon), 1, None)
     if not shallow:
         return []
     for depth in (6, 2):
-        found = _explore(Network(tree, lexicon, work), depth, _MOST_CROWDS)
+        found = _explore(Network(tree, lexicon), depth, _MOST_CROWDS)
         if found is not None:
             return found
     return shallow
@@ -246,7 +245,7 @@ class _Look:
         for reach in reaches:
             for head in reach.heads:
                 by_number.setdefault(head.number, []).append(head)
-        network.work.spend(4 + len(by_number))
+        spend(4 + len(by_number))
         ends_with: dict[int, set[int]] = {number: set() for number in by_number}
         for number, heads in by_number.items():
             if number >= 0 and (over := network.lexicon.meet(number, number)[0]):
@@ -271,10 +270,10 @@ class _Look:
     def _cut(self, ended: list[Head], running: list[Head], over: int) -> None:
         """Record where those that run on over some characters cut those that ended."""
         if over:
-            self.network.work.spend(len(ended))
+            spend(len(ended))
             for head in ended:
                 if lost := over & self.network.follow(head.after, self.depth):
-                    self.network.work.spend(len(running))
+                    spend(len(running))
                     for rival in running:
                         self._record(head, rival, lost)
 
