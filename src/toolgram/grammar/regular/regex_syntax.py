@@ -69,6 +69,7 @@ class Look:
 Tree = CharSet | Cat | Alt | Rep | Look
 
 ANY = not_chars()
+ANYTHING = Rep(ANY, 0, None)
 EMPTY = Cat(())
 START = Look(behind=True, negative=True, body=ANY)
 END = Look(behind=False, negative=True, body=ANY)

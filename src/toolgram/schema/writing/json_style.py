@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
 
 from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.grammar.ir import MAX_CODE_POINT, NOTHING, CharSet, Expr, chars, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.regular.automata import Automaton
+from toolgram.grammar.regular.limits import TooLarge
 from toolgram.schema import types
+from toolgram.schema.types.multiples import multiples_among
 from toolgram.schema.writing.notation import BARE_WORD, JSON, Encoding
 from toolgram.schema.writing.numbers import DIGIT, NON_ZERO, decimals, integers, same_length
 
@@ -203,6 +206,17 @@ def any_number(spelling: Spelling) -> Expr:
         return seq(optional("-"), plain)
     power = seq("e", choice(seq("+", integers(1, MAX_EXPONENT)), seq("-", integers(1, -MIN_EXPONENT))))
     return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, power)))
+
+
+def multiples(kind: types.Number, spelling: Spelling) -> Automaton:
+    """The numbers of a type that are multiples, or no integers, as texts. Raises TooLarge."""
+    every = replace(kind, multiple=None, broken=False)
+    plain = replace(spelling, exponents=False)
+    try:
+        return multiples_among(number_range(every, plain), kind.multiple, kind.broken)
+    except TooLarge:  # by the digit caps, without which there are states enough
+        free = replace(plain, integer_digits=None, fraction_digits=None)
+        return multiples_among(number_range(every, free), kind.multiple, kind.broken)
 
 
 @lru_cache(maxsize=512)  # of the same few bounds in all schemas
