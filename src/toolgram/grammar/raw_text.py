@@ -83,7 +83,7 @@ def _counted(marker: str, least: int, most: int | None) -> RawText:
     if kept < least:
         loose.append(("minLength", f"{kept} characters at least"))
     if most is not None:
-        loose.append(("maxLength", f"{most} characters at most, but for beginnings of {marker!r}, which count as one"))
+        loose.append(("maxLength", f"{most} characters at most, where the beginnings of {marker!r} do not count"))
     return RawText(expr, (), tuple(loose))
 
 

@@ -123,6 +123,8 @@ def parse(pattern: str) -> Tree:
 
 
 class _Reader:
+    """Reads one pattern from left to right, by recursive descent."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0

@@ -260,7 +260,7 @@ class _Writer:
         self._way.update({entry: self._broken(known[entry]) for entry in entries})
 
     def _backwards(self, component: list[int], heads: set[int]) -> list[int]:
-        """The states of a component so that steps lead back in the list, but for those to heads."""
+        """The states of a component so that steps lead back in the list, except those to heads."""
         inside = set(component)
         waiting = {
             n: {t for _, t in self.automaton.states[n].edges if t in inside and t != n and t not in heads}

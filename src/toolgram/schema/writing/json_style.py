@@ -93,7 +93,7 @@ class RuleNames:
     def fresh(self, hint: str) -> str:
         """A new name like the hint."""
         words = hint if _PLAIN_NAME(hint) else _OTHERS.sub("-", _CAMEL.sub("-", hint).lower()).strip("-")
-        if len(words) > _LONGEST_NAME:  # its end tells more
+        if len(words) > _LONGEST_NAME:  # its end says more
             words = words[-_LONGEST_NAME:].partition("-")[2] or words[-_LONGEST_NAME:]
         base = words if words[:1].isalpha() else f"r-{words}".rstrip("-")
         count = self._counts.get(base, 0) + 1
@@ -295,7 +295,7 @@ def _fits(text: str, kind: types.Number, spelling: Spelling) -> bool:
     bounds = [_positional(bound.copy_abs()).partition(".") for bound in given]
     same_side = [len(bound[0]) for bound, value in zip(bounds, given, strict=True) if (value < 0) == (text[0] == "-")]
     ahead = max([spelling.integer_digits or 0, *same_side])
-    behind = max([spelling.fraction_digits or 0, *(len(bound[2]) + 1 for bound in bounds)])
+    places = max([spelling.fraction_digits or 0, *(len(bound[2]) + 1 for bound in bounds)])
     return (spelling.integer_digits is None or len(whole) <= ahead) and (
-        spelling.fraction_digits is None or len(fraction) <= behind
+        spelling.fraction_digits is None or len(fraction) <= places
     )

@@ -59,7 +59,7 @@ _IDENTIFIERS = pattern("^[A-Za-z_][A-Za-z0-9_]*$")
 class Lowering:
     """Turns the types of one document into expressions, and collects the rules that these use.
 
-    `expr` asks for an expression, `finish` gives all the rules; `capped` tells whether a digit cap came to bear. What
+    `expr` asks for an expression, `finish` gives all the rules; `capped` says whether a digit cap came to bear. What
     has too many orders is refused, or, where it need not be `exact`, noted in `relaxations`. Both raise TooLarge where
     there are more rules than MAX_RULES.
     """

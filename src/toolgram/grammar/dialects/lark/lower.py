@@ -84,7 +84,11 @@ def lower(rules: Rules) -> Lowered:
 
 
 class _Lowering:
-    """The rules on their way, and which of them are regular."""
+    """Rules on their way to a tree of lexemes.
+
+    In go the rules with tokens spelled out; `lowered` gives the tree that `root` needs, and the regular rules that
+    its lexemes refer to. Which rules are regular, strings, numbers or raw text is found out first.
+    """
 
     def __init__(self, rules: Rules, tokens: Iterable[str]) -> None:
         used = uses(rules)
@@ -202,7 +206,7 @@ class _Lowering:
 
     def _between(self, items: list[Expr]) -> Iterator[Node]:
         """Runs of lexical items are one lexeme each, with short literals between them; other literals are cut at marks,
-        and what could run on over the marker behind it takes it in."""
+        and what could run on over the marker after it takes it in."""
         place = 0
         while place < len(items):
             item = items[place]
@@ -294,7 +298,7 @@ def _string(expr: Expr) -> Lexeme:
 
 
 def _with_colon(string: Lexeme, rest: deque[Expr]) -> Lexeme:
-    """A string that is a key takes the colon behind it."""
+    """A string that is a key takes the colon after it."""
     following = rest[0] if rest else EMPTY
     colon = _COLON.match(following.text) if isinstance(following, Literal) else None
     if colon is None or not isinstance(following, Literal):

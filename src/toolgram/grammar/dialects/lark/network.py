@@ -3,7 +3,7 @@
 The rules are a recursive network of states; a thread of the parser is a state and a stack of the states to return to.
 Threads that stand at the same place in the same text are a crowd: those that took the same lexeme go on together, so
 that the ways on from a comma are one crowd, however many keys may follow it. Of their stacks only what they do not all
-share is kept, so the crowds are few, and what follows a rule is told apart by who called it. Where that stack would
+share is kept, so the crowds are few, and what follows a rule depends on who called it. Where that stack would
 grow beyond `depth`, its bottom is forgotten and the thread may return to any caller: that finds more conflicts, never
 fewer.
 """
@@ -284,7 +284,7 @@ class _Look:
 
 
 def _in_one_call(heads: Iterable[Head]) -> bool:
-    """Whether all are inside the same call, so that the crowd at that rule's entry tells."""
+    """Whether all are inside the same call, so that the crowd at that rule's entry is enough."""
     bottoms = {stack[0] if stack else _ANYWHERE for stack in (head.after[1] for head in heads)}
     return len(bottoms) == 1 and _ANYWHERE not in bottoms
 
