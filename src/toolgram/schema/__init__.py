@@ -136,8 +136,8 @@ class _Document:
 
 
 def _text(schema: object) -> str:
-    """A text that no other schema has: the order of its keys and the types of its values show in it too (as in JSON text
-    they would not, where a value is no JSON); "" where it is too large to be worth it."""
+    """A text that no other schema has: it shows the order of keys and the types of values too (JSON text would not,
+    where a value is no JSON); "" where it is too large to be worth it."""
     try:
         text = repr(schema)
     except (RecursionError, ValueError):  # too deep; an integer of more digits than Python writes

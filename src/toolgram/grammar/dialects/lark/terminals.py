@@ -51,7 +51,7 @@ class Names:
 
 
 class _Table:
-    """The terminals of one grammar: `text` says how a lexeme is written, and `lines` defines what has a name by then."""
+    """The terminals of one grammar: `text` says how a lexeme is written, `lines` defines what has a name by then."""
 
     def __init__(self, words: Rules, exprs: Iterable[Expr]) -> None:
         self._words = words
