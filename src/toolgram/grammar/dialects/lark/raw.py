@@ -48,8 +48,13 @@ class RawText:
         return min(ends, default=0)
 
     def cut(self, text: str) -> Iterator[str]:
-        """A text in pieces: its markers, the white space that it begins with or that follows a marker, and the rest."""
-        for piece in self._any_marker.split(text) if self._any_marker else (text,):
+        """A text in pieces: its markers, the first with white space before it; the white space after each; the rest."""
+        first, *others = self._any_marker.split(text) if self._any_marker else [text]
+        if others and first.isspace():
+            yield first + others.pop(0)
+        else:
+            others.insert(0, first)
+        for piece in others:
             rest = piece.lstrip()
             yield from (part for part in (piece[: len(piece) - len(rest)], rest) if part)
 
