@@ -20,7 +20,7 @@ from toolgram.grammar.dialects.lark.quotes import (
     string_begin,
     string_end,
 )
-from toolgram.grammar.dialects.lark.raw import RawText
+from toolgram.grammar.dialects.lark.raw import DIGITS, RawText, is_of_digits
 from toolgram.grammar.dialects.lark.tree import Call, Lexeme, Loop, Node, Special, Tree, calls, factored, row
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
@@ -46,7 +46,6 @@ _LARGEST_LEXEME = 120
 _LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used more than once
 _LONGEST_WORD = 2  # a longer literal is part of the format rather than of a value's spelling
 _STRUCTURE = frozenset('"{}[],:')  # what is not in a value's spelling, however short
-_DIGITS = frozenset("0123456789+-.eE")
 _COLON = re.compile(": *")
 _PUNCTUATION = re.compile(r"[{}\[\],: ]*")
 _MARK = re.compile(r"[{}\[\]]|[,:] *| +")
@@ -164,6 +163,7 @@ class _Lowering:
         """The items with each string in its quotes as one lexeme, and what is between them as `_between` has it."""
         rest = deque(items)
         between: list[Expr] = []
+        begins = True
         while rest:
             item = rest.popleft()
             if isinstance(item, Literal):
@@ -176,10 +176,10 @@ class _Lowering:
             if string is None:
                 between.append(item)
             else:
-                yield from self._between(between)
+                yield from self._between(between, begins=begins)
                 yield _with_colon(string, rest)
-                between = []
-        yield from self._between(between)
+                between, begins = [], False
+        yield from self._between(between, begins=begins)
 
     def _string_from(self, first: Expr, rest: deque[Expr]) -> Lexeme | None:
         """The string that begins where `first` does, what it is made of taken from the rest; None if there is none."""
@@ -204,7 +204,7 @@ class _Lowering:
                 return _string(self._word(seq(*parts), "quoted"))
         return None
 
-    def _between(self, items: list[Expr]) -> Iterator[Node]:
+    def _between(self, items: list[Expr], *, begins: bool) -> Iterator[Node]:
         """Runs of lexical items are one lexeme each, with short literals between them; other literals are cut at marks,
         and what could run on over the marker after it takes it in."""
         place = 0
@@ -216,22 +216,22 @@ class _Lowering:
             elif (until := self._until_marker(items, place)) is not None:
                 end, lexeme, left = until
                 yield lexeme
-                yield from self._cut(left)
+                yield from self._cut(left, begins=False)
             elif (run := self._run(items, place)) is not None:
                 end, spelled = run
                 yield Lexeme(spelled)
             elif isinstance(item, Literal):
-                yield from self._cut(item.text)
+                yield from self._cut(item.text, begins=begins and not place)
             else:
                 yield self._node(item)
             place = max(end, place + 1)
 
-    def _cut(self, text: str) -> Iterator[Node]:
+    def _cut(self, text: str, *, begins: bool) -> Iterator[Node]:
         """A literal, cut after each mark of JSON that it begins with, and at markers."""
         marks = _PUNCTUATION.match(text)
         begin = marks.end() if marks else 0
         yield from (Lexeme(Literal(mark)) for mark in _MARK.findall(text[:begin]))
-        yield from (Lexeme(Literal(piece)) for piece in self._raw.cut(text[begin:]))
+        yield from (Lexeme(Literal(piece)) for piece in self._raw.cut(text[begin:], begins=begins and not begin))
 
     def _until_marker(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
         """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left
@@ -320,11 +320,11 @@ def _numeric(rules: Rules) -> set[str]:
 
 def _is_number(expr: Expr, numeric: Container[str]) -> bool:
     if isinstance(expr, Literal):
-        return _DIGITS.issuperset(expr.text)
+        return DIGITS.issuperset(expr.text)
     if isinstance(expr, Ref):
         return expr.name in numeric
     if isinstance(expr, CharSet):
-        return _is_of_digits(expr)
+        return is_of_digits(expr)
     return _are_numbers(expr) if is_plain(expr) else _parts_are_numbers(expr, numeric)
 
 
@@ -339,12 +339,6 @@ def _parts_are_numbers(expr: Expr, numeric: Container[str]) -> bool:
         if not _is_number(part, numeric):
             return False
     return bool(parts)
-
-
-@found_once
-def _is_of_digits(charset: CharSet) -> bool:
-    ranges = charset.ranges
-    return all(high <= ord("e") and _DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in ranges)
 
 
 def _small(rules: Rules) -> dict[str, Expr | None]:
@@ -395,7 +389,7 @@ def _all_without_references(exprs: Iterable[Expr], small: Mapping[str, Expr | No
 
 
 def _is_short(text: str) -> bool:
-    return (len(text) <= _LONGEST_WORD and _STRUCTURE.isdisjoint(text)) or _DIGITS.issuperset(text)
+    return (len(text) <= _LONGEST_WORD and _STRUCTURE.isdisjoint(text)) or DIGITS.issuperset(text)
 
 
 def _has_set(expr: Expr) -> bool:

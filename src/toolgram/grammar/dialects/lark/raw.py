@@ -17,7 +17,7 @@ from toolgram.grammar.walk import is_plain, size
 
 _LARGEST = 2_000  # parts of what is before a marker, its words put in
 _SHORT = 2  # characters of what is no tag, and may be anything else as well
-_DIGITS = frozenset("0123456789+-.eE")
+DIGITS = frozenset("0123456789+-.eE")
 
 
 class _Facts(NamedTuple):
@@ -47,16 +47,17 @@ class RawText:
         ends = (at + len(marker) for marker in self._markers if (at := text.find(marker, begin)) >= 0)
         return min(ends, default=0)
 
-    def cut(self, text: str) -> Iterator[str]:
-        """A text in pieces: its markers, the first with white space before it; the white space after each; the rest."""
+    def cut(self, text: str, *, begins: bool) -> Iterator[str]:
+        """A text in pieces: its markers, white space around them, the rest; one that begins a rule keeps its space."""
         first, *others = self._any_marker.split(text) if self._any_marker else [text]
-        if others and first.isspace():
+        if begins and others and first.isspace():
             yield first + others.pop(0)
         else:
             others.insert(0, first)
         for piece in others:
-            rest = piece.lstrip()
-            yield from (part for part in (piece[: len(piece) - len(rest)], rest) if part)
+            inside = piece.strip()
+            at = piece.index(inside)
+            yield from (part for part in (piece[:at], inside, piece[at + len(inside) :]) if part)
 
     def are_raw(self, exprs: Iterable[Expr]) -> bool:
         """Whether these, all regular, are raw text when they stand side by side: no JSON, no number, no words."""
@@ -88,14 +89,16 @@ def _own_facts(expr: Expr) -> _Facts:
     if isinstance(expr, Literal):
         return _Facts(size(expr), frozenset((expr.text,)), sets=False)
     if isinstance(expr, CharSet):
-        return _Facts(1, frozenset(), not _is_of_digits(expr))
+        return _Facts(1, frozenset(), not is_of_digits(expr))
     if isinstance(expr, Text):
         return _Facts(1, frozenset(), sets=True)
     return _together(map(_own_facts, children(expr)))
 
 
-def _is_of_digits(charset: CharSet) -> bool:
-    return all(high <= ord("e") and _DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in charset.ranges)
+@found_once
+def is_of_digits(charset: CharSet) -> bool:
+    """Whether the characters are those of numbers alone."""
+    return all(high <= ord("e") and DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in charset.ranges)
 
 
 def _markers_in(exprs: Iterable[Expr]) -> dict[str, None]:

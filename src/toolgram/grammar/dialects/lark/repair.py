@@ -35,6 +35,7 @@ from toolgram.grammar.regular.limits import TooLarge, limited, spend
 from toolgram.grammar.walk import size
 
 _MOST_WORK = 200_000  # steps of looking for conflicts and mending them; beyond, all that may be one is taken apart
+_USUAL_WEIGHT = 2_000  # leaves; more of them may take more work, in proportion
 _MOST_ATTEMPTS = 1  # at a lexeme that did not grow
 _ROOM_TO_GROW = 200  # in leaves, over three times what there was; beyond, lexemes are taken apart instead
 _LARGEST_LEXEME = 300
@@ -49,7 +50,7 @@ def repaired(tree: Tree, words: Rules) -> tuple[Tree, Rules]:
         return tree, words
     whole = in_trees(words)
     try:
-        with limited(_MOST_WORK):
+        with limited(int(_MOST_WORK * max(1.0, _weight(tree) / _USUAL_WEIGHT))):
             tree = _mended(tree, whole)
     except TooLarge:
         tree = _apart(tree, whole)
