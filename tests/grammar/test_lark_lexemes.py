@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import lark_accepts
+from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark import repair
 from toolgram.grammar.dialects.lark.linear import regular
 from toolgram.grammar.dialects.lark.quotes import Quotes
@@ -30,7 +31,7 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.matcher import Matcher
-from toolgram.grammar.walk import components, uses
+from toolgram.grammar.walk import uses
 from toolgram.schema import schema_grammar
 
 _STRING = re.compile(r'"([^"\\]|\\.)*"', re.DOTALL)

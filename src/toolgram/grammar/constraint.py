@@ -18,7 +18,7 @@ from toolgram.grammar.ir import Choice, Expr, Repeat, Sequence, Token, children,
 class Constraint:
     """What the model's output must match: all of it, or from the first `trigger` on that the model writes.
 
-    A constraint with a trigger is the lazy form, for engines whose masks are dear (llama.cpp: `grammar_lazy` and
+    A constraint with a trigger is the lazy form, for engines whose masks are costly (llama.cpp: `grammar_lazy` and
     `grammar_triggers`): its grammar begins with the trigger.
     """
 
@@ -44,7 +44,7 @@ class Constraint:
         """The same constraint, but that it begins with the first call, at its trigger; to be bound after that.
 
         Raises GrammarError where the whole output must be constrained (a call is required, or an answer in a schema),
-        and where no mark tells that a call begins.
+        and where no marker shows that a call begins.
         """
         if self.trigger is not None:
             return self

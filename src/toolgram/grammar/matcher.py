@@ -47,6 +47,8 @@ class _Node:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Frame:
+    """A place in an expression that is being read, and where reading goes on when it is over."""
+
     node: _Node
     at: int
     below: _Stacks

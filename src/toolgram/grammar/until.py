@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.ir import EMPTY, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
+from toolgram.grammar.regular.minimal import alike, inverted
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,27 +93,21 @@ def _reachable(start: str, without: Sequence[str], prefixes: set[str]) -> _Table
 
 
 def _merged(table: _Table) -> tuple[State, ...]:
-    """The states as a tuple in order of discovery, those with the same future merged (Moore's refinement)."""
-    alphabet = sorted({char for steps in table.values() for char in steps})
-    group = dict.fromkeys(table, 0)
-
-    def signature(state: str) -> tuple[int | None, ...]:
-        steps = table[state]
-        targets = [steps.get(char, "") for char in alphabet]
-        return (group[state], *(None if target is None else group[target] for target in targets))
-
-    count = 1
-    while True:
-        numbers: dict[tuple[int | None, ...], int] = {}
-        refined = {state: numbers.setdefault(signature(state), len(numbers)) for state in table}
-        group = refined
-        if len(numbers) == count:
-            break
-        count = len(numbers)
+    """The states as a tuple in order of discovery, those with the same future merged."""
+    numbers = {state: number for number, state in enumerate(table)}
+    letters = sorted({char for steps in table.values() for char in steps})
+    rows = [
+        {letter: numbers[target] for letter, char in enumerate(letters) if (target := steps.get(char, "")) is not None}
+        | {len(letters): numbers[""]}
+        for steps in table.values()
+    ]
+    block_of = alike(set(range(len(rows))), [True] * len(rows), inverted(rows))
+    groups: dict[int, int] = {}
+    group = {state: groups.setdefault(block_of[number], len(groups)) for state, number in numbers.items()}
     first: dict[int, str] = {}
     for state in table:
         first.setdefault(group[state], state)
-    return tuple(State(first[number], _edges(table[first[number]], group)) for number in range(count))
+    return tuple(State(first[number], _edges(table[first[number]], group)) for number in range(len(groups)))
 
 
 def _edges(steps: dict[str, str | None], group: dict[str, int]) -> tuple[tuple[CharSet, int], ...]:

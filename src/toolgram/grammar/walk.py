@@ -116,38 +116,3 @@ def size(expr: Expr) -> int:
             return 1 + sum(map(len, expr.texts))
         case _:
             return 1 + sum(map(size, children(expr)))
-
-
-def components(used: Uses) -> list[list[str]]:
-    """The rules in groups of those that lead to one another, each after those that it leads to (Tarjan, 1972)."""
-    index: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    path: list[str] = []
-    heights: dict[str, int] = {}
-    on_path: set[str] = set()
-    found: list[list[str]] = []
-    for start in used:
-        calls = [(start, iter(used[start]))] if start not in index else []
-        while calls:
-            name, parts = calls[-1]
-            if name not in index:
-                index[name] = lowest[name] = len(index)
-                heights[name] = len(path)
-                path.append(name)
-                on_path.add(name)
-            for part in parts:
-                if part not in index:
-                    calls.append((part, iter(used[part])))
-                    break
-                if part in on_path:
-                    lowest[name] = min(lowest[name], index[part])
-            else:
-                calls.pop()
-                if calls:
-                    lowest[calls[-1][0]] = min(lowest[calls[-1][0]], lowest[name])
-                if lowest[name] == index[name]:
-                    begin = heights[name]
-                    found.append(path[begin:])
-                    del path[begin:]
-                    on_path.difference_update(found[-1])
-    return found

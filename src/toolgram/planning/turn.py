@@ -265,7 +265,8 @@ class _Compilation:
     ) -> ToolArguments:
         """Arguments as an encoding has them, of the type that their schema was compiled to."""
         try:
-            made = encoding.arguments(compiled, spelling_of(self.spec.format, encoding), self.names, hint)
+            spelling = spelling_of(self.spec.format, encoding)
+            made = encoding.arguments(compiled, spelling, self.names, hint, exact=strict)
         except types.TooLarge as error:  # by parts it may have more rules than as a whole
             raise UnsupportedSchema(pointer, "size", "the grammar would have too many rules") from error
         if strict and made.relaxations:

@@ -28,7 +28,7 @@ Mode = Literal["exact", "relaxed"]
 class Compiled:
     """A schema as an expression over rules of its own, with the type that it denotes.
 
-    `capped` tells that a number without a bound was given one in digits.
+    `capped` says that a number without a bound was given one in digits.
     """
 
     expr: Expr
@@ -129,15 +129,15 @@ _MAX_KEPT = 100_000  # characters of a schema whose grammar is kept
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A schema, told from others by its text."""
+    """A schema, identified by its text."""
 
     text: str
     schema: object = field(compare=False, repr=False)
 
 
 def _text(schema: object) -> str:
-    """A text that tells the schema from every other, by the order of its keys and the types of its values too (as JSON
-    text would not, where a value is no JSON); "" where it is too large to be worth it."""
+    """A text that no other schema has: it shows the order of keys and the types of values too (JSON text would not,
+    where a value is no JSON); "" where it is too large to be worth it."""
     try:
         text = repr(schema)
     except (RecursionError, ValueError):  # too deep; an integer of more digits than Python writes

@@ -18,7 +18,7 @@ from toolgram.schema.reading.references import Place, open_document
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _KINDS = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}
 _MAX_DEPTH = 50
-_MAX_DETAIL = 3  # branches inside of branches, whose details are told
+_MAX_DETAIL = 3  # branches inside of branches, whose details are given
 _MAX_SCHEMAS = 10_000  # references that fan out would make a text without end
 _SAID: Mapping[str, str] = {
     "format": "Format",

@@ -1,7 +1,7 @@
 """Strings that are none of some, in the shape that XGrammar masks quickly.
 
-XGrammar takes, untried, the tokens of characters by which a rule leads back to itself. So such a string is told from
-those that are left out at its end: it is any characters, then one that none of them has at that place, and from there
+XGrammar takes, untried, the tokens of characters by which a rule leads back to itself. So such a string parts at its
+end from those that are left out: it is any characters, then one that none of them has at that place, and from there
 on one of their endings. Where `ape` and `shape` are left out, `grape` is "g", then "r", which stands before "ape" in
 neither, then "ape". One loop serves all the strings of a grammar, whichever are left out of each: they differ in the
 endings that may be all there is.

@@ -33,6 +33,8 @@ def read_gbnf(text: str) -> Rules:
 
 
 class _Reader:
+    """Reads the text of one grammar from left to right; `read` gives its rules."""
+
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0

@@ -60,6 +60,8 @@ def _parts(expr: Expr) -> Iterator[Expr]:
 
 @dataclass(slots=True)
 class _Writer:
+    """Writes the rules of one grammar as formats; `format` gives that of an expression."""
+
     rules: Rules
     _sizes: dict[str, float] = field(default_factory=dict[str, float])
     _marked: dict[str, bool] = field(default_factory=dict[str, bool])
@@ -94,7 +96,7 @@ class _Writer:
         if not isinstance(expr, Ref):
             return any(map(self._has_marks, children(expr)))
         if expr.name not in self._marked:
-            self._marked[expr.name] = False  # in a cycle another way round tells
+            self._marked[expr.name] = False  # in a cycle another way round decides
             self._marked[expr.name] = self._has_marks(self.rules[expr.name])
         return self._marked[expr.name]
 

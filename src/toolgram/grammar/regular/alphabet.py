@@ -1,4 +1,4 @@
-"""Characters in classes, so that an automaton need not tell apart what no pattern does."""
+"""Characters in classes, so that an automaton need not distinguish what no pattern does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ANY_CHAR = not_chars()
 
 
 class Alphabet:
-    """The code points in classes ("letters", by number) that some character sets do not tell apart."""
+    """The code points in classes ("letters", by number) that some character sets do not distinguish."""
 
     def __init__(self, charsets: Iterable[CharSet]) -> None:
         toggles: dict[int, int] = defaultdict(int)

@@ -6,7 +6,6 @@ walk. All work is bounded, so that no schema can hang its reader.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,6 +15,7 @@ from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.grammar.ir import CharSet, Expr, chars
 from toolgram.grammar.regular.alphabet import ANY_CHAR, Alphabet, members, size
 from toolgram.grammar.regular.limits import MAX_STEPS, TooLarge, remembered, spend
+from toolgram.grammar.regular.minimal import alike, inverted
 
 __all__ = ["MAX_STEPS", "TooLarge"]  # with what is defined here
 
@@ -319,15 +319,9 @@ def explore(
     return _minimal(rows, [accepts(state) for state in found], alphabet)
 
 
-_Inverse = list[list[tuple[int, int]]]
-
-
 def _minimal(rows: Sequence[dict[int, int]], ends: Sequence[bool], alphabet: Alphabet) -> Automaton:
     """The canonical automaton of a table of steps."""
-    inverse: _Inverse = [[] for _ in rows]
-    for number, row in enumerate(rows):
-        for letter, target in row.items():
-            inverse[target].append((letter, number))
+    inverse = inverted(rows)
     useful = {number for number, end in enumerate(ends) if end}
     waiting = list(useful)
     while waiting:
@@ -337,7 +331,7 @@ def _minimal(rows: Sequence[dict[int, int]], ends: Sequence[bool], alphabet: Alp
                 waiting.append(number)
     if 0 not in useful:
         return NO_TEXT
-    block_of = _blocks(useful, ends, inverse)
+    block_of = alike(useful, ends, inverse)
     numbers = {block_of[0]: 0}
     states: list[State] = []
     order = [0]
@@ -356,38 +350,6 @@ def _minimal(rows: Sequence[dict[int, int]], ends: Sequence[bool], alphabet: Alp
         if len(states) > MAX_STATES:
             raise TooLarge
     return Automaton(tuple(states))
-
-
-def _blocks(useful: set[int], ends: Sequence[bool], inverse: _Inverse) -> dict[int, int]:
-    """Which states have the same future, by the number of their block (Hopcroft's refinement).
-
-    A step that is missing leads to a sink, which need not be written down: both first blocks are used to split.
-    """
-    blocks = [part for part in ({n for n in useful if ends[n]}, {n for n in useful if not ends[n]}) if part]
-    block_of = {number: index for index, block in enumerate(blocks) for number in block}
-    waiting = set(range(len(blocks)))
-    while waiting:
-        sources: dict[int, list[int]] = defaultdict(list)
-        for number in blocks[waiting.pop()]:
-            for letter, source in inverse[number]:
-                if source in useful:
-                    sources[letter].append(source)
-        for hit in sources.values():
-            touched: dict[int, set[int]] = defaultdict(set)
-            for number in hit:
-                touched[block_of[number]].add(number)
-            for index, part in touched.items():
-                rest = len(blocks[index]) - len(part)
-                if not rest:
-                    continue
-                if len(part) > rest:
-                    part = blocks[index] - part
-                blocks[index] -= part
-                for number in part:
-                    block_of[number] = len(blocks)
-                waiting.add(len(blocks))  # the smaller part is enough, and where the whole was waiting, both do
-                blocks.append(part)
-    return block_of
 
 
 def _one_of(charset: CharSet) -> str:

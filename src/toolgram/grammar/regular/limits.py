@@ -25,6 +25,8 @@ class TooLarge(Exception):
 
 
 class _Meter:
+    """How many steps are left."""
+
     __slots__ = ("left",)
 
     def __init__(self, left: int) -> None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, choice, repeat, seq
+from toolgram.grammar.ir import CharSet
 from toolgram.grammar.regular.alphabet import Alphabet
+from toolgram.grammar.regular.as_written import as_written
 from toolgram.grammar.regular.automata import Automaton, explore, table_of
 from toolgram.grammar.regular.limits import MAX_STEPS, TooLarge, remembered, spend
 from toolgram.grammar.regular.regex_syntax import (
-    ANY,
+    ANYTHING,
     END,
     START,
     Alt,
@@ -42,7 +43,6 @@ __all__ = [
 ]
 
 _MAX_PROGRAM = 20_000
-_ANYTHING = Rep(ANY, 0, None)
 _MAX_PARALLEL = 2  # threads that may read the same character where a pattern is written down as it stands
 
 
@@ -53,14 +53,14 @@ def pattern(text: str) -> Automaton:
     searching = _Search(tree)
     automaton = searching.automaton()
     many_states = len(automaton.states) > 2 * len(charsets(tree))
-    return _as_written(automaton, tree, preferred=searching.parallel <= (_MAX_PARALLEL if many_states else 1))
+    return as_written(automaton, tree, preferred=searching.parallel <= (_MAX_PARALLEL if many_states else 1))
 
 
 @remembered(maxsize=64)
 def pattern_as_written(text: str) -> Automaton:
     """The same, to be written down in the shape of the pattern, however its loops overlap."""
     tree = parse(text)
-    return _as_written(_Search(tree).automaton(), tree, preferred=True)
+    return as_written(_Search(tree).automaton(), tree, preferred=True)
 
 
 def pattern_with_lengths(text: str) -> tuple[Automaton, int, int | None]:
@@ -68,7 +68,7 @@ def pattern_with_lengths(text: str) -> tuple[Automaton, int, int | None]:
     match parse(text):
         case Cat((first, Rep(CharSet() as charset, low, high), last)) if first == START and last == END:
             tail = Cat((START, Rep(charset, 0, None), END))
-            return _as_written(_Search(tail).automaton(), tail, preferred=True), low, high
+            return as_written(_Search(tail).automaton(), tail, preferred=True), low, high
         case _:
             return pattern(text), 0, None
 
@@ -158,7 +158,7 @@ class _Search:
         behind_sets = [edge[0] for one in self._lookbehinds.values() for state in one.states for edge in state.edges]
         self._alphabet = Alphabet([*charsets(self.tree), *behind_sets])
         self._tables = [table_of(one, self._alphabet) for one in self._lookbehinds.values()]
-        begin = self._compile(self.tree if _is_anchored(self.tree) else Cat((_ANYTHING, self.tree)), _MATCH)
+        begin = self._compile(self.tree if _is_anchored(self.tree) else Cat((ANYTHING, self.tree)), _MATCH)
         behind = (0,) * len(self._tables)
         threads = self._closure([(begin, _NO_CLAIMS)], self._passed(behind))
         found = explore((behind, threads), self._step, lambda state: _ends(state[1]), self._alphabet)
@@ -347,57 +347,3 @@ def _is_anchored(tree: Tree) -> bool:
 
 def _looks_ahead(tree: Tree) -> bool:
     return (isinstance(tree, Look) and not tree.behind) or any(map(_looks_ahead, inner(tree)))
-
-
-# The pattern as it stands
-
-
-def _as_written(automaton: Automaton, tree: Tree, *, preferred: bool) -> Automaton:
-    body = _whole(tree)
-    plain = None if body is None or automaton.is_empty else _plain(body)
-    return automaton if plain is None else Automaton(automaton.states, plain, preferred)
-
-
-def _whole(tree: Tree) -> Tree | None:
-    """A tree of the whole text, where the pattern is bound to its start and free of other assertions."""
-    match tree:
-        case Alt(options):
-            bodies = [_whole(option) for option in options]
-            return Alt(tuple(body for body in bodies if body is not None)) if None not in bodies else None
-        case Cat((first, *middle, last)) if first == START and last == END:
-            return Cat(tuple(middle))
-        case Cat((first, *rest)) if first == START:
-            return Cat((*rest, _ANYTHING))
-        case _:
-            return None
-
-
-def _plain(tree: Tree) -> Expr | None:
-    """The tree as an expression of plain characters; None where it holds assertions, or loops that are ambiguous."""
-    match tree:
-        case CharSet(ranges):
-            return tree if ranges else NOTHING
-        case Rep(item, low, high):
-            body = None if _is_nullable(item) else _plain(item)
-            if body == NOTHING:
-                return NOTHING if low else EMPTY
-            return None if body is None else repeat(body, low, high)
-        case Cat(parts) | Alt(parts):
-            plain = [_plain(part) for part in parts]
-            if any(part is None for part in plain):
-                return None
-            return (seq if isinstance(tree, Cat) else choice)(*(part for part in plain if part is not None))
-        case _:
-            return None
-
-
-def _is_nullable(tree: Tree) -> bool:
-    match tree:
-        case Cat(items):
-            return all(map(_is_nullable, items))
-        case Alt(options):
-            return any(map(_is_nullable, options))
-        case Rep(item, low):
-            return not low or _is_nullable(item)
-        case _:
-            return isinstance(tree, Look)

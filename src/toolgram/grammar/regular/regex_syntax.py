@@ -69,6 +69,7 @@ class Look:
 Tree = CharSet | Cat | Alt | Rep | Look
 
 ANY = not_chars()
+ANYTHING = Rep(ANY, 0, None)
 EMPTY = Cat(())
 START = Look(behind=True, negative=True, body=ANY)
 END = Look(behind=False, negative=True, body=ANY)
@@ -122,6 +123,8 @@ def parse(pattern: str) -> Tree:
 
 
 class _Reader:
+    """Reads one pattern from left to right, by recursive descent."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0

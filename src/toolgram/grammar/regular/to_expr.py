@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
+from toolgram.grammar.components import components
 from toolgram.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -188,47 +189,17 @@ class _Writer:
 
     def expression(self) -> Expr:
         """The whole language."""
-        components = self._components()
-        component_of = {number: index for index, component in enumerate(components) for number in component}
+        states = enumerate(self.automaton.states)
+        groups = components({number: [target for _, target in state.edges] for number, state in states})
+        component_of = {number: index for index, component in enumerate(groups) for number in component}
         entered = {0}
         for number, state in enumerate(self.automaton.states):
             entered.update(t for _, t in state.edges if component_of[t] != component_of[number])
-        for component in components:
+        for component in groups:
             self._find_join(component, entered)
-        for component in components:
+        for component in groups:
             self._write(component, [number for number in component if number in entered])
         return self._ways(0, _END)
-
-    def _components(self) -> list[list[int]]:
-        """The strongly connected components, each after those that it leads to (Tarjan's algorithm)."""
-        index: dict[int, int] = {}
-        lowest: dict[int, int] = {}
-        path: list[int] = []
-        height: dict[int, int] = {}  # of those on the path
-        components: list[list[int]] = []
-        calls = [(0, iter(self.automaton.states[0].edges))]
-        while calls:
-            number, edges = calls[-1]
-            if number not in index:
-                index[number] = lowest[number] = len(index)
-                height[number] = len(path)
-                path.append(number)
-            for _, target in edges:
-                if target not in index:
-                    calls.append((target, iter(self.automaton.states[target].edges)))
-                    break
-                if target in height:
-                    lowest[number] = min(lowest[number], index[target])
-            else:
-                calls.pop()
-                if calls:
-                    lowest[calls[-1][0]] = min(lowest[calls[-1][0]], lowest[number])
-                if lowest[number] == index[number]:
-                    components.append(path[height[number] :])
-                    del path[height[number] :]
-                    for member in components[-1]:
-                        del height[member]
-        return components
 
     def _find_join(self, component: list[int], entered: set[int]) -> None:
         states = [self.automaton.states[number] for number in component]
@@ -289,7 +260,7 @@ class _Writer:
         self._way.update({entry: self._broken(known[entry]) for entry in entries})
 
     def _backwards(self, component: list[int], heads: set[int]) -> list[int]:
-        """The states of a component so that steps lead back in the list, but for those to heads."""
+        """The states of a component so that steps lead back in the list, except those to heads."""
         inside = set(component)
         waiting = {
             n: {t for _, t in self.automaton.states[n].edges if t in inside and t != n and t not in heads}

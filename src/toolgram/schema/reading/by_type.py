@@ -19,7 +19,7 @@ from toolgram.schema.types.intersect import intersect
 from toolgram.schema.writing.json_style import decimal_of
 from toolgram.schema.writing.notation import Encoding
 
-_MAX_LANGUAGES = 16  # of keys, told apart by the patterns that they match
+_MAX_LANGUAGES = 16  # of keys, distinguished by the patterns that they match
 _MAX_DIGITS = 60  # of a bound, without idle zeros: each takes an alternative inside the one before
 BEYOND = (Malformed, Unsupported, TooLarge)
 

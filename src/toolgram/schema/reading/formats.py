@@ -1,7 +1,7 @@
 """The formats of JSON Schema that are regular, as automata.
 
 Nothing is admitted that the specification of a format forbids. A few formats admit less, since their limits do not add
-up to a small automaton; `is_exact` tells which, and a complement of such a one would be wrong:
+up to a small automaton; `is_exact` says which, and a complement of such a one would be wrong:
 - time, date-time: a leap second only in UTC (`Z`, `+00:00`, `-00:00`);
 - hostname: at most seven labels, of at most 30 characters after the first (so that there are at most 253 characters);
   no label with hyphens in its third and fourth place, which RFC 5890 reserves (punycode is not regular);
@@ -83,7 +83,7 @@ _WHOLE = {
 }
 
 _INEXACT = frozenset({"time", "date-time", "hostname", "email", "idn-email"})
-_AS_WRITTEN = frozenset({"hostname", "email", "idn-email"})  # the ladders of their states would fill pages
+_AS_WRITTEN = frozenset({"hostname", "email", "idn-email", "uri", "uri-reference", "ipv6"})  # their states fill pages
 _NOT_REGULAR = {"regex": "patterns nest their groups", "idn-hostname": "its limits hold for the encoded form"}
 
 

@@ -7,7 +7,7 @@ A number is a decimal of any size and precision; 1 and 1.0 are the same number.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -23,7 +23,6 @@ from toolgram.grammar.regular.automata import (
     of_texts,
     universal,
 )
-from toolgram.grammar.regular.limits import spend
 from toolgram.schema.types.multiples import to_multiples
 
 __all__ = ["TooLarge"]  # with what is defined here
@@ -290,59 +289,6 @@ def array(prefix: Iterable[Type], rest: Type, low: int = 0, high: int | None = N
         if high < low:
             return NEVER
     return Array(items, rest, low, high, None if high is not None and high < 2 else unique)
-
-
-def item_states(states: Sequence[ItemState], unique: str | None = None) -> Type:
-    """Arrays by an automaton, with only those states through which a way leads to an end, each once."""
-    live = {number for number, state in enumerate(states) if state.accepts}
-    waiting = list(live)
-    before: dict[int, list[int]] = {}
-    for number, state in enumerate(states):
-        for kind, target in state.edges:
-            if kind != NEVER:
-                before.setdefault(target, []).append(number)
-    for target in waiting:
-        found = [number for number in before.get(target, ()) if number not in live]
-        live.update(found)
-        waiting.extend(found)
-    if 0 not in live:
-        return NEVER
-    alike = _alike(states, live)
-    numbers = {alike[0]: 0}
-    order = [0]
-    result: list[ItemState] = []
-    for at in order:  # breadth first
-        steps: dict[int, list[Type]] = {}
-        for kind, target in states[at].edges:
-            if kind != NEVER and target in live:
-                steps.setdefault(alike[target], []).append(kind)
-        order.extend(target for target in steps if target not in numbers)
-        for target in steps:
-            numbers.setdefault(target, len(numbers))
-        result.append(ItemState(states[at].accepts, tuple((union(of), numbers[to]) for to, of in steps.items())))
-    return Items(tuple(result), unique)
-
-
-def _alike(states: Sequence[ItemState], live: Collection[int]) -> dict[int, int]:
-    """For each live state the first that has the same continuations."""
-    kinds: dict[Type, int] = {}
-    edges = {
-        number: [
-            (kinds.setdefault(kind, len(kinds)), target) for kind, target in states[number].edges if target in live
-        ]
-        for number in sorted(live)
-    }
-    alike = {number: int(states[number].accepts) for number in edges}
-    while True:
-        first: dict[object, int] = {}
-        again: dict[int, int] = {}
-        spend(len(edges))
-        for number, steps in edges.items():
-            ways = frozenset((kind, alike[target]) for kind, target in steps)
-            again[number] = first.setdefault((alike[number], ways), number)
-        if len(first) == len(set(alike.values())):
-            return again
-        alike = again
 
 
 def object_type(

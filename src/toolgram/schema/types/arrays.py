@@ -28,10 +28,10 @@ from toolgram.schema.types import (
     Word,
     array,
     item_at,
-    item_states,
     point,
     union,
 )
+from toolgram.schema.types.item_states import item_states
 
 _MAX_STATES = 300
 _MAX_VALUES = 16

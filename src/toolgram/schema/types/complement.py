@@ -35,7 +35,7 @@ from toolgram.schema.types import (
 )
 from toolgram.schema.types.intersect import Resolve, disjoint, intersect, texts_of, values_of
 
-_MAX_ITEMS = 8  # of an array, to be told apart one by one
+_MAX_ITEMS = 8  # of an array, to be distinguished one by one
 
 
 def complement(kind: Type, resolve: Resolve, fuel: int = 16) -> Type:

@@ -163,7 +163,7 @@ def _both_some(left: tuple[Keys, ...], right: tuple[Keys, ...]) -> tuple[Keys, .
         return left
     if not left or _implies(right, left):
         return right
-    raise TooLarge  # whether one key is both, or two keys differ, is not told apart
+    raise TooLarge  # whether one key is both, or two keys differ, is not known
 
 
 def _implies(left: Sequence[Keys], right: Sequence[Keys]) -> bool:

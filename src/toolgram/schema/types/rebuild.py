@@ -19,10 +19,10 @@ from toolgram.schema.types import (
     Union,
     array,
     item_at,
-    item_states,
     object_type,
     union,
 )
+from toolgram.schema.types.item_states import item_states
 
 
 def rebuild(kind: Type, change: Callable[[Type], Type]) -> Type:

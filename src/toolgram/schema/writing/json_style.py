@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
 
 from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.grammar.ir import MAX_CODE_POINT, NOTHING, CharSet, Expr, chars, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.regular.automata import Automaton
+from toolgram.grammar.regular.limits import TooLarge
 from toolgram.schema import types
+from toolgram.schema.types.multiples import multiples_among
 from toolgram.schema.writing.notation import BARE_WORD, JSON, Encoding
 from toolgram.schema.writing.numbers import DIGIT, NON_ZERO, decimals, integers, same_length
 
@@ -90,7 +93,7 @@ class RuleNames:
     def fresh(self, hint: str) -> str:
         """A new name like the hint."""
         words = hint if _PLAIN_NAME(hint) else _OTHERS.sub("-", _CAMEL.sub("-", hint).lower()).strip("-")
-        if len(words) > _LONGEST_NAME:  # its end tells more
+        if len(words) > _LONGEST_NAME:  # its end says more
             words = words[-_LONGEST_NAME:].partition("-")[2] or words[-_LONGEST_NAME:]
         base = words if words[:1].isalpha() else f"r-{words}".rstrip("-")
         count = self._counts.get(base, 0) + 1
@@ -205,6 +208,17 @@ def any_number(spelling: Spelling) -> Expr:
     return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, power)))
 
 
+def multiples(kind: types.Number, spelling: Spelling) -> Automaton:
+    """The numbers of a type that are multiples, or no integers, as texts. Raises TooLarge."""
+    every = replace(kind, multiple=None, broken=False)
+    plain = replace(spelling, exponents=False)
+    try:
+        return multiples_among(number_range(every, plain), kind.multiple, kind.broken)
+    except TooLarge:  # by the digit caps, without which there are states enough
+        free = replace(plain, integer_digits=None, fraction_digits=None)
+        return multiples_among(number_range(every, free), kind.multiple, kind.broken)
+
+
 @lru_cache(maxsize=512)  # of the same few bounds in all schemas
 def number_range(kind: types.Number, spelling: Spelling) -> Expr:
     """The numbers of a type; a single one has a single spelling, and bounded ones have no exponent."""
@@ -281,7 +295,7 @@ def _fits(text: str, kind: types.Number, spelling: Spelling) -> bool:
     bounds = [_positional(bound.copy_abs()).partition(".") for bound in given]
     same_side = [len(bound[0]) for bound, value in zip(bounds, given, strict=True) if (value < 0) == (text[0] == "-")]
     ahead = max([spelling.integer_digits or 0, *same_side])
-    behind = max([spelling.fraction_digits or 0, *(len(bound[2]) + 1 for bound in bounds)])
+    places = max([spelling.fraction_digits or 0, *(len(bound[2]) + 1 for bound in bounds)])
     return (spelling.integer_digits is None or len(whole) <= ahead) and (
-        spelling.fraction_digits is None or len(fraction) <= behind
+        spelling.fraction_digits is None or len(fraction) <= places
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from toolgram.errors import Relaxation, UnsupportedSchema
@@ -34,7 +34,6 @@ from toolgram.grammar.regular.limits import TooLarge
 from toolgram.grammar.regular.regex import pattern
 from toolgram.schema import types
 from toolgram.schema.types import NEVER, Canonical, Type
-from toolgram.schema.types.multiples import multiples_among
 from toolgram.schema.writing.any_order import any_order, too_many
 from toolgram.schema.writing.array_items import array_items, next_items
 from toolgram.schema.writing.json_style import (
@@ -42,6 +41,7 @@ from toolgram.schema.writing.json_style import (
     RuleNames,
     Spelling,
     escapes,
+    multiples,
     number_range,
     one_char,
     quoted,
@@ -59,7 +59,7 @@ _IDENTIFIERS = pattern("^[A-Za-z_][A-Za-z0-9_]*$")
 class Lowering:
     """Turns the types of one document into expressions, and collects the rules that these use.
 
-    `expr` asks for an expression, `finish` gives all the rules; `capped` tells whether a digit cap came to bear. What
+    `expr` asks for an expression, `finish` gives all the rules; `capped` says whether a digit cap came to bear. What
     has too many orders is refused, or, where it need not be `exact`, noted in `relaxations`. Both raise TooLarge where
     there are more rules than MAX_RULES.
     """
@@ -263,21 +263,11 @@ class Lowering:
         )
         self.capped |= capped and (kind.low is None or kind.high is None)
         if kind.multiple is not None or kind.broken:
-            return self._multiples(kind)
+            return self._written(multiples(kind, self.spelling), plain_char, "multiple")
         if kind.low is None and kind.high is None:
             name = "integer" if kind.integer else "number"
             return self._shared(name, lambda: number_range(kind, self.spelling))
         return number_range(kind, self.spelling)
-
-    def _multiples(self, kind: types.Number) -> Expr:
-        every = replace(kind, multiple=None, broken=False)
-        plain = replace(self.spelling, exponents=False)
-        try:
-            found = multiples_among(number_range(every, plain), kind.multiple, kind.broken)
-        except TooLarge:  # by the digit caps, without which there are states enough
-            free = replace(plain, integer_digits=None, fraction_digits=None)
-            found = multiples_among(number_range(every, free), kind.multiple, kind.broken)
-        return self._written(found, plain_char, "multiple")
 
     def _any_value(self) -> Ref:
         """Any JSON value, in three rules that are the same for every document."""

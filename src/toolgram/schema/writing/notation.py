@@ -15,7 +15,7 @@ class Encoding:
     `keyword_arguments` writes the outermost object as (k=v), `bare_keys` leaves the quotes of keys away. Strings stand
     between `quote`s; where `escapes` is False they are raw and must not contain the quote. Of the keys that no schema
     declares, those that are not quoted are ASCII identifiers. A separator that is None is that of the wire format.
-    Raises ValueError for a notation that cannot be told apart: another quote with escapes, a raw one that overlaps
+    Raises ValueError for a notation that cannot be read back: another quote with escapes, a raw one that overlaps
     itself, raw strings as keys.
     """
 
@@ -40,7 +40,7 @@ class Encoding:
 
     @property
     def is_json(self) -> bool:
-        """Whether the notation is JSON itself, but for its separators."""
+        """Whether the notation is JSON itself, except for its separators."""
         return self.name == "json"
 
     @property

@@ -79,8 +79,12 @@ class AnyEncoding(ABC):
         """What reads the arguments of a call into a sink, as JSON text; `expected` is what the tool takes."""
 
     @abstractmethod
-    def arguments(self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str) -> ToolArguments:
+    def arguments(
+        self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
+    ) -> ToolArguments:
         """The arguments of a tool whose schema was `compiled` in the `notation`; new rules are named like the hint.
+
+        Where they need not be `exact`, a bound may be enforced loosely, which is reported.
 
         Raises TooLarge where the grammar would have too many rules.
         """

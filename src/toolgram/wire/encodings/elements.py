@@ -64,12 +64,14 @@ class Elements(AnyEncoding):
         """Reads element by element."""
         return ElementsReader(self, expected, sink)
 
-    def arguments(self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str) -> ToolArguments:
+    def arguments(
+        self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
+    ) -> ToolArguments:
         """Elements for all that a schema names; an object whose keys none names is JSON.
 
         No grammar ties a tag to the one that closes it.
         """
-        values = BetweenTags(compiled.type, spelling, names, self.lead)
+        values = BetweenTags(compiled.type, spelling, names, self.lead, exact)
         spell_arguments = _Writer(self, compiled.type, spelling).arguments
         return ToolArguments(_Grammar(self, values).arguments(hint), spell_arguments, values.rules, values.relaxations)
 
@@ -258,7 +260,7 @@ class _Grammar:
         for part in parts:
             match part:
                 case types.String() | types.Text():
-                    written.append(self.values.string(part, hint, pointer))
+                    written.append(self.values.string(part, pointer))
                 case types.Array() | types.Items():
                     if not _is_item(parts, self.tags):
                         written.append(self._items(part, hint, pointer, may_be_empty="string" not in kinds))
@@ -267,6 +269,8 @@ class _Grammar:
                     written.append(self._members(part, hint, may_be_empty=may_be_empty))
                 case _:
                     plain.append(part)
+        if types.String() in parts:  # JSON is some text as well, and read as what it may be
+            plain = []
         return choice(*written, *([self.values.json(types.union(plain), hint)] if plain else []))
 
     def _members(self, kind: types.Object, hint: str, *, may_be_empty: bool) -> Expr:

@@ -56,9 +56,12 @@ class Encoding(Notation, AnyEncoding):
         del expected
         return RawValue(sink) if self.is_json else Transcoder(self, sink)
 
-    def arguments(self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str) -> ToolArguments:
+    def arguments(
+        self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
+    ) -> ToolArguments:
         """The schema as it was compiled."""
         del names, hint
+        del exact  # the schema was compiled so
         return ToolArguments(compiled.expr, partial(spell_as, compiled.type, spelling=spelling))
 
     def write(self, value: Any, spelling: Spelling) -> str:

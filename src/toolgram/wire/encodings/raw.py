@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from toolgram.errors import Relaxation
 from toolgram.grammar.ir import NOTHING, Expr, Ref, Text, seq
-from toolgram.grammar.regular.automata import TooLarge, intersection
-from toolgram.grammar.regular.languages import without
-from toolgram.grammar.regular.to_expr import expression
+from toolgram.grammar.raw_text import RawText, raw_text
+from toolgram.grammar.regular.automata import TooLarge
+from toolgram.grammar.walk import renamed, size
 from toolgram.schema import compile_type, types
 from toolgram.schema.types import Canonical, Type
 from toolgram.schema.writing.json_style import RuleNames, Spelling
@@ -24,6 +23,7 @@ from toolgram.wire.encodings.printed import WORDS, PrintedValue, as_json_text
 from toolgram.wire.marks import Marks
 
 JsonType = Literal["string", "number", "boolean", "null", "object", "array"]
+_LARGEST_INLINE = 4  # what is larger is one rule for the whole grammar
 _TOO_MANY = re.compile(r"[\s}\]]*")
 _NUMBER_BEGINS = re.compile(r"-?[0-9]*\.?[0-9]*(?:[eE][-+]?[0-9]*)?")
 
@@ -229,45 +229,41 @@ def json_type(text: str) -> JsonType | None:
 class BetweenTags:
     """Makes the expressions of values between tags for one tool, over `rules`; what they do not enforce is noted.
 
-    Strings end at `mark`, which none of them contains.
+    Strings end at `mark`, which none of them contains. Where they need not be `exact`, lengths may be counted loosely.
     """
 
     canonical: Canonical
     spelling: Spelling
     names: RuleNames
     mark: str
+    exact: bool
     rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
 
-    def string(self, kind: types.String | types.Text, hint: str, pointer: str) -> Expr:
-        """A string as it is: any at all where those of its schema are too many for a grammar."""
+    def string(self, kind: types.String | types.Text, pointer: str) -> Expr:
+        """A string as it is; where its schema allows too many for a grammar, any at all."""
         if isinstance(kind, types.Text):
             return NOTHING if self.mark in kind.value else seq(kind.value)
-        raw = self._raw_string(kind, hint)
-        if raw is None:
-            self.relax(pointer, "maxLength" if kind.automaton is None else "pattern", "any string between raw tags")
-        return Text((self.mark,)) if raw is None else raw
+        raw = self._raw_string(kind)
+        self.relaxations += [Relaxation(pointer, *each) for each in raw.loose]
+        return raw.expr
 
-    def _raw_string(self, kind: types.String, hint: str) -> Expr | None:
-        """The strings without the mark; None where they are too many for a grammar."""
-        if kind == types.String():
-            return Text((self.mark,))
-
-        def rule(hint: str, make: Callable[[], Expr]) -> Ref:
-            name = self.names.fresh(hint)
-            bodies[name] = make
-            return Ref(name)
-
-        bodies: dict[str, Callable[[], Expr]] = {}
+    def _raw_string(self, kind: types.String) -> RawText:
+        """The strings without the mark, as an expression over the rules, and what of them is not exact."""
         try:
-            language = without(self.mark)
-            if kind.automaton is not None:
-                language = intersection(kind.automaton, language)
-            expr = expression(language, lambda chars: chars, rule, hint, kind.min, kind.max)
+            raw = raw_text(self.mark, kind.automaton, kind.min, kind.max, exact=self.exact)
         except TooLarge:
-            return None
-        self.rules.update({name: make() for name, make in bodies.items()})
-        return expr
+            keyword = "maxLength" if kind.automaton is None else "pattern"
+            return RawText(Text((self.mark,)), (), ((keyword, "any string between raw tags"),))
+        key = kind, self.mark, self.exact
+        new = {str(at): self.names.shared(f"raw-text-{at + 1}", key) for at in range(len(raw.bodies))}
+        self.rules.update({new[str(at)]: renamed(body, new) for at, body in enumerate(raw.bodies)})
+        expr = renamed(raw.expr, new)
+        if size(expr) > _LARGEST_INLINE:
+            name = self.names.shared("raw-text", key)
+            self.rules[name] = expr
+            expr = Ref(name)
+        return raw._replace(expr=expr, bodies=())
 
     def json(self, kind: Type, hint: str) -> Expr:
         """A value that is no string, as JSON."""

@@ -75,9 +75,11 @@ class Tagged(AnyEncoding):
         """Reads parameter by parameter."""
         return TaggedReader(self, expected, sink)
 
-    def arguments(self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str) -> ToolArguments:
+    def arguments(
+        self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
+    ) -> ToolArguments:
         """The declared parameters in their order; what no schema declares has no tags."""
-        values = BetweenTags(compiled.type, spelling, names, self.closer)
+        values = BetweenTags(compiled.type, spelling, names, self.closer, exact)
         made = _Parameters(self, values, hint)
         return ToolArguments(made.expr(), made.spell, values.rules, values.relaxations)
 
@@ -229,10 +231,10 @@ class _Parameters:
         if kind == types.ANY:
             return Text((self.tags.closer,)) if "string" in kinds else self.values.json(kind, hint)
         parts = [part for part in options_of(self.canonical, kind) if kinds_of(self.canonical, part) <= kinds]
+        if types.String() in parts:  # JSON is some text as well, and read as what it may be
+            return Text((self.tags.closer,))
         strings = [
-            self.values.string(part, hint, item.pointer)
-            for part in parts
-            if isinstance(part, types.String | types.Text)
+            self.values.string(part, item.pointer) for part in parts if isinstance(part, types.String | types.Text)
         ]
         others = [part for part in parts if not isinstance(part, types.String | types.Text)]
         return choice(*strings, *([self.values.json(types.union(others), hint)] if others else []))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolgram.errors import GrammarError
+from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.lower import lower
 from toolgram.grammar.dialects.lark.regex import count
 from toolgram.grammar.dialects.lark.repair import repaired
@@ -30,7 +31,6 @@ from toolgram.grammar.dialects.lark.tree import (
     leaves,
 )
 from toolgram.grammar.ir import Expr, Rules
-from toolgram.grammar.walk import components
 
 _DEEPEST = 4_000  # levels of rules and of what is in them: llguidance 1.9 runs out of stack beyond some 5,000
 _NAMED_ALREADY = {"root": "start", "start": "start_"}

@@ -1,4 +1,4 @@
-"""Characters as the lexer tells them apart, and what can be said of a lexeme without running it.
+"""Characters as the lexer distinguishes them, and what can be said of a lexeme without running it.
 
 The lexer reads bytes: it is already gone too far with the first byte of a character, even where it cannot take the
 others. Sets of characters are bit masks over the classes of an `Alphabet`.
@@ -39,7 +39,7 @@ before them every character is a byte of its own."""
 
 
 class Alphabet:
-    """The code points in classes that no expression of a grammar tells apart and that begin with the same byte."""
+    """The code points in classes that no expression of a grammar distinguishes and that begin with the same byte."""
 
     def __init__(self, exprs: Iterable[Expr], words: Rules) -> None:
         cuts = {ord('"'), ord('"') + 1}

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from toolgram.grammar.dialects.lark.alphabet import Alphabet
 from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, Text, children
+from toolgram.grammar.regular.limits import TooLarge
 from toolgram.grammar.until import automaton
 
 _MOST_COPIES = 64  # of a counted item; beyond, the count is forgotten, which can only report too many conflicts
@@ -13,10 +14,6 @@ _MOST_STATES = 4_000
 _DEEPEST = 20  # of words in one another
 
 _States = frozenset[int]
-
-
-class TooLarge(Exception):
-    """An automaton has more states than are worth it."""
 
 
 class Automaton:

@@ -51,7 +51,7 @@ def _literals(lexicon: Lexicon, follow: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def _strings(lexicon: Lexicon, follow: list[int]) -> Iterator[tuple[int, int]]:
-    """Strings that with what is behind them run on over others: none is the beginning of another by itself."""
+    """Strings that with what is after them run on over others: none is the beginning of another by itself."""
     by_tail: dict[str, list[int]] = {}
     for number, tail in enumerate(lexicon.tails):
         if tail is not None:

@@ -1,4 +1,4 @@
-"""Lexemes grow by what follows them: a text takes the marker that ends it, and so is told where to end.
+"""Lexemes grow by what follows them: a text takes the marker that ends it, and so knows where to end.
 
 What the lexeme and the beginning of what follows it spell together is regular, so that one lexeme can spell it.
 """
@@ -46,8 +46,11 @@ class Growth:
 
     def tree(self) -> Tree:
         """The rules after the pass, those that are no longer used left out."""
-        for name in list(self.rules):
+        names = list(self.rules)
+        for name in names:  # which grows: what is left of a rule may become a rule, and has lexemes that grow
+            known = len(self.rules)
             self.rules[name] = self._grown(self.rules[name])
+            names += list(self.rules)[known:]
         for new, lexeme, name in self._due:
             self.rules[new] = self._longer(lexeme, (self._inside(name),))
         return _reachable(self.rules, ["root"])
@@ -227,7 +230,7 @@ def _merged(lexeme: Lexeme, taken: Expr) -> Lexeme:
 
 
 def _until_marker(lexeme: Lexeme, following: Lexeme) -> tuple[Expr, tuple[Lexeme, ...]]:
-    """What a text, or one with a literal behind it, takes of another literal: up to the end of the first marker that
+    """What a text, or one with a literal after it, takes of another literal: up to the end of the first marker that
     it must not contain; and what is left."""
     *_, last, begun = (EMPTY, *lexeme.expr.items) if isinstance(lexeme.expr, Sequence) else (EMPTY, lexeme.expr)
     if not isinstance(begun, Literal):
@@ -243,7 +246,7 @@ def _until_marker(lexeme: Lexeme, following: Lexeme) -> tuple[Expr, tuple[Lexeme
 
 
 def _is_before_marker(lexeme: Lexeme) -> bool:
-    """Whether a text has taken a literal that it may contain, so that it is not told by it where to end."""
+    """Whether a text has taken a literal that it may contain, so that this does not end it."""
     match lexeme.expr:
         case Sequence((*_, Text(without), Literal(text))):
             return lexeme.merged < MOST_MERGES and not any(marker in text for marker in without)

@@ -7,13 +7,13 @@ follows A.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from toolgram.grammar.dialects.lark.alphabet import Alphabet, Letters, letters
-from toolgram.grammar.dialects.lark.automaton import Automaton, TooLarge
+from toolgram.grammar.dialects.lark.automaton import Automaton
 from toolgram.grammar.dialects.lark.tree import Lexeme
-from toolgram.grammar.dialects.lark.work import Work
 from toolgram.grammar.ir import Expr, Literal, Rules
+from toolgram.grammar.regular.limits import TooLarge, spend
 
 
 class Lexicon:
@@ -22,18 +22,17 @@ class Lexicon:
     A lexeme that is very large is taken to do its worst, which can only report too many conflicts.
     """
 
-    def __init__(self, lexemes: Iterable[Lexeme], words: Rules, work: Work | None = None) -> None:
-        """`work` is for `meet` and all that asks it; without, strings are not looked into."""
+    def __init__(self, lexemes: Iterable[Lexeme], words: Rules, *, inside: bool) -> None:
+        """Strings are looked into only with `inside`, without which there is no `meet`."""
         tails = {lexeme.expr: lexeme.tail for lexeme in lexemes}
         self.exprs = tuple(tails)
         self.tails = tuple(tails.values())
         self._words = words
-        seen = (expr for expr, tail in tails.items() if work or tail is None)
+        seen = (expr for expr, tail in tails.items() if inside or tail is None)
         self.alphabet = Alphabet(seen, words)
         self._automata: dict[Expr, Automaton | None] = {}
-        self._work = work or Work(0)
         self._meetings: dict[tuple[int, int], tuple[int, int, bool]] = {}
-        self._rivals: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, int], ...]] = {}
+        self._rivals: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}
         self._of_word: dict[str, Letters] = {}
         self.numbers = {expr: number for number, expr in enumerate(self.exprs)}
         self.letters = [self._letters(expr, tail) for expr, tail in tails.items()]
@@ -49,30 +48,39 @@ class Lexicon:
             self._of_word[name] = letters(self._words[name], self.alphabet, self._letters_of_word)
         return self._of_word[name]
 
-    def rivals(self, ones: tuple[int, ...], others: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-        """The places in both rows of lexemes where the one does anything to the other, or both end together.
+    def rivals(self, numbers: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+        """The pairs of different lexemes among these of which the one does anything to the other, or that can end
+        together.
 
-        Negative numbers stand for special tokens, which only meet themselves.
+        Negative numbers stand for special tokens, which meet nothing.
         """
-        key = (ones, others)
-        if key not in self._rivals:
-            self._work.spend(len(ones) * len(others))
-            self._rivals[key] = tuple(
-                [
-                    (place, rival)
-                    for place, one in enumerate(ones)
-                    for rival, other in enumerate(others)
-                    if self._interact(one, other)
-                ]
-            )
-        return self._rivals[key]
+        if numbers not in self._rivals:
+            pairs = tuple(self._that_may_meet([number for number in numbers if number >= 0]))
+            spend(len(numbers) + len(pairs))
+            self._rivals[numbers] = tuple([pair for pair in pairs if any(self.meet(*pair))])
+        return self._rivals[numbers]
 
-    def _interact(self, one: int, other: int) -> bool:
-        if one < 0 or other < 0:
-            return one == other
-        if not self.letters[one].first & self.letters[other].first:
-            return False
-        return any(self.meet(one, other))
+    def _that_may_meet(self, numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """The pairs of different lexemes that begin alike; of two literals, where the one begins with the other."""
+        texts: list[tuple[str, int]] = []
+        others: list[int] = []
+        for number in numbers:
+            expr = self.exprs[number]
+            if isinstance(expr, Literal):
+                texts.append((expr.text, number))
+            else:
+                yield from ((other, number) for other in others if self._begin_alike(other, number))
+                others.append(number)
+        begun: list[tuple[str, int]] = []
+        for text, number in sorted(texts):
+            while begun and not text.startswith(begun[-1][0]):
+                begun.pop()
+            yield from ((shorter, number) for _, shorter in begun)
+            yield from ((other, number) for other in others if self._begin_alike(other, number))
+            begun.append((text, number))
+
+    def _begin_alike(self, one: int, other: int) -> bool:
+        return bool(self.letters[one].first & self.letters[other].first)
 
     def meet(self, one: int, other: int) -> tuple[int, int, bool]:
         """Two lexemes at the same place: where `one` has matched something, the characters over whose first byte
@@ -108,7 +116,7 @@ class Lexicon:
         waiting = list(seen)
         while waiting:
             here, there = waiting.pop()
-            self._work.spend(4)
+            spend(4)
             for mask, to in one.moves(here):
                 for step, away in other.moves(there):
                     if not mask & step:

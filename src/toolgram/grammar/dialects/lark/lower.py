@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
+from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.linear import has_special, regular
 from toolgram.grammar.dialects.lark.quotes import (
     DONE,
@@ -19,6 +20,7 @@ from toolgram.grammar.dialects.lark.quotes import (
     string_begin,
     string_end,
 )
+from toolgram.grammar.dialects.lark.raw import DIGITS, RawText, is_of_digits
 from toolgram.grammar.dialects.lark.tree import Call, Lexeme, Loop, Node, Special, Tree, calls, factored, row
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
@@ -38,15 +40,14 @@ from toolgram.grammar.ir import (
     choice,
     seq,
 )
-from toolgram.grammar.walk import components, fresh, is_plain, names_in, size, uses, with_children
+from toolgram.grammar.walk import fresh, is_plain, names_in, size, uses, with_children
 
 _LARGEST_LEXEME = 120
 _LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used more than once
 _LONGEST_WORD = 2  # a longer literal is part of the format rather than of a value's spelling
 _STRUCTURE = frozenset('"{}[],:')  # what is not in a value's spelling, however short
-_DIGITS = frozenset("0123456789+-.eE")
 _COLON = re.compile(": *")
-_PUNCTUATION = re.compile(r"[{}\[\],: ]+")
+_PUNCTUATION = re.compile(r"[{}\[\],: ]*")
 _MARK = re.compile(r"[{}\[\]]|[,:] *| +")
 
 
@@ -60,6 +61,7 @@ class Lowered(NamedTuple):
 def lower(rules: Rules) -> Lowered:
     """The rules (simplified, or tidy at least) as a tree of lexemes."""
     excepts: dict[Except, Ref] = {}
+    tokens: set[str] = set()
 
     def spelled_out(expr: Expr) -> Expr:
         """The expression with tokens without an id as literals, and a rule for all strings but some."""
@@ -71,16 +73,23 @@ def lower(rules: Rules) -> Lowered:
             if expr not in excepts:
                 excepts[expr] = Ref(fresh(f"other-string-{len(excepts) + 1}", rules))
             return excepts[expr]
-        return Literal(expr.text) if isinstance(expr, Token) and expr.id is None else expr
+        if isinstance(expr, Token) and expr.id is None:
+            tokens.add(expr.text)
+            return Literal(expr.text)
+        return expr
 
     spelled = {name: spelled_out(expr) for name, expr in rules.items()}
-    return _Lowering({**spelled, **{ref.name: expr for expr, ref in excepts.items()}}).lowered()
+    return _Lowering({**spelled, **{ref.name: expr for expr, ref in excepts.items()}}, tokens).lowered()
 
 
 class _Lowering:
-    """The rules on their way, and which of them are regular."""
+    """Rules on their way to a tree of lexemes.
 
-    def __init__(self, rules: Rules) -> None:
+    In go the rules with tokens spelled out; `lowered` gives the tree that `root` needs, and the regular rules that
+    its lexemes refer to. Which rules are regular, strings, numbers or raw text is found out first.
+    """
+
+    def __init__(self, rules: Rules, tokens: Iterable[str]) -> None:
         used = uses(rules)
         parts = components(used)
         self._rules = rules
@@ -89,6 +98,7 @@ class _Lowering:
         self._small = _small(self._regular)
         self._numeric = _numeric(self._regular)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
+        self._raw = RawText(rules, self._regular, tokens)
         self._words: dict[Expr, Ref] = {}
 
     def lowered(self) -> Lowered:
@@ -153,6 +163,7 @@ class _Lowering:
         """The items with each string in its quotes as one lexeme, and what is between them as `_between` has it."""
         rest = deque(items)
         between: list[Expr] = []
+        begins = True
         while rest:
             item = rest.popleft()
             if isinstance(item, Literal):
@@ -165,10 +176,10 @@ class _Lowering:
             if string is None:
                 between.append(item)
             else:
-                yield from self._between(between)
+                yield from self._between(between, begins=begins)
                 yield _with_colon(string, rest)
-                between = []
-        yield from self._between(between)
+                between, begins = [], False
+        yield from self._between(between, begins=begins)
 
     def _string_from(self, first: Expr, rest: deque[Expr]) -> Lexeme | None:
         """The string that begins where `first` does, what it is made of taken from the rest; None if there is none."""
@@ -193,24 +204,56 @@ class _Lowering:
                 return _string(self._word(seq(*parts), "quoted"))
         return None
 
-    def _between(self, items: list[Expr]) -> Iterator[Node]:
-        """Runs of lexical items are one lexeme each, with short literals between them; punctuation is cut at marks."""
+    def _between(self, items: list[Expr], *, begins: bool) -> Iterator[Node]:
+        """Runs of lexical items are one lexeme each, with short literals between them; other literals are cut at marks,
+        and what could run on over the marker after it takes it in."""
         place = 0
         while place < len(items):
             item = items[place]
             end = self._number_end(items, place)
             if end > place + 1:
                 yield Lexeme(self._word(seq(*items[place:end]), "number"))
+            elif (until := self._until_marker(items, place)) is not None:
+                end, lexeme, left = until
+                yield lexeme
+                yield from self._cut(left, begins=False)
             elif (run := self._run(items, place)) is not None:
                 end, spelled = run
                 yield Lexeme(spelled)
-            elif not isinstance(item, Literal):
-                yield self._node(item)
-            elif _PUNCTUATION.fullmatch(item.text):
-                yield from (Lexeme(Literal(mark)) for mark in _MARK.findall(item.text))
+            elif isinstance(item, Literal):
+                yield from self._cut(item.text, begins=begins and not place)
             else:
-                yield Lexeme(item)
+                yield self._node(item)
             place = max(end, place + 1)
+
+    def _cut(self, text: str, *, begins: bool) -> Iterator[Node]:
+        """A literal, cut after each mark of JSON that it begins with, and at markers."""
+        marks = _PUNCTUATION.match(text)
+        begin = marks.end() if marks else 0
+        yield from (Lexeme(Literal(mark)) for mark in _MARK.findall(text[:begin]))
+        yield from (Lexeme(Literal(piece)) for piece in self._raw.cut(text[begin:], begins=begins and not begin))
+
+    def _until_marker(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
+        """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left
+        of that literal; of a choice each option that is raw has a lexeme of its own."""
+        end, first = place, items[place]
+        if isinstance(first, Literal):
+            return None
+        while end < len(items) and not isinstance(items[end], Literal) and self._is_regular(items[end]):
+            end += 1
+        at = max(end, place + 1)
+        closer = items[at] if at < len(items) else EMPTY
+        cut = self._raw.marker_end(closer.text) if isinstance(closer, Literal) else 0
+        if not cut or not isinstance(closer, Literal):
+            return None
+        marker, left = closer.text[:cut], closer.text[cut:]
+        if end > place and self._raw.are_raw(items[place:end]):
+            text = self._word(seq(*items[place:end]), "raw")
+            return at + 1, Lexeme(seq(text, marker), merged=1), left
+        options = first.options if isinstance(first, Choice) and at == place + 1 else ()
+        if any(self._is_regular(option) and self._raw.are_raw((option,)) for option in options):
+            return at + 1, self._node(Choice(tuple(seq(option, marker) for option in options))), left
+        return None
 
     def _number_end(self, items: list[Expr], place: int) -> int:
         """The end of the run of items from here on that are parts of a number."""
@@ -255,7 +298,7 @@ def _string(expr: Expr) -> Lexeme:
 
 
 def _with_colon(string: Lexeme, rest: deque[Expr]) -> Lexeme:
-    """A string that is a key takes the colon behind it."""
+    """A string that is a key takes the colon after it."""
     following = rest[0] if rest else EMPTY
     colon = _COLON.match(following.text) if isinstance(following, Literal) else None
     if colon is None or not isinstance(following, Literal):
@@ -277,11 +320,11 @@ def _numeric(rules: Rules) -> set[str]:
 
 def _is_number(expr: Expr, numeric: Container[str]) -> bool:
     if isinstance(expr, Literal):
-        return _DIGITS.issuperset(expr.text)
+        return DIGITS.issuperset(expr.text)
     if isinstance(expr, Ref):
         return expr.name in numeric
     if isinstance(expr, CharSet):
-        return _is_of_digits(expr)
+        return is_of_digits(expr)
     return _are_numbers(expr) if is_plain(expr) else _parts_are_numbers(expr, numeric)
 
 
@@ -296,12 +339,6 @@ def _parts_are_numbers(expr: Expr, numeric: Container[str]) -> bool:
         if not _is_number(part, numeric):
             return False
     return bool(parts)
-
-
-@found_once
-def _is_of_digits(charset: CharSet) -> bool:
-    ranges = charset.ranges
-    return all(high <= ord("e") and _DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in ranges)
 
 
 def _small(rules: Rules) -> dict[str, Expr | None]:
@@ -352,7 +389,7 @@ def _all_without_references(exprs: Iterable[Expr], small: Mapping[str, Expr | No
 
 
 def _is_short(text: str) -> bool:
-    return (len(text) <= _LONGEST_WORD and _STRUCTURE.isdisjoint(text)) or _DIGITS.issuperset(text)
+    return (len(text) <= _LONGEST_WORD and _STRUCTURE.isdisjoint(text)) or DIGITS.issuperset(text)
 
 
 def _has_set(expr: Expr) -> bool:

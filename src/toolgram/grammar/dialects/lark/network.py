@@ -1,23 +1,25 @@
 """Where a grammar's lexemes would be cut in the wrong place: pairs of them that meet at the same place in a text.
 
 The rules are a recursive network of states; a thread of the parser is a state and a stack of the states to return to.
-Two threads that stand at the same place in the same text are a pair. Of their stacks only what they do not share is
-kept, so the pairs are few, and what follows a rule is told apart by who called it. Where that stack would grow beyond
-`depth`, its bottom is forgotten and the thread may return to any caller: that finds more conflicts, never fewer.
+Threads that stand at the same place in the same text are a crowd: those that took the same lexeme go on together, so
+that the ways on from a comma are one crowd, however many keys may follow it. Of their stacks only what they do not all
+share is kept, so the crowds are few, and what follows a rule depends on who called it. Where that stack would
+grow beyond `depth`, its bottom is forgotten and the thread may return to any caller: that finds more conflicts, never
+fewer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from toolgram.grammar.dialects.lark.lexicon import Lexicon
 from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree
-from toolgram.grammar.dialects.lark.work import Work
+from toolgram.grammar.regular.limits import spend
 
 _ANYWHERE = -1  # at the bottom of a stack: return to any caller
-_MOST_PAIRS = 2_000  # beyond those of a thread with itself
+_MOST_CROWDS = 2_000  # beyond those of a thread alone
 
 _Stack = tuple[int, ...]
 Thread = tuple[int, _Stack]
@@ -34,11 +36,9 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """All that a thread may take next, the numbers of that, and whether the thread may leave the rule that its stack
-    begins in."""
+    """All that a thread may take next, and whether it may leave the rule that its stack begins in."""
 
     heads: tuple[Head, ...]
-    numbers: tuple[int, ...]
     leaves: bool
 
 
@@ -54,9 +54,8 @@ class Conflict:
 class Network:
     """The states of all rules: `empty` steps for nothing, `takes` a numbered leaf, `enters` a rule and returns."""
 
-    def __init__(self, tree: Tree, lexicon: Lexicon, work: Work) -> None:
+    def __init__(self, tree: Tree, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
-        self.work = work
         self.empty: list[list[int]] = []
         self.takes: list[list[tuple[Lexeme | Special, int, int]]] = []
         self.enters: list[list[tuple[str, int]]] = []
@@ -71,6 +70,7 @@ class Network:
         for state, name in (*((s, n) for n, s in self.entry.items()), *self.exit.items()):
             self.rule_of[state] = name
         self._reaches: dict[Thread, Reach] = {}
+        self._follows: dict[Thread, int] = {}
 
     def _state(self) -> int:
         self.empty.append([])
@@ -155,18 +155,21 @@ class Network:
                 if step not in seen:
                     seen.add(step)
                     waiting.append(step)
-        self.work.spend(len(seen))
-        return Reach(tuple(found), tuple([head.number for head in found]), leaves)
+        spend(len(seen))
+        return Reach(tuple(found), leaves)
 
     def follow(self, thread: Thread, depth: int) -> int:
         """The characters that may come next, whoever called the rule that the thread's stack begins in."""
+        if thread in self._follows:
+            return self._follows[thread]
         reach = self.reach(thread, depth)
         if reach.leaves:
             state, stack = thread
             reach = self.reach((state, (_ANYWHERE, *stack)), depth)
         mask = 0
-        for number in reach.numbers:
-            mask |= self.lexicon.letters[number].first if number >= 0 else 0
+        for head in reach.heads:
+            mask |= self.lexicon.letters[head.number].first if head.number >= 0 else 0
+        self._follows[thread] = mask
         return mask
 
     def home(self, thread: Thread) -> str:
@@ -180,34 +183,40 @@ def _pushed(stack: _Stack, state: int, depth: int) -> _Stack:
     return longer if len(longer) <= depth else (_ANYWHERE, *longer[len(longer) - depth + 1 :])
 
 
-def conflicts(tree: Tree, lexicon: Lexicon, work: Work) -> list[Conflict]:
+def conflicts(tree: Tree, lexicon: Lexicon) -> list[Conflict]:
     """Every pair of lexemes that might be cut in the wrong place; none means that the lexer is exact.
 
-    Raises TooMuchWork where it takes more than is left.
+    Raises TooLarge where it takes more work than is left.
     """
-    for depth, limit in ((6, _MOST_PAIRS), (2, _MOST_PAIRS)):
-        found = _explore(Network(tree, lexicon, work), depth, limit)
+    shallow = _explore(Network(tree, lexicon), 1, None)
+    if not shallow:
+        return []
+    for depth in (6, 2):
+        found = _explore(Network(tree, lexicon), depth, _MOST_CROWDS)
         if found is not None:
             return found
-    return _explore(Network(tree, lexicon, work), 1, None) or []
+    return shallow
+
+
+_Crowd = tuple[Thread, ...]
+"""Threads that stand at the same place in the same text: different ones, in order, without the stack that all share."""
 
 
 def _explore(network: Network, depth: int, limit: int | None) -> list[Conflict] | None:
-    """The conflicts; None where there are more pairs to look at than the limit."""
-    found: dict[tuple[Lexeme, Lexeme], int] = {}
+    """The conflicts; None where there are more crowds to look at than the limit."""
+    look = _Look(network, depth)
     places = dict.fromkeys(network.onward(state) for state in (*network.entry.values(), *network.targets))
-    alone: list[Thread] = [(state, ()) for state in places if _has_a_choice(network, state)]
-    waiting = [(thread, thread) for thread in alone]
+    waiting: list[_Crowd] = [((state, ()),) for state in places if _has_a_choice(network, state)]
     seen = set(waiting)
+    alone = len(seen)
     while waiting:
-        if limit is not None and len(seen) > limit + len(alone):
+        if limit is not None and len(seen) > limit + alone:
             return None
-        pair = waiting.pop()
-        for met in _meet(network, *pair, depth, found):
-            if met[0] != met[1] and met not in seen:
-                seen.add(met)
-                waiting.append(met)
-    return [Conflict(ended, running, over) for (ended, running), over in found.items()]
+        for crowd in look.at(waiting.pop()):
+            if crowd not in seen:
+                seen.add(crowd)
+                waiting.append(crowd)
+    return [Conflict(ended, running, over) for (ended, running), over in look.found.items()]
 
 
 def _has_a_choice(network: Network, state: int) -> bool:
@@ -220,43 +229,64 @@ def _has_a_choice(network: Network, state: int) -> bool:
     return any(number >= 0 and network.lexicon.meet(number, number)[0] for _, number, _ in network.takes[state])
 
 
-def _meet(
-    network: Network, one: Thread, other: Thread, depth: int, found: dict[tuple[Lexeme, Lexeme], int]
-) -> Iterator[tuple[Thread, Thread]]:
-    """Record the conflicts of what two threads may take, and give the pairs of threads that come after."""
-    left = network.reach(one, depth)
-    right = left if one == other else network.reach(other, depth)
-    pairs = network.lexicon.rivals(left.numbers, right.numbers)
-    network.work.spend(4 + len(pairs))
-    for place, rivals in pairs:
-        head, rival = left.heads[place], right.heads[rivals]
-        if one == other and (rivals < place or _same_call(head, rival)):
-            continue
-        if _together(network, head, rival, depth, found) and head.after != rival.after:
-            yield _normal(head.after, rival.after)
-    for stays, goes, both in ((one, other, right.leaves and left.heads), (other, one, left.leaves and right.heads)):
-        if both:
-            for back in network.returns[network.home(goes)]:
-                yield _normal(_under(back, stays, depth), (back, ()))
+@dataclass(slots=True)
+class _Look:
+    """Looks at crowds one by one; `found`: by the lexeme that may end and the one that runs on, over what."""
+
+    network: Network
+    depth: int
+    found: dict[tuple[Lexeme, Lexeme], int] = field(default_factory=dict[tuple[Lexeme, Lexeme], int])
+
+    def at(self, crowd: _Crowd) -> Iterator[_Crowd]:
+        """Record the conflicts of what the threads may take, and give the crowds that come after."""
+        network, depth = self.network, self.depth
+        reaches = [network.reach(thread, depth) for thread in crowd]
+        by_number: dict[int, list[Head]] = {}
+        for reach in reaches:
+            for head in reach.heads:
+                by_number.setdefault(head.number, []).append(head)
+        spend(4 + len(by_number))
+        ends_with: dict[int, set[int]] = {number: set() for number in by_number}
+        for number, heads in by_number.items():
+            if number >= 0 and (over := network.lexicon.meet(number, number)[0]):
+                self._cut(heads, heads, over)
+        for one, other in network.lexicon.rivals(tuple(by_number)):
+            over, back, together = network.lexicon.meet(one, other)
+            self._cut(by_number[one], by_number[other], over)
+            self._cut(by_number[other], by_number[one], back)
+            if together:
+                ends_with[one].add(other)
+                ends_with[other].add(one)
+        for number, others in ends_with.items():
+            for other in [other for other in others if other > number] or ([] if others else [number]):
+                heads = by_number[number] if other == number else [*by_number[number], *by_number[other]]
+                afters = {head.after for head in heads}
+                if len(afters) > 1 and not (len(crowd) == 1 and _in_one_call(heads)):
+                    yield _normal(afters)
+        if by_number and any(reach.leaves for reach in reaches):
+            for back in network.returns[network.home(crowd[0])]:
+                yield _normal({_under(back, thread, depth) for thread in crowd})
+
+    def _cut(self, ended: list[Head], running: list[Head], over: int) -> None:
+        """Record where those that run on over some characters cut those that ended."""
+        if over:
+            spend(len(ended))
+            for head in ended:
+                if lost := over & self.network.follow(head.after, self.depth):
+                    spend(len(running))
+                    for rival in running:
+                        self._record(head, rival, lost)
+
+    def _record(self, ended: Head, running: Head, over: int) -> None:
+        if isinstance(ended.leaf, Lexeme) and isinstance(running.leaf, Lexeme):
+            key = ended.leaf, running.leaf
+            self.found[key] = self.found.get(key, 0) | over
 
 
-def _together(network: Network, head: Head, rival: Head, depth: int, found: dict[tuple[Lexeme, Lexeme], int]) -> bool:
-    """Record what the two may do to one another; whether they can end together."""
-    one, other = head.leaf, rival.leaf
-    if isinstance(one, Special) or isinstance(other, Special):
-        return isinstance(one, Special) and isinstance(other, Special) and one.id == other.id
-    over, back, together = network.lexicon.meet(head.number, rival.number)
-    if over and (over := over & network.follow(head.after, depth)):
-        found[one, other] = found.get((one, other), 0) | over
-    if back and (back := back & network.follow(rival.after, depth)):
-        found[other, one] = found.get((other, one), 0) | back
-    return together
-
-
-def _same_call(head: Head, rival: Head) -> bool:
-    """Whether both are inside the same call, so that the pair of threads at that rule's entry tells."""
-    one, other = head.after[1], rival.after[1]
-    return bool(one and other and one[0] == other[0] != _ANYWHERE)
+def _in_one_call(heads: Iterable[Head]) -> bool:
+    """Whether all are inside the same call, so that the crowd at that rule's entry is enough."""
+    bottoms = {stack[0] if stack else _ANYWHERE for stack in (head.after[1] for head in heads)}
+    return len(bottoms) == 1 and _ANYWHERE not in bottoms
 
 
 def _under(back: int, thread: Thread, depth: int) -> Thread:
@@ -268,13 +298,13 @@ def _under(back: int, thread: Thread, depth: int) -> Thread:
     return state, deeper if len(deeper) <= depth else (_ANYWHERE, *deeper[len(deeper) - depth + 1 :])
 
 
-def _normal(one: Thread, other: Thread) -> tuple[Thread, Thread]:
-    """The pair without the stack that both share, in a fixed order."""
-    (state, stack), (away, returns) = one, other
+def _normal(threads: Iterable[Thread]) -> _Crowd:
+    """The threads without the stack that all share, in a fixed order."""
+    crowd = sorted(threads)
+    stacks = [stack for _, stack in crowd]
     shared = 0
-    for here, there in zip(stack, returns, strict=False):
-        if here != there or here == _ANYWHERE:
+    for level in zip(*stacks, strict=False):
+        if level[0] == _ANYWHERE or level.count(level[0]) < len(level):
             break
         shared += 1
-    left, right = (state, stack[shared:]), (away, returns[shared:])
-    return (left, right) if left <= right else (right, left)
+    return tuple((state, stack[shared:]) for state, stack in crowd) if shared else tuple(crowd)

@@ -16,7 +16,7 @@ from toolgram.grammar.ir import CharSet, Choice, Except, Expr, Literal, Ref, Rep
 from toolgram.grammar.walk import Uses, is_plain
 
 START, INSIDE, ESCAPED, DONE, OTHER = (1 << number for number in range(5))
-"""Before the string; in it; after a backslash in it; behind its second quote; anywhere else."""
+"""Before the string; in it; after a backslash in it; after its second quote; anywhere else."""
 
 Relation = tuple[int, ...]
 """For each of these states, by number, the states that a text of an expression may lead to, as a bit mask."""
@@ -198,7 +198,7 @@ def string_begin(text: str) -> int:
 
 
 def string_end(text: str, state: int) -> int | None:
-    """The place behind the quote in the text that ends the string that it is in; None if there is none."""
+    """The place after the quote in the text that ends the string that it is in; None if there is none."""
     place = {START: 1, INSIDE: 0, ESCAPED: 1}.get(state, len(text))
     while mark := _MARK.search(text, place):
         if mark[0] == '"':

@@ -63,7 +63,7 @@ def _refers(expr: Expr) -> bool:
 
 
 def count(least: int, most: int | None) -> str:
-    """How often something stands, behind it."""
+    """How often something stands, written after it."""
     if most is None:
         return {0: "*", 1: "+"}.get(least, f"{{{least},}}")
     if (least, most) == (0, 1):

@@ -29,12 +29,13 @@ from toolgram.grammar.dialects.lark.tree import (
     row,
     with_words,
 )
-from toolgram.grammar.dialects.lark.work import TooMuchWork, Work
 from toolgram.grammar.excepts import in_trees
-from toolgram.grammar.ir import Expr, Literal, Rules, Text
+from toolgram.grammar.ir import Expr, Literal, Rules, Sequence, Text
+from toolgram.grammar.regular.limits import TooLarge, limited, spend
 from toolgram.grammar.walk import size
 
 _MOST_WORK = 200_000  # steps of looking for conflicts and mending them; beyond, all that may be one is taken apart
+_USUAL_WEIGHT = 2_000  # leaves; more of them may take more work, in proportion
 _MOST_ATTEMPTS = 1  # at a lexeme that did not grow
 _ROOM_TO_GROW = 200  # in leaves, over three times what there was; beyond, lexemes are taken apart instead
 _LARGEST_LEXEME = 300
@@ -45,18 +46,19 @@ _MOST_PASSES = 80
 
 def repaired(tree: Tree, words: Rules) -> tuple[Tree, Rules]:
     """The tree with the same sentences, none of which llguidance's lexer gets wrong, and the words it then needs."""
-    if not suspects(tree, Lexicon(_lexemes(tree), words)):
+    if not _has_text(tree) and not suspects(tree, Lexicon(_lexemes(tree), words, inside=False)):
         return tree, words
     whole = in_trees(words)
     try:
-        tree = _mended(tree, whole, Work(_MOST_WORK))
-    except TooMuchWork:
+        with limited(int(_MOST_WORK * max(1.0, _weight(tree) / _USUAL_WEIGHT))):
+            tree = _mended(tree, whole)
+    except TooLarge:
         tree = _apart(tree, whole)
     return tree, {**whole, **words}
 
 
-def _mended(tree: Tree, words: Rules, work: Work) -> Tree:
-    """The tree with each place mended where lexemes are in conflict. Raises TooMuchWork where that takes too long."""
+def _mended(tree: Tree, words: Rules) -> Tree:
+    """The tree with each place mended where lexemes are in conflict. Raises TooLarge where that takes too long."""
     attempts: dict[Lexeme, int] = {}
     before: dict[tuple[Expr, str], str] = {}
     largest = 3 * _weight(tree) + _ROOM_TO_GROW
@@ -64,9 +66,9 @@ def _mended(tree: Tree, words: Rules, work: Work) -> Tree:
     texts = {leaf for leaf in _lexemes(tree) if isinstance(leaf.expr, Text)}
     tree = _kept(tree, Growth(dict(tree), texts, before).tree(), largest)
     for number in range(_MOST_PASSES):
-        work.spend(5 * _weight(tree))
-        lexicon = Lexicon(_lexemes(tree), words, work)
-        found = conflicts(tree, lexicon, work) if suspects(tree, lexicon) else []
+        spend(5 * _weight(tree))
+        lexicon = Lexicon(_lexemes(tree), words, inside=True)
+        found = conflicts(tree, lexicon) if _has_text(tree) or suspects(tree, lexicon) else []
         if not found:
             return tree
         joins = number < _MOST_JOINING_PASSES
@@ -79,7 +81,15 @@ def _mended(tree: Tree, words: Rules, work: Work) -> Tree:
             tree = with_words({name: _replaced(node, pieces) for name, node in wide.items()}, words)
         if growing:
             tree = _kept(tree, Growth(dict(tree), growing, before).tree(), largest)
-    raise TooMuchWork
+    raise TooLarge
+
+
+def _has_text(tree: Tree) -> bool:
+    """Whether there is text up to a marker, of which the first look is always suspicious."""
+    return any(
+        isinstance(lexeme.expr, Text) or (isinstance(lexeme.expr, Sequence) and isinstance(lexeme.expr.items[0], Text))
+        for lexeme in _lexemes(tree)
+    )
 
 
 def _apart(tree: Tree, words: Rules) -> Tree:
@@ -88,7 +98,7 @@ def _apart(tree: Tree, words: Rules) -> Tree:
     That is always right, and never long to find: characters run on over nothing, so that it ends.
     """
     while True:
-        lexicon = Lexicon(_lexemes(tree), words)
+        lexicon = Lexicon(_lexemes(tree), words, inside=False)
         suspicious = {lexicon.exprs[number] for number in suspects(tree, lexicon)}
         pieces: dict[Lexeme, Node] = {}
         for lexeme in _lexemes(tree):

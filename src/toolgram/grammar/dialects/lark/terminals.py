@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.regex import regex, terminal
 from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.ir import Except, Expr, Literal, Ref, Rules, Sequence, Text, choice, seq
-from toolgram.grammar.walk import components, names_in, size, with_children
+from toolgram.grammar.walk import names_in, size, with_children
 
 _LONGEST_INLINE = 24
 _LARGEST_INLINE = 8  # parts of a word that is written where it is used
@@ -50,6 +51,8 @@ class Names:
 
 
 class _Table:
+    """The terminals of one grammar: `text` says how a lexeme is written, `lines` defines what has a name by then."""
+
     def __init__(self, words: Rules, exprs: Iterable[Expr]) -> None:
         self._words = words
         self._given = Names()

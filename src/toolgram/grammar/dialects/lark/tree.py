@@ -16,7 +16,7 @@ from toolgram.grammar.ir import EMPTY, Choice, Expr, Literal, Ref, Repeat, Rules
 class Lexeme:
     """One occurrence of a lexeme (two occurrences of the same expression are different ones).
 
-    `name` is what a person would call it; `tail` is what comes behind the second quote of one that is a string in its
+    `name` is what a person would call it; `tail` is what comes after the second quote of one that is a string in its
     quotes; `merged` counts how often it grew by what follows it; one that is `cut` came out of a lexeme that had to be
     taken apart, and is not put together again.
     """

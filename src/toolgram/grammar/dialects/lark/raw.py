@@ -1,0 +1,114 @@
+"""Markers and raw text in a grammar: what stands before a marker and is no JSON.
+
+A marker is a lexeme of its own wherever it stands, so that the same text is cut in one way everywhere. Raw text can
+nearly always run on over the marker that ends it: such text and its marker are one lexeme, which ends with the marker
+and cannot run on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from toolgram.grammar.hashing import found_once
+from toolgram.grammar.ir import CharSet, Expr, Literal, Ref, Rules, Text, children
+from toolgram.grammar.walk import is_plain, size
+
+_LARGEST = 2_000  # parts of what is before a marker, its words put in
+_SHORT = 2  # characters of what is no tag, and may be anything else as well
+DIGITS = frozenset("0123456789+-.eE")
+
+
+class _Facts(NamedTuple):
+    """How large an expression is, its words put in; the literals in it; whether it has sets other than of digits."""
+
+    size: int
+    texts: frozenset[str]
+    sets: bool
+
+
+class RawText:
+    """The markers of a grammar, and which of its regular expressions are raw text.
+
+    `tokens` are markers too, which need not end any text.
+    """
+
+    def __init__(self, rules: Rules, regular: Rules, tokens: Iterable[str]) -> None:
+        self._regular = regular
+        self._markers = tuple(_markers_in(rules.values()))
+        long = (text for text in (*self._markers, *tokens) if len(text) > _SHORT)
+        every = sorted(dict.fromkeys(long), key=len, reverse=True)
+        self._any_marker = re.compile(rf"({'|'.join(map(re.escape, every))})") if every else None
+        self._words: dict[str, _Facts] = {}
+
+    def marker_end(self, text: str, begin: int = 0) -> int:
+        """The end of the first marker in a text; 0 where there is none."""
+        ends = (at + len(marker) for marker in self._markers if (at := text.find(marker, begin)) >= 0)
+        return min(ends, default=0)
+
+    def cut(self, text: str, *, begins: bool) -> Iterator[str]:
+        """A text in pieces: its markers, white space around them, the rest; one that begins a rule keeps its space."""
+        first, *others = self._any_marker.split(text) if self._any_marker else [text]
+        if begins and others and first.isspace():
+            yield first + others.pop(0)
+        else:
+            others.insert(0, first)
+        for piece in others:
+            inside = piece.strip()
+            at = piece.index(inside)
+            yield from (part for part in (piece[:at], inside, piece[at + len(inside) :]) if part)
+
+    def are_raw(self, exprs: Iterable[Expr]) -> bool:
+        """Whether these, all regular, are raw text when they stand side by side: no JSON, no number, no words."""
+        facts = _together(map(self._facts, exprs))
+        return (
+            facts.sets
+            and facts.size <= _LARGEST
+            and not any('"' in text or self.marker_end(text) for text in facts.texts)
+        )
+
+    def _facts(self, expr: Expr) -> _Facts:
+        if is_plain(expr):
+            return _own_facts(expr)
+        if not isinstance(expr, Ref):
+            return _together(map(self._facts, children(expr)))
+        if expr.name not in self._words:
+            self._words[expr.name] = self._facts(self._regular[expr.name])
+        return self._words[expr.name]
+
+
+def _together(parts: Iterable[_Facts]) -> _Facts:
+    parts = list(parts)
+    texts = frozenset[str]().union(*(part.texts for part in parts))
+    return _Facts(1 + sum(part.size for part in parts), texts, any(part.sets for part in parts))
+
+
+@found_once
+def _own_facts(expr: Expr) -> _Facts:
+    if isinstance(expr, Literal):
+        return _Facts(size(expr), frozenset((expr.text,)), sets=False)
+    if isinstance(expr, CharSet):
+        return _Facts(1, frozenset(), not is_of_digits(expr))
+    if isinstance(expr, Text):
+        return _Facts(1, frozenset(), sets=True)
+    return _together(map(_own_facts, children(expr)))
+
+
+@found_once
+def is_of_digits(charset: CharSet) -> bool:
+    """Whether the characters are those of numbers alone."""
+    return all(high <= ord("e") and DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in charset.ranges)
+
+
+def _markers_in(exprs: Iterable[Expr]) -> dict[str, None]:
+    """What the texts in expressions are without."""
+    found: dict[str, None] = {}
+    waiting = list(exprs)
+    while waiting:
+        expr = waiting.pop()
+        if isinstance(expr, Text):
+            found.update(dict.fromkeys(expr.without))
+        elif not isinstance(expr, Literal | CharSet | Ref):
+            waiting += children(expr)
+    return found

@@ -1,0 +1,141 @@
+"""Text as it is, up to the marker that ends it: of so many characters, or of a regular language.
+
+To count characters and look for a marker at once, an automaton needs a state for each pair of a count and a beginning
+of the marker: 256 characters before `</parameter>` are some 3,000 states. Unless it has to be exact, what is counted
+here is how often a character leaves nothing of a marker begun. That is as often as there are characters in nearly all
+text, and less often in text with beginnings of markers: no text that is short enough is refused, and some are admitted
+that are longer. How few characters there may be is counted exactly as long as it is a small number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Ref, Text, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.regular.automata import Automaton, intersection
+from toolgram.grammar.regular.elimination import eliminated
+from toolgram.grammar.regular.languages import without
+from toolgram.grammar.regular.limits import remembered
+from toolgram.grammar.regular.to_expr import expression
+from toolgram.grammar.until import State, automaton
+
+_HOME = 0  # the state in which nothing of a marker has begun
+_MOST_COUNTED = 4  # characters at the beginning of a text, so many at least, are counted exactly
+
+
+class RawText(NamedTuple):
+    """Text as an expression of characters, and the bodies of the rules that it refers to by their numbers.
+
+    `loose`: the keywords of JSON Schema that it keeps roughly, each with what holds instead.
+    """
+
+    expr: Expr
+    bodies: tuple[Expr, ...] = ()
+    loose: tuple[tuple[str, str], ...] = ()
+
+
+def raw_text(marker: str, language: Automaton | None, least: int, most: int | None, *, exact: bool) -> RawText:
+    """The texts of a language (None: all) without this marker, of `least` to `most` characters (None: any number).
+
+    Raises TooLarge where it takes too many states.
+    """
+    if language is None and (not exact or (least, most) == (0, None)):
+        return _counted(marker, least, most)
+    return _exact(marker, language, least, most)
+
+
+@remembered(maxsize=256)
+def _exact(marker: str, language: Automaton | None, least: int, most: int | None) -> RawText:
+    if language is None:
+        language = without(marker)
+    elif _may_contain(language, marker):
+        language = intersection(language, without(marker))
+    makers: list[Callable[[], Expr]] = []
+
+    def rule(_: str, make: Callable[[], Expr]) -> Ref:
+        makers.append(make)
+        return Ref(str(len(makers) - 1))
+
+    expr = expression(language, lambda chars: chars, rule, "", least, most)
+    return RawText(expr, tuple(make() for make in makers))
+
+
+def _may_contain(language: Automaton, text: str) -> bool:
+    """Whether each character of a text is in some text of the language."""
+    sets = {charset for state in language.states for charset, _ in state.edges}
+    return all(any(char in charset for charset in sets) for char in set(text))
+
+
+@lru_cache(maxsize=256)
+def _counted(marker: str, least: int, most: int | None) -> RawText:
+    states = automaton((marker,))
+    if most is not None and most < least:
+        return RawText(NOTHING)
+    if most is not None and most < len(marker):
+        return RawText(repeat(not_chars(), least, most))
+    kept = min(least, _MOST_COUNTED)
+    left = None if most is None else most - kept
+    beginnings = _beginnings(states, kept).items()
+    expr = choice(*(seq(begun, _rest(states, marker, number, left)) for number, begun in beginnings))
+    loose: list[tuple[str, str]] = []
+    if kept < least:
+        loose.append(("minLength", f"{kept} characters at least"))
+    if most is not None:
+        loose.append(("maxLength", f"{most} characters at most, where the beginnings of {marker!r} do not count"))
+    return RawText(expr, (), tuple(loose))
+
+
+def _beginnings(states: tuple[State, ...], count: int) -> dict[int, Expr]:
+    """All beginnings of so many characters, by the state that they lead to."""
+    found: dict[int, Expr] = {_HOME: EMPTY}
+    for _ in range(count):
+        longer: dict[int, list[Expr]] = {}
+        for number, begun in found.items():
+            for charset, target in states[number].edges:
+                if charset.ranges:
+                    longer.setdefault(target, []).append(seq(begun, charset))
+        found = {number: choice(*options) for number, options in longer.items()}
+    return found
+
+
+def _rest(states: tuple[State, ...], marker: str, number: int, most: int | None) -> Expr:
+    """What may follow in a state, until nothing of a marker has begun `most` times."""
+    if most is None:
+        return Text((marker,), states[number].seen)
+    here = states[_HOME].edges
+    again = choice(*(seq(charset, _home(states, target)) for charset, target in here))
+    begun = [seq(charset, _unfinished(states, target)) for charset, target in here if target != _HOME]
+    homeward = seq(repeat(again, 0, most), optional(choice(*begun)) if begun else EMPTY)
+    if number == _HOME:
+        return homeward
+    if not most:
+        return _unfinished(states, number)
+    once_less = seq(repeat(again, 0, most - 1), optional(choice(*begun)))
+    return choice(seq(_home(states, number), once_less), _unfinished(states, number))
+
+
+def _home(states: tuple[State, ...], start: int) -> Expr:
+    """What leads from a state to the one in which nothing of a marker has begun."""
+    inner = _inner(states, start)
+    tails = {number: choice(*(edge for edge, to in states[number].edges if to == _HOME)) for number in inner}
+    return EMPTY if start == _HOME else eliminated(start, inner, tails, None) or NOTHING
+
+
+def _unfinished(states: tuple[State, ...], start: int) -> Expr:
+    """What may follow in a state in which a marker has begun, without ever leaving such states."""
+    inner = _inner(states, start)
+    return eliminated(start, inner, dict.fromkeys(inner, EMPTY), None) or NOTHING
+
+
+def _inner(states: tuple[State, ...], start: int) -> dict[int, dict[int, CharSet]]:
+    """The steps of all states that lead nowhere else but to where a marker has begun."""
+    found: dict[int, dict[int, CharSet]] = {}
+    waiting = [start]
+    while waiting:
+        number = waiting.pop()
+        if number not in found:
+            found[number] = {to: edge for edge, to in states[number].edges if to != _HOME and edge.ranges}
+            waiting += found[number]
+    return found

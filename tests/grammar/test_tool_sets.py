@@ -1,0 +1,60 @@
+"""Tools of public MCP servers and coding agents: the dialects agree on the turns that call them.
+
+`benchmarks/agents.py --agree 1000` asks about all sets and more templates.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolgram
+from oracles import ebnf_accepts, lark_accepts
+from toolgram.grammar.grammar import Grammar
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+FILE = SHARED / "conformance" / "tool_sets.jsonl"
+TEMPLATES = ("Qwen3-Coder", "GLM-4.6", "Qwen-Qwen3-0.6B", "openai-gpt-oss-120b")
+SETS = ("everything", "qwen-code", "slack")
+LONGEST = 1_500  # characters of a turn that engines are asked about
+
+pytestmark = pytest.mark.skipif(not FILE.exists(), reason="the tool sets are not beside this checkout")
+
+
+def grammar_of(server: str, template: str, **more: Any) -> Grammar:
+    rows = map(json.loads, FILE.read_text(encoding="utf-8").splitlines())
+    tools = next(row["tools"] for row in rows if row["server"] == server)
+    body = {"messages": [{"role": "user", "content": "Have a look."}], "tools": tools, **more}
+    plan = toolgram.plan(body, toolgram.ChatTemplate.from_file(SHARED / "templates" / f"{template}.jinja"))
+    assert plan.constraint is not None
+    return plan.constraint.grammar
+
+
+def near(text: str, seed: int) -> list[str]:
+    """The text, and with one character left out, put in, or changed."""
+    rng = random.Random(seed)
+    at, char = rng.randrange(len(text)), rng.choice('<>"{/\n a')
+    return [text, text[:at] + text[at + 1 :], text[:at] + char + text[at:], text[:at] + char + text[at + 1 :]]
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("server", SETS)
+def test_the_dialects_agree_on_turns_and_near_misses(server: str, template: str) -> None:
+    grammar = grammar_of(server, template, tool_choice="required")
+    lark, ebnf = grammar.to("lark"), grammar.to("ebnf")
+    turns = [text for seed in range(4) if len(text := grammar.sample(seed)) < LONGEST]
+    assert turns
+    for number, turn in enumerate(turns):
+        for text in near(turn, number):
+            verdicts = grammar.accepts(text), lark_accepts(lark, text), ebnf_accepts(ebnf, text)
+            assert len(set(verdicts)) == 1, (verdicts, text)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_grammar_is_as_large_as_its_tools(template: str) -> None:
+    for server, tools in (("firecrawl", 26), ("notion", 24)):
+        assert len(grammar_of(server, template).to("lark")) < 4_000 * tools
