@@ -76,7 +76,7 @@ def clear_caches() -> None:
     """Empty every cache of toolgram except the engines', and that of `re`: what comes next is like the first time."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "toolgram" and not name.startswith("toolgram.engines"):
-            for value in vars(module).values():
+            for value in list(vars(module).values()):
                 for cached in _caches(value):
                     cached.cache_clear()
     re.purge()
@@ -86,7 +86,8 @@ def _caches(value: Any) -> Iterator[Any]:
     if hasattr(value, "cache_clear"):
         yield value
     elif isinstance(value, type):
-        yield from (member for name in vars(value) if hasattr(member := getattr(value, name, None), "cache_clear"))
+        members = (getattr(member, "__func__", member) for member in vars(value).values())
+        yield from (member for member in members if hasattr(member, "cache_clear"))
 
 
 def median(run: Callable[[], object], seconds: float, before: Callable[[], object] | None = None) -> float:

@@ -9,7 +9,7 @@ from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, Support
 from toolgram.errors import EngineError
 from toolgram.grammar.constraint import Constraint
 from toolgram.styles.base import ToolStyle
-from toolgram.wire.freely import write_freely
+from toolgram.wire.writer import write_freely
 
 ASIDE = "A small task."
 """What is said where no tools are offered: clients ask for titles, and the like."""

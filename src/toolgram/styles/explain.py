@@ -24,9 +24,9 @@ from toolgram.styles.detect import (
 from toolgram.styles.probes import CONTENT, ONE, REASONING, RESULT, TWO
 from toolgram.styles.turn_edges import ShownTurn, shown_turn
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.wire.freely import write_freely
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
+from toolgram.wire.writer import write_freely
 
 _CALL = ToolCall(ONE.name, ONE.text, ONE.id)
 _OTHER = ToolCall(ONE.name, ONE.text.replace("zqvalue", "zqother"), TWO.id)
