@@ -86,7 +86,7 @@ def _caches(value: Any) -> Iterator[Any]:
     if hasattr(value, "cache_clear"):
         yield value
     elif isinstance(value, type):
-        members = (getattr(member, "__func__", member) for member in vars(value).values())
+        members = (getattr(member, "__func__", member) for member in list(vars(value).values()))
         yield from (member for member in members if hasattr(member, "cache_clear"))
 
 

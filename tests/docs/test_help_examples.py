@@ -36,7 +36,7 @@ PRINTS = {
 def to(value: Any) -> Callable[..., Any]:
     """A function that gives this, whatever it is asked."""
 
-    def given(*_: Any) -> Any:
+    def given(*_: Any, **__: Any) -> Any:
         return value
 
     return given

@@ -124,7 +124,11 @@ STRICT: Any = {"name": "f", "strict": True, "input_schema": {"properties": {"a":
         ),
         ({"tools": [BAD]}, anthropic.BadRequestError, "/tools/0/input_schema: type"),
         ({"tools": [STRICT]}, anthropic.BadRequestError, "/tools/0/input_schema/properties/a: uniqueItems"),
-        ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, anthropic.BadRequestError, "/tools/0/type"),
+        (
+            {"tools": [{"type": "bash_20250124"}], "tool_choice": {"type": "any"}},
+            anthropic.BadRequestError,
+            "/tool_choice",
+        ),
         (
             {"tool_choice": {"type": "tool", "name": "g"}, "tools": [ADD]},
             anthropic.BadRequestError,

@@ -77,7 +77,7 @@ def made(encoding: AnyEncoding) -> tuple[Compiled, ToolArguments, Grammar]:
     compiled = compile_schema(
         SCHEMA, pointer="", mode="exact", closed=True, spelling=spelling, names=names, root_name="x", parameters=True
     )
-    arguments = encoding.arguments(compiled, spelling, names, "x")
+    arguments = encoding.arguments(compiled, spelling, names, "x", exact=True)
     return compiled, arguments, Grammar({"root": arguments.expr, **compiled.rules, **arguments.rules}, ())
 
 
@@ -177,7 +177,9 @@ class Quoted(AnyEncoding):
     def reader(self, expected: Expected, sink: Sink) -> ArgumentsReader:
         return QuotedReader(sink)
 
-    def arguments(self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str) -> ToolArguments:
+    def arguments(
+        self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
+    ) -> ToolArguments:
         def spell(value: Any) -> str | None:
             text = spell_as(compiled.type, value, spelling)
             return None if text is None else f"«{text}»"
