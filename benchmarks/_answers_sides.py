@@ -67,6 +67,7 @@ class Answer:
     calls: tuple[Call, ...] = ()
     text: str = ""
     finish: str = ""
+    prompt_tokens: int = 0
     tokens: int = 0
     seconds: float = 0.0
     error: str = ""
@@ -168,7 +169,9 @@ def read(body: Any, seconds: float, text: str = "") -> Answer:
     calls = tuple(_call(call["function"]) for call in made)
     parts = [message.get("content"), *(" ".join(call["function"].values()) for call in made)]
     written = text or "\n".join(filter(None, parts))
-    return Answer(calls, written, choice["finish_reason"], body["usage"]["completion_tokens"], seconds)
+    usage = body["usage"]
+    tokens = usage["prompt_tokens"], usage["completion_tokens"]
+    return Answer(calls, written, choice["finish_reason"], *tokens, seconds)
 
 
 def _call(function: Mapping[str, Any]) -> Call:

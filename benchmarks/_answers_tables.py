@@ -17,7 +17,7 @@ from _common import show
 
 LEVEL = 0.05
 HEAD = ["cell", "temperature", "side", "right", "of", "%", "with calls", "valid", "more calls", "length", "errors"]
-HEAD += ["tokens", "seconds"]
+HEAD += ["prompt", "tokens", "seconds"]
 PAIRS = ["cell", "temperature", *(f"only {side}" for side in SIDES), "p", "toolgram is"]
 
 
@@ -41,6 +41,7 @@ class Marked:
     calls: Sequence[Any]
     text: str
     finish: str
+    prompt_tokens: int
     tokens: int
     seconds: float
     error: str
@@ -62,6 +63,7 @@ def marked(where: tuple[str, str, str, str], question: Question, answer: Answer)
         calls=[asdict(call) for call in calls],
         text=answer.text,
         finish=answer.finish,
+        prompt_tokens=answer.prompt_tokens,
         tokens=answer.tokens,
         seconds=answer.seconds,
         error=answer.error,
@@ -99,6 +101,7 @@ def _rows(place: Sequence[str], group: Sequence[Marked]) -> list[list[object]]:
 
 def _row(answers: Sequence[Marked]) -> list[object]:
     right, called = sum(not one.fault for one in answers), [one for one in answers if one.calls]
+    prompts = [one.prompt_tokens for one in answers if not one.error]
     tokens = [one.tokens for one in answers if not one.error]  # with an error nobody says how many there were
     return [
         right,
@@ -109,6 +112,7 @@ def _row(answers: Sequence[Marked]) -> list[object]:
         sum(one.more for one in answers),
         sum(one.finish == "length" for one in answers),
         sum(bool(one.error) for one in answers),
+        statistics.fmean(prompts) if prompts else None,
         statistics.fmean(tokens) if tokens else None,
         statistics.fmean(one.seconds for one in answers),
     ]

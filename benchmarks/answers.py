@@ -83,6 +83,7 @@ def _options() -> argparse.Namespace:
         parser.add_argument(f"--{name}", action="append", choices=choices, help="may be repeated; default: all")
     parser.add_argument("--questions", type=int, default=10, metavar="N", help="the first N of each cell")
     parser.add_argument("--sampled", action="store_true", help="also at the default temperature of a server")
+    parser.add_argument("--style", metavar="NAME", help="of toolgram's requests; default: they do not say")
     parser.add_argument("--parallel-tool-calls", choices=("true", "false"), help="default: requests do not say")
     parser.add_argument("--bfcl", type=Path, metavar="WHEEL", help="of bfcl-eval")
     parser.add_argument("--qwen", type=Path, metavar="FILE", help=f"{QWEN}, of which there is one only")
@@ -111,6 +112,8 @@ def _asked(options: argparse.Namespace) -> Iterator[Marked]:
                 chosen = questions(file, CELLS[cell][1], options.questions)
                 for question, (side, ask) in product(chosen, asks.items()):
                     body = request(question, CELLS[cell][0], temperature, options.parallel_tool_calls)
+                    if side == "toolgram" and options.style:
+                        body["style"] = options.style
                     yield marked((model.name, cell, temperature, side), question, ask(body))
 
 

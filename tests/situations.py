@@ -24,7 +24,7 @@ CHATML = toolgram.ChatTemplate(
     eos_token="<|im_end|>",  # noqa: S106 - not a password
 )
 
-GENERIC = ("thoughtful_steps", "short", "long", "mixtral", "hermes_2_pro", "functionary_v2")
+GENERIC = ("thoughtful_steps", "short", "long", "mixtral", "hermes_2_pro", "functionary_v2", "compact")
 
 
 def tool(name: str, parameters: Any) -> dict[str, Any]:

@@ -218,7 +218,7 @@ def test_the_server_is_asked() -> None:
 def test_answers_that_were_cut_off_are_read() -> None:
     functions = [{"name": "car_drive", "arguments": '{"to": "Li'}, {"name": "car_drive", "arguments": "[]"}]
     message = {"content": "", "tool_calls": [{"function": one} for one in functions]}
-    body = {"choices": [{"message": message, "finish_reason": "length"}], "usage": {"completion_tokens": 9}}
+    body = {"choices": [{"message": message, "finish_reason": "length"}], "usage": {"prompt_tokens": 90, "completion_tokens": 9}}
     answer = sides.read(body, 1.0)
     assert [call.arguments for call in answer.calls] == [None, None]
     assert '{"to": "Li' in answer.text
@@ -237,7 +237,7 @@ def marked(side: str, at: int, *, right: bool) -> Any:
     call = compare.Call("car_drive", {"to": "Linz" if right else "Graz"})
     asked = bfcl.question({**LINE, "id": f"simple_{at}"}, [{"car.drive": {"to": ["Linz"]}}])
     return tables.marked(
-        ("small", "required/simple", "0", side), asked, sides.Answer((call,), "…", "tool_calls", 8, 0.5)
+        ("small", "required/simple", "0", side), asked, sides.Answer((call,), "…", "tool_calls", 90, 8, 0.5)
     )
 
 

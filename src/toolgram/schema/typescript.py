@@ -53,22 +53,26 @@ _ANY, _NEVER = _Kind("any"), _Kind("never")
 
 
 def declarations(tools: Iterable[tuple[str, str | None, object]]) -> str:
-    """The namespace that declares these tools: name, description and JSON Schema of the parameters of each.
+    """The namespace that declares these tools, as functionary has it. Raises InvalidSchema for what is no schema."""
+    return "\n".join(
+        [
+            "// Supported function definitions that should be called when necessary.",
+            "namespace functions {",
+            "\n\n".join(signatures(tools)),
+            "} // namespace functions",
+        ]
+    )
+
+
+def signatures(tools: Iterable[tuple[str, str | None, object]]) -> list[str]:
+    """The declaration of each of these tools: name, description and JSON Schema of the parameters.
 
     Types that refer to themselves are declared by name, before the tool that takes them. Types that TypeScript has no
     words for are `any`. Raises InvalidSchema for what is no schema.
     """
     listed = list(tools)
     writer = _Writer({name for name, _, _ in listed})
-    declared = [writer.tool(index, *tool) for index, tool in enumerate(listed)]
-    return "\n".join(
-        [
-            "// Supported function definitions that should be called when necessary.",
-            "namespace functions {",
-            "\n\n".join(declared),
-            "} // namespace functions",
-        ]
-    )
+    return [writer.tool(index, *tool) for index, tool in enumerate(listed)]
 
 
 @dataclass(slots=True)
