@@ -125,7 +125,7 @@ class Desk:
         """What the engine generates for all choices, as it arrives."""
         record = record_of(request.scope)
         streams = [stream(job.plan, job.served.engine, sampling) for sampling in _seeded(job)]
-        async with aclosing(merged(streams)) as items:
+        async with aclosing(merged(streams, self.admission)) as items:
             async for index, item in items:
                 if isinstance(item, Reply):
                     record.replied(item)
@@ -196,31 +196,54 @@ def _header(relaxations: Sequence[Relaxation]) -> str:
     return f"[{', '.join(kept)}]".replace("\x7f", "\\u007f")
 
 
-async def merged(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
-    """The items of several generators as they arrive, each with the number of its generator."""
+async def merged(
+    streams: Sequence[AsyncGenerator[T, None]], admission: Admission
+) -> AsyncGenerator[tuple[int, T], None]:
+    """The items of several generators as they arrive, each with the number of its generator.
+
+    One runs at a time in the place that the request has, and more in places that nobody else waits for.
+    """
     if len(streams) == 1:
         async with aclosing(streams[0]) as items:
             async for item in items:
                 yield 0, item
         return
-    queue: asyncio.Queue[tuple[int, T] | None] = asyncio.Queue()
+    queue: asyncio.Queue[tuple[int, T] | Exception | None] = asyncio.Queue()
+    left = iter(enumerate(streams))
 
-    async def pump(index: int, items: AsyncGenerator[T, None]) -> None:
+    async def run(index: int, items: AsyncGenerator[T, None]) -> None:
         try:
             async with aclosing(items):
                 async for item in items:
                     queue.put_nowait((index, item))
-        finally:
             queue.put_nowait(None)
+        except Exception as error:  # noqa: BLE001 - raised again below
+            queue.put_nowait(error)
 
-    tasks = [asyncio.create_task(pump(i, items)) for i, items in enumerate(streams)]
+    async def run_here() -> None:
+        for index, items in left:
+            await run(index, items)
+
+    async def run_beside() -> None:
+        while True:
+            async with admission.spare():
+                one = next(left, None)
+                if one is None:
+                    return
+                await run(*one)
+
+    beside = min(len(streams), admission.parallel) - 1
+    tasks = [asyncio.create_task(runner) for runner in (run_here(), *(run_beside() for _ in range(beside)))]
     try:
-        for _ in tasks:
-            while got := await queue.get():
+        ended = 0
+        while ended < len(streams):
+            got = await queue.get()
+            if isinstance(got, Exception):
+                raise got
+            if got is None:
+                ended += 1
+            else:
                 yield got
-            for task in tasks:
-                if task.done():
-                    task.result()  # raises what its generator raised
     finally:
         for task in tasks:
             task.cancel()

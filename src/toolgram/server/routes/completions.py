@@ -47,7 +47,7 @@ async def completions(desk: Desk, request: Request) -> ASGIApp:
     runs = [_Run(text, _seeded(sampling, i)) for text in texts for i in range(read.n)]
     head = Head(f"cmpl-{uuid.uuid4().hex}", int(time.time()), served.name)
     streams = [_chunks(served, run, read.constraint) for run in runs]
-    said = merged(streams)
+    said = merged(streams, desk.admission)
     if read.stream:
         return desk.streamed(request, _events(said, runs, read, head, record_of(request.scope)), failure)
     return json_response(request, await desk.whole(request, _answer(said, runs, read, head, record_of(request.scope))))

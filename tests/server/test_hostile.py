@@ -1,0 +1,97 @@
+"""What one client asks for, at its worst, leaves the others served."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx2
+import pytest
+
+from live_server import serving
+from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar, Usage
+from toolgram.engines.replay import Replay
+from toolgram.server.settings import Settings
+
+CHAT = "/v1/chat/completions"
+COMPLETIONS = "/v1/completions"
+HI: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi."}]}
+
+
+class Counting(Replay):
+    """Writes answers, of which the first `may_end` end, and counts how many it writes at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Semaphore(0)
+        self.may_end = self.running = self.most = 0
+        self.prompts: list[str] = []
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """One word."""
+        number = len(self.prompts)
+        self.prompts.append(prompt if isinstance(prompt, str) else "".join(text for text, _ in prompt))
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            self.begun.release()
+            while number >= self.may_end:
+                await asyncio.sleep(0.005)
+            yield Chunk("word", (1,))
+            yield Chunk("", finish="stop", usage=Usage(completion_tokens=1))
+        finally:
+            self.running -= 1
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("path", "many"), [(CHAT, {**HI, "n": 8}), (COMPLETIONS, {"prompt": ["a", "b"], "n": 4, "max_tokens": 9})]
+)
+def test_each_choice_of_a_request_needs_a_place_and_others_come_before_its_next(
+    path: str, many: dict[str, Any], *, stream: bool
+) -> None:
+    engine = Counting()
+    with serving(engine, Settings(parallel=2)) as address, ThreadPoolExecutor() as pool:
+        all_of_them = pool.submit(httpx2.post, address + path, json={**many, "stream": stream}, timeout=30)
+        assert engine.begun.acquire(timeout=10)
+        assert engine.begun.acquire(timeout=10)
+        other: dict[str, Any] = {"messages": [{"role": "user", "content": "Another."}]}
+        ordinary = pool.submit(httpx2.post, address + CHAT, json=other, timeout=30)
+        wait_for(lambda: "toolgram_requests_waiting 1.0" in httpx2.get(address + "/metrics").text)
+        engine.may_end = 2  # one of these is the place of the request, the other a spare one
+        assert engine.begun.acquire(timeout=10)
+        assert engine.begun.acquire(timeout=10)
+        assert "Another." in engine.prompts[2] + engine.prompts[3]
+        engine.may_end = 9
+        assert ordinary.result().status_code == 200
+        answer = all_of_them.result()
+        assert answer.status_code == 200
+        assert answer.text.count("word") == 8
+        assert engine.most == 2
+        wait_for(lambda: "toolgram_requests_running 0.0" in httpx2.get(address + "/metrics").text)
+
+
+def test_all_places_are_free_after_a_request_for_many_choices_is_gone() -> None:
+    engine = Counting()
+    with serving(engine, Settings(parallel=3)) as address, ThreadPoolExecutor() as pool:
+        with pytest.raises(httpx2.TimeoutException):
+            httpx2.post(address + CHAT, json={**HI, "n": 20}, timeout=0.5)
+        wait_for(lambda: not engine.running)
+        begun = len(engine.prompts)
+        asked = [pool.submit(httpx2.post, address + CHAT, json=HI, timeout=30) for _ in range(3)]
+        wait_for(lambda: len(engine.prompts) == begun + 3)
+        engine.may_end = begun + 3
+        assert [one.result().status_code for one in asked] == [200] * 3
