@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from live_server import serving
+from toolgram.conversation.lark_patterns import as_pattern
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.replay import Replay
 from toolgram.server.settings import Settings
@@ -95,3 +96,27 @@ def test_all_places_are_free_after_a_request_for_many_choices_is_gone() -> None:
         wait_for(lambda: len(engine.prompts) == begun + 3)
         engine.may_end = begun + 3
         assert [one.result().status_code for one in asked] == [200] * 3
+
+
+def test_a_long_grammar_of_a_custom_tool_is_read_off_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_threads: list[bool] = []
+
+    def noted(grammar: str) -> str:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            in_threads.append(True)
+        return as_pattern(grammar)
+
+    monkeypatch.setattr("toolgram.conversation.custom_tools.as_pattern", noted)
+    grammar = {"syntax": "lark", "definition": 'start: "x"' + "\n" * 30_000}
+    custom = {"name": "f", "format": {"type": "grammar", "grammar": grammar}}
+    with serving(Replay("Hello.")) as address:
+        answer = httpx2.post(address + CHAT, json={**HI, "tools": [{"type": "custom", "custom": custom}]})
+        assert answer.status_code == 200
+        assert in_threads == [True]
+        grammar["definition"] += "\n" * 40_000
+        answer = httpx2.post(address + CHAT, json={**HI, "tools": [{"type": "custom", "custom": custom}]})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["pointer"] == "/tools/0/custom/format/grammar/definition"
+    assert "at most 65536 characters" in answer.json()["error"]["message"]

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 Item = Chunk | Event | Reply
 _FIELD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
-_LONG_BODY = 1 << 18  # bytes: what takes some milliseconds to read
+_LONG_BODY = 1 << 14  # bytes: what may take a millisecond to read, or many if it has grammars
 _LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
 
 
