@@ -120,3 +120,21 @@ def test_a_long_grammar_of_a_custom_tool_is_read_off_the_loop(monkeypatch: pytes
     assert answer.status_code == 400
     assert answer.json()["error"]["pointer"] == "/tools/0/custom/format/grammar/definition"
     assert "at most 65536 characters" in answer.json()["error"]["message"]
+
+
+TOO_MUCH = {
+    "characters": ('root ::= "x"\n' + "#" * 70_000, "70013 characters: a grammar may have at most 65536"),
+    "rules": ('root ::= "x"\n' + "".join(f'a{i} ::= "x"\n' for i in range(1000)), "1001 rules"),
+    "groups": ("root ::= " + "(" * 300 + '"x"' + ")" * 300, "nested too deeply"),
+    "repetitions": ('root ::= "x"' + "?" * 5000, "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("body", [HI, {"prompt": "Hi", "max_tokens": 9}], ids=["chat", "completions"])
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_too_much_of_a_grammar_is_refused_with_its_place(name: str, body: dict[str, Any]) -> None:
+    grammar, says = TOO_MUCH[name]
+    with serving(Replay("x")) as address:
+        answer = httpx2.post(address + (CHAT if "messages" in body else COMPLETIONS), json={**body, "grammar": grammar})
+    assert (answer.status_code, answer.json()["error"]["pointer"]) == (400, "/grammar")
+    assert says in answer.json()["error"]["message"]

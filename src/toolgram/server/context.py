@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from toolgram.api.errors import ApiError, param
 from toolgram.api.explain import relaxations_json
-from toolgram.api.generation import Generation
+from toolgram.api.generation import Generation, grammar_at_fault
 from toolgram.chat import Reply, relaxations_of, stream
 from toolgram.conversation.events import Event
 from toolgram.engines.base import Chunk, Sampling
@@ -40,13 +40,17 @@ _LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request that is ready to run; `prompt_tokens` is None if the engine does not count tokens."""
+    """A request that is ready to run; `prompt_tokens` is None if the engine does not count tokens.
+
+    With `grammar_given` the grammar is the body's own.
+    """
 
     served: Served
     plan: Plan
     sampling: Sampling
     n: int = 1
     prompt_tokens: int | None = None
+    grammar_given: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class Desk:
         record.planned(served.name, plan)
         if relaxations := relaxations_of(plan, served.engine):
             record.headers["x-toolgram-relaxations"] = _header(relaxations)
-        return Job(served, plan, sampling, generation.n, count)
+        return Job(served, plan, sampling, generation.n, count, generation.grammar is not None)
 
     def _planned(self, generation: Generation, served: Served) -> tuple[Plan, int | None]:
         plan = generation.plan(served.template, self.settings.style)
@@ -125,15 +129,16 @@ class Desk:
         """What the engine generates for all choices, as it arrives."""
         record = record_of(request.scope)
         streams = [stream(job.plan, job.served.engine, sampling) for sampling in _seeded(job)]
-        async with aclosing(merged(streams, self.admission)) as items:
-            async for index, item in items:
-                if isinstance(item, Reply):
-                    record.replied(item)
-                    if self.settings.log_contents:
-                        record.contents.setdefault("answers", []).append(item.message.to_openai())
-                else:
-                    record.spoke()
-                yield index, item
+        with grammar_at_fault(given=job.grammar_given):
+            async with aclosing(merged(streams, self.admission)) as items:
+                async for index, item in items:
+                    if isinstance(item, Reply):
+                        record.replied(item)
+                        if self.settings.log_contents:
+                            record.contents.setdefault("answers", []).append(item.message.to_openai())
+                    else:
+                        record.spoke()
+                    yield index, item
 
     async def replies(self, request: Request, job: Job) -> list[Reply]:
         """The whole answer: a reply for each choice."""

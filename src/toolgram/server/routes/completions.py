@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from toolgram.api.chat.response import Head
 from toolgram.api.completions import CompletionRequest, choice, read_completion_request, text_completion, together
 from toolgram.api.errors import ApiError
+from toolgram.api.generation import grammar_at_fault
 from toolgram.engines.base import Chunk, Prompt, Sampling, Usage
 from toolgram.errors import EngineError
 from toolgram.grammar.constraint import Constraint
@@ -67,7 +68,16 @@ def _chunks(served: Served, run: _Run, constraint: Constraint | None) -> AsyncGe
         raise ApiError(400, "invalid_value", "must not be empty", "/prompt")
     if constraint is not None and not served.engine.capabilities.dialects:
         raise ApiError(400, "invalid_value", "this model's engine cannot constrain its output", "/grammar")
-    return served.engine.generate(prompt, constraint, run.sampling)
+    return _generated(served, prompt, constraint, run.sampling)
+
+
+async def _generated(
+    served: Served, prompt: Prompt, constraint: Constraint | None, sampling: Sampling
+) -> AsyncGenerator[Chunk, None]:
+    with grammar_at_fault(given=True):
+        async with aclosing(served.engine.generate(prompt, constraint, sampling)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
 
 def _finish(chunk: Chunk, record: Record) -> str | None:
