@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from live_server import serving
+from live_server import listening, serving
+from situations import CHATML
 from toolgram.conversation.lark_patterns import as_pattern
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.replay import Replay
+from toolgram.server.app import create_app
+from toolgram.server.listening import Connection
+from toolgram.server.models import Served
 from toolgram.server.settings import Settings
 
 CHAT = "/v1/chat/completions"
@@ -138,3 +151,121 @@ def test_too_much_of_a_grammar_is_refused_with_its_place(name: str, body: dict[s
         answer = httpx2.post(address + (CHAT if "messages" in body else COMPLETIONS), json={**body, "grammar": grammar})
     assert (answer.status_code, answer.json()["error"]["pointer"]) == (400, "/grammar")
     assert says in answer.json()["error"]["message"]
+
+
+HEAD = f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n".encode()
+
+
+def connected(address: str) -> socket.socket:
+    host, _, port = address.removeprefix("http://").partition(":")
+    return socket.create_connection((host, int(port)), timeout=20)
+
+
+def all_of(connection: socket.socket) -> bytes:
+    """What comes until the other side closes."""
+    pieces: list[bytes] = []
+    while piece := connection.recv(1 << 16):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def test_a_body_that_never_ends_is_refused_and_its_connection_closed() -> None:
+    with serving(Replay("a"), Settings(body_timeout=0.3)) as address, connected(address) as connection:
+        connection.sendall(HEAD + b"\r\n{")
+        said = all_of(connection)
+        assert said.startswith(b"HTTP/1.1 408 ")
+        assert b"the body did not arrive within 0.3 seconds" in said
+        assert httpx2.post(address + CHAT, json=HI).status_code == 200
+
+
+class Impatient(Connection):
+    """Waits for nothing."""
+
+    headers_within = 0.3
+    reads_within = 0.3
+
+
+@pytest.mark.parametrize("before", [b"", b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"])
+def test_headers_that_never_end_close_their_connection(before: bytes) -> None:
+    app = create_app([Served("recorded", CHATML, Replay("a"))])
+    with listening(app, connection=Impatient) as address, connected(address) as connection:
+        if before:
+            connection.sendall(before)
+            while not connection.recv(1 << 16).endswith(b'{"status":"ok"}'):
+                pass
+        connection.sendall(HEAD)
+        with suppress(ConnectionResetError):
+            assert all_of(connection) == b""
+        with connected(address) as silent, suppress(ConnectionResetError):
+            assert all_of(silent) == b""
+        assert httpx2.post(address + CHAT, json=HI).status_code == 200
+
+
+class Endless(Replay):
+    """Writes without an end."""
+
+    stopped = False
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """Much."""
+        try:
+            while True:
+                yield Chunk("x" * 10_000, (1,))
+                await asyncio.sleep(0)
+        finally:
+            self.stopped = True
+
+
+def request_of(body: Any) -> bytes:
+    content = json.dumps(body).encode()
+    return HEAD.replace(b"100", str(len(content)).encode()) + b"\r\n" + content
+
+
+def test_a_client_that_never_reads_loses_its_place() -> None:
+    engine = Endless()
+    app = create_app([Served("recorded", CHATML, engine)], Settings(parallel=1))
+    with listening(app, connection=Impatient) as address, connected(address) as connection:
+        connection.sendall(request_of({**HI, "stream": True}))
+        wait_for(lambda: engine.stopped)
+        wait_for(lambda: "toolgram_requests_running 0.0" in httpx2.get(address + "/metrics").text)
+
+
+@pytest.mark.parametrize("sent", [HEAD, HEAD + b"\r\n{", request_of({**HI, "stream": True}), request_of(HI)])
+def test_a_server_ends_though_clients_send_and_read_nothing(sent: bytes) -> None:
+    engine = Endless() if b"stream" in sent else Counting()
+    app = create_app([Served("recorded", CHATML, engine)])
+    with ExitStack() as clients:
+        with listening(app, shutdown_timeout=1) as address:
+            clients.enter_context(connected(address)).sendall(sent)
+            assert httpx2.get(address + "/health").status_code == 200
+        assert engine.closed
+
+
+ALONE = """
+from test_hostile import CHATML, Counting
+from toolgram.cli.serve import run
+from toolgram.server.models import Served
+from toolgram.server.settings import Settings
+
+run((Served("recorded", CHATML, Counting()),), Settings(shutdown_timeout=1000), "127.0.0.1", 0, None)
+"""
+
+
+def test_a_second_signal_ends_a_server_at_once() -> None:
+    paths = os.pathsep.join((str(Path(__file__).parent), *sys.path))
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", ALONE], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths}
+    ) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://[\d.]+:\d+", process.stdout.readline())
+        assert found is not None
+        with connected(found[0]) as connection:
+            connection.sendall(request_of(HI))
+            wait_for(lambda: "toolgram_requests_running 1.0" in httpx2.get(found[0] + "/metrics").text)
+            process.send_signal(signal.SIGTERM)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(1)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 128 + signal.SIGTERM

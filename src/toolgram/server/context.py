@@ -65,7 +65,8 @@ class Desk:
     async def body(self, request: Request, read: Callable[[Any], T]) -> T:
         """The JSON of a request's body, read by `read`; a long one in a thread, so that others are served meanwhile.
 
-        Raises ApiError: 413 if it is too large, 400 if it is not JSON; and whatever `read` raises.
+        Raises ApiError: 413 if it is too large, 408 if it does not arrive, 400 if it is not JSON; and whatever `read`
+        raises.
         """
         if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
             raise ApiError(
@@ -74,11 +75,16 @@ class Desk:
         pieces: list[bytes] = []
         size = 0
         try:
-            async for piece in request.stream():
-                size += len(piece)
-                if size > self.settings.max_body:
-                    raise too_large(self.settings)
-                pieces.append(piece)
+            async with asyncio.timeout(self.settings.body_timeout):
+                async for piece in request.stream():
+                    size += len(piece)
+                    if size > self.settings.max_body:
+                        raise too_large(self.settings)
+                    pieces.append(piece)
+        except TimeoutError as error:
+            record_of(request.scope).headers["connection"] = "close"  # what comes yet is no request
+            reason = f"the body did not arrive within {self.settings.body_timeout:g} seconds"
+            raise ApiError(408, "timeout", reason) from error
         except ClientDisconnect as error:
             raise ClientGone from error
         whole = b"".join(pieces)
