@@ -14,17 +14,20 @@ import uvicorn
 from situations import CHATML
 from toolgram.engines.base import Engine
 from toolgram.server.app import create_app
+from toolgram.server.listening import Connection
+from toolgram.server.listening import config as listening_config
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
 from toolgram.template.chat_template import ChatTemplate
 
 
 @contextmanager
-def listening(app: Any) -> Iterator[str]:
+def listening(app: Any, *, shutdown_timeout: int = 10, connection: type[Connection] = Connection) -> Iterator[str]:
     """Its address, while it listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
+        config = listening_config(app, shutdown_timeout)
+        config.http = connection
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import time
 
 import pytest
 
@@ -113,10 +115,42 @@ def test_llguidance_takes_it_too(name: str) -> None:
         ('start: "z".."a"\n', 7, "a range goes"),
         ('start: "\\q"\n', 7, "no escape \\q"),
         ('start: "a"~3..2\n', 15, "the highest count"),
+        ('start: "a"~1..9999999999\n', 14, "a count has more than 9 digits"),
+        ('start: "x"' + "\n" * 70_000, 65536, "at most 65536 characters, not 70010"),
+        ("start: " + "(" * 5000, None, "nested too deeply"),
+        ('start: "x"' + "?" * 5000, None, "nested too deeply"),
         (DOUBLED, None, "characters when written out"),
+        ('%ignore "' + "y" * 20_000 + '"\nstart: ' + '"x" ' * 900, None, "4000000 characters are to be written"),
     ],
 )
 def test_what_is_not_read_is_told_with_its_place(lark: str, offset: int | None, says: str) -> None:
     with pytest.raises(GrammarError, match=re.escape(says)) as raised:
         as_pattern(lark)
     assert offset in (None, raised.value.position)
+
+
+@pytest.mark.parametrize(
+    ("begin", "again"),
+    [
+        ('start: "x"', "\n"),
+        ('start: "x"', "\n "),
+        ('start: "x"', "\n//\n#\n"),
+        ('start: "x"', '\n\n | "y"'),
+        ('start: "x"\n_: "', "\\\\"),
+        ("start: /", "\\p{"),
+        ("start: /", "(?P<"),
+        ("start: ", '"x" '),
+    ],
+)
+def test_four_times_the_text_takes_about_four_times_as_long(begin: str, again: str) -> None:
+    def costs(size: int) -> float:
+        text = begin + again * (size // len(again))
+        times: list[float] = []
+        for _ in range(3):
+            started = time.process_time()
+            with contextlib.suppress(GrammarError):
+                as_pattern(text)
+            times.append(time.process_time() - started)
+        return min(times)
+
+    assert costs(60_000) < 8 * costs(15_000) + 0.02

@@ -82,6 +82,10 @@ class EngineError(ToolgramError):
     """An engine that failed while it generated, or refused what it was given."""
 
 
+class GrammarRefused(EngineError):
+    """A grammar that an engine does not take."""
+
+
 class PromptTooLong(EngineError):
     """A prompt that leaves no room for an answer.
 

@@ -71,11 +71,13 @@ def test_options_and_environment(
 ) -> None:
     log = tmp_path / "log.jsonl"
     options = ["serve", "--port", "0", "--alias", "gpt-x", "-np", "3", "--log-file", str(log), "--max-body", "100"]
+    options += ["--shutdown-timeout", "3"]
     result = CliRunner().invoke(app, options, env={"TOOLGRAM_API_KEY": "one two", "TOOLGRAM_HOST": "127.0.0.2"})
     assert result.exception is None, result.output
     assert "serving smollm2 at http://127.0.0.2:4321/v1" in result.output
     assert "no --model given" in result.output
     (config,) = started
+    assert config.timeout_graceful_shutdown == 3
     monkeypatch.undo()  # now it listens
     with listening(config.app) as address:
         headers = {"authorization": "Bearer two"}

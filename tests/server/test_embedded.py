@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 from openai import OpenAI
@@ -17,6 +19,7 @@ from pydantic import BaseModel, Field
 
 from live_server import listening
 from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.engines.llama_cpp.guide import Guide, Guides
 from toolgram.engines.llama_cpp.sampling import Sampler
 from toolgram.models.catalog import default_model
 from toolgram.server.app import create_app
@@ -178,3 +181,37 @@ def test_a_request_that_fails_leaves_those_beside_it_alone(client: OpenAI, monke
     assert isinstance(failed, openai.InternalServerError)
     assert [other.choices[0].message.content for other in others] == [told] * 6
     assert ask(1).usage.prompt_tokens_details.cached_tokens > 20
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", ["chat/completions", "completions"])
+def test_a_grammar_that_llguidance_refuses_is_told_in_one_line(client: OpenAI, path: str, *, stream: bool) -> None:
+    classes = " ".join(f"[a-{chr(0x4E00 + i)}]" for i in range(9000))
+    body: dict[str, Any] = {"grammar": f'root ::= "y" {classes}', "max_tokens": 9, "stream": stream}
+    asked = {"prompt": "Hi"} if path == "completions" else {"messages": [ASK]}
+    answer = httpx2.post(f"{client.base_url}{path}", json={**body, **asked}, timeout=60)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["pointer"]) == (400, "/grammar")
+    assert "llguidance refuses the grammar: initial lexer configuration (grammar) too big" in error["message"]
+    assert "\n" not in error["message"]
+
+
+def test_others_are_served_while_a_grammar_is_compiled(client: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling, free = threading.Event(), threading.Event()
+    start = Guides.start
+
+    def slowly(guides: Guides, lark: str, ends: tuple[str, ...] = ()) -> Guide:
+        compiling.set()
+        assert free.wait(20)
+        return start(guides, lark, ends)
+
+    monkeypatch.setattr(Guides, "start", slowly)
+    body: dict[str, Any] = {"prompt": "Hi", "max_tokens": 2, "temperature": 0}
+    with ThreadPoolExecutor() as pool:
+        grammar = {"grammar": 'root ::= "yes"'}
+        constrained = pool.submit(httpx2.post, f"{client.base_url}completions", json={**body, **grammar}, timeout=60)
+        assert compiling.wait(20)
+        assert httpx2.post(f"{client.base_url}completions", json=body, timeout=20).status_code == 200
+        assert not constrained.done()
+        free.set()
+        assert constrained.result().json()["choices"][0]["text"].startswith("y")

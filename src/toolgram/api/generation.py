@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from toolgram.conversation.request import Request
 from toolgram.engines.base import Sampling
-from toolgram.errors import GrammarError, InvalidRequest, TemplateError
+from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, TemplateError
 from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.dialects.gbnf_reader import read_gbnf
 from toolgram.grammar.grammar import Grammar
 from toolgram.planning.plan import Plan, plan_of
 from toolgram.template.chat_template import ChatTemplate
+
+GRAMMAR = "/grammar"
+"""Where a body has a grammar of its own."""
+_LONGEST = 1 << 16  # characters
+_MOST_RULES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +72,31 @@ class Generation:
 
 def _with_grammar(made: Plan, gbnf: str) -> Plan:
     if made.constraint is not None:
-        raise InvalidRequest("/grammar", "does not go with tools or a response_format, which have a grammar of theirs")
+        raise InvalidRequest(GRAMMAR, "does not go with tools or a response_format, which have a grammar of theirs")
     return replace(made, constraint=gbnf_constraint(gbnf))
 
 
 def gbnf_constraint(gbnf: str) -> Constraint:
-    """The constraint of a grammar that a body brings. Raises InvalidRequest for what is not GBNF."""
+    """The constraint of a grammar that a body brings. Raises InvalidRequest for what is not GBNF, or too much of it."""
+    if len(gbnf) > _LONGEST:
+        raise InvalidRequest(GRAMMAR, f"has {len(gbnf)} characters: a grammar may have at most {_LONGEST}")
     try:
-        return Constraint(Grammar(read_gbnf(gbnf)))
+        rules = read_gbnf(gbnf)
     except GrammarError as error:
-        raise InvalidRequest("/grammar", f"is not GBNF: {error}") from error
+        raise InvalidRequest(GRAMMAR, f"is not GBNF: {error}") from error
+    except RecursionError as error:
+        raise InvalidRequest(GRAMMAR, "its groups and repetitions are nested too deeply") from error
+    if len(rules) > _MOST_RULES:
+        raise InvalidRequest(GRAMMAR, f"has {len(rules)} rules: a grammar may have at most {_MOST_RULES}")
+    return Constraint(Grammar(rules))
+
+
+@contextmanager
+def grammar_at_fault(*, given: bool) -> Generator[None]:
+    """What an engine finds wrong with a grammar is an InvalidRequest where the body has `given` it."""
+    try:
+        yield
+    except (GrammarError, GrammarRefused) as error:
+        if not given:
+            raise
+        raise InvalidRequest(GRAMMAR, str(error)) from error

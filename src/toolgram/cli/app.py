@@ -384,6 +384,15 @@ def serve(
             help="Seconds of silence before a stream sends a keep-alive.",
         ),
     ] = 10.0,
+    shutdown_timeout: Annotated[
+        int,
+        typer.Option(
+            metavar="S",
+            min=0,
+            envvar=_env("SHUTDOWN_TIMEOUT"),
+            help="Seconds that running answers have to finish when the server is told to end.",
+        ),
+    ] = 25,
     log_file: Annotated[
         Path | None, typer.Option(metavar="FILE", envvar=_env("LOG_FILE"), help="The log file (default: stderr).")
     ] = None,
@@ -406,6 +415,7 @@ def serve(
         timeout=timeout,
         keep_alive=keep_alive,
         max_body=max_body,
+        shutdown_timeout=shutdown_timeout,
         max_tokens=max_tokens,
         style=style,
         request_templates=is_local(host) if trust_templates is None else trust_templates,

@@ -148,18 +148,17 @@ def is_local(host: str) -> bool:
 def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_file: Path | None) -> None:
     """Serve until stopped, then finish the running streams. Raises ToolgramError if it cannot listen."""
     try:
-        import uvicorn
-
         from toolgram.server.app import create_app
+        from toolgram.server.listening import Server, config
     except ModuleNotFoundError as error:
         raise ToolgramError(f"{error.name} is missing: pip install 'toolgram[server]'") from error
     log_to(log_file)
     _take_short_turns()
-    config = uvicorn.Config(create_app(served, settings), host, port, log_level="warning", access_log=False)
-    listener = config.bind_socket()
-    _listen(listener, config.backlog)
+    server = Server(config(create_app(served, settings), settings.shutdown_timeout, host, port))
+    listener = server.config.bind_socket()
+    _listen(listener, server.config.backlog)
     _say_where(served, host, listener)
-    uvicorn.Server(config).run([listener])
+    server.run([listener])
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,17 +188,16 @@ def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
     """Like `run`, in several processes; the limits of the settings apply to each."""
     served = remote.connect()  # errors are reported here, once
     try:
-        import uvicorn
-
+        from toolgram.server.listening import config
         from toolgram.server.workers import serve_by_workers
     except ModuleNotFoundError as error:
         raise ToolgramError(f"{error.name} is missing: pip install 'toolgram[server]'") from error
     log_to(remote.log_file)
-    config = uvicorn.Config(remote, host, port, log_level="warning")
-    listener = config.bind_socket()
-    _listen(listener, config.backlog)
+    made = config(remote, remote.settings.shutdown_timeout, host, port)
+    listener = made.bind_socket()
+    _listen(listener, made.backlog)
     _say_where(served, host, listener)
-    serve_by_workers(remote, listener, count)
+    serve_by_workers(remote, listener, count, remote.settings.shutdown_timeout)
 
 
 def check(settings: Settings, host: str, port: int) -> None:

@@ -29,8 +29,11 @@ class Grammar:
         if dialect not in self._texts:
             if dialect not in dialects.WRITERS:
                 raise GrammarError(f"no dialect {dialect!r}; there are {', '.join(sorted(dialects.WRITERS))}")
-            rules = self._simple if dialect in dialects.FACTORED else self._short
-            self._texts[dialect] = dialects.WRITERS[dialect](rules)
+            try:
+                rules = self._simple if dialect in dialects.FACTORED else self._short
+                self._texts[dialect] = dialects.WRITERS[dialect](rules)
+            except RecursionError as error:
+                raise GrammarError(f"the grammar is nested too deeply to be written as {dialect}") from error
         return self._texts[dialect]
 
     @cached_property

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from toolgram.api.errors import ApiError, param
 from toolgram.api.explain import relaxations_json
-from toolgram.api.generation import Generation
+from toolgram.api.generation import Generation, grammar_at_fault
 from toolgram.chat import Reply, relaxations_of, stream
 from toolgram.conversation.events import Event
 from toolgram.engines.base import Chunk, Sampling
@@ -34,19 +34,23 @@ T = TypeVar("T")
 
 Item = Chunk | Event | Reply
 _FIELD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
-_LONG_BODY = 1 << 18  # bytes: what takes some milliseconds to read
+_LONG_BODY = 1 << 14  # bytes: what may take a millisecond to read, or many if it has grammars
 _LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request that is ready to run; `prompt_tokens` is None if the engine does not count tokens."""
+    """A request that is ready to run; `prompt_tokens` is None if the engine does not count tokens.
+
+    With `grammar_given` the grammar is the body's own.
+    """
 
     served: Served
     plan: Plan
     sampling: Sampling
     n: int = 1
     prompt_tokens: int | None = None
+    grammar_given: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ class Desk:
     async def body(self, request: Request, read: Callable[[Any], T]) -> T:
         """The JSON of a request's body, read by `read`; a long one in a thread, so that others are served meanwhile.
 
-        Raises ApiError: 413 if it is too large, 400 if it is not JSON; and whatever `read` raises.
+        Raises ApiError: 413 if it is too large, 408 if it does not arrive, 400 if it is not JSON; and whatever `read`
+        raises.
         """
         if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
             raise ApiError(
@@ -70,11 +75,16 @@ class Desk:
         pieces: list[bytes] = []
         size = 0
         try:
-            async for piece in request.stream():
-                size += len(piece)
-                if size > self.settings.max_body:
-                    raise too_large(self.settings)
-                pieces.append(piece)
+            async with asyncio.timeout(self.settings.body_timeout):
+                async for piece in request.stream():
+                    size += len(piece)
+                    if size > self.settings.max_body:
+                        raise too_large(self.settings)
+                    pieces.append(piece)
+        except TimeoutError as error:
+            record_of(request.scope).headers["connection"] = "close"  # what comes yet is no request
+            reason = f"the body did not arrive within {self.settings.body_timeout:g} seconds"
+            raise ApiError(408, "timeout", reason) from error
         except ClientDisconnect as error:
             raise ClientGone from error
         whole = b"".join(pieces)
@@ -101,7 +111,7 @@ class Desk:
         record.planned(served.name, plan)
         if relaxations := relaxations_of(plan, served.engine):
             record.headers["x-toolgram-relaxations"] = _header(relaxations)
-        return Job(served, plan, sampling, generation.n, count)
+        return Job(served, plan, sampling, generation.n, count, generation.grammar is not None)
 
     def _planned(self, generation: Generation, served: Served) -> tuple[Plan, int | None]:
         plan = generation.plan(served.template, self.settings.style)
@@ -125,15 +135,16 @@ class Desk:
         """What the engine generates for all choices, as it arrives."""
         record = record_of(request.scope)
         streams = [stream(job.plan, job.served.engine, sampling) for sampling in _seeded(job)]
-        async with aclosing(merged(streams)) as items:
-            async for index, item in items:
-                if isinstance(item, Reply):
-                    record.replied(item)
-                    if self.settings.log_contents:
-                        record.contents.setdefault("answers", []).append(item.message.to_openai())
-                else:
-                    record.spoke()
-                yield index, item
+        with grammar_at_fault(given=job.grammar_given):
+            async with aclosing(merged(streams, self.admission)) as items:
+                async for index, item in items:
+                    if isinstance(item, Reply):
+                        record.replied(item)
+                        if self.settings.log_contents:
+                            record.contents.setdefault("answers", []).append(item.message.to_openai())
+                    else:
+                        record.spoke()
+                    yield index, item
 
     async def replies(self, request: Request, job: Job) -> list[Reply]:
         """The whole answer: a reply for each choice."""
@@ -196,31 +207,54 @@ def _header(relaxations: Sequence[Relaxation]) -> str:
     return f"[{', '.join(kept)}]".replace("\x7f", "\\u007f")
 
 
-async def merged(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
-    """The items of several generators as they arrive, each with the number of its generator."""
+async def merged(
+    streams: Sequence[AsyncGenerator[T, None]], admission: Admission
+) -> AsyncGenerator[tuple[int, T], None]:
+    """The items of several generators as they arrive, each with the number of its generator.
+
+    One runs at a time in the place that the request has, and more in places that nobody else waits for.
+    """
     if len(streams) == 1:
         async with aclosing(streams[0]) as items:
             async for item in items:
                 yield 0, item
         return
-    queue: asyncio.Queue[tuple[int, T] | None] = asyncio.Queue()
+    queue: asyncio.Queue[tuple[int, T] | Exception | None] = asyncio.Queue()
+    left = iter(enumerate(streams))
 
-    async def pump(index: int, items: AsyncGenerator[T, None]) -> None:
+    async def run(index: int, items: AsyncGenerator[T, None]) -> None:
         try:
             async with aclosing(items):
                 async for item in items:
                     queue.put_nowait((index, item))
-        finally:
             queue.put_nowait(None)
+        except Exception as error:  # noqa: BLE001 - raised again below
+            queue.put_nowait(error)
 
-    tasks = [asyncio.create_task(pump(i, items)) for i, items in enumerate(streams)]
+    async def run_here() -> None:
+        for index, items in left:
+            await run(index, items)
+
+    async def run_beside() -> None:
+        while True:
+            async with admission.spare():
+                one = next(left, None)
+                if one is None:
+                    return
+                await run(*one)
+
+    beside = min(len(streams), admission.parallel) - 1
+    tasks = [asyncio.create_task(runner) for runner in (run_here(), *(run_beside() for _ in range(beside)))]
     try:
-        for _ in tasks:
-            while got := await queue.get():
+        ended = 0
+        while ended < len(streams):
+            got = await queue.get()
+            if isinstance(got, Exception):
+                raise got
+            if got is None:
+                ended += 1
+            else:
                 yield got
-            for task in tasks:
-                if task.done():
-                    task.result()  # raises what its generator raised
     finally:
         for task in tasks:
             task.cancel()

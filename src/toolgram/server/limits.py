@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -14,10 +15,15 @@ _PLANNERS = 2  # planning is Python: more threads plan no faster, and each delay
 
 
 class Admission:
-    """At most `parallel` requests run and `queue` wait, in order of arrival; as many more may wait to be planned."""
+    """At most `parallel` answers are written at once, and `queue` requests wait, in order of arrival.
+
+    A request that wants several answers has one place for all of them, and more only where nobody waits for those. As
+    many requests as may run and wait may wait to be planned.
+    """
 
     def __init__(self, parallel: int, queue: int, timeout: float, metrics: Metrics) -> None:
-        self._slots = asyncio.Semaphore(parallel)
+        self.parallel = parallel
+        self._places = _Places(parallel)
         self._planners = asyncio.Semaphore(_PLANNERS)
         self._unplanned = 0
         self._queue = queue
@@ -49,7 +55,7 @@ class Admission:
 
         It must be entered and left in the same task.
         """
-        if self._slots.locked() and self.waiting >= self._queue:
+        if not self._places.free and self.waiting >= self._queue:
             message = f"{self.running} requests are running and {self.waiting} are waiting: try again later"
             raise ApiError(429, "too_many_requests", message, retry_after=_RETRY_AFTER)
         limit = asyncio.timeout(self._timeout)
@@ -58,7 +64,7 @@ class Admission:
                 self.waiting += 1
                 try:
                     with self._metrics.waiting.track_inprogress():
-                        await self._slots.acquire()
+                        await self._places.take()
                 finally:
                     self.waiting -= 1
                 self.running += 1
@@ -67,8 +73,49 @@ class Admission:
                         yield
                 finally:
                     self.running -= 1
-                    self._slots.release()
+                    self._places.give_back()
         except TimeoutError as error:
             if not limit.expired():
                 raise
             raise ApiError(504, "timeout", f"the answer took longer than {self._timeout:g} seconds") from error
+
+    @asynccontextmanager
+    async def spare(self) -> AsyncGenerator[None]:
+        """A further place for a request that has one, returned at the end; whoever has none yet comes first."""
+        await self._places.take(spare=True)
+        try:
+            yield
+        finally:
+            self._places.give_back()
+
+
+class _Places:
+    """A semaphore that who waits for a spare one passes last."""
+
+    def __init__(self, count: int) -> None:
+        self.free = count
+        self._waiting = deque[asyncio.Future[None]]()
+        self._waiting_for_spare = deque[asyncio.Future[None]]()
+
+    async def take(self, *, spare: bool = False) -> None:
+        if self.free:  # then nobody waits
+            self.free -= 1
+            return
+        given = asyncio.get_running_loop().create_future()
+        waiting = self._waiting_for_spare if spare else self._waiting
+        waiting.append(given)
+        try:
+            await given
+        except asyncio.CancelledError:
+            if not given.cancelled():
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        for waiting in (self._waiting, self._waiting_for_spare):
+            while waiting:
+                given = waiting.popleft()
+                if not given.done():
+                    given.set_result(None)
+                    return
+        self.free += 1

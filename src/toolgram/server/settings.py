@@ -13,6 +13,8 @@ class Settings:
 
     `parallel` requests run at once and `queue` wait; any more are turned away. `timeout` is in seconds, for a whole
     request including its wait; `keep_alive` is the number of silent seconds after which a stream sends a sign of life.
+    A body must arrive within `body_timeout` seconds; what still runs `shutdown_timeout` seconds after the server was
+    told to end is cut off.
     With `request_templates` a body may bring a chat template, which is limited, but may keep a core busy for a minute.
     With `any_model_name` the first model answers to any name there is no model of, since agents ask for their own.
     """
@@ -25,6 +27,8 @@ class Settings:
     timeout: float = 600.0
     keep_alive: float = 10.0
     max_body: int = 16 << 20
+    body_timeout: float = 60.0
+    shutdown_timeout: int = 25
     max_tokens: int | None = None
     style: str | None = None
     request_templates: bool = False

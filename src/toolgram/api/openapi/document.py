@@ -21,13 +21,14 @@ _WHY = {
     403: "The name in `Host`, or the site of the page that calls, is not one that the server allows.",
     404: "There is no such model.",
     405: "The route is not for this method.",
+    408: "The body did not arrive in time.",
     413: "The body is too large.",
     429: "Too many requests wait already: come back.",
     502: "The engine failed.",
     503: "The engine cannot be reached now: come back.",
     504: "The answer took too long.",
 }
-_READ = (400, 401, 404, 413)
+_READ = (400, 401, 404, 408, 413)
 _PLAN = (*_READ, 429)
 _TOLD = (401,)
 _RUN = (*_PLAN, 502, 503, 504)

@@ -11,8 +11,12 @@ from __future__ import annotations
 
 from toolgram.conversation.lark_patterns.pattern import pattern_of
 from toolgram.conversation.lark_patterns.reader import read
+from toolgram.errors import GrammarError
 
 __all__ = ["as_pattern"]
+
+_LONGEST = 1 << 16
+"""Characters of a grammar: those of coding agents have less than 2,000."""
 
 
 def as_pattern(text: str) -> str:
@@ -20,6 +24,12 @@ def as_pattern(text: str) -> str:
 
     How a lexer would cut the text is not looked at: a terminal may end wherever the grammar can go on.
     Raises GrammarError, with the offset where there is one, for what is malformed, for what is not read (templates,
-    `%declare`, imports from elsewhere than `common`), and for a rule that holds itself other than at its ends.
+    `%declare`, imports from elsewhere than `common`), for a rule that holds itself other than at its ends, and for what
+    is longer than 65,536 characters or nested too deeply.
     """
-    return pattern_of(read(text))
+    if len(text) > _LONGEST:
+        raise GrammarError(f"a grammar may have at most {_LONGEST} characters, not {len(text)}", _LONGEST)
+    try:
+        return pattern_of(read(text))
+    except RecursionError as error:
+        raise GrammarError("the rules and groups are nested too deeply") from error

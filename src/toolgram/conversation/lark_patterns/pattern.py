@@ -10,6 +10,8 @@ from toolgram.errors import GrammarError
 
 _MOST = 100_000
 """Characters of a regular expression: rules are written out wherever they are used."""
+_MOST_WORK = 40 * _MOST
+"""Characters that are written for it on the way."""
 
 
 def pattern_of(grammar: LarkGrammar) -> str:
@@ -25,6 +27,7 @@ class _Writer:
     skipped: str = field(init=False, default="")
     """What may stand after a terminal of a rule; not before the first, where llguidance has nothing ignored either."""
     _known: dict[str, str] = field(default_factory=dict[str, str])
+    _work: int = 0
     _open: list[str] = field(default_factory=list[str])
     """The definitions that are being written, each within the one before."""
 
@@ -51,7 +54,7 @@ class _Writer:
         self._open.pop()
         if len(text) > _MOST:
             raise GrammarError(f"{name.name} is more than {_MOST} characters when written out", name.at)
-        return f"(?:{text})"
+        return self._counted(f"(?:{text})", name.at)
 
     def _written(self, node: Node, *, terminal: bool) -> str:
         match node:
@@ -72,7 +75,13 @@ class _Writer:
                 return f"(?:{self._written(item, terminal=terminal)}){{{low},{most}}}"
 
     def _token(self, text: str, *, terminal: bool) -> str:
-        return text if terminal or not text else text + self.skipped
+        return self._counted(text if terminal or not text else text + self.skipped)
+
+    def _counted(self, text: str, at: int | None = None) -> str:
+        self._work += len(text)
+        if self._work > _MOST_WORK:
+            raise GrammarError(f"more than {_MOST_WORK} characters are to be written out", at)
+        return text
 
 
 def _unrolled(name: str, node: Node) -> Node:

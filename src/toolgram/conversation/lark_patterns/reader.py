@@ -12,8 +12,8 @@ from toolgram.errors import GrammarError
 
 _TOKEN = re.compile(
     r"""
-    (?P<space>[ \t\f\r]+|//[^\n]*|\#[^\n]*|\n(?=(?:\s|//[^\n]*\n|\#[^\n]*\n)*\|))
-    |(?P<line>\n)
+    (?P<space>[ \t\f\r]+|//[^\n]*|\#[^\n]*)
+    |(?P<line>\n(?:[ \t\f\r\n]|//[^\n]*\n|\#[^\n]*\n)*)
     |(?P<string>"(?:\\.|[^"\\\n])*"i?)
     |(?P<regex>/(?!/)(?:\\.|[^/\\\n])+/[imslux]*)
     |(?P<name>_?[A-Za-z][A-Za-z0-9_]*|_[A-Za-z0-9_]*)
@@ -23,6 +23,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_MOST_DIGITS = 9
 _OPERATORS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
@@ -128,13 +129,20 @@ class _Reader:
                 item = Repeat(item, *_OPERATORS[self._said])
                 self._next()
             elif self._takes("~"):
-                low = int(self._expect("number"))
-                high = int(self._expect("number")) if self._takes("..") else low
+                low = self._count()
+                high = self._count() if self._takes("..") else low
                 if high < low:
                     self._fail("the highest count is below the lowest")
                 item = Repeat(item, low, high)
             else:
                 return item
+
+    def _count(self) -> int:
+        begin = self._begin
+        said = self._expect("number")
+        if len(said) > _MOST_DIGITS:
+            self._fail(f"a count has more than {_MOST_DIGITS} digits", begin)
+        return int(said)
 
     def _item(self) -> Node:
         begin, said = self._begin, self._said
@@ -166,7 +174,8 @@ class _Reader:
             if found is None or found.lastgroup is None:
                 self._fail("this is not Lark")
             self._at = found.end()
-            if found.lastgroup != "space":
+            continued = found.lastgroup == "line" and self._text.startswith("|", self._at)
+            if found.lastgroup != "space" and not continued:
                 self._kind, self._said = found.lastgroup, found[0]
                 return
 

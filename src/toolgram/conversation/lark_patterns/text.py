@@ -10,7 +10,7 @@ _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}
 _SHORT = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
 _SPECIAL = re.compile(r"[\\^$.*+?()[\]{}|/\-]")
 _ANCHORS = ("\\A", "\\Z", "\\z")
-_PIECE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[pP]\{[^}]*\}|.)|\[\^?|\(\?P<\w+>|.", re.DOTALL)
+_PIECE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[pP]\{[^}]{0,64}\}|.)|\[\^?|\(\?P<\w+>|.", re.DOTALL)
 """What a regular expression of Python or Rust is made of, as far as flags look at it."""
 
 

@@ -65,6 +65,8 @@ class LlamaCpp:
             raise EngineError(f"parallel must be at most {_MOST}")
         self.path = Path(path)
         self._lock = threading.Lock()  # nothing is asked of the model once it is to be freed
+        self._compiling = 0
+        self._compiled = threading.Condition(self._lock)
         self._closed = False
         self._running = set[Cancel]()
         self._process = os.getpid()
@@ -124,7 +126,8 @@ class LlamaCpp:
     ) -> AsyncGenerator[Chunk, None]:
         """Chunks of the answer, one for each sampled token; closing the generator stops the work within a token.
 
-        Raises EngineError for a grammar that is refused, or a prompt that is empty or does not fit.
+        Raises GrammarRefused for a grammar that llguidance does not take, EngineError for a prompt that is empty or
+        does not fit.
         """
         listener = Listener()
         request = Request(await asyncio.to_thread(self._prepare, prompt, constraint, sampling), listener)
@@ -156,8 +159,14 @@ class LlamaCpp:
                 raise EngineError("the prompt is empty")
             if room < 1:
                 raise PromptTooLong(len(ids), self.context)
+            self._compiling += 1
+        try:  # without the lock, since a great grammar may take a second
             guide = None if lark is None else self._guides.start(lark, sampling.ends)
             return Generation(self._model.vocabulary, ids, guide, sampling, room)
+        finally:
+            with self._lock:
+                self._compiling -= 1
+                self._compiled.notify_all()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -179,6 +188,7 @@ class LlamaCpp:
 
     def _unload(self) -> None:
         with self._lock:
+            self._compiled.wait_for(lambda: not self._compiling)
             del self._guides  # llguidance keeps a tree of the vocabulary, and a pointer into the model
             self._model.close()
 

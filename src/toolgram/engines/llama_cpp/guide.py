@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -13,8 +14,10 @@ from numpy.typing import NDArray
 from toolgram.caching import MEGABYTE, compiled_from, weighed
 from toolgram.engines.llama_cpp import ffi
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
-from toolgram.errors import EngineError
+from toolgram.errors import EngineError, GrammarRefused
 
+_PLACE = re.compile(r"at \d+\(\d+\): ")
+_LONGEST_REASON = 500
 _FEW_TOKENS = 4  # ways to write the white space that may stand before an end
 
 
@@ -91,7 +94,7 @@ class Guide:
 
     def _check(self) -> None:
         if self._matcher.is_error():
-            raise EngineError(f"the grammar cannot be followed: {self._matcher.get_error()}")
+            raise EngineError(f"the grammar cannot be followed: {_reason(self._matcher)}")
 
 
 class Guides:
@@ -104,7 +107,7 @@ class Guides:
     def start(self, lark: str, ends: tuple[str, ...] = ()) -> Guide:
         """A guide at the start of the grammar, where `ends` end the text too as tokens.
 
-        Raises EngineError for a grammar that llguidance refuses.
+        Raises GrammarRefused for one that llguidance refuses.
         """
         return Guide(self._compile(lark).deep_copy(), self._vocabulary, self._vocabulary.ends_with(ends))
 
@@ -112,8 +115,13 @@ class Guides:
 def _compile(tokenizer: LLTokenizer, lark: str) -> LLMatcher:
     matcher = LLMatcher(tokenizer, lark, log_level=0)
     if matcher.is_error():
-        raise EngineError(f"llguidance refuses the grammar: {matcher.get_error().strip()}")
+        raise GrammarRefused(f"llguidance refuses the grammar: {_reason(matcher)}")
     return matcher
+
+
+def _reason(matcher: LLMatcher) -> str:
+    """What is wrong, without its place in a text that nobody has seen, and without llguidance's own backtrace."""
+    return _PLACE.sub("", matcher.get_error().strip()).partition("\n")[0][:_LONGEST_REASON]
 
 
 def _tokenizer(vocabulary: Vocabulary) -> LLTokenizer:

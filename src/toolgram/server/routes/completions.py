@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from toolgram.api.chat.response import Head
 from toolgram.api.completions import CompletionRequest, choice, read_completion_request, text_completion, together
 from toolgram.api.errors import ApiError
+from toolgram.api.generation import grammar_at_fault
 from toolgram.engines.base import Chunk, Prompt, Sampling, Usage
 from toolgram.errors import EngineError
 from toolgram.grammar.constraint import Constraint
@@ -47,7 +48,7 @@ async def completions(desk: Desk, request: Request) -> ASGIApp:
     runs = [_Run(text, _seeded(sampling, i)) for text in texts for i in range(read.n)]
     head = Head(f"cmpl-{uuid.uuid4().hex}", int(time.time()), served.name)
     streams = [_chunks(served, run, read.constraint) for run in runs]
-    said = merged(streams)
+    said = merged(streams, desk.admission)
     if read.stream:
         return desk.streamed(request, _events(said, runs, read, head, record_of(request.scope)), failure)
     return json_response(request, await desk.whole(request, _answer(said, runs, read, head, record_of(request.scope))))
@@ -67,7 +68,16 @@ def _chunks(served: Served, run: _Run, constraint: Constraint | None) -> AsyncGe
         raise ApiError(400, "invalid_value", "must not be empty", "/prompt")
     if constraint is not None and not served.engine.capabilities.dialects:
         raise ApiError(400, "invalid_value", "this model's engine cannot constrain its output", "/grammar")
-    return served.engine.generate(prompt, constraint, run.sampling)
+    return _generated(served, prompt, constraint, run.sampling)
+
+
+async def _generated(
+    served: Served, prompt: Prompt, constraint: Constraint | None, sampling: Sampling
+) -> AsyncGenerator[Chunk, None]:
+    with grammar_at_fault(given=True):
+        async with aclosing(served.engine.generate(prompt, constraint, sampling)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
 
 def _finish(chunk: Chunk, record: Record) -> str | None:

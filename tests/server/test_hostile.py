@@ -1,0 +1,271 @@
+"""What one client asks for, at its worst, leaves the others served."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from live_server import listening, serving
+from situations import CHATML
+from toolgram.conversation.lark_patterns import as_pattern
+from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar, Usage
+from toolgram.engines.replay import Replay
+from toolgram.server.app import create_app
+from toolgram.server.listening import Connection
+from toolgram.server.models import Served
+from toolgram.server.settings import Settings
+
+CHAT = "/v1/chat/completions"
+COMPLETIONS = "/v1/completions"
+HI: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi."}]}
+
+
+class Counting(Replay):
+    """Writes answers, of which the first `may_end` end, and counts how many it writes at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Semaphore(0)
+        self.may_end = self.running = self.most = 0
+        self.prompts: list[str] = []
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """One word."""
+        number = len(self.prompts)
+        self.prompts.append(prompt if isinstance(prompt, str) else "".join(text for text, _ in prompt))
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            self.begun.release()
+            while number >= self.may_end:
+                await asyncio.sleep(0.005)
+            yield Chunk("word", (1,))
+            yield Chunk("", finish="stop", usage=Usage(completion_tokens=1))
+        finally:
+            self.running -= 1
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("path", "many"), [(CHAT, {**HI, "n": 8}), (COMPLETIONS, {"prompt": ["a", "b"], "n": 4, "max_tokens": 9})]
+)
+def test_each_choice_of_a_request_needs_a_place_and_others_come_before_its_next(
+    path: str, many: dict[str, Any], *, stream: bool
+) -> None:
+    engine = Counting()
+    with serving(engine, Settings(parallel=2)) as address, ThreadPoolExecutor() as pool:
+        all_of_them = pool.submit(httpx2.post, address + path, json={**many, "stream": stream}, timeout=30)
+        assert engine.begun.acquire(timeout=10)
+        assert engine.begun.acquire(timeout=10)
+        other: dict[str, Any] = {"messages": [{"role": "user", "content": "Another."}]}
+        ordinary = pool.submit(httpx2.post, address + CHAT, json=other, timeout=30)
+        wait_for(lambda: "toolgram_requests_waiting 1.0" in httpx2.get(address + "/metrics").text)
+        engine.may_end = 2  # one of these is the place of the request, the other a spare one
+        assert engine.begun.acquire(timeout=10)
+        assert engine.begun.acquire(timeout=10)
+        assert "Another." in engine.prompts[2] + engine.prompts[3]
+        engine.may_end = 9
+        assert ordinary.result().status_code == 200
+        answer = all_of_them.result()
+        assert answer.status_code == 200
+        assert answer.text.count("word") == 8
+        assert engine.most == 2
+        wait_for(lambda: "toolgram_requests_running 0.0" in httpx2.get(address + "/metrics").text)
+
+
+def test_all_places_are_free_after_a_request_for_many_choices_is_gone() -> None:
+    engine = Counting()
+    with serving(engine, Settings(parallel=3)) as address, ThreadPoolExecutor() as pool:
+        with pytest.raises(httpx2.TimeoutException):
+            httpx2.post(address + CHAT, json={**HI, "n": 20}, timeout=0.5)
+        wait_for(lambda: not engine.running)
+        begun = len(engine.prompts)
+        asked = [pool.submit(httpx2.post, address + CHAT, json=HI, timeout=30) for _ in range(3)]
+        wait_for(lambda: len(engine.prompts) == begun + 3)
+        engine.may_end = begun + 3
+        assert [one.result().status_code for one in asked] == [200] * 3
+
+
+def test_a_long_grammar_of_a_custom_tool_is_read_off_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_threads: list[bool] = []
+
+    def noted(grammar: str) -> str:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            in_threads.append(True)
+        return as_pattern(grammar)
+
+    monkeypatch.setattr("toolgram.conversation.custom_tools.as_pattern", noted)
+    grammar = {"syntax": "lark", "definition": 'start: "x"' + "\n" * 30_000}
+    custom = {"name": "f", "format": {"type": "grammar", "grammar": grammar}}
+    with serving(Replay("Hello.")) as address:
+        answer = httpx2.post(address + CHAT, json={**HI, "tools": [{"type": "custom", "custom": custom}]})
+        assert answer.status_code == 200
+        assert in_threads == [True]
+        grammar["definition"] += "\n" * 40_000
+        answer = httpx2.post(address + CHAT, json={**HI, "tools": [{"type": "custom", "custom": custom}]})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["pointer"] == "/tools/0/custom/format/grammar/definition"
+    assert "at most 65536 characters" in answer.json()["error"]["message"]
+
+
+TOO_MUCH = {
+    "characters": ('root ::= "x"\n' + "#" * 70_000, "70013 characters: a grammar may have at most 65536"),
+    "rules": ('root ::= "x"\n' + "".join(f'a{i} ::= "x"\n' for i in range(1000)), "1001 rules"),
+    "groups": ("root ::= " + "(" * 300 + '"x"' + ")" * 300, "nested too deeply"),
+    "repetitions": ('root ::= "x"' + "?" * 5000, "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("body", [HI, {"prompt": "Hi", "max_tokens": 9}], ids=["chat", "completions"])
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_too_much_of_a_grammar_is_refused_with_its_place(name: str, body: dict[str, Any]) -> None:
+    grammar, says = TOO_MUCH[name]
+    with serving(Replay("x")) as address:
+        answer = httpx2.post(address + (CHAT if "messages" in body else COMPLETIONS), json={**body, "grammar": grammar})
+    assert (answer.status_code, answer.json()["error"]["pointer"]) == (400, "/grammar")
+    assert says in answer.json()["error"]["message"]
+
+
+HEAD = f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n".encode()
+
+
+def connected(address: str) -> socket.socket:
+    host, _, port = address.removeprefix("http://").partition(":")
+    return socket.create_connection((host, int(port)), timeout=20)
+
+
+def all_of(connection: socket.socket) -> bytes:
+    """What comes until the other side closes."""
+    pieces: list[bytes] = []
+    while piece := connection.recv(1 << 16):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def test_a_body_that_never_ends_is_refused_and_its_connection_closed() -> None:
+    with serving(Replay("a"), Settings(body_timeout=0.3)) as address, connected(address) as connection:
+        connection.sendall(HEAD + b"\r\n{")
+        said = all_of(connection)
+        assert said.startswith(b"HTTP/1.1 408 ")
+        assert b"the body did not arrive within 0.3 seconds" in said
+        assert httpx2.post(address + CHAT, json=HI).status_code == 200
+
+
+class Impatient(Connection):
+    """Waits for nothing."""
+
+    headers_within = 0.3
+    reads_within = 0.3
+
+
+@pytest.mark.parametrize("before", [b"", b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"])
+def test_headers_that_never_end_close_their_connection(before: bytes) -> None:
+    app = create_app([Served("recorded", CHATML, Replay("a"))])
+    with listening(app, connection=Impatient) as address, connected(address) as connection:
+        if before:
+            connection.sendall(before)
+            while not connection.recv(1 << 16).endswith(b'{"status":"ok"}'):
+                pass
+        connection.sendall(HEAD)
+        with suppress(ConnectionResetError):
+            assert all_of(connection) == b""
+        with connected(address) as silent, suppress(ConnectionResetError):
+            assert all_of(silent) == b""
+        assert httpx2.post(address + CHAT, json=HI).status_code == 200
+
+
+class Endless(Replay):
+    """Writes without an end."""
+
+    stopped = False
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """Much."""
+        try:
+            while True:
+                yield Chunk("x" * 10_000, (1,))
+                await asyncio.sleep(0)
+        finally:
+            self.stopped = True
+
+
+def request_of(body: Any) -> bytes:
+    content = json.dumps(body).encode()
+    return HEAD.replace(b"100", str(len(content)).encode()) + b"\r\n" + content
+
+
+def test_a_client_that_never_reads_loses_its_place() -> None:
+    engine = Endless()
+    app = create_app([Served("recorded", CHATML, engine)], Settings(parallel=1))
+    with listening(app, connection=Impatient) as address, connected(address) as connection:
+        connection.sendall(request_of({**HI, "stream": True}))
+        wait_for(lambda: engine.stopped)
+        wait_for(lambda: "toolgram_requests_running 0.0" in httpx2.get(address + "/metrics").text)
+
+
+@pytest.mark.parametrize("sent", [HEAD, HEAD + b"\r\n{", request_of({**HI, "stream": True}), request_of(HI)])
+def test_a_server_ends_though_clients_send_and_read_nothing(sent: bytes) -> None:
+    engine = Endless() if b"stream" in sent else Counting()
+    app = create_app([Served("recorded", CHATML, engine)])
+    with ExitStack() as clients:
+        with listening(app, shutdown_timeout=1) as address:
+            clients.enter_context(connected(address)).sendall(sent)
+            assert httpx2.get(address + "/health").status_code == 200
+        assert engine.closed
+
+
+ALONE = """
+from test_hostile import CHATML, Counting
+from toolgram.cli.serve import run
+from toolgram.server.models import Served
+from toolgram.server.settings import Settings
+
+run((Served("recorded", CHATML, Counting()),), Settings(shutdown_timeout=1000), "127.0.0.1", 0, None)
+"""
+
+
+def test_a_second_signal_ends_a_server_at_once() -> None:
+    paths = os.pathsep.join((str(Path(__file__).parent), *sys.path))
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", ALONE], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths}
+    ) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://[\d.]+:\d+", process.stdout.readline())
+        assert found is not None
+        with connected(found[0]) as connection:
+            connection.sendall(request_of(HI))
+            wait_for(lambda: "toolgram_requests_running 1.0" in httpx2.get(found[0] + "/metrics").text)
+            process.send_signal(signal.SIGTERM)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(1)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 128 + signal.SIGTERM
