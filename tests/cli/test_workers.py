@@ -142,6 +142,19 @@ def test_the_end_finishes_streams(number: signal.Signals, tmp_path: Path) -> Non
             os.kill(process, 0)
 
 
+def test_a_second_signal_ends_all_at_once(tmp_path: Path) -> None:
+    with serve(tmp_path) as server, ThreadPoolExecutor() as pool:
+        answers = [pool.submit(server.ask, stream=True) for _ in range(6)]
+        server.wait(lambda: "toolgram_requests_running 6.0" in server.metrics())
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert not any(answer.done() for answer in answers)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(_PATIENCE) == 0
+        for answer in answers:
+            assert isinstance(answer.exception(), httpx2.TransportError)
+
+
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     with serve(tmp_path) as server:
         server.metrics()
