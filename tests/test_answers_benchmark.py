@@ -218,7 +218,8 @@ def test_the_server_is_asked() -> None:
 def test_answers_that_were_cut_off_are_read() -> None:
     functions = [{"name": "car_drive", "arguments": '{"to": "Li'}, {"name": "car_drive", "arguments": "[]"}]
     message = {"content": "", "tool_calls": [{"function": one} for one in functions]}
-    body = {"choices": [{"message": message, "finish_reason": "length"}], "usage": {"prompt_tokens": 90, "completion_tokens": 9}}
+    usage = {"prompt_tokens": 90, "completion_tokens": 9}
+    body = {"choices": [{"message": message, "finish_reason": "length"}], "usage": usage}
     answer = sides.read(body, 1.0)
     assert [call.arguments for call in answer.calls] == [None, None]
     assert '{"to": "Li' in answer.text
