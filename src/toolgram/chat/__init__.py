@@ -116,7 +116,7 @@ def _as_text(event: Event) -> Event:
 async def _chunks(
     plan: Plan, engine: Engine, sampling: Sampling, reader: Reader | LenientReader
 ) -> AsyncGenerator[Chunk, None]:
-    """What the engine writes, and what closes thoughts that are too long; each chunk is read before the next one."""
+    """What the engine writes, and what closes reasoning that is too long; each chunk is read before the next one."""
     # Under a grammar the turn's end is a token: a string that only spells it may stand in an argument.
     stops = sampling.stop if plan.constraint else tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
     sampling = replace(sampling, stop=stops, ends=plan.stop)

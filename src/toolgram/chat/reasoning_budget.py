@@ -2,7 +2,7 @@
 
 The request may set one; and where a call or an answer in a schema must follow, `max_tokens` leaves room for it.
 
-It needs no help of the engine: the generation is stopped, and goes on from a prompt in which the thoughts are closed,
+It needs no help of the engine: the generation is stopped, and goes on from a prompt in which the reasoning is closed,
 under what is left of the grammar.
 """
 
@@ -45,7 +45,7 @@ class ReasoningBudget:
             self._thought += len(chunk.tokens) or 1
 
     def closer(self) -> str | None:
-        """What closes the thoughts, once they are as long as they may be; None while they go on, or are over."""
+        """What closes the reasoning, once it is as long as it may be; None while it goes on, or is over."""
         closers = self.reader.reasoning_closers
         if self.most is None or self._thought < self.most or not closers:
             return None
@@ -55,19 +55,19 @@ class ReasoningBudget:
 
     def _may_follow(self, rest: str) -> bool:
         try:
-            self.plan.after_thoughts("".join(self._text) + rest)
+            self.plan.constraint_after_reasoning("".join(self._text) + rest)
         except GrammarError:
             return False
         return True
 
     def continued(self) -> tuple[Prompt, Constraint | None]:
-        """The prompt that goes on behind what was written, and what constrains the rest."""
+        """The prompt that goes on after what was written, and what constrains the rest."""
         self._before, self._closed = self._written, True
         text = "".join(self._text)
         pieces = _marks(self.plan.format).split(text)
         # The model's own words stay words, whatever they spell; the marks of the format are tokens.
         parts = ((piece, i % 2 == 1) for i, piece in enumerate(pieces) if piece)
-        return (*self.plan.prompt_parts, *parts), self.plan.after_thoughts(text)
+        return (*self.plan.prompt_parts, *parts), self.plan.constraint_after_reasoning(text)
 
     def total(self, usage: Usage) -> Usage:
         """What the last generation cost, with the tokens that were written before it, and those of the reasoning."""

@@ -1,4 +1,4 @@
-"""The grammar of what follows the model's thoughts once they are over: no more of them."""
+"""The grammar of what follows the model's reasoning once it is over: no more of it."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from toolgram.planning.turn import compile_turn
 from toolgram.planning.turn_spec import TurnSpec
 from toolgram.wire import format as wire
 
-_MOST_THOUGHTS = 64
+_MOST_REASONING = 64
 
 
-def grammar_after_thoughts(spec: TurnSpec, text: str) -> Grammar:
-    """What may follow this beginning of a turn (behind what the prompt opened), in which the thoughts were closed.
+def grammar_after_reasoning(spec: TurnSpec, text: str) -> Grammar:
+    """What may follow this beginning of a turn (after what the prompt opened), in which the reasoning was closed.
 
     Raises GrammarError where nothing may.
     """
-    # A format may have room for any number of thoughts: the text says how many there were.
-    for count in range(1, _MOST_THOUGHTS):
+    # A format may have room for reasoning any number of times: the text says how often there was some.
+    for count in range(1, _MOST_REASONING):
         turn = _at_most(spec.format.turn, count)
         try:
             return compile_turn(replace(spec, format=replace(spec.format, turn=turn))).grammar.after(text)
         except GrammarError:
             if turn == spec.format.turn:
                 raise
-    raise GrammarError(f"there are {_MOST_THOUGHTS} thoughts or more")
+    raise GrammarError(f"there is reasoning {_MOST_REASONING} times or more")
 
 
 def _at_most(node: wire.Node, count: int) -> wire.Node:
-    """The node with this many thoughts at most, where it has any number of them."""
+    """The node with reasoning this many times at most, where it has it any number of times."""
     if not isinstance(node, wire.Many):
         return wire.rebuild(node, partial(_at_most, count=count))
     alone = wire.holds(node, wire.Reasoning) and not (wire.holds(node, wire.Content) or wire.holds(node, wire.Call))

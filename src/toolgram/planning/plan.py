@@ -16,7 +16,7 @@ from toolgram.conversation.message import Message
 from toolgram.conversation.request import Request, parse_request, placed
 from toolgram.errors import InvalidRequest, Relaxation
 from toolgram.grammar.constraint import Constraint
-from toolgram.planning.after_reasoning import grammar_after_thoughts
+from toolgram.planning.after_reasoning import grammar_after_reasoning
 from toolgram.planning.call_ids import CallIds, IdMaker
 from toolgram.planning.lazy import lazy_grammar
 from toolgram.planning.prompt import Prompt, build_prompt
@@ -100,14 +100,14 @@ class Plan:
         """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""
         return self._ids.maker(seed, self.prompt)
 
-    def after_thoughts(self, text: str) -> Constraint | None:
-        """What constrains the output behind this beginning of it, in which the thoughts were closed: no more of them.
+    def constraint_after_reasoning(self, text: str) -> Constraint | None:
+        """What constrains the output after this beginning of it, in which the reasoning was closed: no more of it.
 
         Raises GrammarError where nothing may follow.
         """
         if self.constraint is None:
             return None
-        return Constraint(grammar_after_thoughts(self._turn.spec, text))
+        return Constraint(grammar_after_reasoning(self._turn.spec, text))
 
     def reader(self, *, lenient: bool = False) -> Reader | LenientReader:
         """A new reader for one output of the model.

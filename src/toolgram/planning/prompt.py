@@ -70,7 +70,7 @@ def _best_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now
 
 
 def _continued(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime, *, native: bool) -> Prompt:
-    """The prompt of a turn to be continued that the template cannot show: written by the style, behind the rest."""
+    """The prompt of a turn to be continued that the template cannot show: written by the style, after the rest."""
     at = len(request.messages) - 1
     content, reasoning = _said(request, template, style)
     turn = Message(content + _CUT, reasoning or None) if content else Message(None, reasoning + _CUT)
@@ -194,13 +194,13 @@ def _framed(message: Mapping[str, Any], style: ToolStyle, lead: str) -> Mapping[
 
 
 def _written(message: Mapping[str, Any], style: ToolStyle, lead: str) -> str:
-    """A turn of the assistant as text of the style, behind `lead`, which the template writes itself."""
+    """A turn of the assistant as text of the style, after `lead`, which the template writes itself."""
     content = _text(message.get("content"))
     calls = tuple(_call(call) for call in message.get("tool_calls") or ())
     turn = Message(_neutralised(content, _tags(style.wire)) or None, message.get("reasoning_content"), calls)
     attempts = (
         turn,
-        # Where the format has no place for text beside calls, it may have one for a thought.
+        # Where the format has no place for text beside calls, it may have one for reasoning.
         replace(turn, content=None, reasoning=turn.reasoning or turn.content),
         replace(turn, content=None, reasoning=None),
     )
@@ -274,7 +274,7 @@ def _cut(parts: Parts) -> Parts:
 
 
 def _trusted_end(parts: Parts) -> str:
-    """The template's own text behind the conversation: what a user writes never opens the model's turn."""
+    """The template's own text after the conversation: what a user writes never opens the model's turn."""
     end = ""
     for text, trusted in reversed(parts):
         if not trusted:
@@ -284,7 +284,7 @@ def _trusted_end(parts: Parts) -> str:
 
 
 def _without_end(parts: Parts, length: int) -> Parts:
-    """The parts but for so many characters at their end, each as trusted as it was."""
+    """The parts except so many characters at their end, each as trusted as it was."""
     kept = list(parts)
     while length and kept:
         text, trusted = kept.pop()

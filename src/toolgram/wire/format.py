@@ -50,7 +50,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """The model's thoughts: free text. Inside an `Object` a JSON string."""
+    """The model's reasoning: free text. Inside an `Object` a JSON string."""
 
 
 @dataclass(frozen=True, slots=True)

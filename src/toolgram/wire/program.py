@@ -192,7 +192,7 @@ class Program:
         return tuple(found.values())
 
     def last_characters(self, field_: FreeField) -> str:
-        """What free text of a field must not end with: behind it a mark would be found too soon (">" before ">>>")."""
+        """What free text of a field must not end with: after it a mark would be found too soon (">" before ">>>")."""
         return "".join(
             sorted(
                 {
@@ -221,8 +221,8 @@ class Program:
             case JsonAt() | ArgumentsAt():
                 return place.first
             case TextAt(text, next_) if text.strip():
-                behind = [self.code[at] for at, _ in self.closure(next_)]
-                opens = any(isinstance(each, NameAt | JsonAt | ArgumentsAt) for each in behind)
+                following = [self.code[at] for at, _ in self.closure(next_)]
+                opens = any(isinstance(each, NameAt | JsonAt | ArgumentsAt) for each in following)
                 return text.lstrip()[0] if opens else ""
             case _:
                 return ""

@@ -251,7 +251,7 @@ def tokens_json(chunk: Chunk) -> list[Json]:
 
 
 def usage_chunk(head: Head, usages: Sequence[Usage]) -> Json:
-    """The chunk behind the last one, which tells what all of it cost."""
+    """The chunk after the last one, which tells what all of it cost."""
     return {**_chunk(head, []), "usage": usage_json(usages)}
 
 

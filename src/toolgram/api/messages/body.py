@@ -242,7 +242,7 @@ Reasoning = Annotated[
 
 
 class CountBody(SamplingFields):
-    """A body of `/v1/messages/count_tokens`: all that a message has, but for how long it may be."""
+    """A body of `/v1/messages/count_tokens`: all that a message has, except how long it may be."""
 
     messages: Some[Turn]
     system: Blocks | None = None

@@ -193,7 +193,7 @@ def _responses(route: _Route) -> Json:
 
 
 def _event(schema: Json) -> Json:
-    """An event of a stream, whose data is JSON but for the last of OpenAI's."""
+    """An event of a stream, whose data is JSON, except the last of OpenAI's."""
     data = any_of(one_word("[DONE]"), {"contentMediaType": "application/json", "contentSchema": schema})
     return {"type": "object", "properties": {"data": {"type": "string", **data}}, "required": ["data"]}
 

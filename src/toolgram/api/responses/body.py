@@ -183,7 +183,7 @@ class OutputItem(Fields):
     output: Content
 
 
-class Thought(Fields):
+class ReasoningPart(Fields):
     """A part of the model's reasoning."""
 
     text: str
@@ -193,8 +193,8 @@ class ReasoningItem(Fields):
     """Reasoning of the assistant; of its content and its summary the first that holds anything is read."""
 
     type: Literal["reasoning"]
-    content: list[Thought] | None = None
-    summary: list[Thought] | None = None
+    content: list[ReasoningPart] | None = None
+    summary: list[ReasoningPart] | None = None
 
 
 _ITEMS = {

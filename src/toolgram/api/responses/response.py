@@ -75,7 +75,7 @@ class ResponseWriter:
                 pass
 
     def failed(self, error: ApiError) -> Iterator[Json]:
-        """The events of an error behind what was generated."""
+        """The events of an error after what was generated."""
         place = None if error.pointer is None else param(error.pointer)
         yield self._event("error", code=error.code, message=error.message, param=place)
         told = {"error": {"code": "server_error", "message": error.message}}

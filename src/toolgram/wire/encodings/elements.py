@@ -98,7 +98,7 @@ class Elements(AnyEncoding):
         return f"{self.lead}<{key}>"
 
     def close(self, key: str) -> str:
-        """The tag behind a value."""
+        """The tag after a value."""
         return f"{self.lead}</{key}>"
 
 
@@ -147,7 +147,7 @@ class ElementsReader:
             self._sink(f'{self._before(top)}"{escape(held[len(lead) :])}')
 
     def _tag(self, buffer: str, i: int) -> tuple[int, Status | None]:
-        """Take the tag that opens the next element or closes this one; behind the outermost object there is none.
+        """Take the tag that opens the next element or closes this one; after the outermost object there is none.
 
         Where reading goes on, no status is given.
         """

@@ -1,7 +1,7 @@
 """JSON as it arrives: where a value ends, and what a string says, without waiting for the whole.
 
 A scanner's `consume(buffer, start)` takes as much as it understands, and returns where it stopped and how it stands.
-What it leaves in the buffer comes again with more text behind it.
+What it leaves in the buffer comes again with more text after it.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class StringValue:
         return i, Status.MORE
 
     def _escape(self, buffer: str, i: int) -> int:
-        """Decode the escape at i; give the place behind it, i itself where more text is needed."""
+        """Decode the escape at i; give the place after it, i itself where more text is needed."""
         if i + 1 >= len(buffer):
             return i
         kind = buffer[i + 1]

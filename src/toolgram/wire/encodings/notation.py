@@ -184,7 +184,7 @@ class Transcoder:
                 top.expect = "item"
                 if char == ",":
                     return 1
-                # Some templates forget it behind a string.
+                # Some templates forget it after a string.
                 return self._step(top, buffer, i) if top.between == "=" else None
 
     def _key(self, top: _Container, buffer: str, i: int, before: str) -> int | None:

@@ -64,7 +64,7 @@ class PrintedValue:
             self._string = StringValue(lambda text: self._sink(escape(text)), quote)
 
     def _word(self, buffer: str, i: int) -> int:
-        """The place behind Python's word at i, or behind the letter where it is none; i where more text must tell."""
+        """The place after Python's word at i, or after the letter where it is none; i where more text must tell."""
         for word, json_word in WORDS.items():
             if buffer.startswith(word, i):
                 self._sink(json_word)

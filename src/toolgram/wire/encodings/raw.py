@@ -57,7 +57,7 @@ def value_reader(close: str, kinds: frozenset[str], sink: Sink, fence: tuple[str
 
 
 class Fenced:
-    """A value that what it begins with tells: behind `opener` it is read by another reader."""
+    """A value that what it begins with tells: after `opener` it is read by another reader."""
 
     __slots__ = ("_fenced", "_opener", "_plain", "_reader")
 
@@ -150,7 +150,7 @@ class Collected(RawString):
 
 
 class NestedJson:
-    """An object or array, passed on as JSON as it comes; brackets too many behind it are dropped."""
+    """An object or array, passed on as JSON as it comes; brackets too many after it are dropped."""
 
     __slots__ = ("_closer", "_done", "_marks", "_sink", "_value")
 

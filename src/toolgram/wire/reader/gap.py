@@ -45,7 +45,7 @@ def ways(program: Program, at: int, actions: tuple[Action, ...] = ()) -> list[Th
 
 
 def following(program: Program, at: int) -> int:
-    """The place behind an instruction that one thing follows."""
+    """The place after an instruction that one thing follows."""
     instruction = program.code[at]
     if isinstance(instruction, StopAt | ForkAt):
         raise TypeError("nothing single comes next")

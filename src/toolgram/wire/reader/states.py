@@ -271,7 +271,7 @@ def _said(reading: Reading, text: str) -> bool:
 
 @dataclass(slots=True)
 class InBody(State):
-    """In a body, whose end its own syntax tells; behind it the format goes on `after`.
+    """In a body, whose end its own syntax tells; after it the format goes on `after`.
 
     `answer` is the way on which the body may be the answer; `reported` says that there were events of it.
     """
@@ -325,7 +325,7 @@ class InBody(State):
 
 @dataclass(slots=True)
 class InValue(State):
-    """In the value of an answer, which is content as it comes; behind it free text goes on."""
+    """In the value of an answer, which is content as it comes; after it free text goes on."""
 
     reading: Reading
     value: RawValue

@@ -173,7 +173,7 @@ class LenientReader:
                 return False
 
     def _begin(self, start: int) -> None:
-        """A value begins at this place of the buffer, behind its fence."""
+        """A value begins at this place of the buffer, after its fence."""
         self._mode, self._start, self._scanned = self._in_value, start, start
         self._value = RawValue(_nowhere)
 
@@ -200,7 +200,7 @@ class LenientReader:
         return status is Status.DONE
 
     def _in_fence(self) -> bool:
-        """Behind a call in a fence: another one, or the end of the fence."""
+        """After a call in a fence: another one, or the end of the fence."""
         end = len(self._buffer) - len(self._buffer.lstrip())
         rest = self._buffer[end:]
         if rest[:1] in ("{", "[") and rest:
