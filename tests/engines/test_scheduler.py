@@ -100,7 +100,8 @@ def test_a_prompt_that_is_being_read_is_not_read_twice(engine: LlamaCpp) -> None
         system = "Whatever happens, stay calm and count to ten. " * 12
         return await asyncio.gather(*(answer(engine, asked(f"{system}{n}"), 2) for n in range(3)))
 
-    known = [chunks[-1].usage.cached_tokens for chunks in asyncio.run(run()) if chunks[-1].usage]
+    usages = [chunks[-1].usage for chunks in asyncio.run(run())]
+    known = sorted(usage.cached_tokens for usage in usages if usage)  # whichever of them comes first reads it
     assert known[0] < 20
     assert min(known[1:]) > 100
 

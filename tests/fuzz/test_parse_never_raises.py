@@ -20,6 +20,7 @@ from toolgram.conversation.events import Cut
 from toolgram.styles.native import NATIVE
 from toolgram.wire.reader import Reader
 from toolgram.wire.reader.json_object import ShapeReader
+from toolgram.wire.reader.states import InBody
 from toolgram.wire.reader.unconstrained import LenientReader
 
 OUTPUTS = int(os.environ.get("TOOLGRAM_FUZZ_OUTPUTS", "1000000"))
@@ -115,7 +116,8 @@ def check_nothing_is_lost(plan: toolgram.Plan, text: str, at: int) -> None:
     reader = plan.reader()
     assert isinstance(reader, Reader)
     events = reader.feed(text[:at])
-    if reader._mode == reader._in_body and isinstance(reader._body, ShapeReader):
+    state = reader._reading.state
+    if isinstance(state, InBody) and isinstance(state.body, ShapeReader):
         return
     events = [*events, *reader.feed(WORD + text[at:]), *reader.finish()]
     message = Message.from_events(events)
