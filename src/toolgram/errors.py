@@ -23,6 +23,11 @@ class _AtPointer(ToolgramError):
         self.reason = reason
 
 
+def json_pointer(*steps: str | int) -> str:
+    """The JSON pointer of these steps, from the root of a document (RFC 6901)."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
 class InvalidRequest(_AtPointer):
     """A request that is malformed, or asks for what cannot be done; `pointer` is into the request."""
 

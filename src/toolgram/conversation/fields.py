@@ -33,7 +33,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
-from toolgram.errors import InvalidRequest
+from toolgram.errors import InvalidRequest, json_pointer
 
 Json = Mapping[str, Any]
 
@@ -64,13 +64,13 @@ class Fields(BaseModel):
 Model = TypeVar("Model", bound=Fields)
 
 
-def validated(model: type[Model], body: Any, pointer: str = "") -> Model:
-    """A value, checked; `pointer` is where it stands. Raises InvalidRequest for what is wrong with it first."""
+def validated(model: type[Model], body: Any) -> Model:
+    """A body, checked. Raises InvalidRequest for what is wrong with it first."""
     try:
         return model.model_validate(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=True)[0]
-        raise InvalidRequest(pointer + _pointer(first["loc"]), _sentence(first)) from None
+        raise InvalidRequest(_pointer(first["loc"]), _sentence(first)) from None
 
 
 def json_of(body: Any) -> Any:
@@ -175,7 +175,6 @@ Schema = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "
 """A JSON Schema, which is checked when it is compiled."""
 Held = Annotated[Any, AfterValidator(_object), WithJsonSchema({"type": "object"})]
 """An object that is held by reference, and not looked into."""
-Whole = Annotated[int, Number(-MAX_INTEGER, whole=True)]
 Count = Annotated[int, Number(0, whole=True)]
 
 
@@ -244,10 +243,10 @@ def type_of(value: Any) -> str | None:
 
 
 def _pointer(loc: Sequence[int | str]) -> str:
-    parts = [str(part) for part in loc if not (isinstance(part, str) and part.startswith(_TAG))]
-    if parts[-1:] == ["[key]"]:  # the member itself is meant
-        parts.pop()
-    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
+    steps = [step for step in loc if not (isinstance(step, str) and step.startswith(_TAG))]
+    if steps[-1:] == ["[key]"]:  # the member itself is meant
+        steps.pop()
+    return json_pointer(*steps)
 
 
 _MUST: Mapping[str, str] = {

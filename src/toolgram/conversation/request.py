@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from toolgram.conversation.body import (
@@ -230,6 +230,14 @@ def function_tool(function: Function, source: Json, pointer: str) -> Tool:
     """A function as a tool; `source` is how templates print it."""
     strict, description = function.strict or False, function.description or ""
     return Tool(function.name, description, function.parameters, strict, source, pointer, f"{pointer}/parameters")
+
+
+def tool_of(function: Function, pointer: str, schema_pointer: str) -> Tool:
+    """A function of another API as a tool: templates print what there is of it in the shape of chat completions."""
+    fields = ("name", "description", "parameters", "strict")
+    said = {key: value for key in fields if (value := getattr(function, key)) is not None}
+    source = {"type": "function", "function": said}
+    return replace(function_tool(function, source, pointer), schema_pointer=schema_pointer)
 
 
 def custom_tool(custom: Custom, pointer: str, definition: str) -> Tool:

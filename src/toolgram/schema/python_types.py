@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import ErrorDetails, PydanticSerializationError, core_schema
 
 from toolgram.caching import MEGABYTE, weighed
-from toolgram.errors import InvalidOutput, ToolgramError
+from toolgram.errors import InvalidOutput, ToolgramError, json_pointer
 
 _NAIVE = r"^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"
 _INTEGER = {"pattern": "^(?:0|-?[1-9][0-9]{0,18})$"}
@@ -158,5 +158,5 @@ def _pointer(detail: ErrorDetails, value: Any) -> str:
                 pass
             case _:
                 continue
-        pointer += "/" + str(step).replace("~", "~0").replace("/", "~1")
+        pointer += json_pointer(step)
     return pointer

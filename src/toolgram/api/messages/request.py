@@ -30,7 +30,7 @@ from toolgram.api.messages.body import (
     Turn,
     UrlSource,
 )
-from toolgram.api.messages.tools import tool_of
+from toolgram.api.messages.tools import tool_for
 from toolgram.api.sampling import sampling_of
 from toolgram.conversation.fields import json_of, validated
 from toolgram.conversation.request import Request, ResponseFormat, Tool, ToolChoice, distinct, required, template_kwargs
@@ -114,7 +114,7 @@ def _request(body: CountBody) -> tuple[Request, tuple[str, ...]]:
 def _tools(said: _Conversation, body: CountBody) -> tuple[Tool, ...]:
     tools: list[Tool] = []
     for i, tool in enumerate(body.tools or ()):
-        if (made := tool_of(tool, f"/tools/{i}")) is None:
+        if (made := tool_for(tool, f"/tools/{i}")) is None:
             said.left_out.append(f"tools.{tool.type}")
         else:
             tools.append(made)

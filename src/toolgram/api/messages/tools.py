@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from toolgram.api.messages.body import AnthropicTool, OtherTool
-from toolgram.conversation.request import Tool
+from toolgram.conversation.body import Function
+from toolgram.conversation.request import Tool, tool_of
 
 Json = dict[str, Any]
 
@@ -52,25 +53,15 @@ _TYPED: dict[str, tuple[str, Json]] = {
 }
 
 
-def tool_of(tool: AnthropicTool | OtherTool, pointer: str) -> Tool | None:
+def tool_for(tool: AnthropicTool | OtherTool, pointer: str) -> Tool | None:
     """The tool as a model is shown it; None for one that Anthropic runs itself."""
     if isinstance(tool, AnthropicTool):
-        return _tool(tool.name, tool.description, tool.input_schema, tool.strict, pointer, f"{pointer}/input_schema")
+        function = Function(
+            name=tool.name, description=tool.description, parameters=tool.input_schema, strict=tool.strict
+        )
+        return tool_of(function, pointer, f"{pointer}/input_schema")
     for prefix, (about, schema) in _TYPED.items():
         if tool.type.startswith(prefix) and tool.name:
-            return _tool(tool.name, about, schema, None, pointer, f"{pointer}/type")
+            function = Function(name=tool.name, description=about, parameters=schema)
+            return tool_of(function, pointer, f"{pointer}/type")
     return None
-
-
-def _tool(name: str, about: str | None, schema: Any, strict: bool | None, pointer: str, schema_pointer: str) -> Tool:
-    given = {"name": name, "description": about, "parameters": schema, "strict": strict}
-    function = {key: value for key, value in given.items() if value is not None}
-    return Tool(
-        name=name,
-        description=about or "",
-        parameters=schema,
-        strict=strict or False,
-        source={"type": "function", "function": function},
-        pointer=pointer,
-        schema_pointer=schema_pointer,
-    )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from toolgram.api.sampling import Limit, OpenAISampling
-from toolgram.conversation.body import Effort, PlainInput
+from toolgram.conversation.body import Effort, Function, PlainInput
 from toolgram.conversation.fields import (
     Count,
     Fields,
@@ -77,14 +77,10 @@ Content = Annotated[
 ]
 
 
-class ResponsesFunction(Fields):
+class ResponsesFunction(Function):
     """A function that the model may call."""
 
     type: Literal["function"]
-    name: Filled
-    description: str | None = None
-    parameters: Schema | None = None
-    strict: bool | None = None
 
 
 class FlatGrammar(Fields):

@@ -28,7 +28,7 @@ from toolgram.api.responses.body import (
 )
 from toolgram.api.responses.body import Tool as AnyTool
 from toolgram.conversation import body as chat
-from toolgram.conversation.request import Tool, ToolChoice, custom_tool, distinct, function_tool, required, some
+from toolgram.conversation.request import Tool, ToolChoice, custom_tool, distinct, required, some, tool_of
 from toolgram.errors import InvalidRequest
 
 Place = tuple[str, str]
@@ -115,11 +115,7 @@ def _all(body: ResponsesBody) -> Iterator[tuple[AnyTool, str, str | None]]:
 
 def _made(tool: ResponsesFunction | ResponsesCustom, pointer: str) -> Tool:
     if isinstance(tool, ResponsesFunction):
-        function = chat.Function(
-            name=tool.name, description=tool.description, parameters=tool.parameters, strict=tool.strict
-        )
-        source = {key: value for key, value in function.given.items() if value is not None}
-        return function_tool(function, {"type": "function", "function": source}, pointer)
+        return tool_of(tool, pointer, f"{pointer}/parameters")
     grammar = None
     if isinstance(tool.format, FlatGrammar):
         within = chat.CustomGrammar(syntax=tool.format.syntax, definition=tool.format.definition)

@@ -62,7 +62,7 @@ def text_due(program: Program, thread: Thread, buffer: str, i: int) -> str:
             return ""
 
 
-def behind_text(program: Program, thread: Thread, taken: int) -> list[Thread]:
+def after_text(program: Program, thread: Thread, taken: int) -> list[Thread]:
     """The ways on when so much of the prescribed text has been taken."""
     match program.code[thread.at]:
         case MarkAt(text, next_) | TextAt(text, next_) if thread.offset + taken == len(text):

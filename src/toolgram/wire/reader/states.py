@@ -17,8 +17,8 @@ from toolgram.wire.reader.bodies import Body, body_of
 from toolgram.wire.reader.free_text import FreeText, free_text_at, with_exits
 from toolgram.wire.reader.gap import (
     Thread,
+    after_text,
     awaited,
-    behind_text,
     calls_any,
     first_exits,
     following,
@@ -157,7 +157,7 @@ class InGap(State):
             if len(self.threads) == 1 and (due := text_due(reading.program, self.threads[0], buffer, i)):
                 i += len(due)
                 reading.here.append(due)
-                self.threads = behind_text(reading.program, self.threads[0], len(due))
+                self.threads = after_text(reading.program, self.threads[0], len(due))
                 if not self.threads[0].offset:
                     self._arrive()
             else:
