@@ -9,7 +9,7 @@ import pytest
 
 import toolgram
 from situations import CHATML, tool
-from toolgram.caching import MEGABYTE, Document, weighed
+from toolgram.caching import MEGABYTE, Document, packed, unpacked, weighed
 
 STATM = Path("/proc/self/statm")
 
@@ -97,6 +97,17 @@ def test_documents_are_told_apart_by_what_they_say() -> None:
     for other in (1.0, True, "1"):
         assert first != Document.of({"type": "object", "properties": {"a": {"const": other}, "b": {}}})
     assert first != Document.of({"type": "object", "properties": {"b": {}, "a": {"const": 1}}})
+
+
+def test_equal_values_are_packed_alike_however_they_are_held() -> None:
+    class Name(str):
+        __slots__ = ()
+
+    word = "".join(["a ", "word"])  # neither interned nor one object
+    shared = {"a": [word, word], "é\ud800": [10**400, 1.5, None]}
+    apart = {"a": ["a word", Name("a word")], "é\ud800": [10**400, 1.5, None]}
+    assert packed(shared) == packed(apart)
+    assert unpacked(packed(apart)) == shared
 
 
 def test_what_the_caller_changes_later_does_not_change_a_document() -> None:

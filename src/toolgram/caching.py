@@ -6,6 +6,7 @@ And what users send as a value to look up by, a `Document`.
 from __future__ import annotations
 
 import json
+import marshal
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -19,8 +20,8 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 _LARGEST = 4  # of what a cache may hold, this part at most is one entry
 _GROWTH = 32  # bytes that a grammar takes in all its forms, for one of the text that it was made of
-
-_PARSED = 8  # bytes that a value takes, for one of its text
+_PARSED = 8  # bytes that a value takes, for one of what it is packed in
+_BY_CONTENT = 2  # the last format of marshal in which equal values are equal bytes, shared or not
 
 MEGABYTE = 1 << 20
 
@@ -105,7 +106,7 @@ def weighed(
 class Document:
     """A JSON value to look up by: equal to those of the same content, the order of keys and the types included.
 
-    The value is a copy of its own, so that nobody changes it later; `size` is how many bytes it has as text.
+    The value is a copy of its own, so that nobody changes it later; `size` is how many bytes it is packed in.
     """
 
     digest: bytes = field(repr=False)
@@ -115,13 +116,26 @@ class Document:
     @staticmethod
     def of(value: Any) -> Document:
         """The document of a JSON value."""
-        return _document(json.dumps(value))
+        return _document(packed(value))
 
 
-def _parsed(text: str) -> int:
-    return _PARSED * getsizeof(text)
+def packed(value: Any) -> bytes:
+    """A JSON value as bytes to look up by, in a quarter of the time that its text takes; `unpacked` gives a copy."""
+    try:
+        return marshal.dumps(value, _BY_CONTENT)
+    except ValueError:  # it holds values of types that derive from those of JSON
+        return marshal.dumps(json.loads(json.dumps(value)), _BY_CONTENT)
+
+
+def unpacked(content: bytes) -> Any:
+    """The value that `packed` was given: never for bytes from elsewhere."""
+    return marshal.loads(content)  # noqa: S302 (bytes that `packed` made, in this process)
+
+
+def _parsed(content: bytes) -> int:
+    return _PARSED * getsizeof(content)
 
 
 @weighed(16 * MEGABYTE, _parsed)
-def _document(text: str) -> Document:
-    return Document(sha256(text.encode()).digest(), json.loads(text), getsizeof(text))
+def _document(content: bytes) -> Document:
+    return Document(sha256(content).digest(), unpacked(content), getsizeof(content))

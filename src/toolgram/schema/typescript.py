@@ -10,8 +10,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from sys import getsizeof
 from typing import Any, NamedTuple, cast
 
+from toolgram.caching import MEGABYTE, packed, unpacked, weighed
 from toolgram.schema.reading.keywords import applies_others, check_shapes, known
 from toolgram.schema.reading.references import Place, open_document
 
@@ -70,9 +72,19 @@ def signatures(tools: Iterable[tuple[str, str | None, object]]) -> list[str]:
     Types that refer to themselves are declared by name, before the tool that takes them. Types that TypeScript has no
     words for are `any`. Raises InvalidSchema for what is no schema.
     """
-    listed = list(tools)
-    writer = _Writer({name for name, _, _ in listed})
-    return [writer.tool(index, *tool) for index, tool in enumerate(listed)]
+    return list(_signatures(packed([list(tool) for tool in tools])))
+
+
+def _weight(content: bytes) -> int:
+    return 3 * getsizeof(content)
+
+
+@weighed(16 * MEGABYTE, _weight)
+def _signatures(content: bytes) -> tuple[str, ...]:
+    """Like `signatures`, of tools as they are packed: a conversation shows the same ones at every turn."""
+    tools = unpacked(content)
+    writer = _Writer({name for name, _, _ in tools})
+    return tuple(writer.tool(index, *tool) for index, tool in enumerate(tools))
 
 
 @dataclass(slots=True)

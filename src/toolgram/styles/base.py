@@ -9,7 +9,7 @@ from datetime import datetime
 from sys import getsizeof
 from typing import Any
 
-from toolgram.caching import MEGABYTE, weighed
+from toolgram.caching import MEGABYTE, packed, unpacked, weighed
 from toolgram.wire.format import PLAIN, WireFormat
 
 
@@ -74,20 +74,20 @@ def plain_prompt(schema: Any) -> str:
     return f"Please respond with nothing but a text that matches the regular expression {pattern}"
 
 
-def _bytes(text: str) -> int:
-    """The weight of a cached text: the text itself and its longer, indented form."""
-    return 3 * getsizeof(text)
+def _bytes(content: bytes) -> int:
+    """The weight of a cached text: what it was made of, and its longer, indented form."""
+    return 3 * getsizeof(content)
 
 
 def pretty(value: Any) -> str:
     """JSON over several lines, indented by two spaces."""
-    return _pretty(json.dumps(value, ensure_ascii=False))
+    return _pretty(packed(value))
 
 
 @weighed(32 * MEGABYTE, _bytes)
-def _pretty(text: str) -> str:
-    """Like `pretty`, for JSON text: indenting is slow, and a conversation shows the same tools at every turn."""
-    return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+def _pretty(content: bytes) -> str:
+    """Like `pretty`: indenting is slow, and a conversation shows the same tools at every turn."""
+    return json.dumps(unpacked(content), indent=2, ensure_ascii=False)
 
 
 def compact(value: Any) -> str:
