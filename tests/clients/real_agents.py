@@ -255,4 +255,4 @@ def main(bin_: Path, only: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(Path(sys.argv[1]).absolute(), sys.argv[2:])

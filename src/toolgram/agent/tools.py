@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args, get_origin
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
 from pydantic import Field
 
@@ -22,6 +22,8 @@ from toolgram.schema.python_types import NoSchema, PythonType
 Function = Callable[..., Any]
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _UNTYPED = "Any JSON value"
+_WRITES = "__toolgram_writes__"
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class InvalidTool(ToolgramError):
@@ -32,13 +34,15 @@ class InvalidTool(ToolgramError):
 class FunctionTool:
     """A function as a tool: what a model is told of it, and what turns the arguments of a call into Python values.
 
-    `tool.function(**tool.arguments(call.arguments))` runs a call; of an async function that is a coroutine.
+    `tool.function(**tool.arguments(call.arguments))` runs a call; of an async function that is a coroutine. One that
+    `writes` changes something: an agent asks before it runs.
     """
 
     name: str
     description: str
     function: Function
     _arguments: PythonType
+    writes: bool = False
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -71,7 +75,14 @@ def tool_of(function: Function) -> FunctionTool:
     name = _name(function)
     does, documented = described(inspect.getdoc(_own(function)) or "")
     parameters = [_documented(each, documented) for each in _parameters(function, name)]
-    return FunctionTool(name, does, function, _arguments(parameters, name))
+    does_write = getattr(_innermost(function), _WRITES, False)
+    return FunctionTool(name, does, function, _arguments(parameters, name), does_write)
+
+
+def writes(function: _F) -> _F:
+    """Marks a function that changes something: an agent asks before it runs it."""
+    setattr(function, _WRITES, True)
+    return function
 
 
 def tools_of(module_path: str | Path) -> list[FunctionTool]:

@@ -1,0 +1,104 @@
+"""Running the calls of a turn: side by side, each within its time, and what goes wrong becomes a result."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import anyio
+import anyio.to_thread
+
+from toolgram.agent.results import shortened, text_of
+from toolgram.agent.runs import Limits, Result
+from toolgram.agent.tools import FunctionTool
+from toolgram.conversation.message import ToolCall
+from toolgram.errors import InvalidOutput
+
+DENIED = "The user did not allow this call."
+_MAX_ERROR = 2_000  # characters of what a tool raised
+
+
+@runtime_checkable
+class Tool(Protocol):
+    """What an agent can call: a `FunctionTool`, or anything of this shape."""
+
+    @property
+    def name(self) -> str:
+        """The name that the model calls it by."""
+        ...
+
+    @property
+    def writes(self) -> bool:
+        """Whether a call changes something, so that an approval is asked for."""
+        ...
+
+    def to_openai(self) -> dict[str, Any]:
+        """The tool in the shape of a chat-completions request."""
+        ...
+
+    async def call(self, arguments: str) -> Any:
+        """What comes of a call with these arguments, JSON text; what it raises is told to the model."""
+        ...
+
+
+class Called:
+    """A Python function as an agent's tool: functions that are not async run in threads of their own."""
+
+    def __init__(self, tool: FunctionTool, most: int) -> None:
+        self._tool, self._most = tool, most
+        self.name = tool.name
+        self.writes = tool.writes
+
+    def to_openai(self) -> dict[str, Any]:
+        """The tool in the shape of a chat-completions request."""
+        return self._tool.to_openai()
+
+    async def call(self, arguments: str) -> str:
+        """The result as text. Raises InvalidOutput for arguments of other types, and what the function raises."""
+        given = self._tool.arguments(arguments)
+        if inspect.iscoroutinefunction(self._tool.function):
+            return text_of(await self._tool.function(**given), self._most)
+        # The thread of a function that does not end in time is left alone, and keeps nobody from leaving.
+        made = await anyio.to_thread.run_sync(self._run, given, abandon_on_cancel=True)
+        return text_of(await made, self._most) if inspect.isawaitable(made) else made
+
+    def _run(self, given: Mapping[str, Any]) -> Any:
+        value = self._tool.function(**given)
+        return value if inspect.isawaitable(value) else text_of(value, self._most)
+
+
+async def results(calls: Sequence[ToolCall], tools: Mapping[str, Tool], limits: Limits) -> AsyncGenerator[Result, None]:
+    """The result of each call, in the order in which they end. Closing the generator stops the calls."""
+    running = {asyncio.ensure_future(_result(call, tools, limits)) for call in calls}
+    try:
+        while running:
+            ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                yield task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _result(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> Result:
+    begun = time.monotonic()
+    try:
+        text, is_error = await _said(call, tools, limits)
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything, and the model is to know
+        text, is_error = shortened(f"{type(error).__name__}: {error}", _MAX_ERROR), True
+    return Result(call, text, is_error, time.monotonic() - begun)
+
+
+async def _said(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> tuple[str, bool]:
+    if (tool := tools.get(call.name)) is None:
+        return f"There is no tool {call.name!r}. There are: {', '.join(tools)}", True
+    with anyio.move_on_after(limits.call_seconds):
+        try:
+            return text_of(await tool.call(call.arguments), limits.result_characters), False
+        except InvalidOutput as error:
+            return f"The arguments are not what {call.name} takes: {error}", True
+    return f"{call.name} gave no result within {limits.call_seconds:g} s", True
