@@ -1,8 +1,21 @@
-"""Three tools as plain typed functions: `toolgram ask "…" --tools examples/tools.py`."""
+"""Three tools as plain typed functions: `toolgram ask "…" --tools examples/tools.py`.
 
+`toolgram agent` runs them, and takes the type for an answer: `--answer examples/tools.py:Forecast`.
+"""
+
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 Currency = Literal["EUR", "USD", "GBP", "JPY"]
+
+
+@dataclass
+class Forecast:
+    """What the weather will be."""
+
+    city: str
+    sunny: bool
+    days: int
 
 
 def get_weather(

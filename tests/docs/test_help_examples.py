@@ -21,9 +21,20 @@ EXAMPLES = {
     for command in app.registered_commands
     if command.callback
 }
-TOOLS = 'def get_weather(city: str) -> str:\n    "Get the weather."\n'
+TOOLS = """
+from dataclasses import dataclass
+
+def get_weather(city: str) -> str:
+    "Get the weather."
+    return "rain"
+
+@dataclass
+class Forecast:
+    rain: bool
+"""
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
 PRINTS = {
+    "agent": '"rain": true',
     "ask": '"name": "get_weather"',
     "explain": "# Grammar (lark)\nstart:",
     "styles": "chosen: long (generic), because",
@@ -55,7 +66,7 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     recorded = Path("recorded.gguf")
     monkeypatch.setattr("toolgram.models.catalog.cached", to(recorded))
-    monkeypatch.setattr("toolgram.cli.inputs.load_engine", to(Replay(CALL)))
+    monkeypatch.setattr("toolgram.cli.inputs.load_engine", lambda *_, **__: Replay(CALL, '{"rain": true}'))
     monkeypatch.setattr("toolgram.cli.explain._size", to("not counted"))
     monkeypatch.setattr("uvicorn.Config.bind_socket", to(Mock(getsockname=to(("127.0.0.1", 8080)))))
     monkeypatch.setattr("uvicorn.Server.run", to(None))

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from toolgram.cli.agent import agent
 from toolgram.cli.serve_options import serve
 from toolgram.errors import ToolgramError
 
@@ -178,6 +179,9 @@ def report(
     sys.stdout.write(text)
 
 
+app.command(epilog='Example: toolgram agent "Will it rain in Paris?" --tools tools.py --answer tools.py:Forecast')(
+    agent
+)
 app.command(epilog="Example: toolgram serve --model smollm2 --port 8080")(serve)
 
 

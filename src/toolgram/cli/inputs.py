@@ -71,6 +71,12 @@ def _response_format(path: Path) -> Any:
     return kind
 
 
+def read_answer_type(path: Path) -> Any:
+    """A type of a Python file, where the path is FILE.py:NAME, else the JSON Schema that a file is."""
+    given = _response_format(path)
+    return given["json_schema"]["schema"] if isinstance(given, dict) else given
+
+
 def read_schema(path: Path) -> Any:
     """The JSON Schema that a file is, or that a type of a Python file has."""
     body, _ = typed_answer({"response_format": _response_format(path)})

@@ -1,0 +1,134 @@
+"""`toolgram agent`: a goal, tools that run, and an answer, on the embedded engine."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import aclosing
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from toolgram.agent import Agent, Run
+    from toolgram.agent.runs import AgentEvent
+    from toolgram.conversation.message import ToolCall
+
+_WAITS = 4  # the exit code of a run that waits for an approval
+_SHOWN = 200  # characters of a result in the view
+
+
+class Ask(StrEnum):
+    """Which calls an approval is asked for."""
+
+    never = "never"
+    writes = "writes"
+    always = "always"
+
+
+def agent(
+    goal: Annotated[str, typer.Argument(help="What the agent is to find out or to do.", show_default=False)],
+    tools: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE.py", help="Typed functions, which run; may be repeated.")
+    ] = None,
+    answer: Annotated[
+        Path | None, typer.Option(metavar="FILE|FILE.py:NAME", help="A JSON Schema, or a Python type, of the answer.")
+    ] = None,
+    instructions: Annotated[str | None, typer.Option(metavar="TEXT", help="A system message.")] = None,
+    max_steps: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Turns of the model; in the last it answers.")
+    ] = 10,
+    max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="The most tokens in a turn.")] = 1024,
+    call_seconds: Annotated[float, typer.Option(metavar="S", help="How long a call may take.")] = 60.0,
+    approve: Annotated[
+        Ask, typer.Option(help="Ask before calls of functions marked with @toolgram.agent.writes, of all, or of none.")
+    ] = Ask.writes,
+    model: Annotated[
+        str | None, typer.Option(metavar="PATH|NAME", help="A GGUF file, or a known model (default: smollm2).")
+    ] = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A chat template: .jinja, .gguf, or a folder (default: the model's)."),
+    ] = None,
+    style: Annotated[str | None, typer.Option(metavar="NAME", help="How calls are written.")] = None,
+    temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Makes sampling repeatable.")] = None,
+) -> None:
+    """Let a model call tools until it has an answer; what happens is shown on stderr, the answer on stdout."""
+    from toolgram.agent import Agent, Limits, tools_of
+    from toolgram.cli.ask import model_file
+    from toolgram.cli.inputs import load_engine, read_answer_type, template_of
+    from toolgram.engines import Replay
+    from toolgram.engines.base import Sampling
+
+    def made(engine: Any, of: Any) -> Agent[Any]:
+        return Agent(
+            engine,
+            of,
+            [tool for file in tools or () for tool in tools_of(file)],
+            read_answer_type(answer) if answer else None,
+            instructions,
+            Limits(max_steps, step_tokens=max_tokens, answer_tokens=max_tokens, call_seconds=call_seconds),
+            approve.value,
+            _approved if sys.stdin.isatty() else None,
+            style,
+            Sampling(temperature=temperature, seed=seed),
+        )
+
+    made(Replay(), None)  # errors in what was given are told before a model is fetched
+    file = model_file(model)
+    ended = asyncio.run(_run(made(load_engine(file), template_of(template, file)), goal))
+    if ended.waiting:
+        names = ", ".join(call.name for call in ended.waiting)
+        _say(f"waits for an approval of {names}: run it in a terminal, or give --approve never")
+        raise typer.Exit(_WAITS)
+    _say(f"{ended.steps} turns, {ended.usage.completion_tokens} tokens")
+    typer.echo(ended.answer if isinstance(ended.answer, str) else _json(ended.answer))
+
+
+async def _run(agent: Agent[Any], goal: str) -> Run[Any]:
+    from toolgram.agent import Run
+
+    try:
+        async with aclosing(agent.stream(goal)) as events:
+            async for event in events:
+                if isinstance(event, Run):
+                    return event
+                if shown := _line(event):
+                    _say(shown)
+    finally:
+        await agent.engine.aclose()
+    raise AssertionError("a stream ends with a run or raises")
+
+
+def _line(event: AgentEvent) -> str:
+    """What is shown of an event; "" for what is not."""
+    from toolgram.agent.results import shortened
+    from toolgram.agent.runs import Call, Result, Step
+
+    match event:
+        case Step(number, last):
+            return f"turn {number}{', the last' if last else ''}"
+        case Call(call):
+            return f"  {call.name}({call.arguments})"
+        case Result(call, text, is_error, seconds):
+            what = "error" if is_error else "result"
+            return f"  {what} of {call.name} after {seconds:.1f} s: {' '.join(shortened(text, _SHOWN).split())}"
+        case _:
+            return ""
+
+
+def _approved(call: ToolCall) -> bool:
+    return typer.confirm(f"  call {call.name}({call.arguments})?", err=True)
+
+
+def _json(value: Any) -> str:
+    from pydantic_core import to_json
+
+    return to_json(value, indent=2).decode()
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
