@@ -24,6 +24,7 @@ from toolgram.wire.reader.gap import (
     following,
     step,
     text_due,
+    word_due,
     ways,
 )
 from toolgram.wire.reader.json_object import ShapeReader
@@ -160,6 +161,10 @@ class InGap(State):
                 self.threads = behind_text(reading.program, self.threads[0], len(due))
                 if not self.threads[0].offset:
                     self._arrive()
+            elif word := word_due(reading.program, self.threads, buffer, i):
+                i += len(word)
+                reading.here.append(word)
+                self.threads = [self.threads[0]._replace(captured=self.threads[0].captured + word)]
             else:
                 if not self._character(buffer[i]):
                     return i, False
