@@ -24,8 +24,8 @@ from toolgram.wire.reader.gap import (
     following,
     step,
     text_due,
-    word_due,
     ways,
+    word_due,
 )
 from toolgram.wire.reader.json_object import ShapeReader
 from toolgram.wire.reader.reading import Reading, State
