@@ -7,7 +7,7 @@ every level of what they are a part of, which without this takes a quarter of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 _Value = TypeVar("_Value", bound="HashedOnce")
 _Given = TypeVar("_Given")
@@ -49,12 +49,12 @@ def found_once(find: Callable[[_Given], _Found]) -> Callable[[_Given], _Found]:
     def found(expr: _Given) -> _Found:
         if not isinstance(expr, HashedOnce):
             return find(expr)
-        facts: dict[Callable[..., object], object] | None = getattr(expr, "_facts", None)
+        facts: dict[Callable[..., object], Any] | None = getattr(expr, "_facts", None)
         if facts is None:
             facts = {}
             object.__setattr__(expr, "_facts", facts)
         if find not in facts:
             facts[find] = find(expr)
-        return cast("_Found", facts[find])
+        return facts[find]
 
     return found

@@ -222,6 +222,8 @@ def _normal(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The expressions directly inside this one."""
+    if not isinstance(expr, HashedOnce):
+        return ()
     if isinstance(expr, Sequence):
         return expr.items
     if isinstance(expr, Choice):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from operator import is_
 
-from toolgram.grammar.hashing import HashedOnce
+from toolgram.grammar.hashing import HashedOnce, found_once
 from toolgram.grammar.ir import (
-    CharSet,
     Choice,
     Except,
     Expr,
@@ -22,6 +21,8 @@ from toolgram.grammar.ir import (
     repeat,
     seq,
 )
+
+_PLAIN = Literal, Text  # and expressions of such
 
 Uses = Mapping[str, tuple[str, ...]]
 """For each rule the names of the rules that it uses, in order, with repeats."""
@@ -52,12 +53,8 @@ def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
 
 def names_in(expr: Expr) -> tuple[str, ...]:
     """The names of the rules that the expression uses, in order, with repeats; found once for each expression."""
-    if isinstance(expr, Literal):
-        return ()
-    if isinstance(expr, Ref):
-        return (expr.name,)
     if not isinstance(expr, HashedOnce):
-        return ()
+        return (expr.name,) if isinstance(expr, Ref) else ()
     known: tuple[str, ...] | None = getattr(expr, "_names", None)
     if known is None:
         known = tuple([name for part in children(expr) for name in names_in(part)])
@@ -68,13 +65,11 @@ def names_in(expr: Expr) -> tuple[str, ...]:
 def is_plain(expr: Expr) -> bool:
     """Whether it is made of characters alone, and so the same in every grammar: no rules, tokens, nor strings but some;
     found once for each expression."""
-    if isinstance(expr, Literal | CharSet | Text):
-        return True
-    if not isinstance(expr, Sequence | Choice | Repeat):
-        return False
+    if not isinstance(expr, HashedOnce):
+        return isinstance(expr, _PLAIN)
     known: bool | None = getattr(expr, "_plain", None)
     if known is None:
-        known = all(map(is_plain, children(expr)))
+        known = not isinstance(expr, Except) and all(map(is_plain, children(expr)))
         object.__setattr__(expr, "_plain", known)
     return known
 
@@ -107,12 +102,12 @@ def fresh(name: str, taken: Container[str]) -> str:
 
 def size(expr: Expr) -> int:
     """How much there is to write: the number of parts, long literals counted by their length."""
-    match expr:
-        case Literal(text):
-            return 1 + len(text) // 4
-        case CharSet() | Text():
-            return 1
-        case Except():
-            return 1 + sum(map(len, expr.texts))
-        case _:
-            return 1 + sum(map(size, children(expr)))
+    if isinstance(expr, Literal):
+        return 1 + len(expr.text) // 4
+    return _size(expr) if isinstance(expr, HashedOnce) else 1
+
+
+@found_once
+def _size(expr: Expr) -> int:
+    parts = map(len, expr.texts) if isinstance(expr, Except) else map(size, children(expr))
+    return 1 + sum(parts)

@@ -125,6 +125,7 @@ class Program:
     _closures: dict[int, tuple[tuple[int, tuple[Action, ...]], ...]] = field(
         default_factory=dict[int, tuple[tuple[int, tuple[Action, ...]], ...]], repr=False
     )
+    _word_ends: dict[int, bool] = field(default_factory=dict[int, bool], repr=False)
 
     def closure(self, at: int) -> tuple[tuple[int, tuple[Action, ...]], ...]:
         """The instructions that may come next at a place, best first, each with the actions on the way to it."""
@@ -167,6 +168,27 @@ class Program:
                     self._collect(next_, before + text, (*actions, *more), found, seen)
                 case _:
                     pass
+
+    def ends_words(self, at: int) -> bool:
+        """Whether what may come next at a place begins with no letter, digit, "_" or "-": a word goes on before it."""
+        if at not in self._word_ends:
+            self._word_ends[at] = False  # where it comes back to itself
+            self._word_ends[at] = not any(map(self._may_begin_word, (place for place, _ in self.closure(at))))
+        return self._word_ends[at]
+
+    def _may_begin_word(self, place: int) -> bool:
+        match self.code[place]:
+            case MarkAt(text):
+                return _is_in_word(text[0])
+            case TextAt(text, next_):
+                begun = text.lstrip()
+                return _is_in_word(begun[0]) if begun else not self.ends_words(next_)
+            case JsonAt() | ArgumentsAt() as body:
+                return any(map(_is_in_word, body.first))
+            case StopAt():
+                return False
+            case _:
+                return True
 
     @cached_property
     def marks(self) -> tuple[str, ...]:
@@ -234,6 +256,10 @@ class Program:
             if isinstance(instruction, FreeAt) and instruction.field == field_:
                 marks.update((exit_.text, None) for exit_ in self.free_exits(at))
         return tuple(marks)
+
+
+def _is_in_word(char: str) -> bool:
+    return char.isalnum() or char in "_-"
 
 
 class _Compiler:

@@ -20,6 +20,7 @@ from toolgram.grammar.regular.minimal import alike, inverted
 __all__ = ["MAX_STEPS", "TooLarge"]  # with what is defined here
 
 MAX_STATES = 5_000
+_FOR_A_STATE = 8  # steps, besides those that lead from it
 _LEGIBLE = "aA0 -_.:/@"
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -229,6 +230,31 @@ def intersection(left: Automaton, right: Automaton) -> Automaton:
     return right if left == universal() else _product(left, right, _both)
 
 
+def of_lengths(automaton: Automaton, low: int, high: int | None) -> Automaton:
+    """Its texts of `low` to `high` code points (None: no bound). Raises TooLarge, and that before any work."""
+    lengths = of_length(low, high)
+    _check_lengths(automaton, low, high)
+    return intersection(automaton, lengths)
+
+
+def _check_lengths(automaton: Automaton, low: int, high: int | None) -> None:
+    """Raises TooLarge where `explore` would, asked for the texts of these lengths: it goes through all pairs of a state
+    and a length at which a text may be there."""
+    alphabet = Alphabet(charset for state in automaton.states for charset, _ in state.edges)
+    widths = [sum(len(alphabet.letters(charset)) for charset, _ in state.edges) for state in automaton.states]
+    targets = [{target for _, target in state.edges} for state in automaton.states]
+    known: dict[frozenset[int], tuple[int, frozenset[int]]] = {}
+    here, steps = frozenset((0,)), 0
+    for _ in range(low if high is None else high):
+        if here not in known:
+            after = frozenset[int]().union(*(targets[number] for number in here))
+            known[here] = sum(widths[number] for number in here) + _FOR_A_STATE * len(here), after
+        more, here = known[here]
+        steps += more
+        if steps > MAX_STEPS:
+            raise TooLarge
+
+
 def union(left: Automaton, right: Automaton) -> Automaton:
     """The texts of either. Raises TooLarge."""
     if right.is_empty or left == right:
@@ -312,7 +338,7 @@ def explore(
                 found.append(target)
             row[letter] = numbers[target]
         rows.append(row)
-        steps += len(row) + 8
+        steps += len(row) + _FOR_A_STATE
         if steps > MAX_STEPS:
             raise TooLarge
     spend(steps)

@@ -59,25 +59,26 @@ def limited(steps: int) -> Generator[_Meter]:
 def remembered(
     maxsize: int,
 ) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
-    """A bounded cache of what may raise TooLarge; a result that is known costs as many steps as when it was made, or
-    else it would depend on earlier documents which ones are too large."""
+    """A bounded cache of what may raise TooLarge, of that too; a result that is known costs as many steps as when it was
+    made, or else it would depend on earlier documents which ones are too large."""
 
     def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
         @lru_cache(maxsize=maxsize)
-        def made(*args: Hashable) -> tuple[_Result, int]:
+        def made(*args: Hashable) -> tuple[tuple[_Result] | None, int]:
             with limited(MAX_WORK) as meter:
-                result = make(*args)  # pyright: ignore[reportCallIssue] # the same arguments, which lru_cache takes as any
-            return result, MAX_WORK - meter.left
+                try:
+                    result = make(*args)  # pyright: ignore[reportCallIssue] # the same arguments, which lru_cache takes as any
+                except TooLarge:
+                    return None, MAX_STEPS
+            return (result,), MAX_WORK - meter.left
 
         @wraps(make)
         def counted(*args: _Arguments.args, **_: _Arguments.kwargs) -> _Result:
-            try:
-                result, steps = made(*args)
-            except TooLarge:
-                spend(MAX_STEPS)
-                raise
+            result, steps = made(*args)
             spend(steps)
-            return result
+            if result is None:
+                raise TooLarge
+            return result[0]
 
         vars(counted)["cache_clear"] = made.cache_clear  # as lru_cache names it
         return counted

@@ -263,12 +263,21 @@ class _Search:
         if threads == _FOUND:
             return [(letter, ((), _FOUND)) for letter in self._alphabet.every]
         after: list[tuple[int, _State]] = []
+        alike: dict[tuple[tuple[int, ...], tuple[_Thread, ...]], _State] = {}  # where no claim looks at the letter
         for letter, moved in self._moves(threads).items():
-            self.parallel = max(self.parallel, sum(not claims for _, claims in moved))
-            now = tuple(table[number].get(letter, -1) for table, number in zip(self._tables, behind, strict=True))
+            free = sum(not claims for _, claims in moved)
+            self.parallel = max(self.parallel, free)
+            now = tuple([table[number].get(letter, -1) for table, number in zip(self._tables, behind, strict=True)])
+            key = now, tuple(moved)
+            if key in alike:
+                after.append((letter, alike[key]))
+                continue
             reached = self._advance(moved, letter, self._passed(now))
             if reached:
-                after.append((letter, (() if reached == _FOUND else now, reached)))
+                target = (() if reached == _FOUND else now, reached)
+                after.append((letter, target))
+                if free == len(moved):
+                    alike[key] = target
         return after
 
     def _moves(self, threads: _Threads) -> dict[int, list[_Thread]]:

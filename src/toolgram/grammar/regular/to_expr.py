@@ -27,7 +27,7 @@ from toolgram.grammar.ir import (
     choice,
     seq,
 )
-from toolgram.grammar.regular.automata import Automaton, intersection, of_length
+from toolgram.grammar.regular.automata import Automaton, of_lengths
 
 Rule = Callable[[str, Callable[[], Expr]], Ref]
 """Makes a rule with a name like the hint; its body is asked for later, once."""
@@ -55,7 +55,7 @@ def expression(
     elif (counted := _counted(automaton, low, high)) is not None:
         return _spelled(counted, char)
     else:
-        limited = intersection(automaton, of_length(low, high))
+        limited = of_lengths(automaton, low, high)
     if limited.is_empty:
         return NOTHING
     if limited.is_plain and limited.plain:

@@ -18,8 +18,7 @@ from toolgram.grammar.regular.automata import (
     Automaton,
     TooLarge,
     difference,
-    intersection,
-    of_length,
+    of_lengths,
     of_texts,
     universal,
 )
@@ -240,7 +239,7 @@ def string(low: int, high: int | None, automaton: Automaton | None = None, *, ex
     if automaton.has_lengths_within(low, high):
         low, high = 0, None
     elif not to_expr.counts_apart(automaton, low, high):
-        automaton, low, high = intersection(automaton, of_length(low, high)), 0, None
+        automaton, low, high = of_lengths(automaton, low, high), 0, None
     only = automaton.finite_texts(1) if exact else None
     return Text(only[0]) if only else String(low, high, automaton, exact)
 

@@ -6,7 +6,7 @@ Each way is a `Thread`; one character at a time they go on, end, or are chosen, 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ from toolgram.wire.program import (
 MAX_NAME = 256
 _IN_ID = re.compile(r"[\w.:#+/=-]", re.ASCII)
 _NAME = re.compile(r"[\w.:/-]+")
+_WORD = re.compile(r"[\w-]+", re.ASCII)
 
 
 class Thread(NamedTuple):
@@ -60,6 +61,18 @@ def text_due(program: Program, thread: Thread, buffer: str, i: int) -> str:
             return due if buffer.startswith(due, i) else ""
         case _:
             return ""
+
+
+def word_due(program: Program, threads: Sequence[Thread], buffer: str, i: int) -> str:
+    """The rest of a word in the buffer, where one way alone is left, amid a name that goes on until the word ends."""
+    thread = threads[0]
+    instruction = program.code[thread.at]
+    if len(threads) > 1 or not (thread.captured and isinstance(instruction, NameAt) and instruction.action == "name"):
+        return ""
+    if not program.ends_words(instruction.next):
+        return ""
+    word = _WORD.match(buffer, i, i + MAX_NAME - len(thread.captured))
+    return word[0] if word else ""
 
 
 def after_text(program: Program, thread: Thread, taken: int) -> list[Thread]:

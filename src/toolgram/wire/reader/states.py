@@ -25,6 +25,7 @@ from toolgram.wire.reader.gap import (
     step,
     text_due,
     ways,
+    word_due,
 )
 from toolgram.wire.reader.json_object import ShapeReader
 from toolgram.wire.reader.reading import Reading, State
@@ -160,6 +161,10 @@ class InGap(State):
                 self.threads = after_text(reading.program, self.threads[0], len(due))
                 if not self.threads[0].offset:
                     self._arrive()
+            elif word := word_due(reading.program, self.threads, buffer, i):
+                i += len(word)
+                reading.here.append(word)
+                self.threads = [self.threads[0]._replace(captured=self.threads[0].captured + word)]
             else:
                 if not self._character(buffer[i]):
                     return i, False

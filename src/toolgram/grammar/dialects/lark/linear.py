@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from toolgram.grammar import ir
+from toolgram.grammar.hashing import HashedOnce, found_once
 from toolgram.grammar.ir import EMPTY, NOTHING, Choice, Expr, Ref, Rules, Token, children, choice, seq
 from toolgram.grammar.regular.elimination import eliminated
-from toolgram.grammar.walk import Uses, is_plain, names_in, size
+from toolgram.grammar.walk import Uses, names_in, size
 
 _MOST_RULES = 40  # that recur together: what is made of them is nested about as deeply
 _LARGEST = 2_000  # parts of an expression for a rule that recurs; what is larger is not taken for regular
@@ -51,7 +52,12 @@ def regular(
 
 def has_special(expr: Expr) -> bool:
     """Whether there is a special token in the expression itself."""
-    return isinstance(expr, Token) or (not is_plain(expr) and any(map(has_special, children(expr))))
+    return _has_special(expr) if isinstance(expr, HashedOnce) else isinstance(expr, Token)
+
+
+@found_once
+def _has_special(expr: Expr) -> bool:
+    return any(map(has_special, children(expr)))
 
 
 def _steps(expr: Expr, inside: set[str]) -> _Steps | None:

@@ -98,6 +98,7 @@ class _Lowering:
         self._small = _small(self._regular)
         self._numeric = _numeric(self._regular)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
+        self._cuts: dict[tuple[str, bool], tuple[Literal, ...]] = {}
         self._raw = RawText(rules, self._regular, tokens)
         self._words: dict[Expr, Ref] = {}
 
@@ -137,19 +138,22 @@ class _Lowering:
 
     def _fork(self, expr: Expr, options: tuple[Expr, ...]) -> Node:
         """The strings among the options are one lexeme."""
-        strings = [option for option in options if self._is_string(option)]
+        strings: list[Expr] = []
+        others: list[Expr] = []
+        for option in options:
+            (strings if self._is_string(option) else others).append(option)
         spelled = None if strings else self._lexical(expr)
         if spelled is not None:
             return Lexeme(spelled)
-        others = [self._node(option) for option in options if not self._is_string(option)]
-        return factored([*([_string(self._word(choice(*strings), "quoted"))] if strings else []), *others])
+        quoted = [_string(self._word(choice(*strings), "quoted"))] if strings else []
+        return factored([*quoted, *map(self._node, others)])
 
     def _is_string(self, expr: Expr) -> bool:
         return self._quotes.is_string(expr) and self._is_regular(expr)
 
     def _is_regular(self, expr: Expr) -> bool:
         """Whether the expression is regular, with all that it refers to."""
-        return not has_special(expr) and all(name in self._regular for name in names_in(expr))
+        return not has_special(expr) and self._regular.keys() >= set(names_in(expr))
 
     def _word(self, expr: Expr, hint: str) -> Expr:
         """What a lexeme is made of: an expression without references, or a reference to one that may have some."""
@@ -210,6 +214,10 @@ class _Lowering:
         place = 0
         while place < len(items):
             item = items[place]
+            if isinstance(item, Literal) and not _is_number(item, self._numeric):  # which begins none of what follows
+                yield from self._cut(item.text, begins=begins and not place)
+                place += 1
+                continue
             end = self._number_end(items, place)
             if end > place + 1:
                 yield Lexeme(self._word(seq(*items[place:end]), "number"))
@@ -228,10 +236,15 @@ class _Lowering:
 
     def _cut(self, text: str, *, begins: bool) -> Iterator[Node]:
         """A literal, cut after each mark of JSON that it begins with, and at markers."""
+        if (text, begins) not in self._cuts:
+            self._cuts[text, begins] = tuple(map(Literal, self._pieces(text, begins=begins)))
+        return map(Lexeme, self._cuts[text, begins])
+
+    def _pieces(self, text: str, *, begins: bool) -> Iterator[str]:
         marks = _PUNCTUATION.match(text)
         begin = marks.end() if marks else 0
-        yield from (Lexeme(Literal(mark)) for mark in _MARK.findall(text[:begin]))
-        yield from (Lexeme(Literal(piece)) for piece in self._raw.cut(text[begin:], begins=begins and not begin))
+        yield from _MARK.findall(text[:begin])
+        yield from self._raw.cut(text[begin:], begins=begins and not begin)
 
     def _until_marker(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
         """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left
