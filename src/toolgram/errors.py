@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 _MOST_PROBLEMS = 10
@@ -9,6 +11,25 @@ _MOST_PROBLEMS = 10
 
 class ToolgramError(Exception):
     """The base of every error that toolgram raises on purpose."""
+
+
+class MissingPackage(ToolgramError, ImportError):
+    """A package of an extra that is not installed; says which command installs it."""
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        super().__init__(f"{what} needs {package}: pip install 'toolgram[{extra}]'")
+
+
+@contextmanager
+def needing(extra: str, what: str) -> Generator[None]:
+    """Imports of packages that come with an extra. Raises MissingPackage in the place of ModuleNotFoundError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name in ("", "toolgram"):  # not a package that could be installed
+            raise
+        raise MissingPackage(what, name, extra) from error
 
 
 class _AtPointer(ToolgramError):

@@ -438,11 +438,3 @@ def test_explain_never_fetches_a_model(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_sampling_out_of_range_is_told(template: Path) -> None:
     assert "temperature must be" in refused("ask", "Q?", "--template", template, "--temperature", "-1")
     assert "max_tokens must be" in refused("ask", "Q?", "--template", template, "--max-tokens", "0")
-
-
-def test_a_missing_engine_is_told(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr("toolgram.cli.ask.model_file", to(Path("some.gguf")))
-    monkeypatch.setitem(sys.modules, "toolgram.engines.llama_cpp", None)
-    result = run("ask", "Q?", "--template", folder)
-    assert result.exit_code == 2
-    assert "pip install 'toolgram[embedded]'" in result.stderr

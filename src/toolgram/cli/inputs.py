@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from toolgram.errors import ModelError, TemplateError, ToolgramError
+from toolgram.errors import TemplateError, ToolgramError
 from toolgram.models import catalog
 from toolgram.planning.typed_answer import typed_answer
 from toolgram.template.chat_template import ChatTemplate
@@ -137,14 +137,10 @@ def load_engine(
     """The embedded engine with a model, for `parallel` requests at once; `context` is in tokens, None for as many
     as the model was trained for and memory allows.
 
-    Raises ModelError if either is missing.
+    Raises ModelError for a file that cannot be run, MissingPackage where the engine is not installed.
     """
-    try:
-        from toolgram.engines.llama_cpp import load  # heavy and optional
-    except ModuleNotFoundError as error:
-        raise ModelError(
-            f"the embedded engine is not installed ({error.name} is missing): pip install 'toolgram[embedded]'"
-        ) from error
+    from toolgram.engines.llama_cpp import load  # heavy and optional
+
     return load(
         path,
         lambda notice: sys.stderr.write(f"{notice}\n"),

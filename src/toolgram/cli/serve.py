@@ -17,7 +17,6 @@ from toolgram.cli import inputs
 from toolgram.cli.ask import model_file
 from toolgram.cli.inputs import BadInput
 from toolgram.engines.base import Engine
-from toolgram.errors import ToolgramError
 from toolgram.models import catalog as models
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
@@ -147,11 +146,9 @@ def is_local(host: str) -> bool:
 
 def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_file: Path | None) -> None:
     """Serve until stopped, then finish the running streams. Raises ToolgramError if it cannot listen."""
-    try:
-        from toolgram.server.app import create_app
-        from toolgram.server.listening import Server, config
-    except ModuleNotFoundError as error:
-        raise ToolgramError(f"{error.name} is missing: pip install 'toolgram[server]'") from error
+    from toolgram.server.app import create_app
+    from toolgram.server.listening import Server, config
+
     log_to(log_file)
     _take_short_turns()
     server = Server(config(create_app(served, settings), settings.shutdown_timeout, host, port))
@@ -187,11 +184,9 @@ class Remote:
 def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
     """Like `run`, in several processes; the limits of the settings apply to each."""
     served = remote.connect()  # errors are reported here, once
-    try:
-        from toolgram.server.listening import config
-        from toolgram.server.workers import serve_by_workers
-    except ModuleNotFoundError as error:
-        raise ToolgramError(f"{error.name} is missing: pip install 'toolgram[server]'") from error
+    from toolgram.server.listening import config
+    from toolgram.server.workers import serve_by_workers
+
     log_to(remote.log_file)
     made = config(remote, remote.settings.shutdown_timeout, host, port)
     listener = made.bind_socket()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from toolgram.errors import ModelError
+from toolgram.errors import ModelError, needing
 
 _NAME = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
 
@@ -18,15 +18,13 @@ def on_the_hub(name: str) -> bool:
 def fetch(name: str) -> Path:
     """The file of such a name, in huggingface_hub's own cache: fetched on first use, with its token if there is one.
 
-    Raises ModelError where it cannot be fetched, or huggingface_hub is not installed.
+    Raises ModelError where it cannot be fetched, MissingPackage where huggingface_hub is not installed.
     """
     found = _NAME.fullmatch(name)
     if found is None:
         raise ModelError(f"{name!r} is no file on the Hugging Face Hub: write org/repo:file")
-    try:
+    with needing("hub", "a model of the Hugging Face Hub"):
         from huggingface_hub import hf_hub_download  # pyright: ignore[reportUnknownVariableType] - of its progress bar
-    except ModuleNotFoundError as error:
-        raise ModelError(f"{name} is fetched with huggingface_hub: pip install 'toolgram[hub]'") from error
     try:
         return Path(hf_hub_download(found["repo"], found["file"]))
     except (OSError, ValueError) as error:  # all that it raises is one of these
