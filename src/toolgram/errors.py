@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 _MOST_PROBLEMS = 10
 
@@ -62,10 +63,13 @@ class InvalidSchema(_AtPointer):
 
 
 class UnsupportedSchema(_AtPointer):
-    """A valid JSON Schema that a grammar cannot enforce exactly; names the keyword that it fails on."""
+    """A valid JSON Schema that a grammar cannot enforce exactly; names the keyword that it fails on.
+
+    `reason` says why, or begins with "for" and says for what.
+    """
 
     def __init__(self, pointer: str, keyword: str, reason: str) -> None:
-        super().__init__(pointer, f"{keyword} is not enforceable: {reason}")
+        super().__init__(pointer, f"{keyword}: cannot be enforced{'' if reason.startswith('for ') else ':'} {reason}")
         self.keyword = keyword
         self.why = reason
 
@@ -132,9 +136,15 @@ class Relaxation:
     """A schema keyword that the grammar does not enforce exactly.
 
     `pointer` is a JSON pointer into the request (or the schema, from `schema_grammar`); `enforced` says what holds
-    instead, in words.
+    instead, in words. Of a keyword that is "not enforced" values are possible that it forbids; where the grammar is
+    "stricter" than it, all values are valid, but not every valid one is possible.
     """
 
     pointer: str
     keyword: str
     enforced: str
+    kind: Literal["not enforced", "stricter"] = "not enforced"
+
+    def __str__(self) -> str:
+        what = "is stricter than asked" if self.kind == "stricter" else "is not enforced"
+        return f"{self.pointer or '(root)'}: {self.keyword} {what}: {self.enforced}"
