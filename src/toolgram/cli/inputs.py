@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -103,6 +105,13 @@ def read_tools(path: Path) -> list[Any]:
     if not isinstance(tools, list):
         raise BadInput(f'{path}: must be a list of tools, such as [{{"type": "function", "function": {{…}}}}]')
     return tools  # pyright: ignore[reportUnknownVariableType] - JSON, checked by `plan`
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """What there is in the place of a name that there is not: those that are alike, else all."""
+    known = list(names)
+    alike = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {alike[0]!r}?" if alike else f"there are {', '.join(map(repr, known))}"
 
 
 def template_of(file: Path | None, model: Path | None) -> ChatTemplate:
