@@ -7,7 +7,7 @@ VLLM := .vllm
 AGENTS := .agents
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-vllm test-agents check bench fuzz clean
+.PHONY: demo test test-vllm test-agents check bench fuzz dist clean
 
 ## demo: a small model calls a tool, and answers in a schema, on this machine
 demo: $(VENV)/.demo
@@ -42,12 +42,18 @@ fuzz: $(VENV)/.dev
 	$(BIN)/pytest -n 2 -m fuzz tests/fuzz tests/server
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 tests/schema
 
+## dist: source archive and wheel in dist/, checked as PyPI does
+dist: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
+
 clean:
-	rm -rf $(VENV) $(VLLM) $(AGENTS) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VLLM) $(AGENTS) dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/.python
-	@echo "Installing toolgram, its command line and its engine into $(VENV) (about 70 MB, once) …"
-	@$(PIP) install --editable '.[embedded,cli]'
+	@echo "Installing toolgram into $(VENV) (about 80 MB, once) …"
+	@$(PIP) install --editable '.[all]'
 	@touch $@
 
 # The tests ask xgrammar and transformers for their opinion; neither needs torch for that, though xgrammar declares it.

@@ -101,7 +101,8 @@ def status(example: Example) -> tuple[str, str]:
     try:
         grammar = schema_grammar(example.schema)
     except UnsupportedSchema as error:
-        return f"refused: {error.why}", instead
+        refused = "refused" if error.why.startswith("for ") else "refused:"
+        return f"{refused} {error.why}", instead
     if example.good and not grammar.accepts(example.good):
         raise AssertionError(f"{example.keywords} does not admit {example.good}")
     admitted = not example.bad or grammar.accepts(example.bad)

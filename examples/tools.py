@@ -6,6 +6,8 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 Currency = Literal["EUR", "USD", "GBP", "JPY"]
 
 
@@ -20,13 +22,13 @@ class Forecast:
 
 def get_weather(
     city: Annotated[str, "The name of the city"],
-    days: Annotated[int, "How many days ahead"],
+    days: Annotated[int, Field(ge=1, le=14, description="How many days ahead")],
 ) -> str:
     """Get the weather forecast for a city."""
     return f"{city}: sunny for {days} days"
 
 
-def convert_currency(amount: float, source: Currency, target: Currency) -> str:
+def convert_currency(amount: Annotated[int, Field(ge=1, le=1_000_000)], source: Currency, target: Currency) -> str:
     """Convert an amount of money from one currency to another."""
     return f"{amount} {source} in {target}"
 

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 _MOST_PROBLEMS = 10
 
 
 class ToolgramError(Exception):
     """The base of every error that toolgram raises on purpose."""
+
+
+class MissingPackage(ToolgramError, ImportError):
+    """A package of an extra that is not installed; says which command installs it."""
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        super().__init__(f"{what} needs {package}: pip install 'toolgram[{extra}]'")
+
+
+@contextmanager
+def needing(extra: str, what: str) -> Generator[None]:
+    """Imports of packages that come with an extra. Raises MissingPackage in the place of ModuleNotFoundError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name in ("", "toolgram"):  # not a package that could be installed
+            raise
+        raise MissingPackage(what, name, extra) from error
 
 
 class _AtPointer(ToolgramError):
@@ -41,10 +63,13 @@ class InvalidSchema(_AtPointer):
 
 
 class UnsupportedSchema(_AtPointer):
-    """A valid JSON Schema that a grammar cannot enforce exactly; names the keyword that it fails on."""
+    """A valid JSON Schema that a grammar cannot enforce exactly; names the keyword that it fails on.
+
+    `reason` says why, or begins with "for" and says for what.
+    """
 
     def __init__(self, pointer: str, keyword: str, reason: str) -> None:
-        super().__init__(pointer, f"{keyword} is not enforceable: {reason}")
+        super().__init__(pointer, f"{keyword}: cannot be enforced{'' if reason.startswith('for ') else ':'} {reason}")
         self.keyword = keyword
         self.why = reason
 
@@ -111,9 +136,15 @@ class Relaxation:
     """A schema keyword that the grammar does not enforce exactly.
 
     `pointer` is a JSON pointer into the request (or the schema, from `schema_grammar`); `enforced` says what holds
-    instead, in words.
+    instead, in words. Of a keyword that is "not enforced" values are possible that it forbids; where the grammar is
+    "stricter" than it, all values are valid, but not every valid one is possible.
     """
 
     pointer: str
     keyword: str
     enforced: str
+    kind: Literal["not enforced", "stricter"] = "not enforced"
+
+    def __str__(self) -> str:
+        what = "is stricter than asked" if self.kind == "stricter" else "is not enforced"
+        return f"{self.pointer or '(root)'}: {self.keyword} {what}: {self.enforced}"

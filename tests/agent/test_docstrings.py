@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from toolgram.agent import tool_of
-from toolgram.agent.docstrings import NoParser
+from toolgram.errors import MissingPackage
 
 
 class Place(BaseModel):
@@ -120,5 +120,5 @@ def test_without_a_parser_a_docstring_is_an_error_that_says_what_to_install(monk
         """Do it."""
 
     assert tool_of(silent).description == ""
-    with pytest.raises(NoParser, match=r"pip install 'toolgram\[agent\]'"):
+    with pytest.raises(MissingPackage, match=r"pip install 'toolgram\[agent\]'"):
         tool_of(documented)

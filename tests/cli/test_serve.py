@@ -19,7 +19,9 @@ from situations import CHATML
 from toolgram.cli import serve
 from toolgram.cli.app import app
 from toolgram.cli.inputs import BadInput
-from toolgram.cli.serve import Upstream, connect, keys, log_to
+from toolgram.cli.options import Kind
+from toolgram.cli.serve import keys, log_to
+from toolgram.cli.upstream import Upstream, connect
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.engines.remote.openai import OpenAICompletions
 from toolgram.engines.remote.vllm import Vllm
@@ -148,10 +150,11 @@ def test_a_style_that_there_is_not_is_told_at_once(started: list[uvicorn.Config]
 def test_a_server_before_another_server(kind: str, model: str | None, engine: type[Any], tmp_path: Path) -> None:
     template = tmp_path / "t.jinja"
     template.write_text(CHATML.source)
-    (served,) = connect(Upstream(("http://127.0.0.1:9",), kind, model), template, ("x",), 5)
-    assert isinstance(served.engine, engine)
-    assert (served.name, served.aliases) == (model or kind, ("x",))
-    with listening(create_app([served])) as address:
+    found = connect(Upstream(("http://127.0.0.1:9",), Kind(kind), model), template, wait=True)
+    made = found.engine(5)
+    assert isinstance(made, engine)
+    assert found.name == (model or kind)
+    with listening(create_app([Served(found.name, found.template, made)])) as address:
         body = {"messages": [{"role": "user", "content": "Hi."}]}
         answer = httpx2.post(f"{address}/v1/chat/completions", json=body, timeout=20)
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
@@ -167,22 +170,13 @@ def test_grammars_are_sent_as_the_backend_of_the_upstream_reads_them(
     template.write_text(CHATML.source)
     served: list[Served] = []
     monkeypatch.setattr("toolgram.cli.serve.run", lambda models, *rest: served.extend(models))
-    monkeypatch.setattr("toolgram.cli.serve.run_workers", lambda remote, *rest: served.extend(remote.connect()))
-    given = ["serve", "--upstream", "http://127.0.0.1:9", "--chat-template", str(template), *options]
+    monkeypatch.setattr("toolgram.cli.serve.run_workers", lambda remote, *rest: served.extend(remote.served()))
+    given = ["serve", "--upstream", "http://127.0.0.1:9", "--upstream-kind", "vllm", "--alias", "x"]
+    given += ["--chat-template", str(template), *options]
     result = CliRunner().invoke(app, given)
     assert result.exception is None, result.output
     assert served[0].engine.capabilities.dialects == (dialect,)
-
-
-def test_what_an_upstream_needs(tmp_path: Path) -> None:
-    template = tmp_path / "t.jinja"
-    template.write_text(CHATML.source)
-    with pytest.raises(BadInput, match="--chat-template"):
-        connect(Upstream(("http://a",), "vllm"), None, (), 5)
-    with pytest.raises(BadInput, match="--upstream-model"):
-        connect(Upstream(("http://a",), "openai"), template, (), 5)
-    with pytest.raises(BadInput, match="only with --upstream-kind vllm"):
-        connect(Upstream(("http://a", "http://b"), "llama-server"), template, (), 5)
+    assert served[0].aliases == ("x",)
 
 
 def test_keys_come_from_a_file_too(tmp_path: Path) -> None:

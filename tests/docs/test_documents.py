@@ -6,6 +6,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -98,6 +99,12 @@ def test_the_readme_names_every_generic_style_and_command() -> None:
 
 def test_the_changelog_knows_this_version() -> None:
     assert f"\n## {toolgram.__version__} - " in text_of("CHANGELOG.md")
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    declared = tomllib.loads(text_of("pyproject.toml"))["project"]["version"]
+    assert toolgram.__version__ == declared
+    assert f"\nversion: {declared}\n" in text_of("CITATION.cff")
 
 
 def test_the_table_of_keywords_is_complete() -> None:

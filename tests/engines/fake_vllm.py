@@ -60,7 +60,8 @@ class FakeVllm:
     """What the server does, and what it was asked.
 
     `fault`: "500" fails, "busy" has no room, "half" breaks off after some tokens, "silent" says nothing at all,
-    "dead" fails `/health` too. `pause` is the time for a token.
+    "dead" fails `/health` too. `pause` is the time for a token. It serves one model by its `names`; `root` is where its
+    files are, and its chat `template` is told if there is one.
     """
 
     backend: str = "xgrammar"
@@ -69,6 +70,9 @@ class FakeVllm:
     url: str = ""
     special: Sequence[str] = SPECIAL
     context: int = CONTEXT
+    names: Sequence[str] = ("org/model",)
+    root: str = "org/model"
+    template: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     running: int = 0
     most_at_once: int = 0
@@ -94,6 +98,9 @@ class FakeVllm:
         return Starlette(
             routes=[
                 Route("/health", self.health),
+                Route("/version", self.version),
+                Route("/v1/models", self.models),
+                Route("/tokenizer_info", self.tokenizer_info),
                 Route("/tokenize", self.tokenize, methods=["POST"]),
                 Route("/v1/completions", self.completions, methods=["POST"]),
             ]
@@ -101,6 +108,21 @@ class FakeVllm:
 
     async def health(self, request: Request) -> Response:
         return Response(status_code=503 if self.fault == "dead" else 200)
+
+    async def version(self, request: Request) -> Response:
+        return JSONResponse({"version": "0.32.0"})
+
+    async def models(self, request: Request) -> Response:
+        card = {"object": "model", "created": 1, "owned_by": "vllm", "root": self.root, "max_model_len": self.context}
+        return JSONResponse({"object": "list", "data": [{"id": name, **card} for name in self.names]})
+
+    async def tokenizer_info(self, request: Request) -> Response:
+        """Only a server that was started with --enable-tokenizer-info-endpoint has it."""
+        if not self.template:
+            return JSONResponse({"detail": "Not Found"}, 404)
+        end = {"__type": "AddedToken", "content": "<|im_end|>", "special": True}
+        config = {"tokenizer_class": "Qwen2TokenizerFast", "bos_token": None, "eos_token": end}
+        return JSONResponse({**config, "chat_template": self.template})
 
     async def tokenize(self, request: Request) -> Response:
         if self.fault == "dead":

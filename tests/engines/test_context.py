@@ -36,6 +36,15 @@ def test_the_context_is_what_a_quarter_of_the_free_memory_holds(monkeypatch: pyt
     engine.close()
 
 
+def test_a_context_may_have_fewer_tokens_than_there_are_sequences() -> None:
+    engine = LlamaCpp(default_model(), context=1, parallel=1)
+    try:
+        assert engine.context == 1
+        assert engine.count_tokens((("Hi.", True),)) > 0
+    finally:
+        engine.close()
+
+
 def test_a_context_that_does_not_fit_is_refused_with_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FREE, lambda: 3000 * _TOKEN)
     with pytest.raises(ModelError, match=r"4096 tokens takes 0\.1 GB, and only .* give at most 3000 \(--ctx-size"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from toolgram.errors import ModelError
+from toolgram.errors import MissingPackage, ModelError
 from toolgram.models.catalog import resolve
 from toolgram.models.hub import on_the_hub
 
@@ -39,7 +39,7 @@ def test_what_cannot_be_fetched_is_told(cache: Path) -> None:
 
 def test_without_its_package_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ModelError, match=r"pip install 'toolgram\[hub\]'"):
+    with pytest.raises(MissingPackage, match=r"pip install 'toolgram\[hub\]'"):
         resolve("org/repo:m.gguf")
 
 

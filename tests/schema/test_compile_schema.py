@@ -148,6 +148,16 @@ def test_nullable_is_openapis_only_in_relaxed_mode():
     assert relaxed.relaxations == (Relaxation("", "nullable", "null is a value too, as OpenAPI 3.0 has it"),)
 
 
+def test_a_relaxation_says_whether_a_keyword_is_enforced_less_or_more():
+    unpaired = schema_grammar({"enum": ["a", "\ud800"]}, mode="relaxed").relaxations
+    assert [str(each) for each in unpaired] == [
+        "(root): enum is stricter than asked: what cannot be written is left out"
+    ]
+    unique = schema_grammar({"type": "array", "uniqueItems": True}, mode="relaxed").relaxations
+    assert [str(each) for each in unique] == ["(root): uniqueItems is not enforced: items may be equal"]
+    assert [each.kind for each in (*unpaired, *unique)] == ["stricter", "not enforced"]
+
+
 def test_siblings_of_a_reference_count_from_2019_on():
     schema = {"$defs": {"x": {"type": "string"}}, "$ref": "#/$defs/x", "maxLength": 1}
     assert not schema_grammar(schema).accepts('"ab"')

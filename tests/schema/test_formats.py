@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import date, timedelta
 from functools import lru_cache
+from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgram.grammar.regular.regex import Unsupported
+from toolgram.schema import schema_grammar
 from toolgram.schema.reading.formats import format_automaton, is_exact
 from written_strings import written
 
@@ -145,3 +148,44 @@ def test_unknown_formats_say_nothing() -> None:
 def test_formats_that_are_not_regular_are_refused(name: str) -> None:
     with pytest.raises(Unsupported, match=name):
         format_automaton(name)
+
+
+STRING = {"type": "string"}
+ADDRESS: list[Any] = [{"format": "ipv4"}, {"format": "ipv6"}]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "anyOf": ADDRESS},
+        {"type": ["string", "null"], "anyOf": ADDRESS},
+        {"allOf": [STRING, {"anyOf": ADDRESS}]},
+        {"anyOf": [STRING, {"type": "integer"}], "oneOf": ADDRESS},
+        {"type": "string", "$ref": "#/$defs/a", "$defs": {"a": {"anyOf": ADDRESS}}},
+        {"anyOf": ADDRESS, "$ref": "#/$defs/a", "$defs": {"a": STRING}},
+        {"type": "string", "if": {"format": "ipv4"}, "else": {"format": "ipv6"}},
+        {"type": "array", "items": {"type": "string", "allOf": [{"anyOf": ADDRESS}]}},
+        {"type": "object", "propertyNames": {"anyOf": ADDRESS}, "additionalProperties": True},
+    ],
+)
+def test_a_format_is_enforced_where_its_type_stands_elsewhere(schema: dict[str, Any]) -> None:
+    allowed = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
+    grammar = schema_grammar(schema)
+    texts: list[Any] = ["127.0.0.1", "::1", "localhost", ""]
+    for value in (*texts, *([text] for text in texts), *({text: 1} for text in texts), None, 7):
+        assert grammar.accepts(json.dumps(value)) == allowed.is_valid(value), value
+
+
+def test_a_format_that_is_denied_is_no_annotation() -> None:
+    grammar = schema_grammar({"type": "string", "not": {"format": "date"}})
+    assert grammar.accepts('"tomorrow"')
+    assert not grammar.accepts('"2026-11-22"')
+
+
+def test_a_format_alone_says_nothing() -> None:
+    for schema in (
+        {"format": "ipv4"},
+        {"anyOf": ADDRESS},
+        {"type": "object", "anyOf": [{"properties": {"a": {"format": "date"}}}]},
+    ):
+        assert schema_grammar(schema).accepts('{"a": "x"}')

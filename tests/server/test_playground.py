@@ -84,7 +84,7 @@ def test_prompt_grammar_and_relaxations_follow_what_is_typed(browser: Browser) -
         chosen = "const one = document.activeElement; return one.value.slice(one.selectionStart - 15, one.selectionEnd)"
         assert browser.script(chosen) == '"uniqueItems": true'
         browser.click("#strict")
-        browser.wait_for_text("#problem", "uniqueItems is not enforceable")
+        browser.wait_for_text("#problem", "uniqueItems: cannot be enforced for items that are not finitely many")
 
 
 def test_every_example_is_a_request_that_the_server_takes(browser: Browser) -> None:

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolgram.errors import ToolgramError
-
-
-class NoParser(ToolgramError):
-    """The package that reads docstrings is not installed."""
+from toolgram.errors import needing
 
 
 def described(text: str) -> tuple[str, Mapping[str, str]]:
     """What the function does and returns, and a description for each parameter that has one.
 
     `text` is a docstring as `inspect.getdoc` cleans it. Where it has no section of parameters, it is as a whole what
-    the function does. Raises NoParser.
+    the function does. Raises MissingPackage.
     """
     if not text:
         return "", {}
-    try:
-        import docstring_parser  # of the extra `agent`: a function without a docstring does without
-    except ModuleNotFoundError as error:
-        raise NoParser(
-            "docstrings are read by a package that is not installed: pip install 'toolgram[agent]'"
-        ) from error
+    with needing("agent", "a docstring"):  # a function without one does without
+        import docstring_parser
     try:
         parsed = docstring_parser.parse(text)
     except docstring_parser.ParseError:

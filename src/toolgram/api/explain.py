@@ -43,4 +43,7 @@ def _text(grammar: Grammar, dialect: str) -> str:
 
 def relaxations_json(relaxations: Sequence[Relaxation]) -> list[dict[str, str]]:
     """The relaxations, as JSON."""
-    return [{"pointer": one.pointer, "keyword": one.keyword, "enforced": one.enforced} for one in relaxations]
+    return [
+        {"pointer": one.pointer, "keyword": one.keyword, "enforced": one.enforced, "kind": one.kind}
+        for one in relaxations
+    ]

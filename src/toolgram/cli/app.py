@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from toolgram.cli.agent import agent
+from toolgram.cli.options import Kind
 from toolgram.cli.serve_options import serve
 from toolgram.errors import ToolgramError
 
@@ -84,10 +85,22 @@ def ask(
     max_tokens: Annotated[int, typer.Option(metavar="N", help="The most tokens in an answer.")] = 512,
     temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Makes sampling repeatable.")] = None,
+    upstream: Annotated[
+        str | None, typer.Option(metavar="URL", help="A server that runs the model, in the place of --model.")
+    ] = None,
+    upstream_kind: Annotated[
+        Kind | None, typer.Option(help="What kind of server it is (default: as it says itself).")
+    ] = None,
+    upstream_model: Annotated[str | None, typer.Option(metavar="NAME", help="The server's name for the model.")] = None,
+    upstream_key: Annotated[str | None, typer.Option(metavar="KEY", help="The API key of the server.")] = None,
+    allow_unenforced: Annotated[
+        bool, typer.Option("--allow-unenforced", help="Ask a server that enforces nothing for a required call, too.")
+    ] = False,
 ) -> None:
     """Ask a model; the answer is a message in JSON on stdout."""
+    from toolgram.chat.guarantees import refuse_unenforced
     from toolgram.cli.ask import answer, model_file
-    from toolgram.cli.inputs import Question, load_engine, request_of, template_of
+    from toolgram.cli.inputs import BadInput, Question, load_engine, request_of, template_of
     from toolgram.conversation.request import parse_request
     from toolgram.engines.base import Sampling
     from toolgram.planning.plan import plan as make_plan
@@ -96,9 +109,22 @@ def ask(
     body = request_of(Question(question, tools, tool_choice, parallel, schema, system))
     parse_request(typed_answer(body)[0])  # errors in it are reported before a model is fetched
     sampling = Sampling(max_tokens=max_tokens, temperature=temperature, seed=seed)
-    file = model_file(model)
-    plan = make_plan(body, template_of(template, file), style)
-    answer(plan, load_engine(file), sampling, show=sys.stderr.isatty() if stream is None else stream)
+    if upstream is None:
+        file = model_file(model)
+        plan = make_plan(body, template_of(template, file), style)
+        engine = load_engine(file)
+    elif model is not None:
+        raise BadInput("give --model or --upstream, not both")
+    else:
+        from toolgram.cli.upstream import Upstream, connect  # httpx2 is costly
+
+        found = connect(Upstream((upstream,), upstream_kind, upstream_model, upstream_key), template)
+        typer.echo(found.about, err=True)
+        plan = make_plan(body, found.template, style)
+        engine = found.engine(timeout=600)
+        if not allow_unenforced:
+            refuse_unenforced(plan.request, engine)
+    answer(plan, engine, sampling, show=sys.stderr.isatty() if stream is None else stream)
 
 
 @app.command(epilog='Example: toolgram explain "Will it rain in Paris?" --tools tools.py --dialect lark')

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import typer
 
-from toolgram.chat import Reply, refused_by_type, stream
+from toolgram.chat import Reply, refused_by_type, relaxations_of, stream
 from toolgram.cli.pull import with_progress
 from toolgram.engines.base import Chunk, Engine, Sampling
-from toolgram.errors import Relaxation
 from toolgram.models import catalog
 from toolgram.planning.plan import Plan
 
@@ -26,8 +25,8 @@ def model_file(name: str | None) -> Path:
 
 def answer(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) -> Reply:
     """Runs the plan; the message goes to stdout as JSON, all else to stderr, with `show` the raw text as it arrives."""
-    if count := len(plan.relaxations):
-        _say(f"note: {count} schema keyword(s) not enforced exactly: `toolgram explain` lists them")
+    for relaxation in relaxations_of(plan, engine):
+        _say(f"note: {relaxation}")
     _say(f"style: {plan.style.name}; reading a prompt of {len(plan.prompt)} characters …")
     reply = asyncio.run(_run(plan, engine, sampling, show=show))
     _say(statistics(reply))
@@ -57,11 +56,6 @@ async def _run(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) ->
             _say("")
         await engine.aclose()
     raise AssertionError("a stream ends with a reply or raises")
-
-
-def relaxed(relaxation: Relaxation) -> str:
-    """A relaxation in one line."""
-    return f"{relaxation.pointer or '(root)'}: {relaxation.keyword} is not enforced exactly: {relaxation.enforced}"
 
 
 def statistics(reply: Reply) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from toolgram.cli.ask import relaxed
 from toolgram.cli.inputs import BadInput, load_engine
 from toolgram.errors import UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
@@ -62,7 +61,7 @@ def _plan_sections(plan: Plan, dialect: str, model: Path | None) -> Iterator[Sec
 
 def _grammar_sections(grammar: Grammar, dialect: str) -> Iterator[Section]:
     yield f"Grammar ({dialect})", grammar.to(dialect)
-    yield "Relaxations", "\n".join(map(relaxed, grammar.relaxations)) or "none: the schemas are enforced exactly"
+    yield "Relaxations", "\n".join(map(str, grammar.relaxations)) or "none: the schemas are enforced exactly"
 
 
 def _size(plan: Plan, model: Path | None) -> str:

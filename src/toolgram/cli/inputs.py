@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from toolgram.errors import ModelError, TemplateError, ToolgramError
+from toolgram.errors import TemplateError, ToolgramError
 from toolgram.models import catalog
 from toolgram.planning.typed_answer import typed_answer
 from toolgram.template.chat_template import ChatTemplate
@@ -111,6 +113,13 @@ def read_tools(path: Path) -> list[Any]:
     return tools  # pyright: ignore[reportUnknownVariableType] - JSON, checked by `plan`
 
 
+def nearest(name: str, names: Iterable[str]) -> str:
+    """What there is in the place of a name that there is not: those that are alike, else all."""
+    known = list(names)
+    alike = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {alike[0]!r}?" if alike else f"there are {', '.join(map(repr, known))}"
+
+
 def template_of(file: Path | None, model: Path | None) -> ChatTemplate:
     """The template of a file (.jinja, with the model's special tokens; .gguf; a folder), else the model's own."""
     if file is None:
@@ -143,14 +152,10 @@ def load_engine(
     """The embedded engine with a model, for `parallel` requests at once; `context` is in tokens, None for as many
     as the model was trained for and memory allows.
 
-    Raises ModelError if either is missing.
+    Raises ModelError for a file that cannot be run, MissingPackage where the engine is not installed.
     """
-    try:
-        from toolgram.engines.llama_cpp import load  # heavy and optional
-    except ModuleNotFoundError as error:
-        raise ModelError(
-            f"the embedded engine is not installed ({error.name} is missing): pip install 'toolgram[embedded]'"
-        ) from error
+    from toolgram.engines.llama_cpp import load  # heavy and optional
+
     return load(
         path,
         lambda notice: sys.stderr.write(f"{notice}\n"),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 
+from toolgram.errors import MissingPackage, needing
+
 
 def run() -> None:
     """Runs the command line; says what to install if packages are missing."""
+    extra = "server" if sys.argv[1:2] == ["serve"] else "cli"
     try:
-        from toolgram.cli.app import app
-    except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
-            raise
-        sys.exit("error: the command line needs more packages: pip install 'toolgram[cli]'")
+        with needing(extra, "the command line"):
+            from toolgram.cli.app import app
+    except MissingPackage as error:
+        sys.exit(f"error: {error}")
     app()

@@ -16,8 +16,8 @@ import typer
 from toolgram.cli import inputs
 from toolgram.cli.ask import model_file
 from toolgram.cli.inputs import BadInput
+from toolgram.cli.upstream import Connection
 from toolgram.engines.base import Engine
-from toolgram.errors import ToolgramError
 from toolgram.models import catalog as models
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
@@ -28,20 +28,6 @@ if TYPE_CHECKING:
 
 
 _LAST_PORT = 65535
-
-
-@dataclass(frozen=True, slots=True)
-class Upstream:
-    """A server that runs the model: `kind` is vllm (several servers are possible), llama-server or openai.
-
-    `backend` is what enforces grammars in vLLM: xgrammar or guidance.
-    """
-
-    urls: tuple[str, ...]
-    kind: str
-    model: str | None = None
-    api_key: str | None = None
-    backend: str = "xgrammar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,37 +71,6 @@ def _say_memory(engine: Engine) -> None:
         _say(engine.memory)
 
 
-def connect(upstream: Upstream, template: Path | None, aliases: tuple[str, ...], timeout: float) -> tuple[Served, ...]:
-    """The model that another server runs. Raises BadInput if its template, or an option it needs, is missing."""
-    if template is None:
-        raise BadInput("an upstream does not report its chat template: give --chat-template FILE")
-    if upstream.kind != "vllm" and len(upstream.urls) > 1:
-        raise BadInput("several upstreams are possible only with --upstream-kind vllm")
-    engine = _engine(upstream, timeout)
-    name = upstream.model or upstream.kind
-    return (Served(name, inputs.template_of(template, None), engine, aliases),)
-
-
-def _engine(upstream: Upstream, timeout: float) -> Engine:
-    key, model = upstream.api_key, upstream.model
-    match upstream.kind:
-        case "vllm":
-            from toolgram.engines.remote.vllm import Vllm
-
-            dialect = "lark" if upstream.backend == "guidance" else "ebnf"
-            return Vllm(upstream.urls, model=model, dialect=dialect, api_key=key, timeout=timeout)
-        case "llama-server":
-            from toolgram.engines.remote.llama_server import LlamaServer
-
-            return LlamaServer(upstream.urls[0], api_key=key, timeout=timeout)
-        case _:
-            from toolgram.engines.remote.openai import OpenAICompletions
-
-            if model is None:
-                raise BadInput("this kind of upstream needs the name of its model: give --upstream-model NAME")
-            return OpenAICompletions(upstream.urls[0], model, api_key=key, timeout=timeout)
-
-
 def keys(given: Sequence[str], file: Path | None, environment: Mapping[str, str]) -> tuple[str, ...]:
     """The keys of the options and of a file, which has one per line.
 
@@ -147,11 +102,9 @@ def is_local(host: str) -> bool:
 
 def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_file: Path | None) -> None:
     """Serve until stopped, then finish the running streams. Raises ToolgramError if it cannot listen."""
-    try:
-        from toolgram.server.app import create_app
-        from toolgram.server.listening import Server, config
-    except ModuleNotFoundError as error:
-        raise ToolgramError(f"{error.name} is missing: pip install 'toolgram[server]'") from error
+    from toolgram.server.app import create_app
+    from toolgram.server.listening import Server, config
+
     log_to(log_file)
     _take_short_turns()
     server = Server(config(create_app(served, settings), settings.shutdown_timeout, host, port))
@@ -165,15 +118,15 @@ def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_
 class Remote:
     """What a worker needs to make its own application in front of another server."""
 
-    upstream: Upstream
-    template: Path | None
+    connection: Connection
     aliases: tuple[str, ...]
     settings: Settings
     log_file: Path | None
 
-    def connect(self) -> tuple[Served, ...]:
+    def served(self) -> tuple[Served, ...]:
         """The model that the other server runs."""
-        return connect(self.upstream, self.template, self.aliases, self.settings.timeout)
+        found = self.connection
+        return (Served(found.name, found.template, found.engine(self.settings.timeout), self.aliases),)
 
     def __call__(self) -> ASGIApp:
         """The application."""
@@ -181,22 +134,19 @@ class Remote:
 
         log_to(self.log_file)
         _take_short_turns()
-        return create_app(self.connect(), self.settings)
+        return create_app(self.served(), self.settings)
 
 
 def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
     """Like `run`, in several processes; the limits of the settings apply to each."""
-    served = remote.connect()  # errors are reported here, once
-    try:
-        from toolgram.server.listening import config
-        from toolgram.server.workers import serve_by_workers
-    except ModuleNotFoundError as error:
-        raise ToolgramError(f"{error.name} is missing: pip install 'toolgram[server]'") from error
+    from toolgram.server.listening import config
+    from toolgram.server.workers import serve_by_workers
+
     log_to(remote.log_file)
     made = config(remote, remote.settings.shutdown_timeout, host, port)
     listener = made.bind_socket()
     _listen(listener, made.backlog)
-    _say_where(served, host, listener)
+    _say_where(remote.served(), host, listener)
     serve_by_workers(remote, listener, count, remote.settings.shutdown_timeout)
 
 

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-
-class Kind(StrEnum):
-    """The kinds of servers that can run the model."""
-
-    vllm = "vllm"
-    llama_server = "llama-server"
-    openai = "openai"
-
-
-class Backend(StrEnum):
-    """The backends that can enforce grammars in vLLM."""
-
-    xgrammar = "xgrammar"
-    guidance = "guidance"
+from toolgram.cli.options import Backend, Kind
 
 
 def _env(name: str) -> str:
@@ -77,8 +63,9 @@ def serve(
         typer.Option(metavar="URL", envvar=_env("UPSTREAM"), help="A server that runs the model; may be repeated."),
     ] = None,
     upstream_kind: Annotated[
-        Kind, typer.Option(envvar=_env("UPSTREAM_KIND"), help="What kind of server it is.")
-    ] = Kind.vllm,
+        Kind | None,
+        typer.Option(envvar=_env("UPSTREAM_KIND"), help="What kind of server it is (default: as it says itself)."),
+    ] = None,
     upstream_backend: Annotated[
         Backend, typer.Option(envvar=_env("UPSTREAM_BACKEND"), help="vLLM's --structured-outputs-config.backend.")
     ] = Backend.xgrammar,
@@ -89,6 +76,14 @@ def serve(
     upstream_key: Annotated[
         str | None, typer.Option(metavar="KEY", envvar=_env("UPSTREAM_KEY"), help="The API key of the upstream.")
     ] = None,
+    allow_unenforced: Annotated[
+        bool,
+        typer.Option(
+            "--allow-unenforced",
+            envvar=_env("ALLOW_UNENFORCED"),
+            help="Take required calls and strict schemas before a server that enforces nothing, and check the answers.",
+        ),
+    ] = False,
     workers: Annotated[
         int,
         typer.Option(
@@ -234,7 +229,8 @@ def serve(
 ) -> None:
     """Serve models to clients of OpenAI's and Anthropic's APIs; every option is also a variable, TOOLGRAM_…."""
     from toolgram.cli.inputs import BadInput
-    from toolgram.cli.serve import Loading, Remote, Upstream, check, is_local, keys, load, run, run_workers
+    from toolgram.cli.serve import Loading, Remote, check, is_local, keys, load, run, run_workers
+    from toolgram.cli.upstream import Upstream, connect
     from toolgram.server.settings import Settings
 
     settings = Settings(
@@ -252,18 +248,20 @@ def serve(
         request_templates=is_local(host) if trust_templates is None else trust_templates,
         log_contents=log_contents,
         any_model_name=any_model_name,
+        allow_unenforced=allow_unenforced,
     )
     check(settings, host, port)
     aliases = tuple(alias or ())
     if upstream and model:
         raise BadInput("give --model or --upstream, not both")
     if upstream:
-        server = Upstream(tuple(upstream), upstream_kind.value, upstream_model, upstream_key, upstream_backend.value)
-        remote = Remote(server, template, aliases, settings, log_file)
+        server = Upstream(tuple(upstream), upstream_kind, upstream_model, upstream_key, upstream_backend)
+        remote = Remote(connect(server, template, wait=True), aliases, settings, log_file)
+        typer.echo(remote.connection.about, err=True)
         if workers > 1:
             run_workers(remote, host, port, workers)
         else:
-            run(remote.connect(), settings, host, port, log_file)
+            run(remote.served(), settings, host, port, log_file)
         return
     if workers > 1:
         raise BadInput("--workers needs --upstream: an embedded model runs in one process, which batches its requests")

@@ -260,7 +260,9 @@ class _Compilation:
             if compiled.expr == NOTHING:
                 if tool.strict:
                     raise InvalidRequest(pointer, "no arguments can match this schema")
-                self.relaxations.append(Relaxation(pointer, "type", "the tool is never called: nothing matches"))
+                self.relaxations.append(
+                    Relaxation(pointer, "type", "the tool is never called: nothing matches", "stricter")
+                )
                 return None
             made = self.encoded(encoding, compiled, pointer, hint, strict=tool.strict)
             exprs[encoding] = made.expr
@@ -304,5 +306,5 @@ class _Compilation:
         self.relaxations.extend(compiled.relaxations)
         if compiled.capped:
             digits = f"numbers of at most {INTEGER_DIGITS} digits before the point and {FRACTION_DIGITS} after it"
-            self.relaxations.append(Relaxation(pointer, "type", digits))
+            self.relaxations.append(Relaxation(pointer, "type", digits, "stricter"))
         return compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -72,8 +73,18 @@ def _model(served: Served, *, anthropic: bool) -> dict[str, object]:
     }
 
 
-async def _health(_desk: Desk, request: Request) -> ASGIApp:
-    return json_response(request, {"status": "ok"})
+async def _health(desk: Desk, request: Request) -> ASGIApp:
+    well = await asyncio.gather(*(served.well() for served in desk.models.all))
+    models = [
+        {
+            "id": served.name,
+            "status": "ok" if one else "unavailable",
+            "enforced": not served.engine.capabilities.unenforced,
+        }
+        for served, one in zip(desk.models.all, well, strict=True)
+    ]
+    answer = {"status": "ok" if all(well) else "unavailable", "models": models}
+    return json_response(request, answer, status=200 if all(well) else 503)
 
 
 async def _metrics(desk: Desk, _request: Request) -> ASGIApp:

@@ -18,6 +18,7 @@ from toolgram.api.errors import ApiError, param
 from toolgram.api.explain import relaxations_json
 from toolgram.api.generation import Generation, grammar_at_fault
 from toolgram.chat import Reply, relaxations_of, stream
+from toolgram.chat.guarantees import refuse_unenforced
 from toolgram.conversation.events import Event
 from toolgram.engines.base import Chunk, Sampling
 from toolgram.errors import Relaxation, ToolgramError
@@ -115,6 +116,8 @@ class Desk:
 
     def _planned(self, generation: Generation, served: Served) -> tuple[Plan, int | None]:
         plan = generation.plan(served.template, self.settings.style)
+        if not self.settings.allow_unenforced:
+            refuse_unenforced(plan.request, served.engine)
         return plan, served.count(plan.prompt_parts)
 
     def tell_ignored(self, request: Request, fields: Sequence[str]) -> None:
@@ -184,9 +187,9 @@ def _parsed(body: bytes) -> Any:
         raise ApiError(400, "invalid_json", f"the body is not JSON: {error}", "") from error
 
 
-def json_response(request: Request, value: Any) -> Response:
+def json_response(request: Request, value: Any, status: int = 200) -> Response:
     """An answer in JSON."""
-    return Response(orjson.dumps(value), 200, record_of(request.scope).headers, "application/json")
+    return Response(orjson.dumps(value), status, record_of(request.scope).headers, "application/json")
 
 
 def _seeded(job: Job) -> list[Sampling]:

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from toolgram.api.errors import ApiError
 from toolgram.engines.base import Engine, Prompt
-from toolgram.errors import PromptTooLong
+from toolgram.errors import EngineError, PromptTooLong
 from toolgram.template.chat_template import ChatTemplate
 
 
@@ -40,6 +40,15 @@ class Tokenizes(Protocol):
         ...
 
 
+@runtime_checkable
+class Reached(Protocol):
+    """An engine that is on another server."""
+
+    async def check(self) -> None:
+        """Raises EngineError unless the server is well."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
     """A model: its name, its chat template, and the engine that runs it."""
@@ -54,6 +63,15 @@ class Served:
     def context(self) -> int | None:
         """How many tokens prompt and answer may have together, if the engine knows."""
         return self.engine.context if isinstance(self.engine, CountsTokens) else None
+
+    async def well(self) -> bool:
+        """Whether the engine can be reached."""
+        try:
+            if isinstance(self.engine, Reached):
+                await self.engine.check()
+        except EngineError:
+            return False
+        return True
 
     def count(self, prompt: Prompt) -> int | None:
         """The number of tokens in a prompt, if the engine counts them. Raises PromptTooLong if no room is left."""

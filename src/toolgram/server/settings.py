@@ -16,6 +16,7 @@ class Settings:
     A body must arrive within `body_timeout` seconds; what still runs `shutdown_timeout` seconds after the server was
     told to end is cut off.
     With `request_templates` a body may bring a chat template, which is limited, but may keep a core busy for a minute.
+    With `allow_unenforced` an engine that takes no grammar is asked even for what only a grammar guarantees.
     With `any_model_name` the first model answers to any name there is no model of, since agents ask for their own.
     """
 
@@ -34,3 +35,4 @@ class Settings:
     request_templates: bool = False
     log_contents: bool = False
     any_model_name: bool = False
+    allow_unenforced: bool = False

@@ -94,7 +94,7 @@ CHUNK = any_of(
     ref("Error"),
 )
 
-RELAXATION = given(pointer=STRING, keyword=STRING, enforced=STRING)
+RELAXATION = given(pointer=STRING, keyword=STRING, enforced=STRING, kind=one_word("not enforced", "stricter"))
 EXPLANATION = given(
     model=STRING,
     style=given(name=STRING, about=STRING, why=STRING),

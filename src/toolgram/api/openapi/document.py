@@ -51,7 +51,7 @@ _SCHEMAS: dict[str, Json] = {
 _HEADERS: dict[str, Json] = {
     "x-request-id": {"description": "The client's own id, if it gave one, else one of the server's.", "schema": STRING},
     "x-toolgram-relaxations": {
-        "description": "Schema keywords that are not enforced exactly, as JSON: pointer, keyword, what is enforced.",
+        "description": "Schema keywords that are not enforced exactly, as JSON: pointer, keyword, enforced, kind.",
         "schema": STRING,
     },
     "x-toolgram-ignored": {"description": "Fields that are not known here.", "schema": STRING},
@@ -61,7 +61,7 @@ _HEADERS: dict[str, Json] = {
 
 @dataclass(frozen=True)
 class _Route:
-    """A route: a POST if it takes a body, else a GET."""
+    """A route: a POST if it takes a body, else a GET. With `own_503` such an answer has the form of the others."""
 
     about: str
     answer: Json
@@ -72,6 +72,7 @@ class _Route:
     error: str = "Error"
     media: str = "application/json"
     parameters: tuple[Json, ...] = ()
+    own_503: bool = False
 
 
 _VERSION: Json = {
@@ -141,7 +142,9 @@ _ROUTES = {
     "/detokenize": _Route("The text of tokens.", others.TEXT, _READ, ref("TokensBody"), examples=examples.DETOKENIZE),
     "/v1/models": _Route("The models.", others.MODELS, _TOLD, parameters=(_VERSION,)),
     "/v1/models/{name}": _Route("A model.", others.MODEL, (*_TOLD, 404), parameters=(_NAME, _VERSION)),
-    "/health": _Route("Whether the server lives.", others.HEALTH, ()),
+    "/health": _Route(
+        "Whether the server lives, and reaches the servers that run its models.", others.HEALTH, (503,), own_503=True
+    ),
     "/metrics": _Route("Counts in the format of Prometheus.", STRING, (), media="text/plain"),
     "/openapi.json": _Route("This document.", {"type": "object"}, ()),
 }
@@ -187,7 +190,9 @@ def _responses(route: _Route) -> Json:
         answers[str(status)] = {
             "description": _WHY[status],
             "headers": _headers(headers),
-            "content": {"application/json": {"schema": ref(route.error)}},
+            "content": {
+                "application/json": {"schema": route.answer if status == 503 and route.own_503 else ref(route.error)}
+            },
         }
     return answers
 

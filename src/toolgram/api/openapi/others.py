@@ -15,6 +15,7 @@ from toolgram.api.openapi.shapes import (
     array,
     given,
     nullable,
+    one_word,
     ref,
 )
 
@@ -48,7 +49,10 @@ MODELS = any_of(
     given(object=always("list"), data=array(_MODEL)),
     given(data=array(_ANTHROPIC_MODEL), first_id=STRING, last_id=STRING, has_more=BOOLEAN),
 )
-HEALTH = given(status=always("ok"))
+HEALTH = given(
+    status=one_word("ok", "unavailable"),
+    models=array(given(id=STRING, status=one_word("ok", "unavailable"), enforced=BOOLEAN)),
+)
 
 ERROR = given(
     error=given({"pointer": STRING}, message=STRING, type=STRING, param=nullable(STRING), code=STRING),

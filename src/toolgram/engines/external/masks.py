@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from toolgram.engines.base import SupportsGrammar
 from toolgram.engines.external.backends import BACKENDS, Backend
-from toolgram.errors import EngineError
+from toolgram.errors import EngineError, MissingPackage
 
 Mask = NDArray[np.bool_]
 """For each token of the vocabulary whether it may come next."""
@@ -24,13 +24,13 @@ class TokenMasks:
     """Follows constraints by the tokens of a fast tokenizer of transformers.
 
     `backend` None takes llguidance if it is installed, else xgrammar. `ends` are the tokens that end a text, None the
-    tokenizer's own. Raises EngineError where no backend is installed.
+    tokenizer's own. Raises MissingPackage where no backend is installed.
     """
 
     def __init__(self, tokenizer: Any, *, backend: Backend | None = None, ends: Sequence[int] | None = None) -> None:
         chosen: Backend | None = backend or next((name for name in BACKENDS if find_spec(name) is not None), None)
         if chosen is None:
-            raise EngineError("token masks need a backend: pip install llguidance, or xgrammar")
+            raise MissingPackage("a token mask", "llguidance (or xgrammar)", "embedded")
         self.vocabulary: Mapping[str, int] = {
             str(token): number for number, token in tokenizer.added_tokens_decoder.items()
         }

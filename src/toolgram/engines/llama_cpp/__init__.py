@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from toolgram.errors import needing
+
+with needing("embedded", "the embedded engine"):
+    import httpx2 as httpx2
+    import llguidance as llguidance
+    import numpy as numpy
+
 from toolgram.engines.llama_cpp.bundled_server import LlamaObject
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.engines.llama_cpp.ffi import OtherLibrary
@@ -28,7 +35,7 @@ def load(
     `context`, `threads` and `deterministic` are those of `LlamaCpp`. Where another xllamacpp is installed than the one
     whose C interface we know, its own server runs the model, and `notify` is told why; but that server cannot be made
     deterministic. Raises ModelError for a file or a context that this machine cannot run, EngineError where xllamacpp
-    is missing or unsuitable.
+    is unsuitable, MissingPackage where it is not installed.
     """
     try:
         most = min(parallel, _IN_A_PASS)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from toolgram.engines.llama_cpp import ffi_layout
-from toolgram.errors import EngineError
+from toolgram.errors import EngineError, MissingPackage
 
 XLLAMACPP = "2026.10.11549"
 TOKEN_UNKNOWN, TOKEN_UNUSED, TOKEN_CONTROL, TOKEN_USER_DEFINED = 1, 2, 8, 16
@@ -54,7 +54,7 @@ class OtherLibrary(EngineError):
 
 @cache
 def library() -> Library:
-    """llama.cpp, loaded once in a process. Raises EngineError where it is missing, OtherLibrary for another version."""
+    """llama.cpp, loaded once in a process. Raises MissingPackage, and OtherLibrary for another version."""
     # Threads that wait spin for 0.1 ms: those that spin longer ruin a machine that others use too.
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     path = _shared_object()
@@ -79,7 +79,7 @@ def _check(path: Path) -> None:
 def _shared_object() -> Path:
     spec = importlib.util.find_spec("xllamacpp")
     if spec is None or not spec.submodule_search_locations:
-        raise EngineError("the embedded engine needs xllamacpp: pip install 'toolgram[embedded]'")
+        raise MissingPackage("the embedded engine", "xllamacpp", "embedded")
     version = importlib.metadata.version("xllamacpp")
     if version != XLLAMACPP:
         raise OtherLibrary(

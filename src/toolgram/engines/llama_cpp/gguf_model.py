@@ -330,7 +330,7 @@ def _free(model: int, context: int | None) -> None:
 def _context(model: int, size: int, sequences: int, *, unified: bool) -> int | None:
     c = ffi.library().c
     params = c.llama_context_default_params()
-    params.n_ctx = size
+    params.n_ctx = max(size, sequences)  # with fewer tokens than sequences llama.cpp ends the whole process
     params.n_batch = params.n_ubatch = BATCH
     params.n_seq_max = sequences
     params.kv_unified = unified

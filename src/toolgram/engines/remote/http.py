@@ -14,9 +14,11 @@ import httpx2
 from toolgram.errors import EngineError, PromptTooLong
 
 Json = dict[str, Any]
+CHECK_SECONDS = 2.0  # that a server has to say whether it is well
 _CONNECT_SECONDS = 10.0
 _MOST_SHOWN = 1000  # characters of a server's complaint
 _BUSY = frozenset({408, 425, 429})
+_NOT_THERE = frozenset({400, 404, 405, 410, 501})
 
 
 class Unavailable(EngineError):
@@ -40,14 +42,29 @@ class Http:
         self._timeout = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS), pool=None)
         self._clients = WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient]()
 
-    async def get(self, path: str, *, timeout: float) -> None:
-        """Ask for `path`; what it says does not matter. Raises EngineError unless the server says that all is well."""
-        try:
-            response = await self._client.get(self.url + path, timeout=timeout)
-        except httpx2.HTTPError as error:
-            raise self._unreachable(error) from error
+    async def get(self, path: str, *, timeout: float) -> bytes:
+        """What the server has at `path`. Raises EngineError unless it says that all is well."""
+        response = await self._got(path, timeout)
         if response.is_error:
             raise self._refusal(response.status_code, response.content)
+        return response.content
+
+    async def look(self, path: str, *, timeout: float) -> Json | None:
+        """The JSON object at `path`, None where the server has no such thing. Raises as `get` does otherwise."""
+        response = await self._got(path, timeout)
+        if response.is_error and response.status_code not in _NOT_THERE:
+            raise self._refusal(response.status_code, response.content)
+        try:
+            found = json.loads(response.content)
+        except ValueError:
+            return None
+        return found if isinstance(found, dict) and not response.is_error else None  # pyright: ignore[reportUnknownVariableType] - JSON
+
+    async def _got(self, path: str, timeout: float) -> httpx2.Response:
+        try:
+            return await self._client.get(self.url + path, timeout=timeout)
+        except httpx2.HTTPError as error:
+            raise self._unreachable(error) from error
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Json:
         """The server's answer. Raises Unavailable, or EngineError where it refuses."""

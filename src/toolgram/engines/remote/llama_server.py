@@ -20,7 +20,7 @@ from toolgram.engines.base import (
     TokenLogprobs,
     Usage,
 )
-from toolgram.engines.remote.http import Http, Json, Unavailable
+from toolgram.engines.remote.http import CHECK_SECONDS, Http, Json, Unavailable
 from toolgram.engines.remote.tokenizer import ServerTokens
 from toolgram.errors import EngineError, GrammarError
 from toolgram.grammar.constraint import Constraint
@@ -90,15 +90,23 @@ class LlamaServer:
         """How many tokens a prompt has."""
         return len(await self._tokens.ids(prompt))
 
+    async def check(self) -> None:
+        """Raises EngineError unless the server is well."""
+        await self._http.get("/health", timeout=CHECK_SECONDS)
+
     async def aclose(self) -> None:
         """Close the connections; the server stays."""
         await self._http.aclose()
 
     async def _encode(self, text: str) -> list[tuple[int, str]]:
         body = {"content": text, "add_special": False, "parse_special": True, "with_pieces": True}
-        answer = await self._http.post("/tokenize", body)
-        # A piece that is no UTF-8 comes as a list of bytes: it is no marker.
-        return [(token["id"], str(token["piece"])) for token in answer.get("tokens", ())]
+        match await self._http.post("/tokenize", body):
+            case {"tokens": [*tokens]} if all(isinstance(token, dict) for token in tokens):
+                # A piece that is no UTF-8 comes as a list of bytes: it is no marker.
+                return [(token["id"], str(token["piece"])) for token in tokens]
+            case _:
+                reason = f"{self._http.url}: /tokenize does not answer as llama-server's does: it is of another kind"
+                raise EngineError(reason)
 
     async def _constrained(self, constraint: SupportsGrammar | None) -> Json:
         preserved = list(self._tokens.seen)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import completion, options
-from toolgram.engines.remote.http import Http
+from toolgram.engines.remote.http import CHECK_SECONDS, Http
 from toolgram.engines.stops import StopScanner
 
 _MOST_STOPS = 4  # of OpenAI's; the rest is found here
@@ -50,6 +50,10 @@ class OpenAICompletions:
                 if scanner.stopped:
                     break
         yield Chunk("", finish="stop", usage=None, stopped_by=scanner.found)
+
+    async def check(self) -> None:
+        """Raises EngineError unless the server is well."""
+        await self._http.get("/v1/models", timeout=CHECK_SECONDS)
 
     async def aclose(self) -> None:
         """Close the connections; the server stays."""

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from toolgram.engines.remote.http import Http, Unavailable
+from toolgram.engines.remote.http import CHECK_SECONDS, Http, Unavailable
 from toolgram.errors import EngineError
 
 T = TypeVar("T")
@@ -18,7 +18,6 @@ T = TypeVar("T")
 _BLOCK = 512  # characters; prompts that have fewer in common are not worth a detour
 _MOST_BLOCKS = 16_384  # 8 MB of prompts for each server
 _SLACK = 2  # how many more requests a server may have than the idlest before a prefix is no reason to take it
-_CHECK_SECONDS = 2.0
 _FIRST_REST, _LONGEST_REST = 1.0, 60.0
 
 
@@ -43,7 +42,7 @@ class _Server:
     async def check(self) -> None:
         """Ask whether it is well again."""
         try:
-            await self.http.get("/health", timeout=_CHECK_SECONDS)
+            await self.http.get("/health", timeout=CHECK_SECONDS)
         except EngineError:
             self.fails()
         else:
@@ -100,6 +99,14 @@ class Upstreams:
                 server.running -= 1
         reasons = [str(error) for error in tried.values()] or [f"{each.http.url} is not well" for each in self._servers]
         raise Unavailable("; ".join(reasons))
+
+    async def check(self) -> None:
+        """Ask every server whether it is well. Raises Unavailable where none is."""
+        asked = (server.http.get("/health", timeout=CHECK_SECONDS) for server in self._servers)
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        failed = [answer for answer in answers if isinstance(answer, BaseException)]
+        if len(failed) == len(answers):
+            raise Unavailable("; ".join(map(str, failed)))
 
     async def aclose(self) -> None:
         """Close the connections; the servers stay."""

@@ -77,6 +77,10 @@ class Vllm:
             async for chunk in chunks:
                 yield chunk
 
+    async def check(self) -> None:
+        """Raises EngineError unless a server is well."""
+        await self._upstreams.check()
+
     async def aclose(self) -> None:
         """Close the connections; the servers stay."""
         await self._upstreams.aclose()
@@ -102,5 +106,9 @@ class Vllm:
 
         async with aclosing(self._upstreams.run("", tokenize)) as answers:
             answer = await anext(answers)
-        self._context = answer.get("max_model_len")
-        return list(zip(answer["tokens"], answer["token_strs"], strict=True))
+        match answer:
+            case {"tokens": [*ids], "token_strs": [*texts]} if len(ids) == len(texts):
+                self._context = answer.get("max_model_len")
+                return list(zip(ids, texts, strict=True))
+            case _:
+                raise EngineError("the server's /tokenize does not answer as vLLM's does: it is of another kind")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Protocol
 
 from toolgram.errors import InvalidSchema
@@ -215,7 +216,7 @@ def cells(patterns: Iterable[tuple[Automaton, Type]]) -> list[tuple[Automaton, l
 
 def _names(n: Normalizer, place: Place) -> Automaton:
     """The keys that `propertyNames` admits."""
-    kind = intersect(types.String(), n.schema(place.child("propertyNames")), n.definition)
+    kind = intersect(types.String(), n.schema(replace(place.child("propertyNames"), strings=True)), n.definition)
     options = kind.options if isinstance(kind, types.Union) else (kind,)
     result = automata.of_texts(option.value for option in options if isinstance(option, types.Text))
     for option in options:

@@ -83,7 +83,7 @@ class Normalizer:
             try:
                 return arrays.distinct(kind, self.definition, lambda a, b: disjoint(a, b, self.definition))
             except types.TooLarge:
-                reason = "items of which there are many are not compared"
+                reason = "for items that are not finitely many"
                 self.unsupported(kind.unique, "uniqueItems", reason, "items may be equal")
                 return replace(kind, unique=None)
         if isinstance(kind, types.Object) and (kind.rest != NEVER or kind.keys):
@@ -132,11 +132,12 @@ class Normalizer:
         finally:
             self._depth -= 1
 
-    def unsupported(self, pointer: str, keyword: str, reason: str, enforced: str) -> None:
+    def unsupported(self, pointer: str, keyword: str, reason: str, enforced: str, *, stricter: bool = False) -> None:
         """Refuses the keyword, or in relaxed mode notes what is enforced instead."""
         if self.exact:
             raise UnsupportedSchema(pointer, keyword, reason)
-        self.relaxations[Relaxation(pointer, keyword, enforced)] = None
+        kind = "stricter" if stricter else "not enforced"
+        self.relaxations[Relaxation(pointer, keyword, enforced, kind)] = None
 
     def _grow(self, place: Place, keyword: str, size: int) -> None:
         """Raises UnsupportedSchema, in any mode, where there is more than can be a grammar."""
@@ -159,6 +160,8 @@ class Normalizer:
     def _object_schema(self, place: Place, schema: keywords.Schema) -> Type:
         schema = keywords.known(schema, place.draft)
         keywords.check_shapes(schema, place.pointer)
+        if not place.strings and not keywords.BESIDES_KINDS.isdisjoint(schema) and place.states_strings():
+            place = replace(place, strings=True)
         if "$ref" in schema and place.draft in (4, 6, 7):
             return self._reference(place, "$ref", schema["$ref"])  # where siblings of $ref say nothing
         if keywords.BESIDES_KINDS.isdisjoint(schema):
@@ -256,7 +259,7 @@ class Normalizer:
             return ANY
         if isinstance(target.schema, bool):
             return self.schema(target)
-        identity = (id(target.schema), *(id(document.schema) for document in target.scope or ()))
+        identity = (id(target.schema), target.strings, *(id(document.schema) for document in target.scope or ()))
         known = self._keys.get(identity)
         if known is not None:
             return Reference(known)
@@ -279,7 +282,7 @@ class Normalizer:
             self.check_text(place, keyword, value)
             if not self.encoding.can_quote(value):
                 reason = f"{value!r} holds the quote of a notation without escapes"
-                self.unsupported(place.pointer, keyword, reason, "what cannot be written is left out")
+                self.unsupported(place.pointer, keyword, reason, "what cannot be written is left out", stricter=True)
             return types.Text(value)
         if isinstance(value, list | dict):
             members = cast("list[object] | dict[str, object]", value)
@@ -300,14 +303,14 @@ class Normalizer:
             raise InvalidSchema(place.pointer, keyword, f"{text!r} is not a string")
         if not writable(text):
             reason = f"{text!a} holds half of a surrogate pair"
-            self.unsupported(place.pointer, keyword, reason, "what cannot be written is left out")
+            self.unsupported(place.pointer, keyword, reason, "what cannot be written is left out", stricter=True)
 
     # Keywords by the kind of value that they speak of
 
     def _by_kind(self, place: Place, schema: keywords.Schema) -> Type:
         stated = schema.get("type")
-        if stated is None and keywords.OF_ONE_KIND.isdisjoint(schema):
-            return ANY  # a format alone is an annotation
+        if stated is None and keywords.OF_ONE_KIND.isdisjoint(schema) and not (place.strings and "format" in schema):
+            return ANY  # a format alone, where nothing says that a string is meant, is an annotation
         named: list[str] = [stated] if isinstance(stated, str) else list(stated or keywords.KINDS)
         if "number" in named and "integer" in named:
             named.remove("integer")

@@ -22,6 +22,8 @@ class NeedsScope(Exception):
 
 
 LATEST = 2020
+_SAME_VALUE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else"})
+_DEEP = 4  # schemas inside each other that are searched for a type
 _DRAFTS: dict[str, tuple[int, Specification[Any]]] = {
     "json-schema.org/draft-04/schema": (4, DRAFT4),
     "json-schema.org/draft-06/schema": (6, DRAFT6),
@@ -37,7 +39,8 @@ class Place:
 
     `origin` is the pointer of the document, or of the part of it with its own `$id`. `draft` is the one that the
     document states, None where it states none that is known. `scope` are the documents, and such parts, through which
-    one came here, the outermost first; None where they are not noted.
+    one came here, the outermost first; None where they are not noted. `strings` says that a schema which holds of the
+    same value states a type of strings.
     """
 
     schema: object
@@ -47,6 +50,7 @@ class Place:
     specification: Specification[Any]
     resolver: Any  # referencing's Resolver, whose type is not public
     scope: tuple[Place, ...] | None = None
+    strings: bool = False
 
     @property
     def fields(self) -> dict[str, Any] | None:
@@ -61,8 +65,25 @@ class Place:
             schema = cast("Any", schema)[key]
             pointer += "/" + str(key).replace("~", "~0").replace("/", "~1")
         # not `replace`, which takes three times as long, for every schema of a document
-        place = Place(schema, pointer, self.origin, self.draft, self.specification, self.resolver, self.scope)
+        strings = self.strings and keys[0] in _SAME_VALUE
+        place = Place(schema, pointer, self.origin, self.draft, self.specification, self.resolver, self.scope, strings)
         return place.entered() if isinstance(schema, dict) else place
+
+    def states_strings(self, depth: int = _DEEP) -> bool:
+        """Whether the type that this schema states, or one of those that it consists of, has strings."""
+        fields = self.fields
+        if fields is None or depth == 0:
+            return False
+        if "type" in fields:
+            return fields["type"] == "string" or (isinstance(fields["type"], list) and "string" in fields["type"])
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            branches: Any = fields.get(keyword)
+            for index in range(len(branches) if isinstance(branches, list) else 0):
+                if self.child(keyword, index).states_strings(depth - 1):
+                    return True
+        reference = fields.get("$ref")
+        target = self.follow(reference) if isinstance(reference, str) else None
+        return target is not None and target.states_strings(depth - 1)
 
     def entered(self) -> Place:
         """The same place, with the base URI that its own `$id` sets."""

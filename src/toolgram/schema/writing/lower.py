@@ -382,7 +382,9 @@ class Lowering:
             pointer = kind.properties[0].pointer.rpartition("/properties/")[0]
             if self.exact:
                 raise UnsupportedSchema(pointer, "properties", reason)
-            self.relaxations.append(Relaxation(pointer, "properties", "keys in the order of the schema alone"))
+            self.relaxations.append(
+                Relaxation(pointer, "properties", "keys in the order of the schema alone", "stricter")
+            )
             return self._object(kind, name, frame)
         members = self._members(kind, name, frame)
         extra, some = self._extra(kind, name, frame), self._one_of_keys(kind.some, name, frame)

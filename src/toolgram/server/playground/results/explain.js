@@ -37,12 +37,12 @@ function coloured({ prompt, prompt_parts: parts, format_prompt: format }) {
 
 function showRelaxations(relaxations) {
   $("relaxation-count").textContent = relaxations.length || "";
-  const items = relaxations.map(({ pointer, keyword, enforced }) => {
+  const items = relaxations.map(({ pointer, keyword, enforced, kind }) => {
     const item = element("li");
     item.append(element("code", keyword), ` at `, element("code", pointer || "(root)"));
     const button = buttonTo(`${pointer}/${keyword}`); // or whatever is around it, if there is no such place
     if (button) item.append(" ", button);
-    item.append(element("p", `enforced: ${enforced}`));
+    item.append(element("p", `${kind === "stricter" ? "stricter than asked" : "not enforced"}: ${enforced}`));
     return item;
   });
   const none = element("li", "None: all that the schemas ask for is enforced exactly.", "empty");

@@ -1,0 +1,180 @@
+"""Servers that run a model: what they are, what they tell of it, and the engine that asks them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import typer
+
+from toolgram.cli import inputs
+from toolgram.cli.inputs import BadInput
+from toolgram.cli.options import Backend, Kind
+from toolgram.engines.base import Engine
+from toolgram.engines.remote.http import Http, Unavailable
+from toolgram.engines.remote.identify import NAMES, Identity, ServerKind, identify
+from toolgram.errors import EngineError, ModelError, TemplateError
+from toolgram.models import hub
+from toolgram.template.chat_template import ChatTemplate
+
+_PAUSE = 1.0  # seconds between two attempts to reach a server
+_ENFORCED = "grammars are enforced"
+_UNENFORCED = (
+    "nothing is enforced: required calls and strict schemas are refused (--allow-unenforced asks all the same), "
+    "other answers are checked when they are there"
+)
+_OLLAMA = (
+    "its API takes neither raw prompts nor grammars. toolgram can run its model by itself: "
+    "`ollama show MODEL --modelfile` names the file after FROM, and `toolgram serve --model FILE` serves it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """Servers that run one model; `kind` and `model` are None where they are to say it. `backend` is vLLM's."""
+
+    urls: tuple[str, ...]
+    kind: Kind | None = None
+    model: str | None = None
+    api_key: str | None = None
+    backend: Backend = Backend.xgrammar
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """All that an engine, in any process, needs to know of a model on other servers."""
+
+    urls: tuple[str, ...]
+    kind: Kind
+    name: str
+    model: str | None
+    template: ChatTemplate
+    api_key: str | None
+    backend: Backend
+    about: str
+
+    def engine(self, timeout: float) -> Engine:
+        """An engine that asks the servers, which may be silent for `timeout` seconds."""
+        match self.kind:
+            case Kind.vllm:
+                from toolgram.engines.remote.vllm import Vllm
+
+                dialect = "lark" if self.backend is Backend.guidance else "ebnf"
+                return Vllm(self.urls, model=self.model, dialect=dialect, api_key=self.api_key, timeout=timeout)
+            case Kind.llama_server:
+                from toolgram.engines.remote.llama_server import LlamaServer
+
+                return LlamaServer(self.urls[0], api_key=self.api_key, timeout=timeout)
+            case Kind.sglang | Kind.openai:
+                from toolgram.engines.remote.openai import OpenAICompletions
+
+                return OpenAICompletions(self.urls[0], self.model or "", api_key=self.api_key, timeout=timeout)
+
+
+def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) -> Connection:
+    """Asks the servers what they are. With `wait` until they answer, unless all that they could say is given.
+
+    Raises BadInput for what does not go together or is missing, Unavailable where nothing answers.
+    """
+    urls = tuple(url.rstrip("/").removesuffix("/v1") for url in upstream.urls)
+    upstream = replace(upstream, urls=urls)
+    given = upstream.kind is not None and template is not None
+    given = given and (upstream.model is not None or upstream.kind in (Kind.vllm, Kind.llama_server))
+    found = _asked(upstream, wait=wait, given=given)
+    kind = _kind(upstream, found)
+    if kind is not Kind.vllm and len(urls) > 1:
+        raise BadInput("several upstreams are possible only before vLLM")
+    first = found[0] if found else Identity("".join(urls[:1]), "other")
+    model = _model(upstream.model, kind, first)
+    chat_template, whose = _template(template, first)
+    name = model or _base_name(first.models[0] if first.models else kind.value)
+    what = first.name if found else NAMES[_kind_of(kind)]
+    enforced = _ENFORCED if kind in (Kind.vllm, Kind.llama_server) else _UNENFORCED
+    about = f"{', '.join(urls)}: {what} with {name} and {whose}; {enforced}"
+    return Connection(urls, kind, name, model, chat_template, upstream.api_key, upstream.backend, about)
+
+
+def _asked(upstream: Upstream, *, wait: bool, given: bool) -> tuple[Identity, ...]:
+    """What the servers say; nothing, with a warning, where none answers and all is `given`."""
+    waiting = False
+    while True:
+        try:
+            return asyncio.run(_identified(upstream))
+        except Unavailable as error:
+            if given:
+                typer.echo(f"warning: {error}", err=True)
+                return ()
+            if not wait:
+                raise
+            if not waiting:
+                typer.echo(f"waiting for {', '.join(upstream.urls)}: {error}", err=True)
+            waiting = True
+            time.sleep(_PAUSE)
+        except EngineError as error:
+            raise BadInput(f"{error} (--upstream-key gives it a key)") from error
+
+
+async def _identified(upstream: Upstream) -> tuple[Identity, ...]:
+    servers = [Http(url, api_key=upstream.api_key) for url in upstream.urls]
+    try:
+        return tuple(await asyncio.gather(*map(identify, servers)))
+    finally:
+        await asyncio.gather(*(server.aclose() for server in servers))
+
+
+def _kind(upstream: Upstream, found: tuple[Identity, ...]) -> Kind:
+    """The kind of the servers. Raises BadInput where it is not the one that was named, or not one for all."""
+    for each in found:
+        if each.kind == "ollama":
+            raise BadInput(f"{each.url} is {each.name}: {_OLLAMA}")
+    if len({each.kind for each in found}) > 1:
+        raise BadInput("the upstreams differ: " + ", ".join(f"{each.url} is {each.name}" for each in found))
+    said = found[0].kind if found else "other"
+    if upstream.kind is None:
+        return Kind.openai if said in ("other", "ollama") else Kind(said)
+    if upstream.kind is Kind.openai or said in ("other", upstream.kind.value):
+        return upstream.kind
+    named = NAMES[_kind_of(upstream.kind)]
+    raise BadInput(f"{found[0].url} is {found[0].name}, not {named}: leave --upstream-kind out, and it is found")
+
+
+def _kind_of(kind: Kind) -> ServerKind:
+    return "other" if kind is Kind.openai else kind.value
+
+
+def _model(named: str | None, kind: Kind, found: Identity) -> str | None:
+    """The server's name for the model; None where it needs none. Raises BadInput where it is none of its models."""
+    if kind is Kind.llama_server:
+        return named
+    if named is not None and found.models and named not in found.models:
+        raise BadInput(f"{found.url} has no model {named!r}: {inputs.nearest(named, found.models)}")
+    if named is None and kind is not Kind.vllm and not found.models:
+        raise BadInput(f"{found.url} does not tell its models: give --upstream-model NAME")
+    return named or (found.models[0] if found.models else None)
+
+
+def _base_name(model: str) -> str:
+    """A llama-server goes by the path of its file."""
+    return Path(model).stem if model.endswith(".gguf") else model
+
+
+def _template(file: Path | None, found: Identity) -> tuple[ChatTemplate, str]:
+    """The chat template, and whose it is. Raises BadInput where there is none."""
+    if file is not None:
+        template = inputs.template_of(file, None)
+        if not (template.bos_token or template.eos_token):  # a file of Jinja alone has none
+            template = replace(template, bos_token=found.bos_token, eos_token=found.eos_token)
+        return template, f"the chat template of {file}"
+    if found.template:
+        return ChatTemplate(found.template, found.bos_token, found.eos_token), "its own chat template"
+    where = found.tokenizer
+    try:
+        if where and Path(where).is_dir():
+            return ChatTemplate.from_hf(where), f"the chat template of {where}"
+        if hub.is_repository(where):
+            return ChatTemplate.from_hf(hub.tokenizer(where)), f"the chat template of {where}"
+    except (ModelError, TemplateError) as error:
+        raise BadInput(f"{found.url} does not tell its chat template ({error}): give --chat-template FILE") from error
+    raise BadInput(f"{found.url} does not tell its chat template: give --chat-template FILE")
