@@ -3,8 +3,8 @@
 Times are in seconds; processor times count all threads of a side, and depend less on what else the machine does.
 With --threads both use that many threads for everything; to compare what each does with one core, give 1.
 Run: python benchmarks/engine.py [--tasks N] [--threads N] [text] [calls] [clients] [census]; or, each by its name
-alone, for equality [--answers N], same [--requests N], turns [--tokens N] [--model FILE] and memory [--requests N],
-which take longer.
+alone, for equality [--answers N], trace [--tasks N], same [--requests N], turns [--tokens N] [--model FILE] and memory
+[--requests N], which take longer.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from _engine_memory import memory
 from _engine_peers import CONTEXT, SLOTS, Cost, ours
 from _engine_same import same
 from _engine_sides import Side, apart, here
+from _engine_trace import trace
 from _engine_turns import turns
 from _tool_tasks import Task, tasks
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.models.catalog import default_model
 
 PARTS = ("text", "calls", "clients", "census")
-LONG_PARTS = ("equality", "same", "turns", "memory")
+LONG_PARTS = ("equality", "trace", "same", "turns", "memory")
 CLIENTS = (1, 4, 16, 32)
 BASE = "completion + GBNF"
 
@@ -66,6 +67,8 @@ def main() -> None:
         census(engine, template, smallest(2 * options.tasks))
     if "equality" in parts:
         equality(engine, template, options.answers)
+    if "trace" in parts:
+        trace(engine, template, smallest(options.tasks))
     if "memory" in parts:
         memory(engine, options.requests or 10_000)
     engine.close()

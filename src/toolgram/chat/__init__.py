@@ -8,10 +8,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, runtime_checkable
 
+from toolgram.chat.divergences import Divergence, divergences
 from toolgram.chat.reasoning_budget import ReasoningBudget, most_reasoning
 from toolgram.conversation.events import Cut, Event, Finish, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.conversation.message import Message
-from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, Usage
+from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, TracePoint, Usage
 from toolgram.engines.forgery import broken
 from toolgram.errors import EngineError, InvalidOutput, Relaxation
 from toolgram.grammar.constraint import Constraint
@@ -35,6 +36,8 @@ class Reply:
     `relaxations` are the plan's, and one more where the engine enforced nothing. Only then may the message be other
     than was asked for: `valid` says whether it is complete, and of the form and the schema of the request. Where the
     response format is a type an answer is valid if `plan.value` takes it, whatever the engine enforced.
+    `trace` says what the model alone would have written, if that was asked for and the engine records it, and
+    `divergences` where the grammar made a number or a bounded string another one than that.
     """
 
     message: Message
@@ -45,6 +48,8 @@ class Reply:
     valid: bool = True
     stopped_by: str | None = None
     dropped_calls: int = 0
+    trace: tuple[TracePoint, ...] = ()
+    divergences: tuple[Divergence, ...] = ()
 
 
 @runtime_checkable
@@ -73,6 +78,7 @@ async def stream(
     ids = _Ids(_maker(plan, sampling, new_id), carried=plan.format.call_id is not None)
     events: list[Event] = []
     text: list[str] = []
+    trace: list[TracePoint] = []
     finish: FinishReason | None = None
     stopped_by: str | None = None
     usage = Usage()
@@ -81,6 +87,7 @@ async def stream(
         async for chunk in chunks:
             finish, usage, stopped_by = chunk.finish, chunk.usage or usage, chunk.stopped_by
             text.append(chunk.text)
+            trace += chunk.trace
             yield chunk
             for event in ids.filled(reader.feed(chunk.text)):
                 events.append(event)
@@ -99,7 +106,19 @@ async def stream(
     valid = valid and refused_by_type(plan, message) is None
     asked = stopped_by if stopped_by in sampling.stop else None  # else it is the turn's own end
     dropped = events[-1].dropped_calls if isinstance(events[-1], Finish) else 0
-    yield Reply(message, "".join(text), reason, usage, relaxations_of(plan, engine), valid, asked, dropped)
+    raw = "".join(text)
+    yield Reply(
+        message,
+        raw,
+        reason,
+        usage,
+        relaxations_of(plan, engine),
+        valid,
+        asked,
+        dropped,
+        tuple(trace),
+        divergences(plan, message, raw, trace),
+    )
 
 
 def _as_text(event: Event) -> Event:
@@ -132,7 +151,7 @@ async def _chunks(
         chunks = engine.generate(prompt, _bound(constraint, engine), budget.left(sampling))
         async with aclosing(chunks):
             async for chunk in chunks:
-                yield chunk if chunk.usage is None else replace(chunk, usage=budget.total(chunk.usage))
+                yield budget.of_turn(chunk)
                 budget.take(chunk)
                 if chunk.finish is None and budget.closer() is not None:
                     break

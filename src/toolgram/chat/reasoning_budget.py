@@ -35,6 +35,7 @@ class ReasoningBudget:
     _thought: int = 0
     _written: int = 0
     _before: int = 0
+    _characters_before: int = 0
     _closed: bool = False
 
     def take(self, chunk: Chunk) -> None:
@@ -64,10 +65,21 @@ class ReasoningBudget:
         """The prompt that goes on after what was written, and what constrains the rest."""
         self._before, self._closed = self._written, True
         text = "".join(self._text)
+        self._characters_before = len(text)
         pieces = _marks(self.plan.format).split(text)
         # The model's own words stay words, whatever they spell; the marks of the format are tokens.
         parts = ((piece, i % 2 == 1) for i, piece in enumerate(pieces) if piece)
         return (*self.plan.prompt_parts, *parts), self.plan.constraint_after_reasoning(text)
+
+    def of_turn(self, chunk: Chunk) -> Chunk:
+        """A chunk of the last generation with its trace and usage counted from where the turn begins."""
+        if chunk.usage is not None:
+            chunk = replace(chunk, usage=self.total(chunk.usage))
+        if not self._closed or not chunk.trace:
+            return chunk
+        before = self._characters_before
+        points = (replace(at, position=at.position + self._before, offset=at.offset + before) for at in chunk.trace)
+        return replace(chunk, trace=tuple(points))
 
     def total(self, usage: Usage) -> Usage:
         """What the last generation cost, with the tokens that were written before it, and those of the reasoning."""

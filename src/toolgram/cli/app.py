@@ -142,10 +142,22 @@ def explain(
     template: Template = None,
     style: Style = None,
     dialect: Annotated[Dialect, typer.Option(help="The dialect to show the grammar in.")] = Dialect.gbnf,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Run the request, and show what the model would write without the grammar.")
+    ] = False,
 ) -> None:
     """Show the prompt, style and grammar of a request, or the grammar and relaxations of a --schema alone."""
     from toolgram.cli.explain import explain_plan, explain_schema
-    from toolgram.cli.inputs import BadInput, Question, model_at_hand, read_json, read_schema, request_of, template_of
+    from toolgram.cli.inputs import (
+        BadInput,
+        Question,
+        load_engine,
+        model_at_hand,
+        read_json,
+        read_schema,
+        request_of,
+        template_of,
+    )
     from toolgram.planning.plan import plan as make_plan
 
     asked = Question(question or "", tools, tool_choice, parallel, schema, system)
@@ -154,9 +166,18 @@ def explain(
     if request is None and question is None:
         if schema is None:
             raise BadInput("there is nothing to explain: give a question, --request FILE or --schema FILE")
+        if trace:
+            raise BadInput("--trace runs a request: give a question or --request FILE")
         explain_schema(read_schema(schema), dialect.value)
         return
     body = read_json(request) if request else request_of(asked)
+    if trace:
+        from toolgram.cli.ask import model_file
+        from toolgram.cli.trace import trace_plan
+
+        file = model_file(model)
+        trace_plan(make_plan(body, template_of(template, file), style), load_engine(file))
+        return
     file = model_at_hand(model) if model or not template else None
     plan = make_plan(body, template_of(template, file), style)
     explain_plan(plan, dialect.value, file)

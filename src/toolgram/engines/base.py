@@ -145,8 +145,9 @@ class TokenLogprobs:
 class TracePoint:
     """What the model wanted where it wrote a token under a grammar, biases and penalties applied.
 
-    `position` counts the tokens of the completion from 0. Without the grammar `preferred` was the likeliest token, and
-    `piece` are its bytes; the grammar ruled out `removed` of all probability, from 0 to 1.
+    `position` counts the tokens of the completion from 0, and `offset` the characters of its text before this one.
+    Without the grammar `preferred` was the likeliest token, and `piece` are its bytes; the grammar ruled out `removed`
+    of all probability, from 0 to 1. Where it left but one text, `token` was `forced`.
     """
 
     position: int
@@ -154,6 +155,8 @@ class TracePoint:
     preferred: int
     piece: bytes
     removed: float
+    offset: int = 0
+    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +165,8 @@ class Chunk:
 
     Text may lag behind the tokens: a character that is not complete, or what may begin a stop string, waits. The last
     chunk, and no other, has `finish` and `usage`, and `stopped_by` if the engine tells which of `Sampling.stop` it was.
-    `logprobs` has one entry for each token, if they were asked for, and `trace` one for each that was sampled under a
-    grammar.
+    `logprobs` has one entry for each token, if they were asked for. `trace` has one for each that was sampled under a
+    grammar; and one for the first of those that were forced after a word or number, which comes with a later chunk.
     """
 
     text: str

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolgram.api.openapi.document import document
+from toolgram.api.openapi.document import OF_BODIES, document
 from toolgram.server.context import Desk, json_response
 from toolgram.server.limits import Admission
 from toolgram.server.metrics import Metrics
@@ -152,5 +152,5 @@ def _with_origins(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
         allow_origins=list(origins),
         allow_methods=["GET", "POST"],
         allow_headers=["*"],
-        expose_headers=["x-request-id", "x-toolgram-relaxations", "x-toolgram-ignored", "retry-after"],
+        expose_headers=["x-request-id", *OF_BODIES, "retry-after"],
     )

@@ -14,6 +14,7 @@ import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from toolgram.api.divergences import divergences_of_choices
 from toolgram.api.errors import ApiError, param
 from toolgram.api.explain import relaxations_json
 from toolgram.api.generation import Generation, grammar_at_fault
@@ -21,7 +22,7 @@ from toolgram.chat import Reply, relaxations_of, stream
 from toolgram.chat.guarantees import refuse_unenforced
 from toolgram.conversation.events import Event
 from toolgram.engines.base import Chunk, Sampling
-from toolgram.errors import Relaxation, ToolgramError
+from toolgram.errors import ToolgramError
 from toolgram.planning.plan import Plan
 from toolgram.server.limits import Admission
 from toolgram.server.metrics import Metrics
@@ -103,7 +104,7 @@ class Desk:
                 "this server takes no templates from requests: `toolgram serve --trust-request-chat-template` allows it"
             )
             raise ApiError(400, "not_allowed", reason, "/chat_template")
-        sampling = self.limited(generation.sampling)
+        sampling = replace(self.limited(generation.sampling), trace=True)
         # A template or schema seen for the first time may take a while; others are served meanwhile.
         async with self.admission.planning():
             plan, count = await asyncio.to_thread(self._planned, generation, served)
@@ -111,7 +112,7 @@ class Desk:
         record = record_of(request.scope)
         record.planned(served.name, plan)
         if relaxations := relaxations_of(plan, served.engine):
-            record.headers["x-toolgram-relaxations"] = _header(relaxations)
+            record.headers["x-toolgram-relaxations"] = _header(relaxations_json(relaxations))
         return Job(served, plan, sampling, generation.n, count, generation.grammar is not None)
 
     def _planned(self, generation: Generation, served: Served) -> tuple[Plan, int | None]:
@@ -137,17 +138,21 @@ class Desk:
     async def items(self, request: Request, job: Job) -> AsyncGenerator[tuple[int, Item], None]:
         """What the engine generates for all choices, as it arrives."""
         record = record_of(request.scope)
+        replies: dict[int, Reply] = {}
         streams = [stream(job.plan, job.served.engine, sampling) for sampling in _seeded(job)]
         with grammar_at_fault(given=job.grammar_given):
             async with aclosing(merged(streams, self.admission)) as items:
                 async for index, item in items:
                     if isinstance(item, Reply):
                         record.replied(item)
+                        replies[index] = item
                         if self.settings.log_contents:
                             record.contents.setdefault("answers", []).append(item.message.to_openai())
                     else:
                         record.spoke()
                     yield index, item
+        if changed := divergences_of_choices([replies[index] for index in sorted(replies)]):
+            record.headers["x-toolgram-divergences"] = _header(changed)  # too late for a stream
 
     async def replies(self, request: Request, job: Job) -> list[Reply]:
         """The whole answer: a reply for each choice."""
@@ -197,11 +202,11 @@ def _seeded(job: Job) -> list[Sampling]:
     return [job.sampling if seed is None else replace(job.sampling, seed=seed + i) for i in range(job.n)]
 
 
-def _header(relaxations: Sequence[Relaxation]) -> str:
-    """As many relaxations as fit in a header, as JSON in ASCII; `/v1/explain` gives all of them."""
+def _header(values: Sequence[Any]) -> str:
+    """As many values as fit in a header, as JSON in ASCII; bodies have all of them."""
     kept: list[str] = []
     size = 0
-    for one in relaxations_json(relaxations):
+    for one in values:
         text = json.dumps(one)
         size += len(text)
         if size > _LONGEST_HEADER:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolgram.api.divergences import divergences_json
 from toolgram.chat import Reply
 from toolgram.conversation.custom_tools import input_of
 from toolgram.conversation.events import (
@@ -54,7 +55,7 @@ def completion(head: Head, replies: Sequence[Reply], logprobs: Sequence[Sequence
                 "message": _message(head, reply),
                 "logprobs": _logprobs(likely),
                 "finish_reason": _finish(head, reply),
-                **_dropped(reply),
+                **_noted(reply),
             }
             for index, (reply, likely) in enumerate(zip(replies, logprobs, strict=True))
         ],
@@ -62,9 +63,10 @@ def completion(head: Head, replies: Sequence[Reply], logprobs: Sequence[Sequence
     }
 
 
-def _dropped(reply: Reply) -> Json:
-    """How many calls were cut off before their name was whole, and so are none of the message; nothing if none."""
-    return {"dropped_tool_calls": reply.dropped_calls} if reply.dropped_calls else {}
+def _noted(reply: Reply) -> Json:
+    """What the message does not show: calls cut off before their name was whole, values that the grammar changed."""
+    dropped = {"dropped_tool_calls": reply.dropped_calls} if reply.dropped_calls else {}
+    return dropped | ({"divergences": divergences_json(reply)} if reply.divergences else {})
 
 
 def _logprobs(tokens: Sequence[TokenLogprobs]) -> Json | None:
@@ -204,7 +206,7 @@ class ChunkWriter:
                 yield self._tell(call, index, "".join(call.waiting))
         cut = [at for at, call in enumerate(reply.message.tool_calls) if call.incomplete and not self.head.legacy]
         calls = [{"index": at, "function": {"arguments": ""}, "incomplete": True} for at in cut]
-        yield self._chunk({"tool_calls": calls} if calls else {}, _finish(self.head, reply), **_dropped(reply))
+        yield self._chunk({"tool_calls": calls} if calls else {}, _finish(self.head, reply), **_noted(reply))
 
     def _tell(self, call: _Call, index: int, arguments: str) -> Json:
         """The first of a call: its id, type and name, which no other chunk tells."""
@@ -223,9 +225,9 @@ class ChunkWriter:
             return self._chunk({"function_call": {"arguments": arguments}})
         return self._chunk({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]})
 
-    def _chunk(self, delta: Json, finish: str | None = None, tokens: list[Json] | None = None, **told: int) -> Json:
+    def _chunk(self, delta: Json, finish: str | None = None, tokens: list[Json] | None = None, **noted: Any) -> Json:
         likely, self._likely = _logprobs(self._likely), []  # of the tokens since the last chunk
-        choice: Json = {"index": self.index, "delta": delta, "logprobs": likely, "finish_reason": finish, **told}
+        choice: Json = {"index": self.index, "delta": delta, "logprobs": likely, "finish_reason": finish, **noted}
         if tokens is not None:
             choice["tokens"] = tokens
         return _chunk(self.head, [choice])

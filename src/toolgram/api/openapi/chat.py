@@ -33,7 +33,8 @@ _FINISH = one_word("stop", "length", "tool_calls", "function_call")
 _WRITTEN = given(name=STRING, arguments=STRING)
 _TYPED = given(name=STRING, input=STRING)
 _CUT: Json = {"incomplete": {"const": True}}
-_DROPPED: Json = {"dropped_tool_calls": COUNT}
+_DIVERGENCE = given(call=nullable(COUNT), pointer=STRING, preferred=STRING, removed=NUMBER)
+_NOTED: Json = {"dropped_tool_calls": COUNT, "divergences": array(_DIVERGENCE, 1)}
 _ANSWER = given(
     {
         "reasoning_content": STRING,
@@ -55,7 +56,7 @@ _HEAD: Json = {"id": STRING, "created": INTEGER, "model": STRING}
 ANSWER = given(
     **_HEAD,
     object=always("chat.completion"),
-    choices=array(given(_DROPPED, index=COUNT, message=_ANSWER, logprobs=_LOGPROBS, finish_reason=_FINISH), 1),
+    choices=array(given(_NOTED, index=COUNT, message=_ANSWER, logprobs=_LOGPROBS, finish_reason=_FINISH), 1),
     usage=USAGE,
 )
 _DELTA = given(
@@ -83,7 +84,7 @@ CHUNK = any_of(
         object=always("chat.completion.chunk"),
         choices=array(
             given(
-                {"tokens": array(_TOKEN), **_DROPPED},
+                {"tokens": array(_TOKEN), **_NOTED},
                 index=COUNT,
                 delta=_DELTA,
                 logprobs=_LOGPROBS,

@@ -54,9 +54,15 @@ _HEADERS: dict[str, Json] = {
         "description": "Schema keywords that are not enforced exactly, as JSON: pointer, keyword, enforced, kind.",
         "schema": STRING,
     },
+    "x-toolgram-divergences": {
+        "description": "Numbers and bounded strings that the model was about to write otherwise, as JSON: choice, call "
+        "(null: the answer), pointer, what it preferred, how much of its probability the grammar ruled out.",
+        "schema": STRING,
+    },
     "x-toolgram-ignored": {"description": "Fields that are not known here.", "schema": STRING},
     "retry-after": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}},
 }
+OF_BODIES = ("x-toolgram-relaxations", "x-toolgram-divergences", "x-toolgram-ignored")
 
 
 @dataclass(frozen=True)
@@ -183,7 +189,7 @@ def _responses(route: _Route) -> Json:
     content: Json = {route.media: {"schema": route.answer}}
     if route.event is not None:
         content["text/event-stream"] = {"itemSchema": _event(route.event)}
-    told = ("x-request-id", "x-toolgram-relaxations", "x-toolgram-ignored") if route.body else ("x-request-id",)
+    told = ("x-request-id", *(OF_BODIES if route.body else ()))
     answers: Json = {"200": {"description": "The answer.", "headers": _headers(told), "content": content}}
     for status in sorted((*route.errors, 403, 405)):
         headers = ("x-request-id", "retry-after") if status in (429, 503) else ("x-request-id",)

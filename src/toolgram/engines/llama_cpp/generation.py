@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolgram.engines.base import Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, TracePoint, Usage
 from toolgram.engines.llama_cpp.guide import Guide
@@ -15,6 +17,16 @@ from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.engines.stops import Detokenizer, StopScanner
 
 _LOOK_BACK = 12  # tokens that a draft goes on from
+_CLOSES = b"\"'`)]}>:\n"  # the last byte of a token after which no word or number goes on
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """A forced token whose place the model's logits are still wanted for: the point but for what they say."""
+
+    at: int
+    offset: int
+    allowed: NDArray[np.bool_]
 
 
 class Generation:
@@ -23,6 +35,9 @@ class Generation:
     Tokens that the grammar forces are appended with the token before them, and evaluated in the same pass. `begin`
     comes first, then `advance` with the logits after the last of `tokens`, again and again until `finish` is set.
     What `draft` gives may be evaluated with `tokens`: its logits serve for `advance` as far as it was written then.
+
+    A traced one may have a token `watched`: `look` wants the logits before it, as soon as they are there. If it is
+    `over`, there is nothing else to evaluate.
     """
 
     def __init__(
@@ -40,6 +55,10 @@ class Generation:
         self._left = min(room, sampling.max_tokens or room)
         self._drafter: Drafter | None = None
         self._detokenizer, self._scanner = Detokenizer(), StopScanner(sampling.stop)
+        self._characters = 0  # of the text, with what may still begin a stop string
+        self._watched: _Watched | None = None
+        self._looked: tuple[TracePoint, ...] = ()
+        self.over = False
         self._forced = self._passes = 0
         self._began = self._read = 0.0
 
@@ -53,14 +72,21 @@ class Generation:
         self._began = time.perf_counter()
         return self._write([], [])
 
+    @property
+    def watched(self) -> int | None:
+        """The place of a token before which the logits are wanted, whatever was written there."""
+        return None if self._watched is None else self._watched.at
+
     def found(self, known: int) -> None:
         """Tell how many of the tokens need not be read, since others had them."""
         if not self.writing:
             self.cached = min(known, self._prompt_tokens)
+        if self._watched is not None and self._watched.at <= known:
+            self._watch(None)
 
     def draft(self) -> list[int]:
         """What may well be written next, as the grammar allows it; only under a grammar: it rules out most errors."""
-        if self._guide is None or not self.writing:
+        if self._guide is None or not self.writing or self.over:
             return []
         if self._drafter is None:
             self._drafter = Drafter(self.tokens[: self._prompt_tokens], self._vocabulary.pieces)
@@ -88,7 +114,9 @@ class Generation:
         if token in self._ends and (self._guide is None or self._guide.accepting):
             self.finish = "stop"
             return None
-        trace = self._traced(token, alone) if self._sampling.trace else ()
+        trace, self._looked = self._looked, ()
+        if self._sampling.trace and self._guide is not None:
+            trace += (self._point(len(self.tokens), token, self._characters, alone, self._guide.allowed()),)
         if self._guide is not None:
             self._guide.consume((token,))
         self._left -= 1
@@ -96,22 +124,39 @@ class Generation:
         likely = [] if top is None else [logprobs_of(logits, token, top, self._vocabulary.pieces)]
         return self._write([token], likely, trace)
 
-    def _traced(self, token: int, logits: Logits) -> tuple[TracePoint, ...]:
-        """What the model alone would have written where this token is to follow."""
-        if self._guide is None:
-            return ()
-        preferred, removed = ruled_out(logits, self._guide.allowed())
-        position = len(self.tokens) - self._prompt_tokens
-        return (TracePoint(position, token, preferred, self._vocabulary.pieces[preferred], removed),)
+    def look(self, logits: Logits) -> None:
+        """What the model alone would have written where a token was forced."""
+        if self._watched is None:
+            return
+        at, watched = self._watched.at, self._watched
+        logits = self._sampler.adjusted(logits)
+        point = self._point(at, self.tokens[at], watched.offset, logits, watched.allowed, forced=True)
+        self._looked += (point,)
+        self._watch(None)
+
+    def _point(
+        self, at: int, token: int, offset: int, logits: Logits, allowed: NDArray[np.bool_], *, forced: bool = False
+    ) -> TracePoint:
+        preferred, removed = ruled_out(logits, allowed)
+        position = at - self._prompt_tokens
+        return TracePoint(position, token, preferred, self._vocabulary.pieces[preferred], removed, offset, forced)
+
+    def _watch(self, watched: _Watched | None) -> None:
+        self._watched = watched
+        if watched is None and self.over:
+            self.finish = "stop"
 
     def _write(
         self, tokens: list[int], likely: list[TokenLogprobs], trace: tuple[TracePoint, ...] = ()
     ) -> Chunk | None:
         """Append tokens and what is forced after them."""
-        forced = self._force()
+        text = self._decoded(tokens)
+        forced = self._force(after=tokens)
         tokens += forced
+        text += self._decoded(forced)
         if self._guide is not None and self._guide.done:
-            self.finish = "stop"
+            self.over = self._watched is not None
+            self.finish = None if self.over else "stop"
         elif self._left <= 0:
             self.finish = "length"
         if not tokens:
@@ -119,18 +164,30 @@ class Generation:
         self.tokens += tokens
         self._forced += len(forced)
         self._sampler.note(tokens)
-        text = self._scanner.feed(self._detokenizer.feed(b"".join(map(self._vocabulary.pieces.__getitem__, tokens))))
+        text = self._scanner.feed(text)
         if self._scanner.stopped:
             self.finish = "stop"
         if self._sampling.logprobs is not None:
             likely += map(self._certain, forced)
         return Chunk(text, tuple(tokens), len(forced), logprobs=tuple(likely), trace=trace)
 
-    def _force(self) -> list[int]:
-        """Tokens that the grammar forces: they are appended without a look at the logits."""
+    def _decoded(self, tokens: Sequence[int]) -> str:
+        text = self._detokenizer.feed(b"".join(map(self._vocabulary.pieces.__getitem__, tokens)))
+        self._characters += len(text)
+        return text
+
+    def _force(self, after: Sequence[int]) -> list[int]:
+        """Tokens that the grammar forces: they are appended without a look at the logits.
+
+        Where a word or number may have been under way `after` which they come, a traced generation wants these later.
+        """
         if self._guide is None:
             return []
         tokens = self._guide.forced()[: self._left]
+        if tokens and after and self._sampling.trace and self._vocabulary.pieces[after[-1]][-1:] not in _CLOSES:
+            allowed = self._guide.allowed()  # of a forced text only the token that is written
+            allowed[self._vocabulary.beginning(tokens)] = True
+            self._watch(_Watched(len(self.tokens) + len(after), self._characters, allowed))
         self._guide.consume(tokens)
         self._left -= len(tokens)
         return tokens
@@ -151,4 +208,6 @@ class Generation:
             prefill_seconds=self._read - self._began if self._read else 0.0,
             decode_seconds=now - (self._read or now),
         )
-        return Chunk(self._scanner.finish(), finish=finish, usage=usage, stopped_by=self._scanner.found)
+        return Chunk(
+            self._scanner.finish(), finish=finish, usage=usage, stopped_by=self._scanner.found, trace=self._looked
+        )

@@ -73,12 +73,22 @@ State = ctypes.Array[ctypes.c_char]
 
 
 class Span(NamedTuple):
-    """Tokens to append to a sequence that has `start` already; the logits after the `wanted` last ones are kept."""
+    """Tokens to append to a sequence that has `start` already; the logits after the `wanted` last ones are kept.
+
+    Before these come those after one `more` of them, counted from 0, where there is one.
+    """
 
     sequence: int
     start: int
     tokens: Sequence[int]
     wanted: int
+    more: int | None = None
+
+    @property
+    def rows(self) -> list[int]:
+        """The tokens, counted from 0, after which the logits are kept."""
+        size = len(self.tokens)
+        return [*(() if self.more is None else (self.more,)), *range(size - self.wanted, size)]
 
 
 class Model:
@@ -169,10 +179,8 @@ class Model:
             raise Cancelled
         if status != 0:
             raise EngineError(f"llama.cpp failed to evaluate {count} tokens (status {status})")
-        ends = accumulate(len(span.tokens) for span in spans)
-        return [
-            [self._logits(row) for row in range(end - span.wanted, end)] for span, end in zip(spans, ends, strict=True)
-        ]
+        starts = accumulate((len(span.tokens) for span in spans[:-1]), initial=0)
+        return [[self._logits(start + row) for row in span.rows] for span, start in zip(spans, starts, strict=True)]
 
     def _logits(self, row: int) -> Logits:
         address: int | None = self._c.llama_get_logits_ith(self._context, row)
@@ -240,7 +248,9 @@ class _Rows:
             self.tokens[row:end] = span.tokens
             self.positions[row:end] = range(span.start, span.start + len(span.tokens))
             self.sequences[row:end] = [span.sequence] * len(span.tokens)
-            self.wanted[row:end] = [0] * (len(span.tokens) - span.wanted) + [1] * span.wanted
+            self.wanted[row:end] = [0] * len(span.tokens)
+            for wanted in span.rows:
+                self.wanted[row + wanted] = 1
             row = end
         return row
 

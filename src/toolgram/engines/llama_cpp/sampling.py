@@ -92,7 +92,7 @@ def ruled_out(logits: Logits, allowed: NDArray[np.bool_]) -> tuple[int, float]:
     """The likeliest token of all, and the part of all probability that is not allowed, from 0 to 1."""
     best = int(logits.argmax())
     weights = np.exp(logits - logits[best])
-    return best, max(0.0, 1.0 - float(weights[allowed].sum() / weights.sum()))
+    return best, max(0.0, 1.0 - float(np.dot(weights, allowed) / weights.sum()))
 
 
 def choose(logits: Logits, sampling: Sampling, random: np.random.Generator) -> int:

@@ -63,6 +63,8 @@ class _Live:
         The last token of a prompt has a pass of its own. The kernels add up otherwise for one row than for many, and
         one row is all that is left when the same prompt comes again: so its answer is the same as the first time.
         """
+        if self.generation.over and self.generation.watched is not None:
+            return self.generation.watched - len(self.slot.tokens)
         return self.pending if self.generation.writing else max(self.pending - 1, 1)
 
 
@@ -139,8 +141,10 @@ class Scheduler:
         if len(self._live) > 1:  # one alone has less to gain, and keeps its place in memory: then answers repeat
             self._slots.evaluated(sum(len(span.tokens) for _, span in spans))
         for (live, span), rows in zip(spans, logits, strict=True):
-            if span.wanted:
-                self._advance(live, rows)
+            if span.more is not None:
+                self._look(live, rows[0])
+            if span.wanted and live in self._live:
+                self._advance(live, rows[-span.wanted :])
 
     def _drop_cancelled(self) -> None:
         for request in [request for request in self._waiting if request.cancel.is_set()]:
@@ -192,7 +196,8 @@ class Scheduler:
         self._turn = (self._turn + 1) % len(self._live)
         live = self._live[self._turn]
         whole_grains = not live.generation.writing and live.pending > _GRAIN
-        return [(live, _span(live, _GRAIN if whole_grains else live.pending))]
+        count = _GRAIN if whole_grains else live.next if live.generation.over else live.pending
+        return [(live, _span(live, count))]
 
     def _draft(self, live: _Live) -> list[int]:
         draft = _tried(live.generation.draft)
@@ -205,20 +210,27 @@ class Scheduler:
         """Write on as far as there are logits: those after the draft serve where the draft is what was written."""
         read, tokens = live.slot.tokens, live.generation.tokens
         first = len(tokens)  # of the text that the first row is about
+
+        def row(at: int) -> Logits | None:
+            """The logits before this place of the text, if the draft was right as far as there."""
+            return rows[at - first] if at <= len(read) and read[first:at] == tokens[first:at] else None
+
         self._tell(live, lambda: live.generation.advance(rows[0]))
-        while (
-            live.generation.finish is None
-            and live in self._live
-            and len(tokens) <= len(read)
-            and read[first : len(tokens)] == tokens[first:]
-        ):
-            row = rows[len(tokens) - first]
-            self._tell(live, lambda row=row: live.generation.advance(row, drafted=True))
+        while live.generation.finish is None and live in self._live:
+            if (at := live.generation.watched) is not None and (found := row(at)) is not None:
+                self._look(live, found)
+            elif (found := row(len(tokens))) is not None:
+                self._tell(live, lambda found=found: live.generation.advance(found, drafted=True))
+            else:
+                break
         taken = common(read[first:], tokens[first:])
         live.generation.learn(len(live.draft), taken)
         live.draft = []
         if live in self._live:
             self._slots.cut(live.slot, first + taken)
+
+    def _look(self, live: _Live, row: Logits) -> None:
+        self._tell(live, lambda: live.generation.look(row))
 
     def _tell(self, live: _Live, work: Callable[[], Chunk | None]) -> None:
         """Tell what the work gives; end the request if it ended, or failed."""
@@ -281,7 +293,10 @@ def _tried(work: Callable[[], _T]) -> _T | Exception:
 def _span(live: _Live, count: int) -> Span:
     start = len(live.slot.tokens)
     tokens = live.generation.tokens[start : start + count] + live.draft
-    return Span(live.slot.sequence, start, tokens, wanted=1 + len(live.draft) if count == live.pending else 0)
+    wanted = 1 + len(live.draft) if count == live.pending else 0
+    watched = live.generation.watched
+    more = None if watched is None or watched - start > count else watched - 1 - start
+    return Span(live.slot.sequence, start, tokens, wanted, more)
 
 
 def _is_reading(live: _Live, prompt: Sequence[int]) -> bool:

@@ -6,7 +6,7 @@ import ctypes
 import re
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -17,6 +17,8 @@ from toolgram.engines.forgery import any_of, forged
 from toolgram.engines.llama_cpp import ffi
 
 _SIGN = re.compile(r"[^\w\s]|_")  # words and white space that a vocabulary has of its own are text, if user-defined
+_NO_TEXT = ffi.TOKEN_CONTROL | ffi.TOKEN_UNKNOWN | ffi.TOKEN_UNUSED
+_LONGEST_PIECE = 64  # bytes of a token that may begin a forced text
 _REMEMBERED = 1 << 21  # characters of text whose tokens are remembered
 
 
@@ -71,6 +73,19 @@ class Vocabulary:
     def special(self) -> Mapping[str, int]:
         """The text of each control or user-defined token, and its id."""
         return self._with(ffi.TOKEN_CONTROL | ffi.TOKEN_USER_DEFINED)
+
+    def beginning(self, tokens: Sequence[int]) -> list[int]:
+        """The tokens that the text of these tokens may begin with, however it is cut; markers are one token each."""
+        marker = next((at for at, token in enumerate(tokens) if self.attributes[token] & ffi.TOKEN_CONTROL), None)
+        text = b"".join(self.pieces[token] for token in tokens[:marker])
+        prefixes = (text[:end] for end in range(1, min(len(text), _LONGEST_PIECE) + 1))
+        return [self._texts[prefix] for prefix in prefixes if prefix in self._texts] or list(tokens[:1])
+
+    @cached_property
+    def _texts(self) -> Mapping[bytes, int]:
+        """The bytes of each token that is text, and its id; of equal ones the first."""
+        plain = (token for token in reversed(range(len(self.pieces))) if not self.attributes[token] & _NO_TEXT)
+        return {self.pieces[token]: token for token in plain}
 
     def ends_with(self, texts: tuple[str, ...]) -> frozenset[int]:
         """The tokens that end a text: the model's own, and those of these texts that are one token."""
