@@ -21,6 +21,7 @@ NUMBERED = Message(tool_calls=(ToolCall(CALL.name, CALL.arguments, "a1b2c3d4e"),
 EXAMPLES: dict[type[wire.Node], tuple[str, Message]] = {
     wire.Lit: ('Seq(Lit("Answer: "), Content())', ANSWER),
     wire.Mark: ('Seq(Content(), Mark("<end>"))', ANSWER),
+    wire.NamedMark: ('Call(Seq(NamedMark("<call ", ">", tools=("get_time",)), Arguments()))', CALLS),
     wire.Content: ("Content()", ANSWER),
     wire.Reasoning: ('Seq(Mark("<think>"), Reasoning(), Mark("</think>"), Content())', THOUGHT),
     wire.Name: ('Call(Seq(Mark("<call>"), Name(), Mark("<args>"), Arguments()))', CALLS),

@@ -3,9 +3,9 @@ from hypothesis import given
 
 from small_languages import SOME, TEXTS, sentences, strings
 from toolgram.errors import GrammarError
-from toolgram.grammar.ir import MAX_CODE_POINT, Literal, Ref, Text, chars, choice, not_chars, seq
+from toolgram.grammar.ir import MAX_CODE_POINT, START, Literal, Ref, Text, chars, choice, not_chars, seq
 from toolgram.grammar.matcher import Matcher
-from toolgram.grammar.until import automaton, text_rules
+from toolgram.grammar.until import automaton, text_after, text_rules
 
 
 def runs(text: Text, string: str) -> bool:
@@ -96,3 +96,19 @@ def test_many_long_markers_are_fast():
     matcher = Matcher({"root": Ref("text-0"), **rules})
     assert matcher.accepts("<|" + "long" * 10 + "_7|")
     assert not matcher.accepts("<|" + "long" * 10 + "_7|>")
+
+
+def test_a_marker_at_the_start_is_one_there_alone():
+    text = Text(("bbb", START + "aa", START + "bab"), START)
+    for string in strings(6):
+        assert runs(text, string) == ("bbb" not in string and not string.startswith(("aa", "bab"))), string
+    assert sentences({"root": Ref("text-0"), **text_rules(text, "text")}) == sentences({"root": text})
+
+
+def test_what_follows_the_start_knows_no_more_of_it():
+    text = Text(("<c>", START + "{a"), START)
+    states = automaton(text.without, text.seen)
+    after = {text_after(text, number) for number in range(len(states))}
+    assert Text(("<c>",)) in after
+    assert text in after
+    assert all(rest.seen.startswith(START) or rest.without == ("<c>",) for rest in after)

@@ -24,6 +24,7 @@ from toolgram.conversation.events import Event, Finish, Unreadable
 from toolgram.planning.plan import same_message
 from toolgram.planning.turn import CompiledTurn, compile_turn
 from toolgram.planning.turn_spec import TurnSpec
+from toolgram.styles.base import ToolStyle
 from toolgram.styles.native import NATIVE
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import Calls, allowed
@@ -32,6 +33,7 @@ from toolgram.wire.reader import Reader
 
 DISCOVERED = discovered()
 STYLES = {style.name: style for style in NATIVE} | DISCOVERED
+IN_AUTO = {f"{style.name}_in_auto": style for style in NATIVE if style.in_auto is not None}
 MODES: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
 # Marks of the headers that calls and answers have alike.
 SHARED = {
@@ -48,6 +50,10 @@ SHARED = {
 }
 LIST = {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2}}}
 PARAMETERS: dict[str, Any] = {"get": None, "get_weather": WEATHER, "tag": LIST | {"additionalProperties": False}}
+STYLES |= {
+    name: ToolStyle(name, style.format(with_tools=True, may_call=tuple(PARAMETERS)), style.about)
+    for name, style in IN_AUTO.items()
+}
 VALIDATORS = {
     name: jsonschema_rs.validator_for({"additionalProperties": False} | (schema or {"maxProperties": 0}))
     for name, schema in PARAMETERS.items()
@@ -111,6 +117,7 @@ def compiled(case: Case) -> CompiledTurn:
 
 
 CASES = [Case(style.name, *each) for style in NATIVE for each in itertools.product(MODES, (True, False))]
+CASES += [Case(style, "auto", parallel) for style in IN_AUTO for parallel in (True, False)]
 # There are many of them, and they are made of the same pieces.
 CASES += [Case(style, *each) for style in DISCOVERED for each in (("auto", True), ("required", False))]
 each_case = pytest.mark.parametrize("case", CASES, ids=str)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from toolgram.grammar.hashing import HashedOnce, hash_once
 
 MAX_CODE_POINT = 0x10FFFF
+START = "\ud800"
+"""What stands before the first character of a text, and nowhere in one: a surrogate is no character."""
 _SURROGATES = (0xD800, 0xDFFF)
 
 
@@ -83,7 +85,8 @@ class Text:
     """Any text, the empty one included, that contains none of `without`.
 
     `seen` is what came just before, so far as it may begin one of them: after "<tool" the text "_call>" would
-    complete a "<tool_call>".
+    complete a "<tool_call>". Where it is START, a marker that begins with that is one which the text must not begin
+    with.
     """
 
     without: tuple[str, ...]

@@ -33,7 +33,7 @@ from toolgram.grammar.ir import (
 )
 from toolgram.grammar.sampler import sample
 from toolgram.grammar.shape import Shape
-from toolgram.grammar.until import automaton
+from toolgram.grammar.until import automaton, text_after
 from toolgram.grammar.walk import fresh, reachable, renamed
 
 
@@ -281,8 +281,8 @@ def _remainder(expr: Expr, at: int) -> Expr:
             return Literal(text[at:])
         case Token(text):
             return Literal(text[at:]) if at else expr
-        case Text(without, seen):
-            return Text(without, automaton(without, seen)[at].seen)
+        case Text():
+            return text_after(expr, at)
         case Sequence(items):
             return seq(*items[at:])
         case Repeat(item, low, high):

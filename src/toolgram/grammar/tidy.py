@@ -22,7 +22,7 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.shape import check_left_recursion, check_references, cost_of, shortest
-from toolgram.grammar.until import automaton
+from toolgram.grammar.until import automaton, text_after
 from toolgram.grammar.walk import fresh, reachable, uses, with_children
 
 
@@ -117,7 +117,7 @@ class _Strict:
                 return Ref(self._twin(name))
             case Text(without, seen):
                 states = automaton(without, seen)
-                return choice(*(seq(char, Text(without, states[end].seen)) for char, end in states[0].edges))
+                return choice(*(seq(char, text_after(expr, end)) for char, end in states[0].edges))
             case Choice(options):
                 return choice(*(self._nonempty(option) for option in options))
             case Sequence(items) if items:

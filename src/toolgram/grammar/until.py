@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolgram.errors import GrammarError
-from toolgram.grammar.ir import EMPTY, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
+from toolgram.grammar.ir import EMPTY, START, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
 from toolgram.grammar.regular.minimal import alike, inverted
 
 
@@ -41,6 +41,14 @@ def automaton(without: tuple[str, ...], seen: str = "") -> tuple[State, ...]:
     start = _longest_end(seen, prefixes)
     table = _reachable(start, without, prefixes)
     return _merged(table)
+
+
+def text_after(text: Text, number: int) -> Text:
+    """What may follow in a state of the text's automaton."""
+    seen = automaton(text.without, text.seen)[number].seen
+    if seen.startswith(START):
+        return Text(text.without, seen)
+    return Text(tuple(marker for marker in text.without if not marker.startswith(START)), seen)
 
 
 def text_rules(text: Text, name: str) -> dict[str, Expr]:
@@ -80,7 +88,7 @@ def _reachable(start: str, without: Sequence[str], prefixes: set[str]) -> _Table
         if state in table:
             continue
         ends = [state[begin:] for begin in range(len(state) + 1)]
-        interesting = sorted({char for end in ends for char in follow.get(end, ())})
+        interesting = sorted({char for end in ends for char in follow.get(end, ())} - {START})
         steps: dict[str, str | None] = {}
         for char in interesting:
             longer = state + char

@@ -188,7 +188,7 @@ def _plan_of(checked: Request, template: ChatTemplate, style: str | ToolStyle | 
     parallel = checked.parallel_tool_calls
     if parallel is None:
         parallel = capabilities.supports_parallel_tool_calls or not speaks(template, chosen)
-    format_ = chosen.format(with_tools=bool(checked.tools))
+    format_ = chosen.format(with_tools=bool(checked.tools), may_call=_may_call(checked))
     if not (reasons(template, chosen) or _shows_reasoning(checked) or opens_reasoning(chosen, prompt.opened)):
         format_ = replace(format_, turn=read_reasoning_alone(format_.turn))
     spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened, tail=tail(template))
@@ -205,6 +205,12 @@ def _plan_of(checked: Request, template: ChatTemplate, style: str | ToolStyle | 
         _turn=turn,
         _ids=CallIds.of(checked, format_, short=capabilities.requires_short_ids),
     )
+
+
+def _may_call(request: Request) -> tuple[str, ...]:
+    """The tools that the model may call or not, where its answer is free text; none where it must call or must not."""
+    chooses = request.tool_choice.mode == "auto" and request.response_format is None
+    return tuple(tool.name for tool in request.callable_tools) if chooses else ()
 
 
 def _shows_reasoning(request: Request) -> bool:

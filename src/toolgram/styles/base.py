@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from sys import getsizeof
 from typing import Any
 
 from toolgram.caching import MEGABYTE, packed, unpacked, weighed
-from toolgram.wire.format import PLAIN, WireFormat
+from toolgram.wire.format import PLAIN, WireFormat, naming
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,9 @@ class ToolStyle:
     family's templates show tools: it identifies the family where the template does not write calls itself.
     `without_tools` is the format of a turn when no tools are announced: by default plain text for a generic style,
     which the model then knows nothing about, and the same format for a native one. `reasons` says that all models of
-    the style reason, even where their templates leave the reasoning out of the history.
+    the style reason, even where their templates leave the reasoning out of the history. `in_auto` is the format of a
+    turn in which the model chooses whether to call, where it may write calls in ways of its own too; the history has
+    them as `wire` says.
     """
 
     name: str
@@ -48,14 +50,17 @@ class ToolStyle:
     announced_by: str = ""
     without_tools: WireFormat | None = None
     reasons: bool = False
+    in_auto: WireFormat | None = None
 
     @property
     def is_generic(self) -> bool:
         """Whether the style announces the tools itself."""
         return self.announce is not None
 
-    def format(self, *, with_tools: bool) -> WireFormat:
-        """The wire format of a turn, with tools announced or without."""
+    def format(self, *, with_tools: bool, may_call: tuple[str, ...] = ()) -> WireFormat:
+        """The wire format of a turn, with tools announced or without; `may_call` are those that it may call or not."""
+        if may_call and self.in_auto is not None:
+            return replace(self.in_auto, turn=naming(self.in_auto.turn, may_call))
         if with_tools:
             return self.wire
         return self.without_tools or (PLAIN if self.is_generic else self.wire)

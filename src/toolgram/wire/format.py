@@ -13,11 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import overload
 
 from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.wire.encodings import JSON, AnyEncoding
+from toolgram.wire.encodings.json import escape
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,23 @@ class Mark:
     def spellings(self) -> tuple[str, ...]:
         """The text and its aliases."""
         return (self.text, *self.aliases)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMark:
+    """A mark that says which tool is called, and so stands for a `Name`: `before`, the tool's name, `after`.
+
+    Only where free text begins, and only for each of `tools`, which a request offers and a style leaves open, it is a
+    mark: further on, with any other name, or where it stops short of `after`, it is text.
+    """
+
+    before: str
+    after: str
+    tools: tuple[str, ...] = ()
+
+    def text(self, name: str) -> str:
+        """The mark of a tool, whose name stands in a JSON string."""
+        return self.before + escape(name) + self.after
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +212,7 @@ class Array:
 Node = (
     Lit
     | Mark
+    | NamedMark
     | Content
     | Reasoning
     | Name
@@ -332,6 +351,13 @@ def _some(nodes: tuple[Node, ...], change: Callable[[Node], Node | None]) -> lis
 def as_written(node: Node) -> Node:
     """The node without what only a reader takes."""
     return as_written(node.item) if isinstance(node, Lenient) else rebuild(node, as_written)
+
+
+def naming(node: Node, tools: tuple[str, ...]) -> Node:
+    """The node, whose marks name these tools."""
+    if isinstance(node, NamedMark):
+        return replace(node, tools=tools)
+    return rebuild(node, partial(naming, tools=tools))
 
 
 def holds(node: Node, kind: type[Call | CallId | Content | Reasoning]) -> bool:

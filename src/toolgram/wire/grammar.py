@@ -7,8 +7,22 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from toolgram.grammar import ir
-from toolgram.grammar.ir import CharSet, Expr, Ref, Rules, Text, Token, chars, choice, not_chars, optional, repeat, seq
-from toolgram.grammar.until import automaton
+from toolgram.grammar.ir import (
+    START,
+    CharSet,
+    Expr,
+    Ref,
+    Rules,
+    Text,
+    Token,
+    chars,
+    choice,
+    not_chars,
+    optional,
+    repeat,
+    seq,
+)
+from toolgram.grammar.until import automaton, text_after
 from toolgram.schema import RuleNames
 from toolgram.schema.writing.json_style import Spelling, quoted
 from toolgram.wire import format as wire
@@ -57,6 +71,7 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         rules=dict(rules),
         content=(*program.markers("content"), *turn.stops),
         reasoning=(*program.markers("reasoning"), *turn.stops),
+        first_marks=program.first_marks,
         content_first=_readable(format_, turn).first_characters,
         content_last=program.last_characters("content"),
         reasoning_last=program.last_characters("reasoning"),
@@ -80,6 +95,7 @@ class _Lowering:
     rules: dict[str, Expr]
     content: tuple[str, ...]
     reasoning: tuple[str, ...]
+    first_marks: tuple[str, ...]
     content_first: str
     content_last: str
     reasoning_last: str
@@ -94,6 +110,8 @@ class _Lowering:
             case wire.Mark(text):
                 parts = as_tokens(text)
                 return Token(text) if isinstance(parts, ir.Literal) else parts
+            case wire.NamedMark():
+                return Token(node.text(self.current().name))
             case wire.Const(text):
                 return seq(self.quoted(text))
             case wire.Content():
@@ -101,9 +119,11 @@ class _Lowering:
                     return self.turn.plain
                 if self.turn.answer is not None:
                     return self.turn.answer
-                return self.string() if in_json else _free(self.content, self.content_first, self.content_last)
+                if in_json:
+                    return self.string()
+                return _free(self.content, self.first_marks, self.content_first, self.content_last)
             case wire.Reasoning():
-                return self.string() if in_json else _free(self.reasoning, "", self.reasoning_last)
+                return self.string() if in_json else _free(self.reasoning, (), "", self.reasoning_last)
             case wire.Name():
                 name = self.current().name
                 return seq(self.quoted(name) if in_json else name)
@@ -271,15 +291,15 @@ def _leading_space(separator: wire.Node) -> str:
     return text[: len(text) - len(text.lstrip())]
 
 
-def _free(markers: tuple[str, ...], not_first: str, not_last: str) -> Expr:
-    """Text without these markers, that begins and ends with none of these characters."""
-    text = Text(markers)
+def _free(markers: tuple[str, ...], first: tuple[str, ...], not_first: str, not_last: str) -> Expr:
+    """Text without these markers, that begins with none of `first` or `not_first`, and ends with none of `not_last`."""
+    text = Text((*markers, *(START + mark for mark in first)), START) if first else Text(markers)
     if not_last:
         return optional(seq(text, not_chars(not_last)))
     if not_first:
-        states = automaton(markers)
-        starts = ((_without(charset, not_first), states[target].seen) for charset, target in states[0].edges)
-        return choice(*(seq(charset, Text(markers, seen)) for charset, seen in starts if charset.ranges), seq())
+        edges = automaton(text.without, text.seen)[0].edges
+        starts = ((_without(charset, not_first), text_after(text, target)) for charset, target in edges)
+        return choice(*(seq(charset, rest) for charset, rest in starts if charset.ranges), seq())
     return text
 
 

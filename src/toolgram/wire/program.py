@@ -30,10 +30,11 @@ class TextAt:
 
 @dataclass(frozen=True, slots=True)
 class MarkAt:
-    """A mark in one of its spellings."""
+    """A mark in one of its spellings; with `first` only where free text begins."""
 
     text: str
     next: int
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +82,11 @@ class JsonAt:
 
 @dataclass(frozen=True, slots=True)
 class ActionAt:
-    """A call begins or ends here."""
+    """A call begins or ends here, or its name is known."""
 
-    action: Literal["begin", "end"]
+    action: Literal["begin", "name", "end"]
     next: int
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +107,16 @@ Action = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """A mark at which free text may end: `text`, the prescribed text before it, and where it stands."""
+    """A mark at which free text may end: `text`, the prescribed text before it, and where it stands.
+
+    With `first` it is one only where the text begins.
+    """
 
     text: str
     before: str
     at: int
     actions: tuple[Action, ...]
+    first: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +148,8 @@ class Program:
                 case ForkAt(targets):
                     for target in targets:
                         visit(target, actions)
-                case ActionAt(action, next_):
-                    visit(next_, (*actions, (action, "")))
+                case ActionAt(action, next_, text):
+                    visit(next_, (*actions, (action, text)))
                 case _:
                     found[place] = actions
 
@@ -162,8 +168,8 @@ class Program:
                 continue
             seen.add(place)
             match self.code[place]:
-                case MarkAt(text):
-                    found.append(Exit(text, before, place, (*actions, *more)))
+                case MarkAt(text, _, first):
+                    found.append(Exit(text, before, place, (*actions, *more), first))
                 case TextAt(text, next_):
                     self._collect(next_, before + text, (*actions, *more), found, seen)
                 case _:
@@ -198,14 +204,20 @@ class Program:
     @cached_property
     def home_exits(self) -> tuple[Exit, ...]:
         """The marks at which a turn may begin: free text ends at them wherever it stands."""
-        return self.exits(self.start)
+        return tuple(exit_ for exit_ in self.exits(self.start) if not exit_.first)
+
+    @cached_property
+    def first_marks(self) -> tuple[str, ...]:
+        """The marks that free text must not begin with."""
+        return tuple(dict.fromkeys(each.text for each in self.code if isinstance(each, MarkAt) and each.first))
 
     def free_exits(self, at: int) -> tuple[Exit, ...]:
-        """The marks at which the free text at a place ends."""
+        """The marks at which the free text at a place ends, wherever they stand in it."""
         free = self.code[at]
         if not isinstance(free, FreeAt):
             raise TypeError(f"no free text at {at}")
-        found = {(exit_.text, exit_.before, exit_.at): exit_ for exit_ in self.exits(free.next)}
+        exits = (exit_ for exit_ in self.exits(free.next) if not exit_.first)
+        found = {(exit_.text, exit_.before, exit_.at): exit_ for exit_ in exits}
         if free.field == "content":
             own = {text for text, _, _ in found}
             for exit_ in self.home_exits:
@@ -281,6 +293,9 @@ class _Compiler:
             case wire.Mark():
                 places = [self.add(MarkAt(text, after)) for text in node.spellings]
                 return places[0] if len(places) == 1 else self.fork(*places)
+            case wire.NamedMark():
+                known = [(node.text(name), self.add(ActionAt("name", after, name))) for name in node.tools]
+                return self.fork(*(self.add(MarkAt(text, at, first=True)) for text, at in known))
             case wire.Content():
                 return self.add(FreeAt("content", after))
             case wire.Reasoning():
@@ -343,8 +358,8 @@ def compile_format(turn: wire.Node) -> Program:
 
 
 def _check(program: Program) -> None:
-    marks = {instruction.text for instruction in program.code if isinstance(instruction, MarkAt)}
-    if "" in marks:
+    marks = {each.text for each in program.code if isinstance(each, MarkAt) and not each.first}
+    if "" in marks or "" in program.first_marks:
         raise GrammarError("a mark needs text")
     for mark in marks:
         for other in marks:

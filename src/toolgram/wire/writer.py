@@ -88,6 +88,8 @@ class _Writing:
         match node:
             case wire.Lit(text) | wire.Mark(text):
                 return state.plus(text)
+            case wire.NamedMark():
+                return None if state.call is None else state.plus(node.text(state.call.name))
             case wire.Const(text):
                 return state.plus(_string(text))
             case wire.Content():

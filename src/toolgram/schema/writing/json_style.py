@@ -14,7 +14,20 @@ from functools import lru_cache
 from typing import Literal
 
 from toolgram.grammar.hashing import HashedOnce, hash_once
-from toolgram.grammar.ir import MAX_CODE_POINT, NOTHING, CharSet, Expr, chars, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import (
+    EMPTY,
+    MAX_CODE_POINT,
+    NOTHING,
+    CharSet,
+    Choice,
+    Expr,
+    chars,
+    choice,
+    not_chars,
+    optional,
+    repeat,
+    seq,
+)
 from toolgram.grammar.regular.automata import Automaton
 from toolgram.grammar.regular.limits import TooLarge
 from toolgram.schema import types
@@ -56,19 +69,35 @@ class Spelling(HashedOnce):
 
     def frame(self, *, outermost: bool = False) -> Frame:
         """How an object is written; the outermost one may be the arguments of a function."""
-        if outermost and self.encoding.keyword_arguments:
-            return Frame("(", ")", "=", "keyword")
-        return Frame("{", "}", self.key_separator, "bare" if self.encoding.bare_keys else "quoted")
+        comma, notation = self.item_separator, self.encoding
+        if outermost and notation.keyword_arguments:
+            return Frame("(", ")", "=", "keyword", comma)
+        keys = "bare" if notation.bare_keys else "quoted"
+        if outermost and notation.margin:
+            comma = comma.rstrip() + notation.margin
+            return Frame("{" + notation.margin, notation.last_margin + "}", self.key_separator, keys, comma, "{}")
+        return Frame("{", "}", self.key_separator, keys, comma)
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """How an object is written: its brackets, what stands between key and value, and how keys are written."""
+    """How an object is written: its brackets, what stands between key and value, how keys are written, and what stands
+    between members. An object without members is `empty`, where that is not just its brackets."""
 
     opener: str
     closer: str
     between: str
     keys: Literal["quoted", "bare", "keyword"]
+    comma: str
+    empty: str = ""
+
+    def around(self, members: Expr) -> Expr:
+        """The object of these members, which may be none."""
+        if not self.empty:
+            return seq(self.opener, members, self.closer)
+        some = members.options if isinstance(members, Choice) else (members,)
+        whole = choice(*(seq(self.opener, one, self.closer) for one in some if one != EMPTY))
+        return choice(whole, self.empty) if EMPTY in some else whole
 
     def key(self, name: str, spelling: Spelling, *, declared: bool) -> str | None:
         """The key as it is written; None where that cannot be."""

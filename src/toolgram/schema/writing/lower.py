@@ -137,7 +137,7 @@ class Lowering:
         match kind:
             case types.Object():
                 members = self._any_order if self.any_order else self._object
-                return seq(frame.opener, members(kind, name, frame), frame.closer)
+                return frame.around(members(kind, name, frame))
             case types.Array():
                 return self._array(kind, name)
             case types.Items(states):
@@ -275,7 +275,7 @@ class Lowering:
             Ref(self.names.shared(hint, self.spelling)) for hint in ("json-value", "json-array", "json-object")
         )
         if value.name not in self._rules:
-            comma, frame = self.spelling.item_separator, self._inner
+            comma, frame = self._inner.comma, self._inner
             string, number = self._string(0, None), self._number(types.Number())
             words = (self.spelling.encoding.word(word) for word in ("true", "false", "null"))
             member = seq(self._key_but([], members.name, frame), frame.between, value)
@@ -320,7 +320,7 @@ class Lowering:
 
     def _object(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """The members of an object, in order."""
-        comma = self.spelling.item_separator
+        comma = frame.comma
         members = self._members(kind, name, frame)
         extra = self._extra(kind, name, frame)
         if (kind.min, kind.max, kind.some) != (0, None, ()):
@@ -392,4 +392,4 @@ class Lowering:
         def rule(hint: str, make: Callable[[], Expr]) -> Ref:
             return self._later(f"{name}-with-{hint}", lambda _: make())
 
-        return any_order(kind, members, extra, some, self.spelling.item_separator, rule)
+        return any_order(kind, members, extra, some, frame.comma, rule)

@@ -15,6 +15,8 @@ class Encoding:
     `keyword_arguments` writes the outermost object as (k=v), `bare_keys` leaves the quotes of keys away. Strings stand
     between `quote`s; where `escapes` is False they are raw and must not contain the quote. Of the keys that no schema
     declares, those that are not quoted are ASCII identifiers. A separator that is None is that of the wire format.
+    With a `margin`, a line break and more, each member of the outermost object stands after it, on a line of its own,
+    and `last_margin` before what closes the object, unless it is empty.
     Raises ValueError for a notation that cannot be read back: another quote with escapes, a raw one that overlaps
     itself, raw strings as keys.
     """
@@ -29,6 +31,8 @@ class Encoding:
     keyword_arguments: bool = False
     item_separator: str | None = None
     key_separator: str | None = None
+    margin: str = ""
+    last_margin: str = ""
 
     def __post_init__(self) -> None:
         if self.escapes and self.quote != '"':

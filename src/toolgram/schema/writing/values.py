@@ -96,7 +96,9 @@ def _spell_object(
         if written is None or text is None:
             return None
         members.append(f"{written}{frame.between}{text}")
-    return frame.opener + spelling.item_separator.join(members) + frame.closer
+    if frame.empty and not members:
+        return frame.empty
+    return frame.opener + frame.comma.join(members) + frame.closer
 
 
 def _is_some(

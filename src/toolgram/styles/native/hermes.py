@@ -20,10 +20,10 @@ from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name
 
 _JSON = Object(("name", Name()), ("arguments", Arguments()))
 _CALL = Call(Seq(Mark("<tool_call>"), Lit("\n"), _JSON, Lit("\n"), Mark("</tool_call>")))
-_CALLS = Many(_CALL, separator=Lit("\n"))
+CALLS = Many(_CALL, separator=Lit("\n"))
 
 HERMES = ToolStyle(
     "hermes",
-    WireFormat(Seq(think(), Opt(Content()), _CALLS)),
+    WireFormat(Seq(think(), Opt(Content()), CALLS)),
     "JSON between <tool_call> tags: Hermes, Qwen 2.5 and 3, QwQ, Granite 4",
 )

@@ -13,7 +13,8 @@ from toolgram.wire.program import Exit, FreeAt, Program, StopAt
 class FreeText:
     """Free text into a field: the marks that end it, and where each leads.
 
-    `unreadable` says why the text is not what the format expects, "" where it is.
+    `unreadable` says why the text is not what the format expects, "" where it is. Where the text has begun, and no
+    mark stands first in it, it is `once_begun`, if that is given; reasoning may begin with white space.
     """
 
     marks: Marks
@@ -50,10 +51,12 @@ def free_text_at(program: Program, at: int, others: tuple[Exit, ...]) -> FreeTex
     free = program.code[at]
     if not isinstance(free, FreeAt):
         raise TypeError("not at free text")
-    exits = with_exits(program.free_exits(at), others)
+    exits = with_exits(program.free_exits(at), tuple(exit_ for exit_ in others if not exit_.first))
     may_stop = any(isinstance(program.code[next_], StopAt) for next_, _ in program.closure(free.next))
     text = FreeText.of(exits, free.field, may_stop=may_stop)
     if free.field != "reasoning":
-        return text
+        first = tuple(exit_ for exit_ in others if exit_.first)
+        begin = FreeText.of(with_exits(exits, first), free.field, may_stop=may_stop, once_begun=text)
+        return begin if first else text
     # A model may skip the reasoning that its prompt opens: what may begin a turn then comes first of all.
     return FreeText.of(with_exits(exits, program.home_exits), free.field, may_stop=may_stop, once_begun=text)

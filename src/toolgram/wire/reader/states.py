@@ -47,7 +47,7 @@ class InText(State):
             return waits
         reading, opened, free = self.reading, self.reading.opened, self.free
         if free.once_begun is not None:
-            begin = skip_space(buffer, start)
+            begin = skip_space(buffer, start) if free.field == "reasoning" else start
             if not free.marks.begins(buffer, begin):
                 if free.marks.held_back(buffer, begin) == begin:
                     return start, True

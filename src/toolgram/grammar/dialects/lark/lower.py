@@ -170,6 +170,12 @@ class _Lowering:
         begins = True
         while rest:
             item = rest.popleft()
+            if isinstance(item, Literal) and (opener := next(filter(item.text.startswith, self._raw.openers), "")):
+                yield from self._between(between, begins=begins)
+                yield Lexeme(Literal(opener))
+                between, begins = [], False
+                rest.appendleft(Literal(item.text.removeprefix(opener)))
+                continue
             if isinstance(item, Literal):
                 begin = string_begin(item.text)
                 between += [Literal(item.text[:begin])] if begin else []

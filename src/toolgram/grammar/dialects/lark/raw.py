@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from toolgram.grammar.hashing import found_once
-from toolgram.grammar.ir import CharSet, Expr, Literal, Ref, Rules, Text, children
+from toolgram.grammar.ir import START, CharSet, Expr, Literal, Ref, Rules, Text, children
 from toolgram.grammar.walk import is_plain, size
 
 _LARGEST = 2_000  # parts of what is before a marker, its words put in
@@ -31,12 +31,15 @@ class _Facts(NamedTuple):
 class RawText:
     """The markers of a grammar, and which of its regular expressions are raw text.
 
-    `tokens` are markers too, which need not end any text.
+    `tokens` are markers too, which need not end any text. `openers` are what some text must not begin with: each is a
+    lexeme of its own where it stands, JSON in it or not, since that text could run on over any part of it.
     """
 
     def __init__(self, rules: Rules, regular: Rules, tokens: Iterable[str]) -> None:
         self._regular = regular
-        self._markers = tuple(_markers_in(rules.values()))
+        markers = _markers_in(rules.values())
+        self._markers = tuple(marker for marker in markers if not marker.startswith(START))
+        self.openers = tuple(marker.removeprefix(START) for marker in markers if marker.startswith(START))
         long = (text for text in (*self._markers, *tokens) if len(text) > _SHORT)
         every = sorted(dict.fromkeys(long), key=len, reverse=True)
         self._any_marker = re.compile(rf"({'|'.join(map(re.escape, every))})") if every else None

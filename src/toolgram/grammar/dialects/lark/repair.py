@@ -35,6 +35,7 @@ from toolgram.grammar.regular.limits import TooLarge, limited, spend
 from toolgram.grammar.walk import size
 
 _MOST_WORK = 200_000  # steps of looking for conflicts and mending them; beyond, all that may be one is taken apart
+_WORK_OF_LETTER = 200  # of a marker that a text is without
 _USUAL_WEIGHT = 2_000  # leaves; more of them may take more work, in proportion
 _MOST_ATTEMPTS = 1  # at a lexeme that did not grow
 _ROOM_TO_GROW = 200  # in leaves, over three times what there was; beyond, lexemes are taken apart instead
@@ -50,7 +51,7 @@ def repaired(tree: Tree, words: Rules) -> tuple[Tree, Rules]:
         return tree, words
     whole = in_trees(words)
     try:
-        with limited(int(_MOST_WORK * max(1.0, _weight(tree) / _USUAL_WEIGHT))):
+        with limited(int(_MOST_WORK * max(1.0, _weight(tree) / _USUAL_WEIGHT)) + _WORK_OF_LETTER * _letters(tree)):
             tree = _mended(tree, whole)
     except TooLarge:
         tree = _apart(tree, whole)
@@ -112,6 +113,12 @@ def _apart(tree: Tree, words: Rules) -> Tree:
 
 def _kept(tree: Tree, grown: Tree, largest: int) -> Tree:
     return grown if _weight(grown) <= largest else tree
+
+
+def _letters(tree: Tree) -> int:
+    """How many letters the markers have that texts are without."""
+    texts = {leaf.expr for leaf in _lexemes(tree) if isinstance(leaf.expr, Text)}
+    return sum(len(marker) for text in texts for marker in text.without)
 
 
 def _weight(tree: Tree) -> int:

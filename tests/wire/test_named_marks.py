@@ -1,0 +1,188 @@
+"""Calls that a model writes in its own way where it may call or not: fenced and bare JSON naming an offered tool."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import toolgram
+from llama_oracle import gbnf_accepted
+from made_up import SHARED
+from oracles import ebnf_accepts, lark_accepts
+from situations import WEATHER, fed, joined, tool
+from toolgram import Message, ToolCall
+from toolgram.conversation.events import ContentDelta
+
+TOOLS = [tool("get_weather", WEATHER), tool("get", {"type": "object", "properties": {"key": {"type": "string"}}})]
+FENCED = """\
+```json
+{
+  "name": "get_weather",
+  "arguments": {
+    "city": "Oslo",
+    "days": 3
+  }
+}
+```"""
+EMPTY = '```json\n{\n  "name": "get",\n  "arguments": {}\n}\n```'
+ON_A_LINE = '```json\n{"name": "get", "arguments": {"key": "a}\\n```"}}\n```'
+BARE = '{"name": "get", "arguments": {"key": "a"}}'
+NO_CALLS = [
+    "",
+    "{",
+    "```",
+    "```json\n{",
+    "Noon.",
+    '```json\n{\n  "name": "Ada",\n  "arguments": {"for": 1}\n}\n```',
+    '```json\n{\n  "name": "get_weather_of",\n  "arguments": {}\n}\n```',
+    '```json\n{\n  "name": "get_weather",\n  "about": "a tool"\n}\n```',
+    '```python\nget_weather("Oslo")\n```',
+    '{"name": "get", "value": 1}',
+    '{"name": "get", "arguments"',
+    'The call would be {"name": "get", "arguments": 5}',
+    'Like this:\n```json\n{\n  "name": "get",\n  "arguments": 5\n}\n```',
+]
+
+
+@pytest.fixture(scope="module")
+def template() -> toolgram.ChatTemplate:
+    """The template of Qwen 2.5 Coder, which is that of Qwen 2.5."""
+    path = SHARED / "Qwen-Qwen2.5-7B-Instruct.jinja"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not beside this checkout")
+    return toolgram.ChatTemplate.from_file(path)
+
+
+def planned(template: toolgram.ChatTemplate, **more: Any) -> toolgram.Plan:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS, **more}
+    return toolgram.plan(body, template, "qwen_coder")
+
+
+def accepted(plan: toolgram.Plan, text: str) -> bool:
+    """Whether the grammar admits a text, on which the dialects agree."""
+    assert plan.constraint is not None
+    grammar = plan.constraint.grammar
+    yes = grammar.accepts(text)
+    assert lark_accepts(grammar.to("lark"), text) == yes
+    assert ebnf_accepts(grammar.to("ebnf"), text) == yes
+    assert (gbnf_accepted(grammar.to("gbnf"), {text}) == {text}) == yes
+    return yes
+
+
+def parse(plan: toolgram.Plan, text: str) -> Message:
+    """The message, which is the same however the text is cut."""
+    whole = fed(plan.reader(), text, None)
+    assert joined(whole) == joined(fed(plan.reader(), text, [1] * len(text)))
+    return Message.from_events(whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arguments"),
+    [
+        (FENCED, "get_weather", {"city": "Oslo", "days": 3}),
+        (EMPTY, "get", {}),
+        (ON_A_LINE, "get", {"key": "a}\n```"}),
+        (BARE, "get", {"key": "a"}),
+    ],
+)
+def test_a_call_in_the_model_s_own_way_is_one(
+    template: toolgram.ChatTemplate, text: str, name: str, arguments: Any
+) -> None:
+    plan = planned(template)
+    message = parse(plan, text)
+    assert [(call.name, json.loads(call.arguments)) for call in message.tool_calls] == [(name, arguments)]
+    assert not message.content
+    for space in ("", "\n", "\n\n"):
+        assert accepted(plan, text + space)
+        assert parse(plan, text + space) == message
+
+
+def test_its_arguments_keep_to_their_schema(template: toolgram.ChatTemplate) -> None:
+    plan = planned(template)
+    assert not accepted(plan, FENCED.replace('"Oslo"', "5"))
+    assert not accepted(plan, FENCED.replace("days", "hours"))
+    assert not accepted(plan, BARE.replace('"a"', "1"))
+
+
+@pytest.mark.parametrize("text", NO_CALLS)
+def test_other_text_is_text(template: toolgram.ChatTemplate, text: str) -> None:
+    plan = planned(template)
+    assert accepted(plan, text)
+    assert parse(plan, text) == Message(text or None)
+    assert plan.writable(Message(text or None))
+
+
+@pytest.mark.parametrize("text", [FENCED, ON_A_LINE, BARE])
+def test_text_that_begins_as_a_call_cannot_be_written(template: toolgram.ChatTemplate, text: str) -> None:
+    assert not planned(template).writable(Message(text))
+    assert planned(template).writable(Message("So: " + text))
+
+
+def test_only_the_beginning_of_a_mark_is_held_back(template: toolgram.ChatTemplate) -> None:
+    text = '```json\n{\n  "name": "get_weather",\n  "about": 1\n}\n```'
+    reader = planned(template).reader()
+    told = ""
+    for at, char in enumerate(text):
+        told += "".join(event.text for event in reader.feed(char) if isinstance(event, ContentDelta))
+        is_mark = FENCED.startswith(text[: at + 1])
+        assert told == ("" if is_mark else text[: at + 1]) or text[at] in "`<"
+
+
+def test_several_calls_stand_side_by_side(template: toolgram.ChatTemplate) -> None:
+    twice = f"{FENCED}\n{EMPTY}"
+    assert accepted(planned(template), twice)
+    assert [call.name for call in parse(planned(template), twice).tool_calls] == ["get_weather", "get"]
+    assert not accepted(planned(template, parallel_tool_calls=False), twice)
+
+
+def test_the_message_is_written_as_the_template_does(template: toolgram.ChatTemplate) -> None:
+    call = ToolCall("get", '{"key": "a"}')
+    written = '<tool_call>\n{"name": "get", "arguments": {"key": "a"}}\n</tool_call>'
+    plan = planned(template)
+    assert plan.write(Message(tool_calls=(call,))) == written
+    assert accepted(plan, written)
+    again = {"role": "assistant", "content": None, "tool_calls": parse(plan, BARE).to_openai()["tool_calls"]}
+    again["tool_calls"][0]["id"] = "1"
+    history = [{"role": "user", "content": "Hi"}, again, {"role": "tool", "tool_call_id": "1", "content": "5"}]
+    assert written in planned(template, messages=history).prompt
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"tool_choice": "required"},
+        {"tool_choice": "none"},
+        {"response_format": {"type": "json_object"}},
+    ],
+)
+def test_where_the_model_has_no_choice_its_own_way_is_none(template: toolgram.ChatTemplate, more: Any) -> None:
+    assert not parse(planned(template, **more), FENCED).tool_calls
+
+
+def test_tools_that_may_not_be_called_are_no_marks(template: toolgram.ChatTemplate) -> None:
+    only = {"mode": "auto", "tools": [{"type": "function", "function": {"name": "get"}}]}
+    plan = planned(template, tool_choice={"type": "allowed_tools", "allowed_tools": only})
+    assert parse(plan, FENCED) == Message(FENCED)
+    assert parse(plan, EMPTY).tool_calls
+
+
+def test_a_turn_that_is_cut_in_a_mark_tells_no_half_of_it(template: toolgram.ChatTemplate) -> None:
+    reader = planned(template).reader()
+    events = [*reader.feed('```json\n{\n  "name": "get_w'), *reader.finish(cut=True)]
+    assert not Message.from_events(events).content
+
+
+def test_the_template_alone_does_not_choose_it(template: toolgram.ChatTemplate) -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
+    assert toolgram.plan(body, template).style.name == "hermes"
+
+
+def test_many_tools_are_told_apart_by_lexemes(template: toolgram.ChatTemplate) -> None:
+    tools = [tool(f"{verb}_{thing}", WEATHER) for verb in ("get", "set", "find") for thing in ("weather", "alarm")]
+    plan = planned(template, tools=tools)
+    assert plan.constraint is not None
+    assert "_in_characters" not in plan.constraint.grammar.to("lark")
+    for each in tools:
+        assert accepted(plan, FENCED.replace("get_weather", each["function"]["name"]))
