@@ -78,7 +78,7 @@ class Place:
             return fields["type"] == "string" or (isinstance(fields["type"], list) and "string" in fields["type"])
         for keyword in ("allOf", "anyOf", "oneOf"):
             branches: Any = fields.get(keyword)
-            for index in range(len(branches) if isinstance(branches, list) else 0):
+            for index in range(len(cast("list[Any]", branches)) if isinstance(branches, list) else 0):
                 if self.child(keyword, index).states_strings(depth - 1):
                     return True
         reference = fields.get("$ref")
