@@ -15,10 +15,14 @@ from toolgram.agent.results import shortened, text_of
 from toolgram.agent.runs import Limits, Result
 from toolgram.agent.tools import FunctionTool
 from toolgram.conversation.message import ToolCall
-from toolgram.errors import InvalidOutput
+from toolgram.errors import InvalidOutput, ToolgramError
 
 DENIED = "The user did not allow this call."
 _MAX_ERROR = 2_000  # characters of what a tool raised
+
+
+class CallFailed(ToolgramError):
+    """A call that gave no result; the model is told the words as they are."""
 
 
 @runtime_checkable
@@ -72,7 +76,7 @@ class Called:
 
 async def results(calls: Sequence[ToolCall], tools: Mapping[str, Tool], limits: Limits) -> AsyncGenerator[Result, None]:
     """The result of each call, in the order in which they end. Closing the generator stops the calls."""
-    running = {asyncio.ensure_future(_result(call, tools, limits)) for call in calls}
+    running = {asyncio.ensure_future(result_of(call, tools, limits)) for call in calls}
     try:
         while running:
             ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -84,7 +88,8 @@ async def results(calls: Sequence[ToolCall], tools: Mapping[str, Tool], limits: 
         await asyncio.gather(*running, return_exceptions=True)
 
 
-async def _result(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> Result:
+async def result_of(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> Result:
+    """The result of one call: whatever goes wrong is one too."""
     begun = time.monotonic()
     try:
         text, is_error = await _said(call, tools, limits)
@@ -101,4 +106,6 @@ async def _said(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> tu
             return text_of(await tool.call(call.arguments), limits.result_characters), False
         except InvalidOutput as error:
             return f"The arguments are not what {call.name} takes: {error}", True
+        except CallFailed as error:
+            return shortened(str(error), limits.result_characters), True
     return f"{call.name} gave no result within {limits.call_seconds:g} s", True

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,6 +35,9 @@ def agent(
     tools: Annotated[
         list[Path] | None, typer.Option(metavar="FILE.py", help="Typed functions, which run; may be repeated.")
     ] = None,
+    mcp: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="MCP servers, as editors are configured for them.")
+    ] = None,
     answer: Annotated[
         Path | None, typer.Option(metavar="FILE|FILE.py:NAME", help="A JSON Schema, or a Python type, of the answer.")
     ] = None,
@@ -59,7 +64,7 @@ def agent(
     """Let a model call tools until it has an answer; what happens is shown on stderr, the answer on stdout."""
     from toolgram.agent import Agent, Limits, tools_of
     from toolgram.cli.ask import model_file
-    from toolgram.cli.inputs import load_engine, read_answer_type, template_of
+    from toolgram.cli.inputs import load_engine, read_answer_type, read_mcp, template_of
     from toolgram.engines import Replay
     from toolgram.engines.base import Sampling
 
@@ -78,8 +83,9 @@ def agent(
         )
 
     made(Replay(), None)  # errors in what was given are told before a model is fetched
+    config = read_mcp(mcp) if mcp else None
     file = model_file(model)
-    ended = asyncio.run(_run(made(load_engine(file), template_of(template, file)), goal))
+    ended = asyncio.run(_run(made(load_engine(file), template_of(template, file)), goal, config))
     if ended.waiting:
         names = ", ".join(call.name for call in ended.waiting)
         _say(f"waits for an approval of {names}: run it in a terminal, or give --approve never")
@@ -88,11 +94,11 @@ def agent(
     typer.echo(ended.answer if isinstance(ended.answer, str) else _json(ended.answer))
 
 
-async def _run(agent: Agent[Any], goal: str) -> Run[Any]:
+async def _run(agent: Agent[Any], goal: str, config: Mapping[str, Any] | None) -> Run[Any]:
     from toolgram.agent import Run
 
     try:
-        async with aclosing(agent.stream(goal)) as events:
+        async with _with_mcp(agent, config) as equipped, aclosing(equipped.stream(goal)) as events:
             async for event in events:
                 if isinstance(event, Run):
                     return event
@@ -101,6 +107,18 @@ async def _run(agent: Agent[Any], goal: str) -> Run[Any]:
     finally:
         await agent.engine.aclose()
     raise AssertionError("a stream ends with a run or raises")
+
+
+@asynccontextmanager
+async def _with_mcp(agent: Agent[Any], config: Mapping[str, Any] | None) -> AsyncGenerator[Agent[Any], None]:
+    """The agent with the tools of MCP servers beside its own, while they run."""
+    if config is None:
+        yield agent
+        return
+    from toolgram.agent.mcp import mcp_tools
+
+    async with mcp_tools(config) as tools:
+        yield replace(agent, tools=[*agent.tools, *tools])
 
 
 def _line(event: AgentEvent) -> str:

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from toolgram.cli.agent import agent
 from toolgram.cli.options import Kind
 from toolgram.cli.serve_options import serve
+from toolgram.cli.tools import app as tool_commands
 from toolgram.errors import ToolgramError
 
 
@@ -229,6 +230,7 @@ def report(
 app.command(epilog='Example: toolgram agent "Will it rain in Paris?" --tools tools.py --answer tools.py:Forecast')(
     agent
 )
+app.add_typer(tool_commands, name="tools")
 app.command(epilog="Example: toolgram serve --model smollm2 --port 8080")(serve)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from toolgram.errors import TemplateError, ToolgramError
 from toolgram.models import catalog
@@ -76,7 +77,17 @@ def _response_format(path: Path) -> Any:
 def read_answer_type(path: Path) -> Any:
     """A type of a Python file, where the path is FILE.py:NAME, else the JSON Schema that a file is."""
     given = _response_format(path)
-    return given["json_schema"]["schema"] if isinstance(given, dict) else given
+    return cast("dict[str, Any]", given)["json_schema"]["schema"] if isinstance(given, dict) else given
+
+
+def read_mcp(path: Path) -> dict[str, Any]:
+    """An MCP configuration in the form that editors use."""
+    if importlib.util.find_spec("mcp") is None:
+        raise BadInput("MCP servers need a package that is not installed: pip install 'toolgram[mcp]'")
+    config = read_json(path)
+    if not isinstance(config, dict):
+        raise BadInput(f'{path}: must be {{"mcpServers": {{…}}}}')
+    return config  # pyright: ignore[reportUnknownVariableType] - JSON, checked by `mcp_tools`
 
 
 def read_schema(path: Path) -> Any:

@@ -1,0 +1,64 @@
+"""An MCP server for tests: over stdio, or over HTTP at the port that it is given."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from mcp.server import MCPServer
+from mcp.types import ImageContent, TextContent, ToolAnnotations
+
+app = MCPServer("demo", log_level="CRITICAL")
+COUNT = 3
+
+
+@app.tool(annotations=ToolAnnotations(read_only_hint=True))
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@app.tool()
+def die() -> str:
+    """End the server."""
+    os._exit(3)
+
+
+@app.tool()
+def fail() -> str:
+    """Fail."""
+    raise ValueError("no such thing")
+
+
+@app.tool()
+def wait(seconds: float) -> str:
+    """Wait."""
+    time.sleep(seconds)
+    return "waited"
+
+
+@app.tool()
+def picture() -> list[TextContent | ImageContent]:
+    """A picture, and a word on it."""
+    return [
+        TextContent(type="text", text="a dot"),
+        ImageContent(type="image", data="aGVsbG8h", mime_type="image/png"),
+    ]
+
+
+@app.tool(name="a name with/odd characters and of " + "very " * 20 + "many")
+def odd() -> str:
+    """Oddly named."""
+    return "called"
+
+
+if len(sys.argv) > 2:
+    for number in range(int(sys.argv[2])):
+        app.add_tool(lambda: "one of many", name=f"many_{number}", description="One of many.")
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1] != "stdio":
+        app.run("streamable-http", port=int(sys.argv[1]))
+    else:
+        app.run("stdio")

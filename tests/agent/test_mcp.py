@@ -1,0 +1,173 @@
+"""Tools of MCP servers: real servers, in processes of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("mcp", reason="an optional extra")
+
+from situations import CHATML
+from toolgram.agent import Agent, InvalidTool, Limits, tools_of
+from toolgram.agent.calls import CallFailed
+from toolgram.agent.mcp import McpTool, mcp_tools
+from toolgram.cli.app import app
+from toolgram.engines import Replay
+
+DEMO = str(Path(__file__).with_name("mcp_demo.py"))
+
+
+def config(*arguments: str) -> dict[str, Any]:
+    return {"mcpServers": {"demo": {"command": sys.executable, "args": [DEMO, *arguments]}}}
+
+
+def call(name: str, **arguments: Any) -> str:
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def told(*calls: tuple[str, Any], given: Any = None, limits: Limits | None = None) -> list[str]:
+    """What the model is told of these calls, one a turn."""
+
+    async def run() -> Sequence[Any]:
+        turns = [call(name, **arguments) for name, arguments in calls]
+        async with mcp_tools(config() if given is None else given) as tools:
+            made = Agent(Replay(*turns, "Done."), CHATML, tools, ask="never", style="hermes_2_pro",
+                         limits=limits or Limits())  # fmt: skip
+            return (await made.run("Go.")).messages
+
+    return [message["content"] for message in asyncio.run(run()) if message["role"] == "tool"]
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """A server over HTTP."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen([sys.executable, DEMO, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            try:
+                httpx2.get(f"http://127.0.0.1:{port}/")
+                break
+            except httpx2.TransportError:
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_tools_are_named_by_their_server_and_say_whether_they_write() -> None:
+    async def listed() -> list[McpTool]:
+        async with mcp_tools(config()) as tools:
+            return tools
+
+    tools = {tool.name: tool for tool in asyncio.run(listed())}
+    assert {"demo_add", "demo_die", "demo_fail"} < set(tools)
+    assert all(len(name) <= 64 and name.replace("_", "").replace("-", "").isalnum() for name in tools)
+    assert (tools["demo_add"].writes, tools["demo_fail"].writes) == (False, True)
+    function = tools["demo_add"].to_openai()["function"]
+    assert function["description"] == "Add two numbers."
+    assert function["parameters"]["required"] == ["a", "b"]
+
+
+def test_results_errors_and_pictures_are_told() -> None:
+    calls = [("demo_add", {"a": 1, "b": 2}), ("demo_fail", {}), ("demo_picture", {})]
+    added, failed, picture = told(*calls)
+    assert added == "3"
+    assert "Error executing tool fail" in failed
+    assert picture == "a dot\n(image/png, 6 bytes, which is not shown)"
+
+
+def test_the_same_over_http(address: str) -> None:
+    assert told(("web_add", {"a": 1, "b": 2}), given={"servers": {"web": {"url": address}}}) == ["3"]
+
+
+def test_several_servers_at_once(address: str) -> None:
+    both = {"mcpServers": {**config()["mcpServers"], "web": {"url": address}}}
+    assert told(("web_add", {"a": 1, "b": 2}), ("demo_add", {"a": 2, "b": 2}), given=both) == ["3", "4"]
+
+
+def test_a_server_that_ends_is_started_once_more() -> None:
+    calls = [("demo_die", {}), ("demo_add", {"a": 1, "b": 2})]
+    assert told(*calls, *calls) == [
+        "The server demo ended before it gave a result.",
+        "3",
+        "The server demo ended before it gave a result.",
+        "The server demo has ended again and is not started any more.",
+    ]
+
+
+def test_a_call_that_takes_too_long_leaves_the_server_alive() -> None:
+    calls = [("demo_wait", {"seconds": 30}), ("demo_add", {"a": 1, "b": 2})]
+    assert told(*calls, limits=Limits(call_seconds=2)) == ["demo_wait gave no result within 2 s", "3"]
+
+
+def test_names_are_allowed_and_denied() -> None:
+    async def names(**options: Any) -> list[str]:
+        async with mcp_tools(config(), **options) as tools:
+            return [tool.name for tool in tools]
+
+    assert asyncio.run(names(allow=["demo_add", "demo_fail"], deny=["demo_fail"])) == ["demo_add"]
+
+
+def test_many_tools() -> None:
+    async def count() -> int:
+        async with mcp_tools(config("stdio", "249")) as tools:
+            return len([tool for tool in tools if tool.name.startswith("demo_many")])
+
+    assert asyncio.run(count()) == 249
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "the MCP configuration must be"),
+        ({"mcpServers": {"x": {}}}, "the MCP server 'x' must be"),
+        ({"mcpServers": {"x": {"command": "there-is-no-such-command"}}}, "the MCP server 'x' does not start"),
+        ({"mcpServers": {"x": {"command": sys.executable, "args": ["-c", ""]}}}, "the MCP server 'x' does not start"),
+        ({"mcpServers": {"x": {"url": "http://127.0.0.1:9/mcp"}}}, "the MCP server 'x' does not start"),
+    ],
+)
+def test_what_cannot_be_started_is_told(given: Any, message: str) -> None:
+    with pytest.raises(InvalidTool, match=message):
+        told(given=given)
+
+
+def test_what_a_server_offers_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").write_text(json.dumps(config()))
+    listed = CliRunner().invoke(app, ["tools", "list", str(tmp_path / "mcp.json")])
+    assert "demo_add: Add two numbers." in listed.stdout.splitlines()
+    assert "demo_fail (writes): Fail." in listed.stdout.splitlines()
+
+
+def test_python_functions_are_an_mcp_server(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "from toolgram.agent import writes\n\n\n"
+        "@writes\ndef double(n: int) -> int:\n    'Double it.'\n    return 2 * n\n"
+    )
+    command = [sys.executable, "-m", "toolgram", "tools", "serve", str(tmp_path / "own.py")]
+    given = {"mcpServers": {"own": {"command": command[0], "args": command[1:]}}}
+
+    async def run() -> tuple[McpTool, str]:
+        async with mcp_tools(given) as [tool]:
+            with pytest.raises(CallFailed, match="/n: Input should be a valid integer"):
+                await tool.call('{"n": "two"}')
+            return tool, await tool.call('{"n": 4}')
+
+    tool, result = asyncio.run(run())
+    assert (tool.name, tool.writes, result) == ("own_double", True, "8")
+    [same] = tools_of(tmp_path / "own.py")
+    assert tool.to_openai()["function"]["parameters"] == same.parameters
