@@ -70,9 +70,9 @@ class JsonPlaces:
         self._escaped = False
 
     @property
-    def current(self) -> Scalar | None:
-        """The string, number or word that is under way."""
-        return self.scalars[-1] if self._mode in ("string", "word") else None
+    def in_string(self) -> bool:
+        """Whether the last of the scalars is a string that goes on."""
+        return self._mode == "string"
 
     def feed(self, text: str) -> None:
         """More of the value."""

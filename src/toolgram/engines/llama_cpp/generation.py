@@ -17,6 +17,7 @@ from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.engines.stops import Detokenizer, StopScanner
 
 _LOOK_BACK = 12  # tokens that a draft goes on from
+_AFTER_A_NAME = (b'":', b"':", b"=")
 _CLOSES = b"\"'`)]}>:\n"  # the last byte of a token after which no word or number goes on
 
 
@@ -184,13 +185,19 @@ class Generation:
         if self._guide is None:
             return []
         tokens = self._guide.forced()[: self._left]
-        if tokens and after and self._sampling.trace and self._vocabulary.pieces[after[-1]][-1:] not in _CLOSES:
+        if after and self._sampling.trace and self._ends_a_word(after[-1], tokens):
             allowed = self._guide.allowed()  # of a forced text only the token that is written
             allowed[self._vocabulary.beginning(tokens)] = True
             self._watch(_Watched(len(self.tokens) + len(after), self._characters, allowed))
         self._guide.consume(tokens)
         self._left -= len(tokens)
         return tokens
+
+    def _ends_a_word(self, last: int, forced: Sequence[int]) -> bool:
+        """Whether a word or number was under way, and is not to go on; the name of a member is not asked about."""
+        text = b"".join(map(self._vocabulary.pieces.__getitem__, forced[:2]))
+        goes_on = text[:1].isalnum() or text.startswith(_AFTER_A_NAME)
+        return bool(forced) and not goes_on and self._vocabulary.pieces[last][-1:] not in _CLOSES
 
     def _certain(self, token: int) -> TokenLogprobs:
         alone = Logprob(token, self._vocabulary.pieces[token], 0.0)
