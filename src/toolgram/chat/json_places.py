@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from toolgram.errors import json_pointer
+
 _IN_STRING = re.compile(r'[^"\\]*')
 _WORD = re.compile(r"[-+.0-9A-Za-z]*")
 _NO_VALUE = re.compile(r"[^\[\]{}\",:0-9A-Za-z+.-]*")
@@ -47,8 +49,7 @@ class Container:
     @property
     def next(self) -> str:
         """The pointer of the member or item that comes next."""
-        step = self.key.replace("~", "~0").replace("/", "~1") if self.is_object else str(self.count)
-        return f"{self.pointer}/{step}"
+        return self.pointer + json_pointer(self.key if self.is_object else self.count)
 
 
 class JsonPlaces:
