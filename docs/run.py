@@ -37,7 +37,8 @@ _BLOCK = re.compile(
 )
 # What differs from run to run, and from machine to machine.
 _VARYING = re.compile(
-    r"\d+\.\d+ s\b|\d+ tokens/s|(?<=^answer: )\d+|(?<=grammar: )\d+|(?<=passes: )\d+|(?<=turns, )\d+|call_[0-9a-f]{24}",
+    r"\d+\.\d+ s\b|\d+ tokens/s|(?<=^answer: )\d+|(?<=grammar: )\d+|(?<=passes: )\d+|(?<=turns, )\d+|\d+%"
+    r"|call_[0-9a-f]{24}",
     re.MULTILINE,
 )
 

@@ -120,6 +120,31 @@ def test_a_trace_tells_what_the_model_alone_would_have_written(engine: LlamaCpp)
             assert b"".join(point.piece for point in points).decode() == own
 
 
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_a_trace_tells_what_would_have_come_in_the_place_of_a_forced_end(path: Path, *, deterministic: bool) -> None:
+    """The text is over without another look at the model, but what it would have said is asked first."""
+    engine = LlamaCpp(path, context=512, parallel=3, threads=1, deterministic=deterministic)
+    ends = (("/[0-9]{3}/", '"}"'), ("/[0-9]{4}/", r'"}\n"'), ("/[a-z]{5}/", r'"\""'))
+
+    async def run() -> list[list[Chunk]]:
+        sampling = Sampling(max_tokens=20, trace=True)
+        return await asyncio.gather(*(chunks_of(engine, SEA, f"start: {a} {b}", sampling) for a, b in ends))
+
+    try:
+        answers = asyncio.run(run())
+    finally:
+        engine.close()
+    for chunks in answers:
+        text = "".join(chunk.text for chunk in chunks)
+        *sampled, last = [point for chunk in chunks for point in chunk.trace]
+        assert chunks[-1].finish == "stop"
+        assert not any(point.forced for point in sampled)
+        assert last.forced
+        assert text[last.offset :] in ("}", "}\n", '"')
+        assert last in chunks[-1].trace
+        assert last.removed > 0.5
+
+
 def test_nothing_is_traced_unless_asked(engine: LlamaCpp) -> None:
     for lark, trace in ((r"start: /[0-9]{8,}/", False), (None, True)):
         chunks = asyncio.run(chunks_of(engine, WEATHER, lark, Sampling(max_tokens=4, trace=trace)))

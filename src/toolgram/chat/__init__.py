@@ -10,6 +10,8 @@ from typing import Literal, Protocol, runtime_checkable
 
 from toolgram.chat.divergences import Divergence, divergences
 from toolgram.chat.reasoning_budget import ReasoningBudget, most_reasoning
+from toolgram.chat.runaways import EndedRepetition, Runaways
+from toolgram.chat.written import Written
 from toolgram.conversation.events import Cut, Event, Finish, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.conversation.message import Message
 from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, TracePoint, Usage
@@ -37,7 +39,8 @@ class Reply:
     than was asked for: `valid` says whether it is complete, and of the form and the schema of the request. Where the
     response format is a type an answer is valid if `plan.value` takes it, whatever the engine enforced.
     `trace` says what the model alone would have written, if that was asked for and the engine records it, and
-    `divergences` where the grammar made a number or a bounded string another one than that.
+    `divergences` where the grammar made a number or a bounded string another one than that. `ended_repetitions` are
+    the values that only repeated themselves, and were ended.
     """
 
     message: Message
@@ -50,6 +53,7 @@ class Reply:
     dropped_calls: int = 0
     trace: tuple[TracePoint, ...] = ()
     divergences: tuple[Divergence, ...] = ()
+    ended_repetitions: tuple[EndedRepetition, ...] = ()
 
 
 @runtime_checkable
@@ -82,14 +86,18 @@ async def stream(
     finish: FinishReason | None = None
     stopped_by: str | None = None
     usage = Usage()
-    chunks = _chunks(plan, engine, sampling, reader)
+    runaways = Runaways(plan) if plan.request.end_repetitions and plan.constraint is not None and not free else None
+    chunks = _chunks(plan, engine, sampling, reader, runaways)
     async with aclosing(chunks):
         async for chunk in chunks:
             finish, usage, stopped_by = chunk.finish, chunk.usage or usage, chunk.stopped_by
             text.append(chunk.text)
             trace += chunk.trace
             yield chunk
-            for event in ids.filled(reader.feed(chunk.text)):
+            new = list(ids.filled(reader.feed(chunk.text)))
+            if runaways is not None:
+                runaways.take(chunk, new)
+            for event in new:
                 events.append(event)
                 yield event
     if finish is None or finish == "cancelled":
@@ -118,6 +126,7 @@ async def stream(
         dropped,
         tuple(trace),
         divergences(plan, message, raw, trace),
+        tuple(runaways.ended) if runaways else (),
     )
 
 
@@ -133,27 +142,36 @@ def _as_text(event: Event) -> Event:
 
 
 async def _chunks(
-    plan: Plan, engine: Engine, sampling: Sampling, reader: Reader | LenientReader
+    plan: Plan, engine: Engine, sampling: Sampling, reader: Reader | LenientReader, runaways: Runaways | None
 ) -> AsyncGenerator[Chunk, None]:
-    """What the engine writes, and what closes reasoning that is too long; each chunk is read before the next one."""
+    """What the engine writes, and what closes reasoning that is too long and values that only repeat themselves.
+
+    Each chunk is read before the next one.
+    """
     # Under a grammar the turn's end is a token: a string that only spells it may stand in an argument.
     stops = sampling.stop if plan.constraint else tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
     sampling = replace(sampling, stop=stops, ends=plan.stop)
-    budget = ReasoningBudget(plan, reader, most_reasoning(plan, sampling))
+    written, budget = Written(plan), ReasoningBudget(plan, reader, most_reasoning(plan, sampling))
     prompt, constraint = plan.prompt_parts, plan.constraint
+    closer = budget.closer(written)
     while True:
-        if (closer := budget.closer()) is not None:
+        if closer is not None:
             yield Chunk(closer)
-            budget.take(Chunk(closer))
-            prompt, constraint = budget.continued()
+            written.take(Chunk(closer))
+            rest = plan.constraint_after_reasoning if budget.closed else plan.constraint_after
+            prompt, constraint, closer = written.prompt(), rest(written.text), None
         if not engine.capabilities.token_ids:  # whatever spells a control token there becomes one
             prompt = broken(prompt, plan.control_strings)
-        chunks = engine.generate(prompt, _bound(constraint, engine), budget.left(sampling))
+        chunks = engine.generate(prompt, _bound(constraint, engine), written.left(sampling))
         async with aclosing(chunks):
             async for chunk in chunks:
-                yield budget.of_turn(chunk)
+                chunk = written.of_turn(chunk)
+                yield chunk if chunk.usage is None else replace(chunk, usage=budget.noted(chunk.usage))
+                written.take(chunk)
                 budget.take(chunk)
-                if chunk.finish is None and budget.closer() is not None:
+                if chunk.finish is None:
+                    closer = budget.closer(written) or (runaways and runaways.closer(written))
+                if closer is not None:
                     break
             else:
                 return

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from toolgram.errors import json_pointer
+
 _IN_STRING = re.compile(r'[^"\\]*')
 _WORD = re.compile(r"[-+.0-9A-Za-z]*")
 _NO_VALUE = re.compile(r"[^\[\]{}\",:0-9A-Za-z+.-]*")
@@ -47,8 +49,7 @@ class Container:
     @property
     def next(self) -> str:
         """The pointer of the member or item that comes next."""
-        step = self.key.replace("~", "~0").replace("/", "~1") if self.is_object else str(self.count)
-        return f"{self.pointer}/{step}"
+        return self.pointer + json_pointer(self.key if self.is_object else self.count)
 
 
 class JsonPlaces:
@@ -70,9 +71,9 @@ class JsonPlaces:
         self._escaped = False
 
     @property
-    def current(self) -> Scalar | None:
-        """The string, number or word that is under way."""
-        return self.scalars[-1] if self._mode in ("string", "word") else None
+    def in_string(self) -> bool:
+        """Whether the last of the scalars is a string that goes on."""
+        return self._mode == "string"
 
     def feed(self, text: str) -> None:
         """More of the value."""

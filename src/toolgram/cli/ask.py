@@ -30,6 +30,8 @@ def answer(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) -> Rep
     _say(f"style: {plan.style.name}; reading a prompt of {len(plan.prompt)} characters …")
     reply = asyncio.run(_run(plan, engine, sampling, show=show))
     _say(statistics(reply))
+    for ended in reply.ended_repetitions:
+        _say(f"note: {ended.pointer or 'the answer'} only repeated itself, and was ended")
     if reply.finish_reason == "length":
         dropped = "; a call was dropped whose name was not complete" if reply.dropped_calls else ""
         _say(f"note: cut off by --max-tokens or the end of the context: the message may not be complete{dropped}")

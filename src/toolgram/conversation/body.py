@@ -386,6 +386,7 @@ class ChatBody(Fields):
     reasoning_effort: Effort | None = None
     reasoning_format: Literal["auto", "none"] | None = None
     reasoning_max_tokens: Count | None = None
+    end_repetitions: bool | None = None
     continue_final_message: bool | None = None
     add_generation_prompt: bool | None = None
     chat_template_kwargs: Held | None = None

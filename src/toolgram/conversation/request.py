@@ -90,6 +90,7 @@ class Request:
     response_format: ResponseFormat | None = None
     reasoning_format: Literal["auto", "none"] = "auto"
     reasoning_max_tokens: int | None = None
+    end_repetitions: bool = True
     continue_final_message: bool = False
     add_generation_prompt: bool = True
     chat_template_kwargs: Json = field(default_factory=dict[str, Any])
@@ -140,6 +141,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
         response_format=_response_format(body),
         reasoning_format=body.reasoning_format or "auto",
         reasoning_max_tokens=body.reasoning_max_tokens,
+        end_repetitions=body.end_repetitions is not False,
         continue_final_message=continues,
         add_generation_prompt=not continues if adds is None else adds,
         chat_template_kwargs=template_kwargs(body.chat_template_kwargs or {}, body.reasoning_effort),

@@ -166,7 +166,7 @@ class Chunk:
     Text may lag behind the tokens: a character that is not complete, or what may begin a stop string, waits. The last
     chunk, and no other, has `finish` and `usage`, and `stopped_by` if the engine tells which of `Sampling.stop` it was.
     `logprobs` has one entry for each token, if they were asked for. `trace` has one for each that was sampled under a
-    grammar; and one for the first of those that were forced after a word or number, which comes with a later chunk.
+    grammar; and one for the first of those that were forced where a number or text ended, which comes with a later one.
     """
 
     text: str

@@ -31,8 +31,9 @@ _ALL = Capabilities(dialects=("gbnf", "lark", "ebnf"), special_tokens=True, lazy
 class Replay:
     """Answers the n-th call with the n-th recorded answer, in the given pieces.
 
-    One piece counts as one token: `max_tokens` and stop strings are honoured. With `fail_after` each call raises
-    EngineError after that many pieces. `calls` records what was asked. Raises EngineError when no answer is left.
+    One piece counts as one token, the same one where it comes again: `max_tokens` and stop strings are honoured. With
+    `fail_after` each call raises EngineError after that many pieces. `calls` records what was asked. Raises EngineError
+    when no answer is left.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Replay:
         scanner = StopScanner((*sampling.stop, *sampling.ends))  # recorded text shows tokens as text
         finish: FinishReason = "stop"
         said = 0
+        ids: dict[str, int] = {}
         for piece in pieces:
             if said == sampling.max_tokens:
                 finish = "length"
@@ -66,7 +68,7 @@ class Replay:
                 raise EngineError(f"failed after {said} pieces, as asked")
             await asyncio.sleep(0)  # lets others run, as an engine that works would
             said += 1
-            yield Chunk(scanner.feed(piece), (said,))
+            yield Chunk(scanner.feed(piece), (ids.setdefault(piece, len(ids) + 1),))
             if scanner.stopped:
                 break
         usage = Usage(completion_tokens=said, forward_passes=said)

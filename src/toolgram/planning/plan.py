@@ -100,6 +100,10 @@ class Plan:
         """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""
         return self._ids.maker(seed, self.prompt)
 
+    def constraint_after(self, text: str) -> Constraint | None:
+        """What constrains the output after this beginning of it. Raises GrammarError where nothing may follow."""
+        return None if self.constraint is None else Constraint(self.constraint.grammar.after(text))
+
     def constraint_after_reasoning(self, text: str) -> Constraint | None:
         """What constrains the output after this beginning of it, in which the reasoning was closed: no more of it.
 

@@ -14,10 +14,10 @@ import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from toolgram.api.divergences import divergences_of_choices
 from toolgram.api.errors import ApiError, param
 from toolgram.api.explain import relaxations_json
 from toolgram.api.generation import Generation, grammar_at_fault
+from toolgram.api.notes import divergences_of_choices
 from toolgram.chat import Reply, relaxations_of, stream
 from toolgram.chat.guarantees import refuse_unenforced
 from toolgram.conversation.events import Event

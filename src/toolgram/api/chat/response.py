@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.api.divergences import divergences_json
+from toolgram.api.notes import notes_of
 from toolgram.chat import Reply
 from toolgram.conversation.custom_tools import input_of
 from toolgram.conversation.events import (
@@ -55,18 +55,12 @@ def completion(head: Head, replies: Sequence[Reply], logprobs: Sequence[Sequence
                 "message": _message(head, reply),
                 "logprobs": _logprobs(likely),
                 "finish_reason": _finish(head, reply),
-                **_noted(reply),
+                **notes_of(reply),
             }
             for index, (reply, likely) in enumerate(zip(replies, logprobs, strict=True))
         ],
         "usage": usage_json([reply.usage for reply in replies]),
     }
-
-
-def _noted(reply: Reply) -> Json:
-    """What the message does not show: calls cut off before their name was whole, values that the grammar changed."""
-    dropped = {"dropped_tool_calls": reply.dropped_calls} if reply.dropped_calls else {}
-    return dropped | ({"divergences": divergences_json(reply)} if reply.divergences else {})
 
 
 def _logprobs(tokens: Sequence[TokenLogprobs]) -> Json | None:
@@ -206,7 +200,7 @@ class ChunkWriter:
                 yield self._tell(call, index, "".join(call.waiting))
         cut = [at for at, call in enumerate(reply.message.tool_calls) if call.incomplete and not self.head.legacy]
         calls = [{"index": at, "function": {"arguments": ""}, "incomplete": True} for at in cut]
-        yield self._chunk({"tool_calls": calls} if calls else {}, _finish(self.head, reply), **_noted(reply))
+        yield self._chunk({"tool_calls": calls} if calls else {}, _finish(self.head, reply), **notes_of(reply))
 
     def _tell(self, call: _Call, index: int, arguments: str) -> Json:
         """The first of a call: its id, type and name, which no other chunk tells."""

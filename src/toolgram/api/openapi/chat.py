@@ -34,7 +34,12 @@ _WRITTEN = given(name=STRING, arguments=STRING)
 _TYPED = given(name=STRING, input=STRING)
 _CUT: Json = {"incomplete": {"const": True}}
 _DIVERGENCE = given(call=nullable(COUNT), pointer=STRING, preferred=STRING, removed=NUMBER)
-_NOTED: Json = {"dropped_tool_calls": COUNT, "divergences": array(_DIVERGENCE, 1)}
+_ENDED = given(call=nullable(COUNT), pointer=STRING)
+_NOTED: Json = {
+    "dropped_tool_calls": COUNT,
+    "divergences": array(_DIVERGENCE, 1),
+    "ended_repetitions": array(_ENDED, 1),
+}
 _ANSWER = given(
     {
         "reasoning_content": STRING,

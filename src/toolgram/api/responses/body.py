@@ -338,6 +338,7 @@ class ResponsesBody(OpenAISampling):
     text: TextOptions | None = None
     reasoning: ReasoningOptions | None = None
     reasoning_max_tokens: Count | None = None
+    end_repetitions: bool | None = None
     chat_template_kwargs: Held | None = None
     style: str | None = None
     stream: bool | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,10 @@ from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.engines.stops import Detokenizer, StopScanner
 
 _LOOK_BACK = 12  # tokens that a draft goes on from
-_CLOSES = b"\"'`)]}>:\n"  # the last byte of a token after which no word or number goes on
+# Where a number or a quoted or tagged text was under way, and what is forced does not go on with it. That is all that
+# may be asked about: each answer costs a row of logits, and at the end of a text a pass.
+_IN_NUMBER, _NUMBER_GOES_ON = re.compile(rb"[0-9],?\Z"), re.compile(rb"[0-9.eE]")
+_IN_TEXT, _TEXT_ENDS = re.compile(rb"[^\"'`)\]}>:,\n]\Z"), re.compile(rb"[\"'](?!\s*[:=])|[\n<]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,18 +183,25 @@ class Generation:
     def _force(self, after: Sequence[int]) -> list[int]:
         """Tokens that the grammar forces: they are appended without a look at the logits.
 
-        Where a word or number may have been under way `after` which they come, a traced generation wants these later.
+        Where they end a value that was under way `after` which they come, a traced generation wants these later.
         """
         if self._guide is None:
             return []
         tokens = self._guide.forced()[: self._left]
-        if tokens and after and self._sampling.trace and self._vocabulary.pieces[after[-1]][-1:] not in _CLOSES:
+        if tokens and after and self._sampling.trace and self._ends_a_value(after, tokens):
             allowed = self._guide.allowed()  # of a forced text only the token that is written
             allowed[self._vocabulary.beginning(tokens)] = True
             self._watch(_Watched(len(self.tokens) + len(after), self._characters, allowed))
         self._guide.consume(tokens)
         self._left -= len(tokens)
         return tokens
+
+    def _ends_a_value(self, after: Sequence[int], forced: Sequence[int]) -> bool:
+        before = b"".join(map(self._vocabulary.pieces.__getitem__, (*self.tokens[-1:], *after)))
+        text = b"".join(map(self._vocabulary.pieces.__getitem__, forced[:2]))
+        if _IN_NUMBER.search(before):
+            return _NUMBER_GOES_ON.match(text) is None
+        return bool(_IN_TEXT.search(before) and _TEXT_ENDS.match(text))
 
     def _certain(self, token: int) -> TokenLogprobs:
         alone = Logprob(token, self._vocabulary.pieces[token], 0.0)

@@ -1,0 +1,40 @@
+"""What a reply says beside its message, as JSON: what the grammar changed, what was cut off or ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from toolgram.chat import Reply
+
+Json = dict[str, Any]
+
+_DIGITS = 4
+
+
+def notes_of(reply: Reply) -> Json:
+    """The notes of a choice, by the names of its fields; none that are empty."""
+    notes = {
+        "dropped_tool_calls": reply.dropped_calls,
+        "divergences": divergences_json(reply),
+        "ended_repetitions": [{"call": one.call, "pointer": one.pointer} for one in reply.ended_repetitions],
+    }
+    return {name: value for name, value in notes.items() if value}
+
+
+def divergences_json(reply: Reply) -> list[Json]:
+    """The divergences of a reply."""
+    return [
+        {
+            "call": one.call,
+            "pointer": one.pointer,
+            "preferred": one.preferred,
+            "removed": round(one.removed, _DIGITS),
+        }
+        for one in reply.divergences
+    ]
+
+
+def divergences_of_choices(replies: Sequence[Reply]) -> list[Json]:
+    """Those of several replies, each with the number of its choice."""
+    return [{"choice": at, **one} for at, reply in enumerate(replies) for one in divergences_json(reply)]

@@ -1,0 +1,180 @@
+"""Values that repeat themselves without end are brought to it: the string or the list is closed, and the turn goes on.
+
+The engine's tokens tell of the repetition, the reader of the value in which it is. What closes the value is written
+as if the model had written it: where the grammar takes it, and where it leaves no item of a list unfinished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from toolgram.chat.endless import Kind, may_be_ended
+from toolgram.chat.json_places import Container, JsonPlaces
+from toolgram.chat.written import Written
+from toolgram.conversation.events import (
+    ArgumentsDelta,
+    ContentDelta,
+    CustomCallStart,
+    Event,
+    Prefill,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from toolgram.engines.base import Chunk
+from toolgram.engines.repetition import PERIODS, TOKENS, Repetition
+from toolgram.errors import GrammarError
+from toolgram.planning.plan import Plan
+
+_MOST_TRIES = 256
+_ITEMS = 128  # earlier items to which the last one is compared
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRepetition:
+    """A value that only repeated itself, and was ended.
+
+    `pointer` leads to it in the arguments of the call of this number, or in the answer where `call` is None.
+    """
+
+    call: int | None
+    pointer: str
+
+
+@dataclass(slots=True)
+class _Value:
+    """The JSON of a call's arguments, or of the answer, as it is read."""
+
+    call: int | None
+    name: str = ""
+    places: JsonPlaces = field(default_factory=JsonPlaces)
+    json: list[str] = field(default_factory=list[str])
+
+    def feed(self, text: str) -> None:
+        self.places.feed(text)
+        self.json.append(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A chunk: its tokens, and how many containers were open at least and scalars begun at its end."""
+
+    tokens: int
+    lowest: int
+    scalars: int
+
+
+@dataclass(slots=True)
+class Runaways:
+    """Watches a turn for values that only repeat themselves; `ended` are those that were brought to their end."""
+
+    plan: Plan
+    ended: list[EndedRepetition] = field(default_factory=list[EndedRepetition])
+    _repetition: Repetition = field(default_factory=Repetition)
+    _value: _Value | None = None
+    _trail: list[_Step] = field(default_factory=list[_Step])
+    _left_alone: set[tuple[int | None, str]] = field(default_factory=set[tuple[int | None, str]])
+    _tries: int = 0
+
+    def take(self, chunk: Chunk, events: Sequence[Event]) -> None:
+        """A chunk, and what was read of it."""
+        self._repetition.feed(chunk.tokens)
+        if self._value is not None:
+            self._value.places.lowest = len(self._value.places.open)
+        read = self._value
+        self._value = _followed(self.plan, read, events)
+        if self._value is not read:
+            self._trail.clear()
+        if self._value is not None:
+            places = self._value.places
+            self._trail.append(_Step(len(chunk.tokens), places.lowest, len(places.scalars)))
+
+    def closer(self, written: Written) -> str | None:
+        """What ends the value that only repeats itself; None where there is none, or it cannot be ended here."""
+        period, value = self._repetition.period, self._value
+        if period is None or value is None or self._tries == _MOST_TRIES:
+            return None
+        span = self._span(max(PERIODS * period, TOKENS))
+        if span is None:
+            return None
+        lowest, scalars = span
+        places = value.places
+        if places.in_string and scalars == len(places.scalars) and lowest == len(places.open):
+            kind, pointer, start, depth = "string", places.scalars[-1].pointer, places.scalars[-1].start, lowest
+            ways = ('"', "'")
+        elif lowest and not places.open[lowest - 1].is_object:
+            kind, pointer, start, depth = "array", places.open[lowest - 1].pointer, 0, lowest - 1
+            ways = _ends_of_array(places, lowest)
+        else:
+            return None
+        if (value.call, pointer) in self._left_alone:
+            return None
+        if not may_be_ended(self.plan, value.call, value.name, pointer, kind, "".join(value.json)[start:]):
+            self._left_alone.add((value.call, pointer))
+            return None
+        self._tries += 1
+        closer = next((way for way in ways if self._ends(written.text + way, kind, depth)), None)
+        if closer is not None:
+            self.ended.append(EndedRepetition(value.call, pointer))
+            self._repetition, self._tries = Repetition(), 0
+        return closer
+
+    def _span(self, tokens: int) -> tuple[int, int] | None:
+        """Of the last so many tokens, if the value has them: how many containers were open at least, and the scalars
+        that had begun before."""
+        lowest = len(self._value.places.open) if self._value else 0
+        for step in reversed(self._trail):
+            if tokens <= 0:
+                return lowest, step.scalars
+            tokens -= step.tokens
+            lowest = min(lowest, step.lowest)
+        return None
+
+    def _ends(self, text: str, kind: Kind, depth: int) -> bool:
+        """Whether this text closes the value, in the way of the grammar, and leaves no item of a list unfinished."""
+        value = _followed(self.plan, None, self.plan.reader().feed(text))
+        if value is None or value.places.in_string or len(value.places.open) != depth:
+            return False
+        if kind == "array" and not _whole(value):
+            return False
+        try:
+            self.plan.constraint_after(text)
+        except GrammarError:
+            return False
+        return True
+
+
+def _followed(plan: Plan, value: _Value | None, events: Sequence[Event]) -> _Value | None:
+    """The value that is being read after these events; None outside of values, and for text of custom tools."""
+    answer = plan.request.response_format
+    for event in events:
+        match event:
+            case CustomCallStart():
+                value = None
+            case ToolCallStart(index, name):
+                value = _Value(index, name)
+            case ArgumentsDelta(index, text) if value is not None and value.call == index:
+                value.feed(text)
+            case ContentDelta(text) | Prefill(text) if answer is not None and not answer.plain:
+                value = value if value is not None and value.call is None else _Value(None)
+                value.feed(text)
+            case ToolCallEnd():
+                value = None
+            case _:
+                pass
+    return value
+
+
+def _ends_of_array(places: JsonPlaces, depth: int) -> Sequence[str]:
+    brackets = "".join(each.closer for each in reversed(places.open[depth - 1 :]))
+    return [quote + brackets for quote in "\"'"] if places.in_string else [brackets]
+
+
+def _whole(value: _Value) -> bool:
+    """Whether the last item of the list that ended last is one that was there before."""
+    closed: Container | None = value.places.closed
+    if closed is None or not closed.spans:
+        return False
+    json = "".join(value.json)
+    *before, last = (json[start:end] for start, end in closed.spans[-_ITEMS:])
+    return last in before
