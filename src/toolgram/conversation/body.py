@@ -17,6 +17,7 @@ from toolgram.conversation.fields import (
     Fields,
     Filled,
     Held,
+    Number,
     Schema,
     Some,
     among,
@@ -386,6 +387,7 @@ class ChatBody(Fields):
     reasoning_effort: Effort | None = None
     reasoning_format: Literal["auto", "none"] | None = None
     reasoning_max_tokens: Count | None = None
+    tool_bias: Annotated[float, Number(-100, 100)] | None = None
     continue_final_message: bool | None = None
     add_generation_prompt: bool | None = None
     chat_template_kwargs: Held | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from toolgram.api.divergences import divergences_json
@@ -64,9 +65,12 @@ def completion(head: Head, replies: Sequence[Reply], logprobs: Sequence[Sequence
 
 
 def _noted(reply: Reply) -> Json:
-    """What the message does not show: calls cut off before their name was whole, values that the grammar changed."""
+    """What the message does not show: calls cut off before their name was whole, values that the grammar changed, and
+    the odds that the model would call, where they are known and neither side was certain."""
     dropped = {"dropped_tool_calls": reply.dropped_calls} if reply.dropped_calls else {}
-    return dropped | ({"divergences": divergences_json(reply)} if reply.divergences else {})
+    divergences = {"divergences": divergences_json(reply)} if reply.divergences else {}
+    odds = reply.call_log_odds
+    return dropped | divergences | ({} if odds is None or not isfinite(odds) else {"call_log_odds": odds})
 
 
 def _logprobs(tokens: Sequence[TokenLogprobs]) -> Json | None:

@@ -34,7 +34,11 @@ _WRITTEN = given(name=STRING, arguments=STRING)
 _TYPED = given(name=STRING, input=STRING)
 _CUT: Json = {"incomplete": {"const": True}}
 _DIVERGENCE = given(call=nullable(COUNT), pointer=STRING, preferred=STRING, removed=NUMBER)
-_NOTED: Json = {"dropped_tool_calls": COUNT, "divergences": array(_DIVERGENCE, 1)}
+_NOTED: Json = {
+    "dropped_tool_calls": COUNT,
+    "divergences": array(_DIVERGENCE, 1),
+    "call_log_odds": NUMBER,
+}
 _ANSWER = given(
     {
         "reasoning_content": STRING,
