@@ -90,7 +90,8 @@ class Vocabulary:
     @cached_property
     def by_text(self) -> Mapping[str, int]:
         """The text of each token that is no mere part of a character, and its id."""
-        return {text: id_ for piece, id_ in self._texts.items() if (text := _text(piece)) is not None} | self.special
+        plain = {text: token for piece, token in self._texts.items() if (text := _text(piece)) is not None}
+        return {**plain, **self.special}
 
     def ends_with(self, texts: tuple[str, ...]) -> frozenset[int]:
         """The tokens that end a text: the model's own, and those of these texts that are one token."""
