@@ -52,6 +52,7 @@ CHAT: list[Any] = [
         "chat_template_kwargs": {"a": 1},
         "reasoning_max_tokens": 4,
         "end_repetitions": False,
+        "tool_bias": 1.5,
         "style": "short",
         "modalities": ["text"],
         "user": "u",

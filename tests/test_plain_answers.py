@@ -99,3 +99,44 @@ def test_what_cannot_be_is_refused(answer: dict[str, Any], where: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         planned(answer)
     assert where in str(caught.value)
+
+
+@pytest.mark.parametrize("style", style_names())
+@pytest.mark.parametrize("tools", [[], [tool("look", WEATHER)]], ids=["alone", "beside tools"])
+def test_white_space_after_an_answer_is_none_of_it(style: str, tools: list[Any]) -> None:
+    """A model that breaks the line before its end must not be led from "yes" to "yes, sure"."""
+    plan = planned({"type": "choice", "choice": ["yes", "yes, sure"]}, style, **({"tools": tools} if tools else {}))
+    assert plan.constraint is not None
+    grammar = plan.constraint.grammar
+    for answer in ("yes", "yes, sure"):
+        written = plan.write(Message(answer))
+        assert written is not None
+        for space in ("", "\n", "\n\n"):
+            text = written + space
+            assert grammar.accepts(text)
+            assert lark_accepts(grammar.to("lark"), text)
+            reader = plan.reader()
+            events = [event for char in text for event in reader.feed(char)] + reader.finish()
+            assert plan.parse(text) == Message.from_events(events) == Message(answer)
+    assert not grammar.accepts((plan.write(Message("yes")) or "") + "\n, sure")
+
+
+def test_white_space_that_is_of_the_answer_stays() -> None:
+    for answer in ({"type": "choice", "choice": ["a", "a\n"]}, {"type": "regex", "regex": r"a\s?"}):
+        plan = planned(answer)
+        assert plan.constraint is not None
+        assert plan.constraint.grammar.accepts("a\n")
+        assert not plan.constraint.grammar.accepts("a\n\n")
+        assert plan.parse("a\n") == Message("a\n")
+
+
+def test_white_space_within_an_answer_comes_with_what_follows() -> None:
+    reader = planned({"type": "choice", "choice": ["so  so"]}).reader()
+    assert [Message.from_events(reader.feed(piece)).content for piece in ("so", "  ", "s", "o", "\n")] == [
+        "so",
+        None,
+        "  s",
+        "o",
+        None,
+    ]
+    assert not Message.from_events(reader.finish()).content

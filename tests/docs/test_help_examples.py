@@ -42,6 +42,7 @@ CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</
 PRINTS = {
     "agent": '"rain": true',
     "ask": '"name": "get_weather"',
+    "bench": "simple      1   1  100",
     "explain": "# Grammar (lark)\nstart:",
     "styles": "chosen: long (generic), because",
     "report": "# chat / long",

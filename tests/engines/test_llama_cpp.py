@@ -9,6 +9,7 @@ import asyncio
 import ctypes
 import importlib.metadata
 import json
+import math
 import os
 import re
 import time
@@ -19,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from toolgram.engines import llama_cpp
-from toolgram.engines.base import Chunk, Engine, Prompt, Sampling
+from toolgram.engines.base import Choice, Chunk, Engine, Prompt, Sampling
 from toolgram.engines.llama_cpp import ffi, ffi_layout
 from toolgram.engines.llama_cpp.bundled_server import LlamaObject
 from toolgram.engines.llama_cpp.engine import LlamaCpp
@@ -149,6 +150,35 @@ def test_nothing_is_traced_unless_asked(engine: LlamaCpp) -> None:
     for lark, trace in ((r"start: /[0-9]{8,}/", False), (None, True)):
         chunks = asyncio.run(chunks_of(engine, WEATHER, lark, Sampling(max_tokens=4, trace=trace)))
         assert not any(chunk.trace for chunk in chunks)
+
+
+def test_a_choice_is_moved_at_the_first_token_alone_and_its_odds_are_the_models_own(engine: LlamaCpp) -> None:
+    own = asyncio.run(chunks_of(engine, WEATHER, None, Sampling(max_tokens=6)))
+    first = own[0].tokens[0]
+    other = engine.tokens["<"]
+    for lark in (None, r"start: /(?s:.*)/"):
+        told: list[float] = []
+        for bias, begins in ((0.0, first), (40.0, other), (-40.0, first)):
+            sampling = Sampling(max_tokens=6, choice=Choice((other,), bias))
+            chunks = asyncio.run(chunks_of(engine, WEATHER, lark, sampling))
+            assert chunks[0].tokens[0] == begins
+            assert all(chunk.log_odds is None for chunk in chunks[:-1])
+            assert chunks[-1].log_odds is not None
+            told.append(chunks[-1].log_odds)
+            written = [token for chunk in chunks for token in chunk.tokens]
+            assert written.count(other) <= 1
+            assert begins == other or "".join(chunk.text for chunk in chunks) == "".join(chunk.text for chunk in own)
+        assert told[0] < 0
+        assert told == pytest.approx([told[0]] * 3, abs=1e-3)
+    assert own[-1].log_odds is None
+
+
+def test_a_choice_that_the_grammar_leaves_no_room_for_is_certain(engine: LlamaCpp) -> None:
+    tokens = (engine.tokens["<"],)
+    _, last = say(engine, WEATHER, r"start: /[a-z ]{4}/", choice=Choice(tokens))
+    assert last.log_odds == -math.inf
+    _, last = say(engine, WEATHER, r'start: "<" | "<<"', choice=Choice((*tokens, engine.tokens.get("<<", tokens[0]))))
+    assert last.log_odds is None or last.log_odds == math.inf
 
 
 def test_a_model_cannot_end_where_the_grammar_does_not(engine: LlamaCpp) -> None:

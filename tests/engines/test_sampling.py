@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf, log
 from typing import Any
 
 import numpy as np
 import pytest
 
-from toolgram.engines.base import Sampling
-from toolgram.engines.llama_cpp.sampling import Sampler, choose, logprobs_of, ruled_out
+from toolgram.engines.base import Choice, Sampling
+from toolgram.engines.llama_cpp.sampling import Sampler, biased, choose, log_odds, logprobs_of, ruled_out
 from toolgram.errors import EngineError
 
 PROBABILITIES = np.array([0.1, 0.4, 0.0, 0.3, 0.2])
@@ -25,6 +26,15 @@ def frequencies(sampling: Sampling, draws: int = 20_000) -> list[float]:
 def test_what_a_grammar_rules_out() -> None:
     assert ruled_out(LOGITS, np.array([True, False, True, True, False])) == (1, pytest.approx(0.6, abs=1e-6))
     assert ruled_out(LOGITS, np.ones(5, np.bool_)) == (1, 0)
+
+
+def test_the_odds_of_a_choice_and_its_bias() -> None:
+    assert log_odds(LOGITS, (1, 3)) == pytest.approx(log(0.7 / 0.3), abs=1e-6)
+    assert log_odds(LOGITS, (2, 99)) == -inf
+    assert log_odds(LOGITS, (0, 1, 3, 4)) == inf
+    moved = biased(LOGITS, Choice((1, 3, 99), log(3 / 7)))
+    assert log_odds(moved, (1, 3)) == pytest.approx(0, abs=1e-6)
+    assert biased(LOGITS, Choice((1,))) is LOGITS
 
 
 def test_temperature_0_takes_the_likeliest() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolgram.grammar.grammar import Grammar
-from toolgram.schema import RuleNames, Spelling, compile_schema, schema_grammar
+from toolgram.schema import RuleNames, Spelling, compile_schema, schema_grammar, types
 from toolgram.schema.reading.normalize import normalize
 from toolgram.schema.types import ANY, Canonical
 from toolgram.schema.writing.values import spell, spell_as
@@ -87,6 +87,20 @@ def test_spellings(value: object, text: str):
 def test_no_other_spelling(text: str):
     assert json.loads(text) is not None
     assert not ANYTHING.accepts(text)
+
+
+def test_exponents_may_be_written_as_people_do():
+    free = grammar_of({"type": "number"}, Spelling(free_exponents=True))
+    for text in ("8.99e9", "1e+9", "50e-6", "-12.57e-7", "100.5e3", "1.5e307", "99e305"):
+        assert free.accepts(text), text
+        assert math.isfinite(json.loads(text))
+    for text in ("1e", "1e09", "1000e3", "0e3", "1E9", "99e306", "1e308", "01e3"):
+        assert not free.accepts(text), text
+    for value in (8.99e9, 5e-05, 1e300, -1.5e-7):
+        spelled = spell_as(Canonical(types.Number(), {}), value, Spelling(free_exponents=True))
+        assert spelled == spell(value)
+        assert free.accepts(spelled)
+    assert not grammar_of({"type": "number"}, Spelling()).accepts("8.99e9")
 
 
 def test_escapes_beyond_ascii():

@@ -1,8 +1,9 @@
-"""What a reply says beside its message, as JSON: what the grammar changed, what was cut off or ended."""
+"""What a reply says beside its message, as JSON: what the grammar changed, what was cut off or ended, and the odds of a call."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 from toolgram.chat import Reply
@@ -19,7 +20,9 @@ def notes_of(reply: Reply) -> Json:
         "divergences": divergences_json(reply),
         "ended_repetitions": [{"call": one.call, "pointer": one.pointer} for one in reply.ended_repetitions],
     }
-    return {name: value for name, value in notes.items() if value}
+    odds = reply.call_log_odds
+    known = {} if odds is None or not isfinite(odds) else {"call_log_odds": odds}  # infinite: only one was allowed
+    return {name: value for name, value in notes.items() if value} | known
 
 
 def divergences_json(reply: Reply) -> list[Json]:

@@ -14,7 +14,7 @@ from toolgram.chat.runaways import EndedRepetition, Runaways
 from toolgram.chat.written import Written
 from toolgram.conversation.events import Cut, Event, Finish, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.conversation.message import Message
-from toolgram.engines.base import Chunk, Engine, FinishReason, Sampling, TracePoint, Usage
+from toolgram.engines.base import Choice, Chunk, Engine, FinishReason, Sampling, TracePoint, Usage
 from toolgram.engines.forgery import broken
 from toolgram.errors import EngineError, InvalidOutput, Relaxation
 from toolgram.grammar.constraint import Constraint
@@ -26,6 +26,7 @@ from toolgram.wire.reader.unconstrained import LenientReader
 IdFactory = Callable[[], str]
 
 _NOTHING_ENFORCED = Relaxation("", "grammar", "nothing while it was written: this engine takes no grammar")
+_NO_BIAS = Relaxation("/tool_bias", "tool_bias", "none: it needs the embedded engine, and a choice at the first token")
 _RETRY_TEMPERATURE = 0.7
 
 
@@ -34,6 +35,8 @@ class Reply:
     """What came of a request: the message, the raw text that it was read from, why it ended, and what it cost.
 
     `dropped_calls` counts the calls, one at most, that were cut off before their name was whole.
+    `call_log_odds` is the natural logarithm of the odds that the model would call, where it chose and the engine tells
+    them; the request's `tool_bias` is not in it.
     `stopped_by` is the stop string of the request that ended it, where the engine tells.
     `relaxations` are the plan's, and one more where the engine enforced nothing. Only then may the message be other
     than was asked for: `valid` says whether it is complete, and of the form and the schema of the request. Where the
@@ -54,6 +57,7 @@ class Reply:
     trace: tuple[TracePoint, ...] = ()
     divergences: tuple[Divergence, ...] = ()
     ended_repetitions: tuple[EndedRepetition, ...] = ()
+    call_log_odds: float | None = None
 
 
 @runtime_checkable
@@ -63,6 +67,16 @@ class HasVocabulary(Protocol):
     @property
     def vocabulary(self) -> Mapping[str, int]:
         """The text of each special token, and its id."""
+        ...
+
+
+@runtime_checkable
+class HasTokens(Protocol):
+    """An engine that tells its tokens: text to id."""
+
+    @property
+    def tokens(self) -> Mapping[str, int]:
+        """The text of each token, but for parts of characters, and its id."""
         ...
 
 
@@ -85,12 +99,14 @@ async def stream(
     trace: list[TracePoint] = []
     finish: FinishReason | None = None
     stopped_by: str | None = None
+    log_odds: float | None = None
     usage = Usage()
     runaways = Runaways(plan) if plan.request.end_repetitions and plan.constraint is not None and not free else None
     chunks = _chunks(plan, engine, sampling, reader, runaways)
     async with aclosing(chunks):
         async for chunk in chunks:
             finish, usage, stopped_by = chunk.finish, chunk.usage or usage, chunk.stopped_by
+            log_odds = chunk.log_odds if log_odds is None else log_odds
             text.append(chunk.text)
             trace += chunk.trace
             yield chunk
@@ -127,6 +143,7 @@ async def stream(
         tuple(trace),
         divergences(plan, message, raw, trace),
         tuple(runaways.ended) if runaways else (),
+        log_odds,
     )
 
 
@@ -150,7 +167,7 @@ async def _chunks(
     """
     # Under a grammar the turn's end is a token: a string that only spells it may stand in an argument.
     stops = sampling.stop if plan.constraint else tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
-    sampling = replace(sampling, stop=stops, ends=plan.stop)
+    sampling = replace(sampling, stop=stops, ends=plan.stop, choice=_choice(plan, engine))
     written, budget = Written(plan), ReasoningBudget(plan, reader, most_reasoning(plan, sampling))
     prompt, constraint = plan.prompt_parts, plan.constraint
     closer = budget.closer(written)
@@ -243,12 +260,23 @@ def refused_by_type(plan: Plan, message: Message) -> InvalidOutput | None:
 
 
 def relaxations_of(plan: Plan, engine: Engine) -> tuple[Relaxation, ...]:
-    """The plan's relaxations, after one that says it where the engine enforces nothing at all."""
-    return (_NOTHING_ENFORCED, *plan.relaxations) if _free(plan, engine) else plan.relaxations
+    """The plan's relaxations, after what the engine leaves undone: all of the format, or the bias towards calls."""
+    nothing = (_NOTHING_ENFORCED,) if _free(plan, engine) else ()
+    no_bias = (_NO_BIAS,) if plan.request.tool_bias and _choice(plan, engine) is None else ()
+    return (*nothing, *no_bias, *plan.relaxations)
 
 
 def _free(plan: Plan, engine: Engine) -> bool:
     return plan.constraint is not None and engine.capabilities.unenforced
+
+
+def _choice(plan: Plan, engine: Engine) -> Choice | None:
+    """The choice between a call and text as tokens of the engine; None where it is not at the first of them."""
+    decision = plan.decision
+    if decision is None or not decision.at_once or not engine.capabilities.choice:
+        return None
+    tokens = decision.bind(engine.tokens) if isinstance(engine, HasTokens) else ()
+    return Choice(tokens, plan.request.tool_bias) if tokens else None
 
 
 def _bound(constraint: Constraint | None, engine: Engine) -> Constraint | None:

@@ -52,10 +52,11 @@ class Written:
         return replace(chunk, trace=trace, usage=usage)
 
     def left(self, sampling: Sampling) -> Sampling:
-        """The sampling with the tokens that may still be written."""
-        if sampling.max_tokens is None:
+        """The sampling of what follows: with the tokens that may still be written, and the choice at the first made."""
+        if not self._text:
             return sampling
-        return replace(sampling, max_tokens=max(1, sampling.max_tokens - self._tokens))
+        most = None if sampling.max_tokens is None else max(1, sampling.max_tokens - self._tokens)
+        return replace(sampling, max_tokens=most, choice=None)
 
 
 @lru_cache(maxsize=64)

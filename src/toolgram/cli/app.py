@@ -128,6 +128,53 @@ def ask(
     answer(plan, engine, sampling, show=sys.stderr.isatty() if stream is None else stream)
 
 
+@app.command(epilog="Example: toolgram bench --kind simple --questions 1 --tool-choice required")
+def bench(
+    kind: Annotated[list[str] | None, typer.Option(metavar="KIND", help="May be repeated (default: all).")] = None,
+    questions: Annotated[int | None, typer.Option(metavar="N", min=1, help="The first N of each kind.")] = None,
+    tool_choice: Annotated[str, typer.Option(metavar="auto|required", help="Whether the model may or must call.")] = (
+        "auto"
+    ),
+    model: Model = None,
+    template: Template = None,
+    style: Style = None,
+    max_tokens: Annotated[int, typer.Option(metavar="N", help="The most tokens in an answer.")] = 256,
+    temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all answers there.")] = None,
+    wrong: Annotated[bool, typer.Option("--wrong", help="Print the wrong answers.")] = False,
+    upstream: Annotated[
+        str | None, typer.Option(metavar="URL", help="A server that runs the model, in the place of --model.")
+    ] = None,
+    upstream_kind: Annotated[
+        Kind | None, typer.Option(help="What kind of server it is (default: as it says itself).")
+    ] = None,
+    upstream_model: Annotated[str | None, typer.Option(metavar="NAME", help="The server's name for the model.")] = None,
+    upstream_key: Annotated[str | None, typer.Option(metavar="KEY", help="The API key of the server.")] = None,
+) -> None:
+    """Ask a model 216 questions with known answers, and print how many are right, by kind."""
+    from toolgram.cli import bench as asking
+    from toolgram.cli.ask import model_file
+    from toolgram.cli.inputs import BadInput, load_engine, template_of
+    from toolgram.engines.base import Sampling
+
+    kinds = tuple(kind or ())
+    asking.chosen(kinds, questions, tool_choice)  # errors are reported before a model is fetched
+    sampling = Sampling(max_tokens=max_tokens, temperature=temperature)
+    if upstream is None:
+        file = model_file(model)
+        name, form, engine = file.name, template_of(template, file), load_engine(file)
+    elif model is not None:
+        raise BadInput("give --model or --upstream, not both")
+    else:
+        from toolgram.cli.upstream import Upstream, connect  # httpx2 is costly
+
+        found = connect(Upstream((upstream,), upstream_kind, upstream_model, upstream_key), template)
+        typer.echo(found.about, err=True)
+        name, form, engine = found.name, found.template, found.engine(timeout=600)
+    asked = asking.Asked(kinds, questions, tool_choice, style, sampling, name)
+    asking.bench(asked, form, engine, json, show_wrong=wrong)
+
+
 @app.command(epilog='Example: toolgram explain "Will it rain in Paris?" --tools tools.py --dialect lark')
 def explain(
     question: Annotated[str | None, typer.Argument(help="What to ask.", show_default=False)] = None,

@@ -17,6 +17,7 @@ from toolgram.conversation.fields import (
     Fields,
     Filled,
     Held,
+    Number,
     Schema,
     Some,
     among,
@@ -387,6 +388,7 @@ class ChatBody(Fields):
     reasoning_format: Literal["auto", "none"] | None = None
     reasoning_max_tokens: Count | None = None
     end_repetitions: bool | None = None
+    tool_bias: Annotated[float, Number(-100, 100)] | None = None
     continue_final_message: bool | None = None
     add_generation_prompt: bool | None = None
     chat_template_kwargs: Held | None = None

@@ -80,7 +80,8 @@ class ResponseFormat:
 class Request:
     """A request after checking; `messages` are as given, which is how templates print them.
 
-    `places` tells where a message, or a part of it, stands in a body of another API: "/messages/1" → "/input/0".
+    `tool_bias` is added to the logits of what begins a call, where the model chooses whether to call. `places` tells
+    where a message, or a part of it, stands in a body of another API: "/messages/1" → "/input/0".
     """
 
     messages: tuple[Json, ...]
@@ -91,6 +92,7 @@ class Request:
     reasoning_format: Literal["auto", "none"] = "auto"
     reasoning_max_tokens: int | None = None
     end_repetitions: bool = True
+    tool_bias: float = 0.0
     continue_final_message: bool = False
     add_generation_prompt: bool = True
     chat_template_kwargs: Json = field(default_factory=dict[str, Any])
@@ -142,6 +144,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
         reasoning_format=body.reasoning_format or "auto",
         reasoning_max_tokens=body.reasoning_max_tokens,
         end_repetitions=body.end_repetitions is not False,
+        tool_bias=body.tool_bias or 0.0,
         continue_final_message=continues,
         add_generation_prompt=not continues if adds is None else adds,
         chat_template_kwargs=template_kwargs(body.chat_template_kwargs or {}, body.reasoning_effort),

@@ -36,6 +36,14 @@ class SupportsGrammar(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """A choice between some `tokens` and all others, at the first token that is sampled, with a `bias` on these."""
+
+    tokens: tuple[int, ...]
+    bias: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Sampling:
     """How tokens are chosen, and when to stop.
 
@@ -44,7 +52,8 @@ class Sampling:
     is taken off once for each time, and `presence_penalty` once. Then temperature 0 takes the likeliest token; above it
     the temperature is applied first, then `top_k` (0: off), `top_p` (1: off) and `min_p` (0: off), as vLLM does.
     With `logprobs` chunks tell how likely each token was, and so many of the likeliest beside it. With `trace` the
-    embedded engine's tell what the grammar ruled out; other engines have no such thing.
+    embedded engine's tell what the grammar ruled out; other engines have no such thing. An engine with the capability
+    moves the `choice`, and tells its odds.
 
     `max_tokens` None goes on to the end of the context; `seed` None differs from call to call. A stop string ends the
     text and is not part of it; each of `ends` does so only as a token of its own, so that text which merely spells it
@@ -64,6 +73,7 @@ class Sampling:
     logit_bias: Mapping[int, float] = field(default_factory=dict[int, float])
     logprobs: int | None = None
     trace: bool = False
+    choice: Choice | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
@@ -167,6 +177,8 @@ class Chunk:
     chunk, and no other, has `finish` and `usage`, and `stopped_by` if the engine tells which of `Sampling.stop` it was.
     `logprobs` has one entry for each token, if they were asked for. `trace` has one for each that was sampled under a
     grammar; and one for the first of those that were forced where a number or text ended, which comes with a later one.
+    The last chunk also has the `log_odds` of `Sampling.choice` if a token was chosen: the natural logarithm of how much
+    likelier its tokens were than all others that the grammar allowed, without the bias.
     """
 
     text: str
@@ -177,6 +189,7 @@ class Chunk:
     logprobs: tuple[TokenLogprobs, ...] = ()
     stopped_by: str | None = None
     trace: tuple[TracePoint, ...] = ()
+    log_odds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +199,8 @@ class Capabilities:
     `dialects`: the grammar dialects that it takes, the best first, none if it cannot constrain. `special_tokens`: a
     grammar may name tokens by id. `lazy`: a grammar may start at a trigger. `token_ids`: special tokens in untrusted
     prompt text stay plain text, since the prompt is sent as ids. `unenforced`: it takes requests whose format it cannot
-    enforce; what comes of them is read leniently, and checked afterwards.
+    enforce; what comes of them is read leniently, and checked afterwards. `choice`: it tells the texts of its tokens,
+    and takes `Sampling.choice`.
     """
 
     dialects: tuple[str, ...] = ()
@@ -194,6 +208,7 @@ class Capabilities:
     lazy: bool = False
     token_ids: bool = False
     unenforced: bool = False
+    choice: bool = False
 
 
 class Engine(Protocol):

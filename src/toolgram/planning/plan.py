@@ -18,6 +18,7 @@ from toolgram.errors import InvalidRequest, Relaxation
 from toolgram.grammar.constraint import Constraint
 from toolgram.planning.after_reasoning import grammar_after_reasoning
 from toolgram.planning.call_ids import CallIds, IdMaker
+from toolgram.planning.decision import Decision, decision_of
 from toolgram.planning.lazy import lazy_grammar
 from toolgram.planning.prompt import Prompt, build_prompt
 from toolgram.planning.turn import CompiledTurn, compile_turn
@@ -96,6 +97,11 @@ class Plan:
         must_follow = spec.calls == "only" or self._turn.answer is not None
         return self._turn.grammar.shortest if spec.format.reasoning and must_follow else None
 
+    @property
+    def decision(self) -> Decision | None:
+        """Where the model chooses whether to call, the texts that open a call; None where it must, or must not."""
+        return decision_of(self._turn.spec)
+
     def call_ids(self, seed: int | None = None) -> IdMaker:
         """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""
         return self._ids.maker(seed, self.prompt)
@@ -123,6 +129,7 @@ class Plan:
         reader = Reader(
             turn.program,
             value=turn.answer is not None,
+            trims=turn.plain_ends,
             opened=self._prompt.opened,
             expected=turn.expected,
             opens_reasoning=not (turn.spec.reasoning_apart or self.request.continue_final_message),

@@ -20,7 +20,7 @@ from toolgram.planning.turn_spec import Answer, CallableTool, TurnSpec, reading_
 from toolgram.schema import Compiled, compile_schema, compile_type, types
 from toolgram.schema.types.complement import subtract
 from toolgram.schema.writing.json_style import RuleNames, writable
-from toolgram.schema.writing.plain_text import plain_language, plain_rules
+from toolgram.schema.writing.plain_text import ends_in_space, plain_language, plain_rules
 from toolgram.schema.writing.values import spell_as
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import ways_to_reason
@@ -41,7 +41,8 @@ _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 5
 class CompiledTurn:
     """A turn that a request allows: its grammar, its reader's program, and how its values are spelled.
 
-    `opened` is the part that the prompt holds already, spaced as the style does.
+    `opened` is the part that the prompt holds already, spaced as the style does. With `plain_ends` the answer is plain
+    text, and white space after it is none of it.
     """
 
     spec: TurnSpec
@@ -52,6 +53,7 @@ class CompiledTurn:
     expected: Mapping[str, Expected]
     answer: Spell | None
     plain: Automaton | None = None
+    plain_ends: bool = False
 
     @property
     def relaxations(self) -> tuple[Relaxation, ...]:
@@ -182,6 +184,7 @@ class _Compilation:
             answer = self.schema(given.schema, JSON, given.pointer, "answer", strict=given.strict, parameters=False)
             if callees and not given.plain and compile_format(spec.format.turn).first_characters:
                 answer = self.but_calls(answer, given)
+        plain_ends = language is not None and not ends_in_space(language)
         string = self.schema(_STRING, JSON, "", "string", strict=False, parameters=False)
         turn = Turn(
             callees=callees,
@@ -189,6 +192,7 @@ class _Compilation:
             parallel=spec.parallel,
             answer=answer.expr if answer else None,
             plain=plain,
+            plain_ends=plain_ends,
             string=string.expr,
             stops=spec.stops,
             tail=spec.tail,
@@ -204,7 +208,15 @@ class _Compilation:
             else partial(spell_as, answer.type, spelling=spelling_of(spec.format, JSON))
         )
         return CompiledTurn(
-            spec, grammar, opened, reading_program(spec), self.arguments, self.expected, spell_answer, language
+            spec,
+            grammar,
+            opened,
+            reading_program(spec),
+            self.arguments,
+            self.expected,
+            spell_answer,
+            language,
+            plain_ends,
         )
 
     def but_calls(self, answer: Compiled, given: Answer) -> Compiled:

@@ -46,7 +46,8 @@ def _near(template: ChatTemplate) -> str:
     """Says which native styles come near, if any do."""
     if not template.capabilities.supports_tool_calls:
         return ""
-    names = [style.name for style in all_styles() if comes_near(template, style)]
+    by_format = {style.wire: style.name for style in reversed(all_styles()) if comes_near(template, style)}
+    names = list(reversed(by_format.values()))
     verb = "comes" if len(names) == 1 else "come"
     return f"; {' and '.join(names)} {verb} near (`toolgram styles --why` says where it fails)" if names else ""
 

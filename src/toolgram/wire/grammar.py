@@ -44,8 +44,9 @@ class Callee:
 class Turn:
     """What a request allows in a turn. `answer`: the values of the response schema; `stops` are never in free text.
 
-    `plain` is the answer where it stands as text, outside of JSON, if that is not as in JSON. `tail` is white space
-    that the model's template writes between a call and the end of its turn.
+    `plain` is the answer where it stands as text, outside of JSON, if that is not as in JSON; with `plain_ends` white
+    space after it is none of it. `tail` is white space that the model's template writes between a call and the end of
+    its turn.
     """
 
     callees: tuple[Callee, ...] = ()
@@ -53,6 +54,7 @@ class Turn:
     parallel: bool = True
     answer: Expr | None = None
     plain: Expr | None = None
+    plain_ends: bool = False
     string: Expr | None = None
     stops: tuple[str, ...] = ()
     tail: str = ""
@@ -184,7 +186,8 @@ class _Lowering:
             case wire.Opt(item) | wire.Many(item) | wire.Lenient(item):
                 return self.is_free(item)
             case wire.Content():
-                return self.turn.answer is None or self.turn.plain is not None
+                turn = self.turn
+                return turn.answer is None or (turn.plain is not None and not turn.plain_ends)
             case _:
                 return isinstance(node, wire.Reasoning)
 

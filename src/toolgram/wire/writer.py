@@ -289,5 +289,6 @@ def spelling_of(format_: wire.WireFormat, encoding: AnyEncoding) -> Spelling:
         key_separator=format_.key_separator if notation.key_separator is None else notation.key_separator,
         integer_digits=INTEGER_DIGITS,
         fraction_digits=FRACTION_DIGITS,
+        free_exponents=True,
         encoding=notation,
     )

@@ -39,6 +39,7 @@ _NOTED: Json = {
     "dropped_tool_calls": COUNT,
     "divergences": array(_DIVERGENCE, 1),
     "ended_repetitions": array(_ENDED, 1),
+    "call_log_odds": NUMBER,
 }
 _ANSWER = given(
     {

@@ -47,7 +47,7 @@ class LlamaCpp:
     llama.cpp cannot be loaded.
     """
 
-    capabilities = Capabilities(dialects=("lark",), special_tokens=True, token_ids=True)
+    capabilities = Capabilities(dialects=("lark",), special_tokens=True, token_ids=True, choice=True)
 
     def __init__(
         self,
@@ -99,6 +99,11 @@ class LlamaCpp:
     def vocabulary(self) -> Mapping[str, int]:
         """The text of each token that is a marker, and its id: for `constraint.bind`."""
         return self._model.vocabulary.special
+
+    @property
+    def tokens(self) -> Mapping[str, int]:
+        """The text of each token, but for parts of characters, and its id: for `decision.bind`."""
+        return self._model.vocabulary.by_text
 
     def count_tokens(self, prompt: Prompt) -> int:
         """How many tokens a prompt has."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from toolgram.engines.base import Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, TracePoint, Usage
 from toolgram.engines.llama_cpp.guide import Guide
 from toolgram.engines.llama_cpp.prompt_lookup import Drafter
-from toolgram.engines.llama_cpp.sampling import Logits, Sampler, logprobs_of, ruled_out
+from toolgram.engines.llama_cpp.sampling import Logits, Sampler, biased, log_odds, logprobs_of, ruled_out
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.engines.stops import Detokenizer, StopScanner
 
@@ -65,6 +65,7 @@ class Generation:
         self.over = False
         self._forced = self._passes = 0
         self._began = self._read = 0.0
+        self._log_odds: float | None = None
 
     @property
     def writing(self) -> bool:
@@ -111,9 +112,10 @@ class Generation:
         self._passes += not drafted
         self._read = self._read or time.perf_counter()
         logits = self._sampler.adjusted(logits)
-        alone = logits
-        if self._guide is not None:
-            logits = np.where(self._guide.allowed(), logits, np.float32(-np.inf))
+        if self._sampling.choice is not None and self._log_odds is None:
+            self._log_odds = log_odds(self._allowed(logits), self._sampling.choice.tokens)
+            logits = biased(logits, self._sampling.choice)
+        alone, logits = logits, self._allowed(logits)
         token = self._sampler.choose(logits)
         if token in self._ends and (self._guide is None or self._guide.accepting):
             self.finish = "stop"
@@ -127,6 +129,9 @@ class Generation:
         top = self._sampling.logprobs
         likely = [] if top is None else [logprobs_of(logits, token, top, self._vocabulary.pieces)]
         return self._write([token], likely, trace)
+
+    def _allowed(self, logits: Logits) -> Logits:
+        return logits if self._guide is None else np.where(self._guide.allowed(), logits, np.float32(-np.inf))
 
     def look(self, logits: Logits) -> None:
         """What the model alone would have written where a token was forced."""
@@ -220,5 +225,10 @@ class Generation:
             decode_seconds=now - (self._read or now),
         )
         return Chunk(
-            self._scanner.finish(), finish=finish, usage=usage, stopped_by=self._scanner.found, trace=self._looked
+            self._scanner.finish(),
+            finish=finish,
+            usage=usage,
+            stopped_by=self._scanner.found,
+            trace=self._looked,
+            log_odds=self._log_odds,
         )

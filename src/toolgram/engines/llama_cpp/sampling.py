@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from toolgram.engines.base import Logprob, Sampling, TokenLogprobs
+from toolgram.engines.base import Choice, Logprob, Sampling, TokenLogprobs
 from toolgram.errors import EngineError
 
 Logits = NDArray[np.float32]
@@ -86,6 +86,23 @@ def logprobs_of(logits: Logits, token: int, top: int, pieces: Sequence[bytes]) -
 
     likeliest = _likeliest(logits, top)[:top] if top else ()
     return TokenLogprobs(told(token), tuple(told(int(other)) for other in likeliest))
+
+
+def log_odds(logits: Logits, tokens: Sequence[int]) -> float:
+    """The logarithm of how much likelier some tokens are than all others; infinite where only one side is allowed."""
+    side = np.zeros(len(logits), dtype=np.bool_)
+    side[[token for token in tokens if 0 <= token < len(logits)]] = True
+    best = float(logits.max())
+    weights = np.exp(logits - best, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return float(np.log(weights[side].sum()) - np.log(weights[~side].sum()))
+
+
+def biased(logits: Logits, choice: Choice) -> Logits:
+    """The logits with the bias of a choice, as a copy where it has one."""
+    if not choice.bias:
+        return logits
+    return _changed(logits, _numbers(dict.fromkeys(choice.tokens, choice.bias), len(logits)), np.add)
 
 
 def ruled_out(logits: Logits, allowed: NDArray[np.bool_]) -> tuple[int, float]:

@@ -87,6 +87,12 @@ class Vocabulary:
         plain = (token for token in reversed(range(len(self.pieces))) if not self.attributes[token] & _NO_TEXT)
         return {self.pieces[token]: token for token in plain}
 
+    @cached_property
+    def by_text(self) -> Mapping[str, int]:
+        """The text of each token that is no mere part of a character, and its id."""
+        plain = {text: token for piece, token in self._texts.items() if (text := _text(piece)) is not None}
+        return {**plain, **self.special}
+
     def ends_with(self, texts: tuple[str, ...]) -> frozenset[int]:
         """The tokens that end a text: the model's own, and those of these texts that are one token."""
         return self.ends | {self.special[text] for text in texts if text in self.special}
@@ -170,6 +176,14 @@ class Vocabulary:
             buffer = (ctypes.c_int32 * -count)()
             count = c.llama_tokenize(self.pointer, raw, len(raw), buffer, -count, False, False)  # noqa: FBT003 - as above
         return buffer[:count]
+
+
+def _text(piece: bytes) -> str | None:
+    """The text of a token; None where it is a part of a character."""
+    try:
+        return piece.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _piece(vocabulary: int, token: int) -> bytes:

@@ -1,7 +1,7 @@
 """How JSON values are written: one spelling for each, and the expressions that admit exactly these spellings.
 
 No free white space; strings are raw, with the short escapes and `\\u00xx` for the other controls; an exponent has one
-digit before the point, a sign and no leading zero (`1.5e+30`, `2e-7`).
+digit before the point, a sign and no leading zero (`1.5e+30`, `2e-7`), unless exponents are free.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class Spelling(HashedOnce):
     """The choices that a template leaves open, and the notation.
 
     `ascii` writes all beyond ASCII as `\\uxxxx`. The digit caps bound numbers that the schema does not bound; None is
-    no cap.
+    no cap. With `free_exponents` their plus may be missing, and up to three digits stand before the point, as people
+    write them: a model that means `8.99e9` must not be led to `8.99e-9`.
     """
 
     item_separator: str = ", "
@@ -65,6 +66,7 @@ class Spelling(HashedOnce):
     integer_digits: int | None = None
     fraction_digits: int | None = None
     exponents: bool = True
+    free_exponents: bool = False
     encoding: Encoding = JSON
 
     def frame(self, *, outermost: bool = False) -> Frame:
@@ -233,8 +235,14 @@ def any_number(spelling: Spelling) -> Expr:
     plain = seq(whole, fraction)
     if not spelling.exponents:
         return seq(optional("-"), plain)
-    power = seq("e", choice(seq("+", integers(1, MAX_EXPONENT)), seq("-", integers(1, -MIN_EXPONENT))))
-    return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, power)))
+    if not spelling.free_exponents:
+        return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, _power("+", MAX_EXPONENT))))
+    large = seq(NON_ZERO, repeat(DIGIT, 1, 2), fraction, _power(optional("+"), MAX_EXPONENT - 2))
+    return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, _power(optional("+"), MAX_EXPONENT)), large))
+
+
+def _power(plus: Expr | str, most: int) -> Expr:
+    return seq("e", choice(seq(plus, integers(1, most)), seq("-", integers(1, -MIN_EXPONENT))))
 
 
 def multiples(kind: types.Number, spelling: Spelling) -> Automaton:

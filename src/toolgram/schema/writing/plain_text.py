@@ -13,6 +13,8 @@ from toolgram.grammar.regular.regex_syntax import Malformed, Unsupported
 from toolgram.grammar.regular.to_expr import expression
 from toolgram.schema.writing.json_style import RuleNames
 
+_SPACE = tuple(char for char in map(chr, range(0x3001)) if char.isspace())  # beyond, there is none
+
 
 def plain_language(schema: Mapping[str, Any], excluded: Iterable[str]) -> Automaton:
     """The texts of a string schema with an `enum` or a `pattern`, without those that hold an excluded text.
@@ -26,6 +28,16 @@ def plain_language(schema: Mapping[str, Any], excluded: Iterable[str]) -> Automa
     except (Malformed, Unsupported, TooLarge) as error:
         raise ValueError(str(error) or "it is too large") from error
     return language
+
+
+def ends_in_space(language: Automaton) -> bool:
+    """Whether some text of the language ends with white space."""
+    ends = {number for number, state in enumerate(language.states) if state.accepts}
+    return any(
+        target in ends and any(char in charset for char in _SPACE)
+        for state in language.states
+        for charset, target in state.edges
+    )
 
 
 def plain_rules(language: Automaton, names: RuleNames) -> tuple[Expr, dict[str, Expr]]:

@@ -23,7 +23,8 @@ from toolgram.wire.reader.states import enter_gap
 class Reader:
     """Reads one turn: `feed` it text as it comes, then `finish`; both give events. One owner, one use.
 
-    `opened` is the part of the turn that the prompt holds already; `value` says that the content is a JSON value;
+    `opened` is the part of the turn that the prompt holds already; `value` says that the content is a JSON value, and
+    `trims` that white space at its end is none of it;
     `expected` tells for each tool what it takes, since tags do not show the types of values. With
     `opens_reasoning` the opened part only opens reasoning that is left in the content: it counts if the model reasons.
     `custom` are the names of the custom tools.
@@ -34,12 +35,13 @@ class Reader:
         program: Program,
         *,
         value: bool = False,
+        trims: bool = False,
         opened: str = "",
         expected: Mapping[str, Expected] | None = None,
         opens_reasoning: bool = False,
         custom: frozenset[str] = frozenset(),
     ) -> None:
-        self._reading = Reading(program, Emitter(custom), expected or {}, value)
+        self._reading = Reading(program, Emitter(custom), expected or {}, value, trims)
         enter_gap(self._reading, ways(program, program.start), "")
         self._buffer = ""
         if opened:

@@ -14,6 +14,8 @@ from toolgram.wire.reader.emitter import Emitter
 from toolgram.wire.reader.free_text import FreeText
 from toolgram.wire.reader.gap import Thread
 
+_LONGEST_SPACE = 64  # characters that are held back; more of them are text
+
 
 class State(ABC):
     """A place in which a reader may be; `threads` are the ways that it followed to there, while that matters."""
@@ -66,7 +68,7 @@ class Opened:
 
 @dataclass(slots=True)
 class Reading:
-    """What the states of a reader share; `value`: the content is a JSON value.
+    """What the states of a reader share; `value`: the content is a JSON value; `trims`: it does not end in white space.
 
     What was taken since the last event stands in `before` and, from the gap that the reader is in, in `here`: if no way
     goes on, the first becomes content, and the second is read `again`, since a mark may begin in it.
@@ -76,6 +78,7 @@ class Reading:
     emit: Emitter
     expected: Mapping[str, Expected]
     value: bool
+    trims: bool = False
     opened: Opened = field(default_factory=Opened)
     before: list[str] = field(default_factory=list[str])
     here: list[str] = field(default_factory=list[str])
@@ -90,6 +93,13 @@ class Reading:
     def taken(self) -> str:
         """All that was taken since the last event."""
         return "".join(self.before) + "".join(self.here)
+
+    def may_be_end(self, free: FreeText, buffer: str, start: int, end: int) -> int:
+        """Where white space begins before this end of a text, which is none of it unless more text comes."""
+        if not self.trims or free.field != "content":
+            return end
+        kept = start + len(buffer[start:end].rstrip())
+        return kept if end - kept <= _LONGEST_SPACE else end
 
     def text(self, free: FreeText, text: str) -> None:
         """Free text goes to its field; what of it the prompt held already is part of the prefill."""

@@ -1,0 +1,1 @@
+"""How many answers of a model are right: questions with known calls, asked through any engine."""

@@ -1,0 +1,80 @@
+"""Asking a model the questions, one after the other."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import dataclass
+
+from toolgram.bench.compare import fault, right_tools
+from toolgram.bench.questions import Question
+from toolgram.chat import generate
+from toolgram.engines.base import Engine, Sampling
+from toolgram.errors import EngineError
+from toolgram.planning.plan import plan
+from toolgram.template.chat_template import ChatTemplate
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a question: `fault` says what is wrong with it, "" that it is right.
+
+    `tools` and `number`: whether the right tools were called, and as many as it takes. `call_log_odds` are those of a
+    call, where they are known and finite.
+    """
+
+    id: str
+    kind: str
+    ask: str
+    fault: str
+    tools: bool
+    number: bool
+    text: str
+    finish_reason: str
+    prompt_tokens: int
+    tokens: int
+    seconds: float
+    call_log_odds: float | None = None
+
+    @property
+    def right(self) -> bool:
+        """Whether there is no fault."""
+        return not self.fault
+
+
+async def ask(
+    questions: Iterable[Question],
+    template: ChatTemplate,
+    engine: Engine,
+    sampling: Sampling,
+    *,
+    style: str | None = None,
+    tool_choice: str = "auto",
+) -> AsyncGenerator[Answer, None]:
+    """The answer to each question. An engine that fails on one has it wrong; `plan` raises what it always does."""
+    for question in questions:
+        prepared = plan(question.body(tool_choice), template, style)
+        began = time.perf_counter()
+        try:
+            reply = await generate(prepared, engine, sampling)
+        except EngineError as error:
+            wrong = f"an error: {error}"
+            seconds = time.perf_counter() - began
+            yield Answer(question.id, question.kind, question.ask, wrong, False, False, "", "error", 0, 0, seconds)  # noqa: FBT003 - neither is right
+            continue
+        odds = reply.call_log_odds
+        yield Answer(
+            id=question.id,
+            kind=question.kind,
+            ask=question.ask,
+            fault=fault(question, reply.message),
+            tools=right_tools(question, reply.message),
+            number=len(reply.message.tool_calls) == len(question.calls),
+            text=reply.text,
+            finish_reason=reply.finish_reason,
+            prompt_tokens=reply.usage.prompt_tokens,
+            tokens=reply.usage.completion_tokens,
+            seconds=time.perf_counter() - began,
+            call_log_odds=odds if odds is not None and math.isfinite(odds) else None,
+        )

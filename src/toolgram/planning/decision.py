@@ -1,0 +1,64 @@
+"""To call or not to call: with which texts a call begins, where the model chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from toolgram.caching import MEGABYTE, weighed
+from toolgram.conversation.message import Message, ToolCall
+from toolgram.planning.turn import CompiledTurn, compile_turn, some_id
+from toolgram.planning.turn_spec import TurnSpec, weight
+from toolgram.styles.probes import common_prefix
+from toolgram.wire import format as wire
+from toolgram.wire.writer import write_freely
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Where a model chooses whether to call: it does if it begins with one of `openers`, and else it answers.
+
+    What a call and an answer begin with alike is none of them. With `at_once` this is the first choice of the turn: no
+    reasoning may come before.
+    """
+
+    openers: tuple[str, ...]
+    at_once: bool
+
+    def bind(self, vocabulary: Mapping[str, int]) -> tuple[int, ...]:
+        """For each opener the longest token that it begins with, each token once; nothing for one that has none.
+
+        `vocabulary` has the texts of tokens with their ids: control tokens alone are enough where calls begin so.
+        """
+        found = (
+            vocabulary[opener[:end]]
+            for opener in self.openers
+            for end in [next((end for end in range(len(opener), 0, -1) if opener[:end] in vocabulary), 0)]
+            if end
+        )
+        return tuple(dict.fromkeys(found))
+
+
+@weighed(MEGABYTE, weight)
+def decision_of(spec: TurnSpec) -> Decision | None:
+    """The decision of a turn; None where the model must call, or must not."""
+    if spec.calls != "any":
+        return None
+    turn = compile_turn(spec)
+    openers = tuple(dict.fromkeys(filter(None, _openers(turn))))
+    return Decision(openers, at_once=turn.write(Message(reasoning=".")) is None)
+
+
+def _openers(turn: CompiledTurn) -> Iterator[str]:
+    """What a call begins with that an answer does not, as the format writes it and as the model does in its own way."""
+    format_, opened = turn.spec.format, turn.opened
+    one, other = (write_freely(format_, call) or "" for call in (_call("a", format_), _call("b", format_)))
+    answer = write_freely(format_, Message(".")) or ""
+    call = common_prefix(one, other)
+    begun = len(opened) if call.startswith(opened) else 0
+    yield call[max(begun, len(common_prefix(call, answer))) :]
+    yield from (node.before for node in wire.walk(format_.turn) if isinstance(node, wire.NamedMark))
+
+
+def _call(name: str, format_: wire.WireFormat) -> Message:
+    return Message(tool_calls=(ToolCall(name, "{}", some_id(name, format_)),))

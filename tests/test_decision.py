@@ -1,0 +1,128 @@
+"""To call or not to call: with what a call begins, its odds, and the bias that moves them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from math import log
+from typing import Any
+
+import pytest
+
+import toolgram
+from made_up import SHARED
+from situations import CHATML, WEATHER, tool
+from toolgram.chat import generate_sync, relaxations_of
+from toolgram.engines.base import Capabilities, Choice, Chunk, Prompt, Sampling, SupportsGrammar, Usage
+from toolgram.engines.replay import Replay
+from toolgram.errors import InvalidRequest
+
+BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}], "tools": [tool("get_weather", WEATHER)]}
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+VOCABULARY = {"<": 1, "<tool_call>": 2, "`": 3, "```": 4, "{": 5, '{"': 6, "Hi": 7}
+
+
+class Chooser:
+    """An engine that knows its tokens, and remembers what it was asked."""
+
+    capabilities = Capabilities(dialects=("lark",), choice=True)
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        self.tokens = vocabulary
+        self.choice: Choice | None = None
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        del prompt, constraint
+        self.choice = sampling.choice
+        yield Chunk("No.", (7,))
+        yield Chunk("", finish="stop", usage=Usage(), log_odds=None if self.choice is None else log(3))
+
+    async def aclose(self) -> None:
+        pass
+
+
+def planned(style: str = "long", **more: Any) -> toolgram.Plan:
+    return toolgram.plan(BODY | more, CHATML, style)
+
+
+@pytest.mark.parametrize(
+    ("style", "openers"),
+    [
+        ("long", ('<tool_call>\n{"name": "',)),
+        ("llama_3", ('{"name": "',)),
+        ("mistral_small", ("[TOOL_CALLS]",)),
+        ("pythonic", ("[",)),
+        (
+            "qwen_coder",
+            ('<tool_call>\n{"name": "', '```json\n{\n  "name": "', '```json\n{"name": "', '{"name": "'),
+        ),
+        ("functionary_v2", ()),  # a call and an answer begin alike, up to a name
+    ],
+)
+def test_a_call_begins_with_what_no_answer_begins_with(style: str, openers: tuple[str, ...]) -> None:
+    decision = planned(style).decision
+    assert decision is not None
+    assert decision.openers == openers
+    assert decision.at_once
+
+
+@pytest.mark.parametrize("choice", ["required", "none", {"type": "function", "function": {"name": "get_weather"}}])
+def test_who_must_or_must_not_call_decides_nothing(choice: Any) -> None:
+    assert planned(tool_choice=choice).decision is None
+
+
+def test_where_reasoning_may_come_first_the_choice_is_not_the_first() -> None:
+    path = SHARED / "Qwen-Qwen3-0.6B.jinja"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not beside this checkout")
+    template = toolgram.ChatTemplate.from_file(path)
+    for thinks in (True, False):
+        decision = toolgram.plan(BODY | {"chat_template_kwargs": {"enable_thinking": thinks}}, template).decision
+        assert decision is not None
+        assert decision.at_once != thinks
+
+
+def test_an_opener_is_bound_to_the_longest_token_that_it_begins_with() -> None:
+    decision = planned("qwen_coder").decision
+    assert decision is not None
+    assert decision.bind(VOCABULARY) == (2, 4, 6)
+    assert decision.bind({"<": 1}) == (1,)
+    assert decision.bind({"Hi": 7}) == ()
+
+
+def test_the_engine_is_given_tokens_and_a_bias_and_the_reply_tells_the_odds() -> None:
+    engine = Chooser(VOCABULARY)
+    reply = generate_sync(planned(tool_bias=-1.5), engine)
+    assert engine.choice == Choice((2,), -1.5)
+    assert reply.call_log_odds == log(3)
+    assert not reply.relaxations
+    assert generate_sync(planned(), engine).call_log_odds == log(3)
+    assert engine.choice == Choice((2,), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("engine", "more"),
+    [
+        (Replay("No."), {}),
+        (Chooser({"Hi": 7}), {}),
+        (Chooser(VOCABULARY), {"tool_choice": "required"}),
+    ],
+    ids=["another engine", "no token", "no choice"],
+)
+def test_a_bias_that_is_not_applied_is_reported(engine: Any, more: Any) -> None:
+    plan = planned(tool_bias=2, **more)
+    assert [one.pointer for one in relaxations_of(plan, engine)] == ["/tool_bias"]
+    assert not relaxations_of(planned(**more), engine)
+
+
+def test_no_odds_where_nothing_is_chosen() -> None:
+    engine = Chooser(VOCABULARY)
+    assert generate_sync(planned(tool_choice="required"), engine).call_log_odds is None
+    assert engine.choice is None
+
+
+@pytest.mark.parametrize("bias", ["much", 101, -1000, True])
+def test_a_bias_is_a_moderate_number(bias: Any) -> None:
+    with pytest.raises(InvalidRequest, match="/tool_bias"):
+        planned(tool_bias=bias)
