@@ -59,8 +59,8 @@ def limited(steps: int) -> Generator[_Meter]:
 def remembered(
     maxsize: int,
 ) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
-    """A bounded cache of what may raise TooLarge, of that too; a result that is known costs as many steps as when it was
-    made, or else it would depend on earlier documents which ones are too large."""
+    """A bounded cache of what may raise TooLarge, that included; a result that is known costs as many steps as when it
+    was made, or else it would depend on earlier documents which ones are too large."""
 
     def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
         @lru_cache(maxsize=maxsize)
