@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from toolgram.caching import MEGABYTE, Document, made_of, weighed
 from toolgram.errors import InvalidSchema, Relaxation, UnsupportedSchema
 from toolgram.grammar.ir import NOTHING, Expr
-from toolgram.grammar.walk import names_in, renamed
+from toolgram.grammar.walk import renamed
 from toolgram.schema import Compiled, compile_schema
 from toolgram.schema.types import TooLarge
 from toolgram.schema.writing.json_style import RuleNames, Spelling
@@ -56,14 +56,14 @@ def arguments_of(wanted: Wanted, pointer: str, names: RuleNames) -> Arguments:
     return Arguments(
         replace(
             schema,
-            expr=_renamed_in(schema.expr, others),
+            expr=renamed(schema.expr, others),
             rules=_renamed(schema.rules, others),
             relaxations=_at(pointer, schema.relaxations),
         ),
         encoded
         and replace(
             encoded,
-            expr=_renamed_in(encoded.expr, others),
+            expr=renamed(encoded.expr, others),
             rules=_renamed(encoded.rules, others),
             relaxations=_at(pointer, encoded.relaxations),
         ),
@@ -99,11 +99,7 @@ def _arguments(wanted: Wanted, pointer: str) -> Arguments:
 
 
 def _renamed(rules: Mapping[str, Expr], others: Mapping[str, str]) -> dict[str, Expr]:
-    return {others.get(name, name): _renamed_in(expr, others) for name, expr in rules.items()}
-
-
-def _renamed_in(expr: Expr, others: Mapping[str, str]) -> Expr:
-    return expr if others.keys().isdisjoint(names_in(expr)) else renamed(expr, others)
+    return {others.get(name, name): renamed(expr, others) for name, expr in rules.items()}
 
 
 def _at(pointer: str, relaxations: Iterable[Relaxation]) -> tuple[Relaxation, ...]:
