@@ -43,9 +43,11 @@ def with_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
-    """The expression with its references renamed."""
+    """The expression with its references renamed; itself where none of them is."""
+    if names.keys().isdisjoint(names_in(expr)):
+        return expr
     if isinstance(expr, Ref):
-        return Ref(names.get(expr.name, expr.name))
+        return Ref(names[expr.name])
     if isinstance(expr, Except):
         return Except(renamed(expr.char, names), expr.raw, renamed(expr.escaped, names), expr.texts)
     return with_children(expr, lambda part: renamed(part, names))

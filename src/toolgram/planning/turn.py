@@ -16,6 +16,7 @@ from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.grammar.regular.automata import Automaton
 from toolgram.grammar.regular.limits import MAX_WORK, limited
+from toolgram.planning.tool_arguments import Wanted, arguments_of
 from toolgram.planning.turn_spec import Answer, CallableTool, TurnSpec, reading_program, weight
 from toolgram.schema import Compiled, compile_schema, compile_type, types
 from toolgram.schema.types.complement import subtract
@@ -181,11 +182,11 @@ class _Compilation:
         if (given := spec.answer) is not None:
             if given.plain:
                 language, plain = self.plain_answer(given)
-            answer = self.schema(given.schema, JSON, given.pointer, "answer", strict=given.strict, parameters=False)
+            answer = self.schema(given.schema, given.pointer, "answer", strict=given.strict)
             if callees and not given.plain and compile_format(spec.format.turn).first_characters:
                 answer = self.but_calls(answer, given)
         plain_ends = language is not None and not ends_in_space(language)
-        string = self.schema(_STRING, JSON, "", "string", strict=False, parameters=False)
+        string = self.schema(_STRING, "", "string", strict=False)
         turn = Turn(
             callees=callees,
             calls=spec.calls,
@@ -267,30 +268,25 @@ class _Compilation:
             raise InvalidRequest(f"{tool.pointer}/name", f"this style cannot write a tool named {name!r}")
         exprs: dict[AnyEncoding, Expr] = {}
         for encoding in self.spec.format.encodings:
-            hint = f"{name}-arguments"
-            compiled = self.schema(tool.parameters, encoding, pointer, hint, strict=tool.strict, parameters=True)
-            if compiled.expr == NOTHING:
+            spelling = spelling_of(self.spec.format, encoding)
+            wanted = Wanted(tool.parameters, tool.strict, encoding, spelling, f"{name}-arguments")
+            made = arguments_of(wanted, pointer, self.names)
+            compiled = self.added(made.schema, pointer)
+            if made.encoded is None:
                 if tool.strict:
                     raise InvalidRequest(pointer, "no arguments can match this schema")
                 self.relaxations.append(
                     Relaxation(pointer, "type", "the tool is never called: nothing matches", "stricter")
                 )
                 return None
-            made = self.encoded(encoding, compiled, pointer, hint, strict=tool.strict)
-            exprs[encoding] = made.expr
-            self.arguments[name, encoding] = made.spell
+            self.encoded(made.encoded, pointer, strict=tool.strict)
+            exprs[encoding] = made.encoded.expr
+            self.arguments[name, encoding] = made.encoded.spell
             self.expected[name] = Expected(compiled.type, compiled.type.root)
         return Callee(name, exprs.__getitem__)
 
-    def encoded(
-        self, encoding: AnyEncoding, compiled: Compiled, pointer: str, hint: str, *, strict: bool
-    ) -> ToolArguments:
-        """Arguments as an encoding has them, of the type that their schema was compiled to."""
-        try:
-            spelling = spelling_of(self.spec.format, encoding)
-            made = encoding.arguments(compiled, spelling, self.names, hint, exact=strict)
-        except types.TooLarge as error:  # by parts it may have more rules than as a whole
-            raise UnsupportedSchema(pointer, "size", "the grammar would have too many rules") from error
+    def encoded(self, made: ToolArguments, pointer: str, *, strict: bool) -> None:
+        """Adds arguments as an encoding has them."""
         if strict and made.relaxations:
             first = made.relaxations[0]
             raise UnsupportedSchema(first.pointer, first.keyword, f"this style has {first.enforced}")
@@ -298,22 +294,22 @@ class _Compilation:
         self.relaxations.extend(made.relaxations)
         if made.expr == NOTHING:
             raise InvalidRequest(pointer, "no arguments can match this schema between tags")
-        return made
 
-    def schema(
-        self, schema: Document, encoding: AnyEncoding, pointer: str, hint: str, *, strict: bool, parameters: bool
-    ) -> Compiled:
-        spelling = spelling_of(self.spec.format, encoding)
+    def schema(self, schema: Document, pointer: str, hint: str, *, strict: bool) -> Compiled:
+        """A schema of JSON values that are no arguments."""
         compiled = compile_schema(
             schema.value,
             pointer=pointer,
             mode="exact" if strict else "relaxed",
             closed=True,
-            spelling=spelling,
+            spelling=spelling_of(self.spec.format, JSON),
             names=self.names,
             root_name=hint,
-            parameters=parameters,
         )
+        return self.added(compiled, pointer)
+
+    def added(self, compiled: Compiled, pointer: str) -> Compiled:
+        """Adds the rules of a schema, and what they do not enforce."""
         self.rules.update(compiled.rules)
         self.relaxations.extend(compiled.relaxations)
         if compiled.capped:

@@ -7,7 +7,7 @@ digit before the point, a sign and no leading zero (`1.5e+30`, `2e-7`), unless e
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -114,10 +114,14 @@ class Frame:
 
 
 class RuleNames:
-    """Hands out the rule names of one grammar: legal in every dialect, unique, and legible."""
+    """Hands out the rule names of one grammar: legal in every dialect, unique, and legible.
+
+    `given` are the names so far, each with the hint that it was made from, and the key of one that is shared.
+    """
 
     def __init__(self, *taken: str) -> None:
-        self._taken = set(taken)
+        self.given: dict[str, tuple[str, Hashable]] = {}
+        self._taken = frozenset(taken)
         self._counts: dict[str, int] = {}  # how often a name was wanted, so that no number is tried twice
         self._shared: dict[Hashable, str] = {}
 
@@ -128,17 +132,37 @@ class RuleNames:
             words = words[-_LONGEST_NAME:].partition("-")[2] or words[-_LONGEST_NAME:]
         base = words if words[:1].isalpha() else f"r-{words}".rstrip("-")
         count = self._counts.get(base, 0) + 1
-        while (name := base if count == 1 else f"{base}-{count}") in self._taken:
+        while (name := base if count == 1 else f"{base}-{count}") in self.given or name in self._taken:
             count += 1
         self._counts[base] = count
-        self._taken.add(name)
+        self.given[name] = hint, None
         return name
 
     def shared(self, hint: str, key: Hashable) -> str:
         """The name of a rule that is the same wherever the hint and the key are the same."""
         if (hint, key) not in self._shared:
-            self._shared[hint, key] = self.fresh(hint)
+            name = self._shared[hint, key] = self.fresh(hint)
+            self.given[name] = hint, key
         return self._shared[hint, key]
+
+    def again(self, given: Mapping[str, tuple[str, Hashable]]) -> dict[str, str]:
+        """Gives the names that another has `given`, in the same order; those of its names that are others here."""
+        others: dict[str, str] = {}
+        for name, (hint, key) in given.items():
+            like = _like(hint, others) if others else hint
+            new = self.fresh(like) if key is None else self.shared(hint, key)
+            if new != name:
+                others[name] = new
+        return others
+
+
+def _like(hint: str, others: Mapping[str, str]) -> str:
+    """A hint that begins with a name which is another now, with that one."""
+    end = len(hint)
+    while (end := hint.rfind("-", 0, end)) > 0:
+        if hint[:end] in others:
+            return others[hint[:end]] + hint[end:]
+    return hint
 
 
 def writable(text: str) -> bool:

@@ -28,7 +28,7 @@ from toolgram.grammar.dialects.lark.tree import (
     Tree,
     calls,
     is_empty,
-    leaves,
+    lexemes,
 )
 from toolgram.grammar.ir import Expr, Rules
 
@@ -46,8 +46,7 @@ def write_lark(rules: Rules) -> str:
     _check_depth(tree)
     given = Names()
     names = {name: given.give(_NAMED_ALREADY.get(name, name)) for name in tree}
-    lexemes = [leaf for node in tree.values() for leaf in leaves(node) if isinstance(leaf, Lexeme)]
-    terminals, lines = terminals_of(lexemes, words)
+    terminals, lines = terminals_of(lexemes(tree), words)
     rows = (f"{names[name]}: {_node(node, names, terminals, 0)}" for name, node in tree.items())
     return "\n".join([*rows, *lines]) + "\n"
 
@@ -55,7 +54,7 @@ def write_lark(rules: Rules) -> str:
 def _check_depth(tree: Tree) -> None:
     """Raises GrammarError where a way down through the rules is too long; in a circle of rules, the longest one."""
     depths: dict[str, int] = {}
-    for group in components({name: tuple(calls(node)) for name, node in tree.items()}):
+    for group in components({name: calls(node) for name, node in tree.items()}):
         around = sum(_depth(tree[name], {}) for name in group) if len(group) > 1 else 0
         depth = around + max(_depth(tree[name], depths) for name in group)
         if depth > _DEEPEST:

@@ -89,6 +89,10 @@ class Alphabet:
         """The class of a character."""
         return 1 << self._class(ord(char))
 
+    def of_chars(self, text: str) -> int:
+        """The classes of all characters of a text."""
+        return _union(map(self.of_char, text))
+
     def _class(self, code: int) -> int:
         """Its class; class 0 is left free for what is no character."""
         return 1 + bisect_right(self._cuts, code)

@@ -7,7 +7,7 @@ quick, and finds too many conflicts, but never too few. In JSON it finds none.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import product
 from typing import NamedTuple
 
@@ -30,18 +30,23 @@ class _After(NamedTuple):
     ends: bool
 
 
-def suspects(tree: Tree, lexicon: Lexicon) -> set[int]:
-    """The numbers of the lexemes that may be in the way of one another; none means that the lexer is exact."""
+def suspects(tree: Tree, lexicon: Lexicon, among: Container[int] | None = None) -> set[int]:
+    """The numbers of the lexemes that may be in the way of one another; none means that the lexer is exact.
+
+    With `among` only these are looked at, wherever they stand in the tree.
+    """
     follow = _follow(tree, lexicon)
     found: set[int] = set()
-    for ended, running in (*_literals(lexicon, follow), *_strings(lexicon, follow), *_others(lexicon, follow)):
-        found.update((ended, running))
+    numbers = [number for number in range(len(lexicon.exprs)) if among is None or number in among]
+    for pairs in (_literals, _strings, _others):
+        for ended, running in pairs(lexicon, follow, numbers):
+            found.update((ended, running))
     return found
 
 
-def _literals(lexicon: Lexicon, follow: list[int]) -> Iterator[tuple[int, int]]:
+def _literals(lexicon: Lexicon, follow: list[int], numbers: list[int]) -> Iterator[tuple[int, int]]:
     """Literals that run on over others."""
-    texts = {expr.text: number for number, expr in enumerate(lexicon.exprs) if isinstance(expr, Literal)}
+    texts = {expr.text: number for number in numbers if isinstance(expr := lexicon.exprs[number], Literal)}
     lengths = sorted({len(text) for text in texts})
     for text, running in texts.items():
         for length in lengths[: bisect_left(lengths, len(text))]:
@@ -50,11 +55,11 @@ def _literals(lexicon: Lexicon, follow: list[int]) -> Iterator[tuple[int, int]]:
                 yield ended, running
 
 
-def _strings(lexicon: Lexicon, follow: list[int]) -> Iterator[tuple[int, int]]:
+def _strings(lexicon: Lexicon, follow: list[int], numbers: list[int]) -> Iterator[tuple[int, int]]:
     """Strings that with what is after them run on over others: none is the beginning of another by itself."""
     by_tail: dict[str, list[int]] = {}
-    for number, tail in enumerate(lexicon.tails):
-        if tail is not None:
+    for number in numbers:
+        if (tail := lexicon.tails[number]) is not None:
             by_tail.setdefault(tail, []).append(number)
     for short, long in product(by_tail, by_tail):
         if len(short) < len(long) and long.startswith(short):
@@ -64,12 +69,13 @@ def _strings(lexicon: Lexicon, follow: list[int]) -> Iterator[tuple[int, int]]:
                     yield from ((ended, running) for running in by_tail[long])
 
 
-def _others(lexicon: Lexicon, follow: list[int]) -> Iterator[tuple[int, int]]:
+def _others(lexicon: Lexicon, follow: list[int], numbers: list[int]) -> Iterator[tuple[int, int]]:
     """All other pairs, by their characters alone: many lexemes have the same."""
     ended: dict[tuple[str, int, int], list[int]] = {}
     running: dict[tuple[str, int, int], list[int]] = {}
-    for number, (expr, tail) in enumerate(zip(lexicon.exprs, lexicon.tails, strict=True)):
-        kind = ("literal" if isinstance(expr, Literal) else "regex") if tail is None else "string"
+    for number in numbers:
+        kind = "literal" if isinstance(lexicon.exprs[number], Literal) else "regex"
+        kind = kind if lexicon.tails[number] is None else "string"
         _, first, later, _ = lexicon.letters[number]
         ended.setdefault((kind, first, follow[number]), []).append(number)
         running.setdefault((kind, first, lexicon.alphabet.alike(later)), []).append(number)
@@ -87,7 +93,9 @@ def _follow(tree: Tree, lexicon: Lexicon) -> list[int]:
     follow = [0] * len(lexicon.letters)
     last: dict[str, set[int]] = {name: set() for name in tree}  # the lexemes that a rule may end with
     for name, node in tree.items():
-        for leaf, after in _walk(node, _After(0, ends=True), begins, lexicon):
+        found: list[tuple[Lexeme | Special | Call, _After]] = []
+        _walk(node, _After(0, ends=True), begins, lexicon, found)
+        for leaf, after in found:
             if isinstance(leaf, Call):
                 after_rule[leaf.name] |= after.first
                 if after.ends:
@@ -155,20 +163,31 @@ def _begin(node: Node, begins: dict[str, _Begin], lexicon: Lexicon) -> _Begin:
 
 
 def _walk(
-    node: Node, after: _After, begins: dict[str, _Begin], lexicon: Lexicon
-) -> Iterator[tuple[Lexeme | Special | Call, _After]]:
-    """The leaves of a node, each with what may follow it."""
+    node: Node,
+    after: _After,
+    begins: dict[str, _Begin],
+    lexicon: Lexicon,
+    found: list[tuple[Lexeme | Special | Call, _After]],
+) -> _Begin:
+    """Finds the leaves of a node, each with what may follow it; how the node begins."""
     match node:
-        case Row(items):
-            for item in reversed(items):
-                yield from _walk(item, after, begins, lexicon)
-                begin = _begin(item, begins, lexicon)
-                after = _After(begin.first | (after.first if begin.empty else 0), begin.empty and after.ends)
-        case Fork(options):
-            for option in options:
-                yield from _walk(option, after, begins, lexicon)
-        case Loop(item, _, most):
-            again = 0 if most == 1 else _begin(item, begins, lexicon).first
-            yield from _walk(item, _After(after.first | again, after.ends), begins, lexicon)
         case Lexeme() | Special() | Call():
-            yield node, after
+            found.append((node, after))
+            return _begin(node, begins, lexicon)
+        case Row(items):
+            first, empty = 0, True
+            for item in reversed(items):
+                begin = _walk(item, after, begins, lexicon, found)
+                after = _After(begin.first | (after.first if begin.empty else 0), begin.empty and after.ends)
+                first, empty = begin.first | (first if begin.empty else 0), empty and begin.empty
+            return _Begin(first, empty)
+        case Fork(options):
+            first, empty = 0, False
+            for option in options:
+                begin = _walk(option, after, begins, lexicon, found)
+                first, empty = first | begin.first, empty or begin.empty
+            return _Begin(first, empty)
+        case Loop(item, least, most):
+            again = 0 if most == 1 else _begin(item, begins, lexicon).first
+            begin = _walk(item, _After(after.first | again, after.ends), begins, lexicon, found)
+            return _Begin(begin.first, begin.empty or not least)

@@ -280,5 +280,5 @@ def _reachable(rules: Mapping[str, Node], names: Iterable[str]) -> dict[str, Nod
         name = waiting.pop()
         if name not in found:
             found[name] = rules[name]
-            waiting.extend(reversed(list(calls(rules[name]))))
+            waiting.extend(reversed(calls(rules[name])))
     return found

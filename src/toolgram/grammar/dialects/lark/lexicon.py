@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from toolgram.grammar.dialects.lark.alphabet import Alphabet, Letters, letters
 from toolgram.grammar.dialects.lark.automaton import Automaton
 from toolgram.grammar.dialects.lark.tree import Lexeme
-from toolgram.grammar.ir import Expr, Literal, Rules
+from toolgram.grammar.ir import Expr, Literal, Rules, Sequence, Text, seq
 from toolgram.grammar.regular.limits import TooLarge, spend
 
 
@@ -87,10 +87,22 @@ class Lexicon:
         `other` can run on; the same the other way around; and whether both can end together."""
         key = (one, other)
         if key not in self._meetings:
-            over, together = self._pair(one, other)
+            ends = one == other and self._ends_itself(self.exprs[one])
+            over, together = (0, True) if ends else self._pair(one, other)
             back = over if one == other else self._pair(other, one)[0]
             self._meetings[key] = self.alphabet.alike(over), self.alphabet.alike(back), together
         return self._meetings[key]
+
+    def _ends_itself(self, expr: Expr) -> bool:
+        """Whether no word is the beginning of another, since what ends it, a literal, cannot be read before."""
+        match expr:
+            case Sequence((Text(without), Literal(text))) if text in without:
+                return not any(text.endswith(text[:length]) for length in range(1, len(text)))
+            case Sequence((*first, Literal(text))):
+                inside = self._letters(seq(*first), None).every
+                return not inside & self.alphabet.alike(self.alphabet.of_char(text[0]))
+            case _:
+                return False
 
     def _pair(self, ended: int, running: int) -> tuple[int, bool]:
         left, right = self.exprs[ended], self.exprs[running]

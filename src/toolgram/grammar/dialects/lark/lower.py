@@ -109,7 +109,7 @@ class _Lowering:
             name = waiting.pop()
             if name not in tree:
                 tree[name] = self._node(self._rules[name])
-                waiting.extend(reversed(list(calls(tree[name]))))
+                waiting.extend(reversed(calls(tree[name])))
         made = {ref.name: expr for expr, ref in self._words.items()}
         return Lowered(tree, {**self._regular, **made})
 

@@ -10,15 +10,17 @@ fewer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from toolgram.grammar.dialects.lark.lexicon import Lexicon
-from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls
+from toolgram.grammar.dialects.lark.values import safe_values
 from toolgram.grammar.regular.limits import spend
 
 _ANYWHERE = -1  # at the bottom of a stack: return to any caller
+_VALUE = -(1 << 40)  # below the numbers of all special tokens
 _MOST_CROWDS = 2_000  # beyond those of a thread alone
 
 _Stack = tuple[int, ...]
@@ -29,7 +31,7 @@ Thread = tuple[int, _Stack]
 class Head(NamedTuple):
     """What a thread may take next, and where that leads."""
 
-    leaf: Lexeme | Special
+    leaf: Lexeme | Special | Call
     number: int
     after: Thread
 
@@ -51,13 +53,23 @@ class Conflict:
     over: int
 
 
-class Network:
-    """The states of all rules: `empty` steps for nothing, `takes` a numbered leaf, `enters` a rule and returns."""
+class InTheWay(Exception):
+    """A lexeme may begin where a value does, and like it, so that what is inside of the value must be looked at too."""
 
-    def __init__(self, tree: Tree, lexicon: Lexicon) -> None:
+
+class Network:
+    """The states of all rules: `empty` steps for nothing, `takes` a numbered leaf, `enters` a rule and returns.
+
+    A call of one of `values` is taken whole, like a lexeme of which only the first character is known.
+    """
+
+    def __init__(self, tree: Tree, lexicon: Lexicon, values: Mapping[str, str]) -> None:
         self.lexicon = lexicon
+        self._values = {name: _VALUE - ord(bracket) for name, bracket in values.items()}
+        brackets = set(values.values())
+        self.value_begins = {_VALUE - ord(each): lexicon.alphabet.of_char(each) for each in brackets}
         self.empty: list[list[int]] = []
-        self.takes: list[list[tuple[Lexeme | Special, int, int]]] = []
+        self.takes: list[list[tuple[Lexeme | Special | Call, int, int]]] = []
         self.enters: list[list[tuple[str, int]]] = []
         self.entry = {name: self._state() for name in tree}
         self.exit = {self._state(): name for name in tree}
@@ -91,6 +103,11 @@ class Network:
                 return end
             case Loop(item, least, most):
                 return self._build_loop(item, least, most, begin)
+            case Call(name) if name in self._values:
+                end = self._state()
+                self.takes[begin].append((node, self._values[name], end))
+                self.targets.append(end)
+                return end
             case Call(name):
                 end = self._state()
                 self.enters[begin].append((name, end))
@@ -167,8 +184,8 @@ class Network:
             state, stack = thread
             reach = self.reach((state, (_ANYWHERE, *stack)), depth)
         mask = 0
-        for head in reach.heads:
-            mask |= self.lexicon.letters[head.number].first if head.number >= 0 else 0
+        for number in {head.number for head in reach.heads}:
+            mask |= self.lexicon.letters[number].first if number >= 0 else self.value_begins.get(number, 0)
         self._follows[thread] = mask
         return mask
 
@@ -188,11 +205,33 @@ def conflicts(tree: Tree, lexicon: Lexicon) -> list[Conflict]:
 
     Raises TooLarge where it takes more work than is left.
     """
-    shallow = _explore(Network(tree, lexicon), 1, None)
+    values = safe_values(tree, lexicon)
+    if values:
+        try:
+            return _conflicts(_around(tree, values), lexicon, values)
+        except InTheWay:
+            pass
+    return _conflicts(tree, lexicon, {})
+
+
+def _around(tree: Tree, values: Container[str]) -> Tree:
+    """The rules that the root needs outside of values."""
+    found: dict[str, Node] = {}
+    waiting = ["root"]
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name not in values:
+            found[name] = tree[name]
+            waiting.extend(calls(tree[name]))
+    return found
+
+
+def _conflicts(tree: Tree, lexicon: Lexicon, values: Mapping[str, str]) -> list[Conflict]:
+    shallow = _explore(Network(tree, lexicon, values), 1, None)
     if not shallow:
         return []
     for depth in (6, 2):
-        found = _explore(Network(tree, lexicon), depth, _MOST_CROWDS)
+        found = _explore(Network(tree, lexicon, values), depth, _MOST_CROWDS)
         if found is not None:
             return found
     return shallow
@@ -245,6 +284,11 @@ class _Look:
         for reach in reaches:
             for head in reach.heads:
                 by_number.setdefault(head.number, []).append(head)
+        for number, begins in network.value_begins.items():
+            if number in by_number and any(
+                other >= 0 and network.lexicon.letters[other].first & begins for other in by_number
+            ):
+                raise InTheWay
         spend(4 + len(by_number))
         ends_with: dict[int, set[int]] = {number: set() for number in by_number}
         for number, heads in by_number.items():

@@ -8,7 +8,7 @@ of another is taken apart at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 
 from toolgram.grammar.dialects.lark.follow import suspects
@@ -25,6 +25,8 @@ from toolgram.grammar.dialects.lark.tree import (
     expression,
     fork,
     leaves,
+    lexemes,
+    lexemes_in,
     opened,
     row,
     with_words,
@@ -47,7 +49,7 @@ _MOST_PASSES = 80
 
 def repaired(tree: Tree, words: Rules) -> tuple[Tree, Rules]:
     """The tree with the same sentences, none of which llguidance's lexer gets wrong, and the words it then needs."""
-    if not _has_text(tree) and not suspects(tree, Lexicon(_lexemes(tree), words, inside=False)):
+    if not _has_text(tree) and not suspects(tree, Lexicon(lexemes(tree), words, inside=False)):
         return tree, words
     whole = in_trees(words)
     try:
@@ -64,11 +66,11 @@ def _mended(tree: Tree, words: Rules) -> Tree:
     before: dict[tuple[Expr, str], str] = {}
     largest = 3 * _weight(tree) + _ROOM_TO_GROW
     # Nearly every text runs on over the marker that ends it, so texts grow before anything is looked at.
-    texts = {leaf for leaf in _lexemes(tree) if isinstance(leaf.expr, Text)}
+    texts = {leaf for leaf in lexemes(tree) if isinstance(leaf.expr, Text)}
     tree = _kept(tree, Growth(dict(tree), texts, before).tree(), largest)
     for number in range(_MOST_PASSES):
         spend(5 * _weight(tree))
-        lexicon = Lexicon(_lexemes(tree), words, inside=True)
+        lexicon = Lexicon(lexemes(tree), words, inside=True)
         found = conflicts(tree, lexicon) if _has_text(tree) or suspects(tree, lexicon) else []
         if not found:
             return tree
@@ -89,7 +91,7 @@ def _has_text(tree: Tree) -> bool:
     """Whether there is text up to a marker, of which the first look is always suspicious."""
     return any(
         isinstance(lexeme.expr, Text) or (isinstance(lexeme.expr, Sequence) and isinstance(lexeme.expr.items[0], Text))
-        for lexeme in _lexemes(tree)
+        for lexeme in lexemes(tree)
     )
 
 
@@ -99,10 +101,10 @@ def _apart(tree: Tree, words: Rules) -> Tree:
     That is always right, and never long to find: characters run on over nothing, so that it ends.
     """
     while True:
-        lexicon = Lexicon(_lexemes(tree), words, inside=False)
+        lexicon = Lexicon(lexemes(tree), words, inside=False)
         suspicious = {lexicon.exprs[number] for number in suspects(tree, lexicon)}
         pieces: dict[Lexeme, Node] = {}
-        for lexeme in _lexemes(tree):
+        for lexeme in lexemes(tree):
             if lexeme.expr in suspicious:
                 node = opened(lexeme, words, wholly=True)
                 pieces |= {} if node is lexeme else {lexeme: node}
@@ -117,16 +119,12 @@ def _kept(tree: Tree, grown: Tree, largest: int) -> Tree:
 
 def _letters(tree: Tree) -> int:
     """How many letters the markers have that texts are without."""
-    texts = {leaf.expr for leaf in _lexemes(tree) if isinstance(leaf.expr, Text)}
+    texts = {leaf.expr for leaf in lexemes(tree) if isinstance(leaf.expr, Text)}
     return sum(len(marker) for text in texts for marker in text.without)
 
 
 def _weight(tree: Tree) -> int:
-    return sum(1 for node in tree.values() for _ in leaves(node))
-
-
-def _lexemes(tree: Tree) -> Iterable[Lexeme]:
-    return (leaf for node in tree.values() for leaf in leaves(node) if isinstance(leaf, Lexeme))
+    return sum(len(leaves(node)) for node in tree.values())
 
 
 def _to_grow(found: list[Conflict], attempts: Mapping[Lexeme, int]) -> set[Lexeme]:
@@ -199,7 +197,7 @@ def _whole(node: Node, pieces: Mapping[Lexeme, Node]) -> Lexeme | None:
     spelled = expression(node)
     if spelled is None or size(spelled) > _LARGEST_WIDENED:
         return None
-    inside = [leaf for leaf in leaves(node) if isinstance(leaf, Lexeme)]
+    inside = lexemes_in(node)
     if any(leaf.cut for leaf in inside) or not any(
         leaf in pieces and not isinstance(leaf.expr, Literal) for leaf in inside
     ):

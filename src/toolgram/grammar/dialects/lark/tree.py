@@ -5,10 +5,11 @@ A lexeme is a regular expression of the IR (no `Ref` in it) that llguidance's le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from toolgram.grammar.dialects.lark.text import text_expression
+from toolgram.grammar.hashing import HashedOnce, found_once
 from toolgram.grammar.ir import EMPTY, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, Text, choice, repeat, seq
 
 
@@ -43,21 +44,21 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class Row(HashedOnce):
     """These, one after the other."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fork:
+class Fork(HashedOnce):
     """Any one of these, and there is at least one."""
 
     options: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loop:
+class Loop(HashedOnce):
     """The item `min` to `max` times."""
 
     item: Node
@@ -117,26 +118,49 @@ def is_empty(node: Node) -> bool:
     return isinstance(node, Row) and not node.items
 
 
-def leaves(node: Node) -> list[Lexeme | Special | Call]:
+def leaves(node: Node) -> tuple[Lexeme | Special | Call, ...]:
     """What the node is made of, in order."""
+    return _leaves(node) if isinstance(node, HashedOnce) else (node,)
+
+
+@found_once
+def _leaves(node: Row | Fork | Loop) -> tuple[Lexeme | Special | Call, ...]:
     found: list[Lexeme | Special | Call] = []
-    waiting = [node]
+    waiting: list[Node] = [node]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Row):
-            waiting.extend(part.items[::-1])
-        elif isinstance(part, Fork):
-            waiting.extend(part.options[::-1])
+        if not isinstance(part, HashedOnce):
+            found.append(part)
         elif isinstance(part, Loop):
             waiting.append(part.item)
         else:
-            found.append(part)
-    return found
+            waiting.extend(reversed(part.items if isinstance(part, Row) else part.options))
+    return tuple(found)
 
 
-def calls(node: Node) -> Iterator[str]:
+def calls(node: Node) -> tuple[str, ...]:
     """The names of the rules that this node uses, with repeats."""
-    return (leaf.name for leaf in leaves(node) if isinstance(leaf, Call))
+    return _calls(node) if isinstance(node, HashedOnce) else (node.name,) if isinstance(node, Call) else ()
+
+
+@found_once
+def _calls(node: Row | Fork | Loop) -> tuple[str, ...]:
+    return tuple([leaf.name for leaf in leaves(node) if isinstance(leaf, Call)])
+
+
+def lexemes(tree: Tree) -> list[Lexeme]:
+    """All lexemes of a tree, in order."""
+    return [lexeme for node in tree.values() for lexeme in lexemes_in(node)]
+
+
+def lexemes_in(node: Node) -> tuple[Lexeme, ...]:
+    """The lexemes of a node, in order."""
+    return _lexemes(node) if isinstance(node, HashedOnce) else (node,) if isinstance(node, Lexeme) else ()
+
+
+@found_once
+def _lexemes(node: Row | Fork | Loop) -> tuple[Lexeme, ...]:
+    return tuple([leaf for leaf in leaves(node) if isinstance(leaf, Lexeme)])
 
 
 def opened(lexeme: Lexeme, words: Rules, *, wholly: bool = False) -> Node:

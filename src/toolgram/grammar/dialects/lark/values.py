@@ -1,0 +1,113 @@
+"""Values in brackets: JSON inside a turn, whose lexemes need no look when they are safe among themselves.
+
+A rule that begins with a bracket, ends with the one that closes it, and has nothing but such values, strings and words
+between is left when its first bracket is closed, whatever is read: no beginning of a value is a value. So if its
+lexemes are not in the way of one another wherever they stand (`follow` says so at a glance), what is around it need
+know one thing of it: the bracket that it begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from math import inf
+from typing import NamedTuple
+
+from toolgram.grammar.dialects.lark.follow import suspects
+from toolgram.grammar.dialects.lark.lexicon import Lexicon
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, leaves
+from toolgram.grammar.ir import Literal
+
+_TURNS = {"{": 1, "[": 1, "}": -1, "]": -1}
+_BRACKETS = "".join(_TURNS)
+
+
+def safe_values(tree: Tree, lexicon: Lexicon) -> dict[str, str]:
+    """The rules of which what is around them need know the bracket alone that they begin with."""
+    brackets = lexicon.alphabet.of_chars(_BRACKETS)
+    words = {
+        number for number, letters in enumerate(lexicon.letters) if not (letters.nullable or letters.first & brackets)
+    }
+    parts = {name: parts for name, node in tree.items() if (parts := _parts(node, lexicon, words)) is not None}
+    parts = _closed_under_calls(parts)
+    ways = {name: _way(tree[name]) for name in parts}
+    balanced = _closed_under_calls({name: parts[name] for name, way in ways.items() if way.ends == 0 <= way.lowest})
+    if not any(_opener(tree[name]) for name in balanced):
+        return {}
+    unsafe = suspects(tree, lexicon, frozenset[int]().union(*(each.lexemes for each in balanced.values())))
+    safe = _closed_under_calls({name: each for name, each in balanced.items() if unsafe.isdisjoint(each.lexemes)})
+    return {name: bracket for name in safe if (bracket := _opener(tree[name]))}
+
+
+class _Parts(NamedTuple):
+    """What a rule is made of: lexemes by number, and the rules that it calls."""
+
+    lexemes: frozenset[int]
+    calls: frozenset[str]
+
+
+def _parts(node: Node, lexicon: Lexicon, words: Container[int]) -> _Parts | None:
+    """None where a part is neither a bracket, a word, nor a call."""
+    lexemes: set[int] = set()
+    called: set[str] = set()
+    for leaf in leaves(node):
+        if isinstance(leaf, Call):
+            called.add(leaf.name)
+        elif isinstance(leaf, Special):
+            return None
+        else:
+            number = lexicon.numbers[leaf.expr]
+            if number not in words and not (isinstance(leaf.expr, Literal) and leaf.expr.text in _TURNS):
+                return None
+            lexemes.add(number)
+    return _Parts(frozenset(lexemes), frozenset(called))
+
+
+def _closed_under_calls(rules: dict[str, _Parts]) -> dict[str, _Parts]:
+    """Those that call none but such, however deep."""
+    while lost := [name for name, each in rules.items() if not rules.keys() >= each.calls]:
+        rules = {name: each for name, each in rules.items() if name not in lost}
+    return rules
+
+
+class _Way(NamedTuple):
+    """How many brackets more are open at the end of a node than at its beginning, and at the least before its end."""
+
+    ends: int
+    lowest: float
+
+
+_NEVER = _Way(0, -inf)
+
+
+def _way(node: Node) -> _Way:
+    """The way through a node of which all rules that it calls are balanced; `_NEVER` where it depends on what is read.
+
+    The node has no lexemes but brackets and words.
+    """
+    match node:
+        case Lexeme(Literal(text)):
+            return _Way(_TURNS.get(text, 0), 0)
+        case Row(items):
+            ends, lowest = 0, inf
+            for item in items:
+                way = _way(item)
+                ends, lowest = ends + way.ends, min(lowest, ends + way.lowest)
+            return _Way(ends, lowest)
+        case Fork(options):
+            ways = [_way(option) for option in options]
+            lowest = min(way.lowest for way in ways)
+            return _Way(ways[0].ends, lowest) if len({way.ends for way in ways}) == 1 else _NEVER
+        case Loop(item):
+            way = _way(item)
+            return way if way.ends == 0 else _NEVER
+        case _:
+            return _Way(0, 0)
+
+
+def _opener(node: Node) -> str:
+    """The bracket that a balanced rule begins with, if that one is open until its end; "" if not."""
+    match node:
+        case Row((Lexeme(Literal("{" | "[" as bracket)), *rest)):
+            return bracket if _way(Row(tuple(rest))).lowest >= 0 else ""
+        case _:
+            return ""
