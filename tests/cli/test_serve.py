@@ -246,6 +246,18 @@ def test_a_port_that_there_is_not_is_told_in_a_line(port: str, started: list[uvi
     assert not started
 
 
+def test_a_port_that_is_in_use_is_told_in_a_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            BadInput, match=f"127.0.0.1:{port}: .*in use: give another --port, or 0 for any that is free"
+        ):
+            serve.run([Served("recorded", CHATML, Replay())], Settings(), "127.0.0.1", port, None)
+    assert capfd.readouterr().err == ""
+    logging.getLogger("toolgram.server").handlers.clear()
+    logging.getLogger("toolgram.server").propagate = True
+
+
 def test_a_log_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be written"):
         log_to(tmp_path / "none" / "log")

@@ -134,9 +134,9 @@ def test_a_model_that_the_server_does_not_have(template: Path) -> None:
     with serving(FakeVllm(names=("base", "adapter")).app) as url:
         assert connect(Upstream((url,)), template).model == "base"
         assert connect(Upstream((url,), model="adapter"), template).name == "adapter"
-        with pytest.raises(BadInput, match=r"has no model 'adaptor': did you mean 'adapter'\?"):
+        with pytest.raises(BadInput, match=r"has no model 'adaptor'; did you mean 'adapter'\?"):
             connect(Upstream((url,), model="adaptor"), template)
-        with pytest.raises(BadInput, match="has no model 'x': there are 'base', 'adapter'"):
+        with pytest.raises(BadInput, match="has no model 'x'; there are: base, adapter"):
             connect(Upstream((url,), model="x"), template)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from contextlib import aclosing
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,6 +55,8 @@ def agent(
     seed: Annotated[int | None, typer.Option(metavar="N", help="Makes sampling repeatable.")] = None,
 ) -> None:
     """Let a model call tools until it has an answer; what happens is shown on stderr, the answer on stdout."""
+    import asyncio
+
     from toolgram.agent import Agent, Limits, tools_of
     from toolgram.cli.ask import model_file
     from toolgram.cli.inputs import load_engine, read_answer_type, template_of
@@ -89,6 +89,8 @@ def agent(
 
 
 async def _run(agent: Agent[Any], goal: str) -> Run[Any]:
+    from contextlib import aclosing
+
     from toolgram.agent import Run
 
     try:

@@ -15,7 +15,7 @@ from toolgram.cli.options import Backend, Kind
 from toolgram.engines.base import Engine
 from toolgram.engines.remote.http import Http, Unavailable
 from toolgram.engines.remote.identify import NAMES, Identity, ServerKind, identify
-from toolgram.errors import EngineError, ModelError, TemplateError
+from toolgram.errors import EngineError, ModelError, TemplateError, nearest
 from toolgram.models import hub
 from toolgram.template.chat_template import ChatTemplate
 
@@ -149,7 +149,7 @@ def _model(named: str | None, kind: Kind, found: Identity) -> str | None:
     if kind is Kind.llama_server:
         return named
     if named is not None and found.models and named not in found.models:
-        raise BadInput(f"{found.url} has no model {named!r}: {inputs.nearest(named, found.models)}")
+        raise BadInput(f"{found.url} has no model {named!r}; {nearest(named, found.models)}")
     if named is None and kind is not Kind.vllm and not found.models:
         raise BadInput(f"{found.url} does not tell its models: give --upstream-model NAME")
     return named or (found.models[0] if found.models else None)
