@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from toolgram.errors import TemplateError, ToolgramError
+from toolgram.engines.base import SamplingDefaults
+from toolgram.errors import EngineError, TemplateError, ToolgramError
 from toolgram.models import catalog
 from toolgram.planning.typed_answer import typed_answer
 from toolgram.styles.base import ToolStyle
@@ -183,6 +185,15 @@ def template_of(file: Path | None, model: Path | None) -> ChatTemplate:
         return ChatTemplate.from_gguf(file)
     template = ChatTemplate.from_file(file)
     return template if model is None else replace(ChatTemplate.from_gguf(model), source=template.source)
+
+
+def defaults_of(values: Mapping[str, float], source: str) -> SamplingDefaults:
+    """The defaults of a model's own configuration; where they cannot be used, a notice says so, and ours hold."""
+    try:
+        return SamplingDefaults.of(values, source)
+    except EngineError as error:
+        sys.stderr.write(f"note: {source} is not used: {error}\n")
+        return SamplingDefaults()
 
 
 def model_at_hand(name: str | None) -> Path | None:

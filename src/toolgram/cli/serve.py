@@ -18,8 +18,9 @@ from toolgram.cli import inputs
 from toolgram.cli.ask import model_file
 from toolgram.cli.inputs import BadInput
 from toolgram.cli.upstream import Connection
-from toolgram.engines.base import Engine
+from toolgram.engines.base import Engine, SamplingDefaults
 from toolgram.models import catalog as models
+from toolgram.models.defaults import sampling_of_gguf
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
 from toolgram.styles.registry import no_such_style, style_names
@@ -62,8 +63,15 @@ def load(loading: Loading) -> tuple[Served, ...]:
         aliases = () if served else loading.aliases
         if known in {model.name for model in served}:
             raise BadInput(f"two models would be named {known!r}")
-        served.append(Served(known, template, engine, aliases))
+        defaults = inputs.defaults_of(sampling_of_gguf(file), f"the metadata of {file.name}")
+        _say(sampled(known, defaults))
+        served.append(Served(known, template, engine, aliases, defaults=defaults))
     return tuple(served)
+
+
+def sampled(name: str, defaults: SamplingDefaults) -> str:
+    """How the tokens of a model are chosen where a request does not say."""
+    return f"{name}, where a request does not say: {defaults} ({defaults.source or 'the model has none of its own'})"
 
 
 def _say_memory(engine: Engine) -> None:
@@ -128,7 +136,8 @@ class Remote:
     def served(self) -> tuple[Served, ...]:
         """The model that the other server runs."""
         found = self.connection
-        return (Served(found.name, found.template, found.engine(self.settings.timeout), self.aliases),)
+        engine = found.engine(self.settings.timeout)
+        return (Served(found.name, found.template, engine, self.aliases, defaults=found.defaults),)
 
     def __call__(self) -> ASGIApp:
         """The application."""
