@@ -7,7 +7,7 @@ It runs in the root of the repository. Of every document it runs
 - `console` blocks: a line that begins with "$ " is a command, the lines after it are its output;
 - `<!-- printed by: COMMAND -->` … `<!-- end -->`: the command prints the Markdown between.
 After a line `<!-- needs the model -->` a block runs only with `--model`, after `<!-- needs ../FOLDER -->` only if the
-folder exists, after `<!-- not run: REASON -->` never.
+folder exists, after `<!-- run by: TEST -->` in that test alone, after `<!-- not run: REASON -->` never.
 `--update` rewrites the documents.
 """
 
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<mark>needs the model|needs \S+|not run: [^\n]+) -->\n+)?"
+    r"(?:^<!-- (?P<mark>needs the model|needs \S+|run by: \S+|not run: [^\n]+) -->\n+)?"
     r"(?:^```(?P<kind>\w*)\n(?P<source>.*?)^```$(?P<text>\n\n```text\n.*?^```$)?"
     r"|^<!-- printed by: (?P<command>[^\n]+) -->\n(?P<printed>.*?)^<!-- end -->$)",
     re.MULTILINE | re.DOTALL,
@@ -85,7 +85,7 @@ def rewritten(document: str, *, model: bool) -> str:
     pieces: list[str] = []
     at = 0
     for block in blocks(document):
-        if block.kind not in ("python", "console", "printed") or block.mark.startswith("not run"):
+        if block.kind not in ("python", "console", "printed") or block.mark.startswith(("not run", "run by")):
             continue
         if block.mark == "needs the model" and not model:
             continue

@@ -51,5 +51,7 @@ def random_call(tokenizer: PreTrainedTokenizerBase, template: toolgram.ChatTempl
 
 
 if __name__ == "__main__":
-    folder = sys.argv[1]  # of a model of Hugging Face, with its tokenizer and chat template
+    if len(sys.argv) != 2:
+        sys.exit("give the folder of a model of Hugging Face, with its tokenizer and chat template")
+    folder = sys.argv[1]
     print(random_call(AutoTokenizer.from_pretrained(folder), toolgram.ChatTemplate.from_hf(folder)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Literal
 
 _MOST_PROBLEMS = 10
@@ -31,6 +32,15 @@ def needing(extra: str, what: str) -> Generator[None]:
         if name in ("", "toolgram"):  # not a package that could be installed
             raise
         raise MissingPackage(what, name, extra) from error
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What there is in the place of a name that there is not: what is alike, and all."""
+    names = list(known)
+    alike = get_close_matches(name, names, n=3, cutoff=0.5)
+    if not alike:
+        return f"there are: {', '.join(names)}"
+    return f"did you mean {' or '.join(map(repr, alike))}? There are: {', '.join(names)}"
 
 
 class _AtPointer(ToolgramError):

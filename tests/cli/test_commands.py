@@ -17,6 +17,7 @@ import toolgram
 from made_up import IRREGULAR, JSON, MADE_UP, NAME, OBJECT, Family, each
 from situations import CHATML
 from toolgram.cli.app import app
+from toolgram.cli.inputs import BadInput, read_tools
 from toolgram.engines.replay import Replay
 from toolgram.grammar.constraint import Constraint
 from toolgram.styles.discovery import discover
@@ -452,3 +453,139 @@ def test_explain_never_fetches_a_model(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_sampling_out_of_range_is_told(template: Path) -> None:
     assert "temperature must be" in refused("ask", "Q?", "--template", template, "--temperature", "-1")
     assert "max_tokens must be" in refused("ask", "Q?", "--template", template, "--max-tokens", "0")
+
+
+# tools in several shapes, styles from files, text and JSON, what was cut off
+
+PARAMETERS = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 9}}, "required": ["city"]}
+WEATHER = {"name": "get_weather", "description": "Get the weather."}
+OPENAI = {"type": "function", "function": {**WEATHER, "parameters": PARAMETERS}}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [OPENAI],
+        OPENAI,
+        {"tools": [OPENAI]},
+        {"type": "function", **WEATHER, "parameters": PARAMETERS},
+        {"tools": [{**WEATHER, "input_schema": PARAMETERS}]},
+        {"tools": [{**WEATHER, "title": "Weather", "inputSchema": PARAMETERS, "annotations": {"readOnlyHint": True}}]},
+    ],
+)
+def test_tools_are_read_as_others_write_them(given: Any, tmp_path: Path) -> None:
+    assert read_tools(write(tmp_path / "tools.json", given)) == [OPENAI]
+
+
+def test_a_file_of_something_else_holds_no_tools(tmp_path: Path) -> None:
+    for given in ({"servers": {}}, "tools", 7):
+        with pytest.raises(BadInput, match="must be a list of tools"):
+            read_tools(write(tmp_path / "tools.json", json.dumps(given)))
+
+
+def test_strict_refuses_what_is_not_enforced(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path, tools: Path
+) -> None:
+    answering(monkeypatch, CALL)
+    unique = write(tmp_path / "unique.json", {"type": "array", "uniqueItems": True})
+    asking = ("ask", "Q?", "--template", folder, "--strict")
+    assert "uniqueItems: cannot be enforced for items" in run(*asking, "--schema", unique).stderr
+    elsewhere = {"properties": {"a": {"$ref": "other.json"}}}
+    referring = write(tmp_path / "tools.json", {"name": "f", "inputSchema": elsewhere})
+    assert "$ref: cannot be enforced: there is no document" in run(*asking, "--tools", referring).stderr
+    write(tmp_path / "types.py", "from typing import Literal\nAnswer = Literal['yes', 'no']\n")
+    assert "--strict is for a JSON Schema" in run(*asking, "--schema", f"{tmp_path}/types.py:Answer").stderr
+    assert run(*asking, "--tools", tools, "--tool-choice", "required").exit_code == 0
+
+
+STYLE_FILE = """
+from toolgram.styles.base import ToolStyle
+from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
+
+CALLED = Call(Seq(Mark("[call "), Name(), Lit("]"), Arguments(), Mark("[/call]")))
+MINE = ToolStyle("mine", WireFormat(Seq(Opt(Content()), Many(CALLED))), "calls in brackets", lambda _: "Use the tools.")
+"""
+
+
+def test_a_style_may_be_a_file(monkeypatch: pytest.MonkeyPatch, folder: Path, tools: Path, tmp_path: Path) -> None:
+    answering(monkeypatch, '[call get_weather]{"city": "Paris"}[/call]')
+    style = write(tmp_path / "mine.py", STYLE_FILE)
+    result = run("ask", "Q?", "--template", folder, "--tools", tools, "--style", style)
+    assert "style: mine;" in result.stderr
+    assert json.loads(result.stdout)["tool_calls"][0]["function"]["name"] == "get_weather"
+    assert (
+        "mine: calls in brackets"
+        in run("explain", "Q?", "--template", folder, "--tools", tools, "--style", style).stdout
+    )
+    write(style, STYLE_FILE + "\nOTHER = ToolStyle('other', MINE.wire, 'another')\n")
+    assert "has 2 styles; name the one that is meant STYLE" in refused("ask", "Q?", "--style", style)
+    assert "has 0 styles" in refused("ask", "Q?", "--style", write(tmp_path / "none.py", ""))
+
+
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the runner puts in the place of stdout says that it is a terminal."""
+    monkeypatch.setattr("typer.testing._NamedTextIOWrapper.isatty", lambda _: True)
+
+
+def test_on_a_terminal_the_answer_is_text(monkeypatch: pytest.MonkeyPatch, folder: Path, tools: Path) -> None:
+    on_a_terminal(monkeypatch)
+    answering(monkeypatch, "It rains.", f"I look.\n{CALL}", "It rains.")
+    assert run("ask", "Q?", "--template", folder).stdout == "It rains.\n"
+    calling = run("ask", "Q?", "--template", folder, "--tools", tools)
+    assert calling.stdout == 'I look.\nget_weather({"city": "Paris"})\n'
+    assert json.loads(run("ask", "Q?", "--template", folder, "--json").stdout)["content"] == "It rains."
+
+
+def test_an_answer_that_is_cut_off_exits_with_3_and_says_so(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    engine = Replay(tuple("It rains."))
+    monkeypatch.setattr("toolgram.cli.ask.model_file", to(Path("recorded.gguf")))
+    monkeypatch.setattr("toolgram.cli.inputs.load_engine", to(engine))
+    result = run("ask", "Q?", "--template", folder, "--max-tokens", "4")
+    assert result.exit_code == 3
+    assert json.loads(result.stdout) == {"role": "assistant", "content": "It r", "finish_reason": "length"}
+
+
+def test_a_question_may_come_from_stdin(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    engine = answering(monkeypatch, "Yes.")
+    asked = CliRunner().invoke(app, ["ask", "-", "--template", str(folder)], input="Does it\nrain?\n")
+    assert asked.exit_code == 0
+    assert "Does it\nrain?<|im_end|>" in engine.calls[0].text
+    empty = CliRunner().invoke(app, ["ask", "-", "--template", str(folder)], input="")
+    assert empty.stderr == "error: there is no question in the standard input\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["sevre"], "No such command 'sevre'. Did you mean 'serve'? (toolgram --help)"),
+        (["ask"], "Missing argument 'question'. (toolgram ask --help)"),
+        (["ask", "Q?", "--max-tokens", "x"], "Invalid value for '--max-tokens'"),
+        (["ask", "Q?", "--tols", "x"], "No such option: --tols"),
+        (["ask", "Q?", "--model", "smolm2"], "did you mean 'smollm2'?"),
+        (["pull", "smol"], "did you mean 'smollm2'?"),
+        (["styles", "--template", "TEMPLATE", "--why", "hermess"], "did you mean 'hermes'"),
+    ],
+)
+def test_what_is_typed_wrongly_is_one_line(command: list[str], said: str, template: Path) -> None:
+    result = run(*[str(template) if word == "TEMPLATE" else word for word in command])
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.startswith("error: ")
+    assert said in result.stderr
+
+
+def test_a_tool_choice_that_there_is_not_is_told_with_the_nearest(template: Path, tools: Path) -> None:
+    said = refused("ask", "Q?", "--template", template, "--tools", tools, "--tool-choice", "get_wether")
+    assert "there is no tool named 'get_wether'; did you mean 'get_weather'" in said
+
+
+def test_the_version() -> None:
+    assert run("--version").stdout == f"toolgram {toolgram.__version__}\n"
+    assert "Usage: " in run().output
+
+
+def test_an_interrupt_in_the_first_moment_says_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "typer.py", "raise KeyboardInterrupt\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "toolgram", "styles"], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

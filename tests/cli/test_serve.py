@@ -52,6 +52,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
     monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: configs.append(server.config))
     monkeypatch.setattr("uvicorn.Config.bind_socket", lambda config: Bound())
     monkeypatch.setattr("toolgram.cli.serve.model_file", lambda name: Path(f"{name}.gguf"))
+    monkeypatch.setattr("toolgram.cli.serve.sampling_of_gguf", lambda file: {"temperature": 0.3, "top_k": 20})
     monkeypatch.setattr("toolgram.cli.inputs.load_engine", load)
     monkeypatch.setattr("toolgram.cli.inputs.template_of", lambda *_: CHATML)
     yield configs
@@ -66,6 +67,31 @@ def test_a_model_is_made_deterministic(started: list[uvicorn.Config], monkeypatc
         body = {"messages": [{"role": "user", "content": "Hi"}]}
         answer = httpx2.post(f"{address}/v1/chat/completions", json=body).json()
         assert answer["choices"][0]["message"]["content"] == "Hello again."
+
+
+def test_where_a_request_does_not_say_the_models_own_configuration_holds(
+    started: list[uvicorn.Config], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Replay(*["Hello."] * 5)
+    monkeypatch.setattr("toolgram.cli.inputs.load_engine", lambda *_, **__: engine)
+    result = CliRunner().invoke(app, ["serve", "--port", "0"])
+    said = "smollm2, where a request does not say: temperature 0.3, top_k 20 (the metadata of smollm2.gguf)\n"
+    assert said in result.stderr
+    monkeypatch.undo()
+    hi = [{"role": "user", "content": "Hi"}]
+    with listening(started[0].app) as address:
+        asked: list[tuple[str, dict[str, Any]]] = [
+            ("chat/completions", {"messages": hi}),
+            ("chat/completions", {"messages": hi, "temperature": 1, "top_k": 0}),
+            ("messages", {"messages": hi, "max_tokens": 9, "top_k": 3}),
+            ("completions", {"prompt": "Hi"}),
+            ("responses", {"input": "Hi"}),
+        ]
+        answers = [httpx2.post(f"{address}/v1/{path}", json=body) for path, body in asked]
+        assert [answer.status_code for answer in answers] == [200] * 5
+    used = [(call.sampling.temperature, call.sampling.top_k) for call in engine.calls]
+    assert used == [(0.3, 20), (1, 0), (0.3, 3), (0.3, 20), (0.3, 20)]
+    assert answers[-1].json()["temperature"] == 0.3
 
 
 def test_options_and_environment(
@@ -119,6 +145,7 @@ def test_the_engine_runs_as_many_at_once_as_the_server_up_to_32(
 ) -> None:
     told: list[int] = []
     monkeypatch.setattr("toolgram.cli.serve.model_file", Path)
+    monkeypatch.setattr("toolgram.cli.serve.sampling_of_gguf", lambda file: {})
     monkeypatch.setattr("toolgram.cli.inputs.template_of", lambda *_: CHATML)
     monkeypatch.setattr("toolgram.engines.llama_cpp.LlamaCpp", lambda _, **given: told.append(given["parallel"]))
     monkeypatch.setattr("toolgram.cli.serve.run", lambda *_: None)
@@ -244,6 +271,18 @@ def test_a_port_that_there_is_not_is_told_in_a_line(port: str, started: list[uvi
     assert result.exit_code == 2
     assert result.stderr == f"error: a port is a number from 0 to 65535, not {port}\n"
     assert not started
+
+
+def test_a_port_that_is_in_use_is_told_in_a_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            BadInput, match=f"127.0.0.1:{port}: .*in use: give another --port, or 0 for any that is free"
+        ):
+            serve.run([Served("recorded", CHATML, Replay())], Settings(), "127.0.0.1", port, None)
+    assert capfd.readouterr().err == ""
+    logging.getLogger("toolgram.server").handlers.clear()
+    logging.getLogger("toolgram.server").propagate = True
 
 
 def test_a_log_that_cannot_be_opened_is_told(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from toolgram.cli.app import app
 from toolgram.cli.inputs import BadInput
 from toolgram.cli.options import Kind
 from toolgram.cli.upstream import Upstream, connect
+from toolgram.engines.base import SamplingDefaults
 from toolgram.engines.remote.http import Unavailable
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.engines.remote.openai import OpenAICompletions
@@ -94,6 +95,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot.mkdir(parents=True)
     (snapshot / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|im_end|>"}))
     (snapshot / "chat_template.jinja").write_text(CHATML.source)
+    (snapshot / "generation_config.json").write_text(json.dumps({"temperature": 0.6, "top_p": 0.95, "do_sample": True}))
     (tmp_path / "models--org--model" / "refs").mkdir()
     (tmp_path / "models--org--model" / "refs" / "main").write_text("0" * 40)
 
@@ -120,6 +122,7 @@ def test_a_vllm_whose_model_is_on_the_hub() -> None:
         found = connect(Upstream((url,)), None)
     assert found.template == ChatTemplate(CHATML.source, "", "<|im_end|>")
     assert "and the chat template of org/model; gr" in found.about
+    assert found.defaults == SamplingDefaults(0.6, top_p=0.95, source="generation_config.json of org/model")
 
 
 @pytest.mark.usefixtures("hub")
@@ -134,9 +137,9 @@ def test_a_model_that_the_server_does_not_have(template: Path) -> None:
     with serving(FakeVllm(names=("base", "adapter")).app) as url:
         assert connect(Upstream((url,)), template).model == "base"
         assert connect(Upstream((url,), model="adapter"), template).name == "adapter"
-        with pytest.raises(BadInput, match=r"has no model 'adaptor': did you mean 'adapter'\?"):
+        with pytest.raises(BadInput, match=r"has no model 'adaptor'; did you mean 'adapter'\?"):
             connect(Upstream((url,), model="adaptor"), template)
-        with pytest.raises(BadInput, match="has no model 'x': there are 'base', 'adapter'"):
+        with pytest.raises(BadInput, match="has no model 'x'; there are: base, adapter"):
             connect(Upstream((url,), model="x"), template)
 
 

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 NEEDS_MODEL = "<!-- needs the model -->"
 RUN = ("python", "console")
+BLOCK_TESTS = ("test_quick_start.py",)  # which run all blocks of README.md that name them
 
 
 def module(name: str) -> ModuleType:
@@ -64,7 +65,9 @@ def test_every_block_is_run_or_says_why_not(name: str) -> None:
     for block in run.blocks(text_of(name)):
         is_run = block.kind in (*RUN, "printed") and not block.mark.startswith("not run")
         is_drawing = block.kind == "" and "─►" in block.source
-        assert is_run or is_drawing or block.mark.startswith("not run: "), f"{name}, line {block.line}"
+        assert is_run or is_drawing or block.mark.startswith(("not run: ", "run by: ")), f"{name}, line {block.line}"
+        if block.mark.startswith("run by: "):
+            assert Path(block.mark.removeprefix("run by: ")).name in BLOCK_TESTS, f"{name}, line {block.line}"
 
 
 @each_document
@@ -89,8 +92,7 @@ def test_the_readme_shows_the_demo() -> None:
 
 
 def test_the_readme_names_every_generic_style_and_command() -> None:
-    rows = {line.split(" | ")[0]: line for line in README.splitlines() if line.startswith("| ")}
-    generic = rows["| Generic styles"].split(" | ")[1]
+    (generic,) = (line for line in README.splitlines() if line.startswith("- **Generic styles**"))
     assert re.findall(r"`([^`]+)`", generic) == [style.name for style in GENERIC]
     for command in app.registered_commands:
         assert command.callback is not None

@@ -11,7 +11,7 @@ from pydantic import Field
 from toolgram.api.chat.body import StreamOptions
 from toolgram.api.chat.response import Head, usage_json
 from toolgram.api.generation import gbnf_constraint
-from toolgram.api.sampling import Limit, OpenAISampling, sampling_of
+from toolgram.api.sampling import Limit, OpenAISampling, sampling_of, unsaid
 from toolgram.api.unsupported import refuse_constraints
 from toolgram.conversation.body import TextFormat
 from toolgram.conversation.fields import Filled, Number, absent, by, json_of, of, validated, whole
@@ -74,6 +74,7 @@ class CompletionRequest:
 
     prompts: tuple[str | tuple[int, ...], ...]
     sampling: Sampling
+    unsaid: frozenset[str]
     constraint: Constraint | None
     model: str | None
     n: int
@@ -94,6 +95,7 @@ def read_completion_request(body: Any) -> CompletionRequest:
     return CompletionRequest(
         prompts=_prompts(checked.prompt),
         sampling=sampling_of(checked, max_tokens=checked.max_tokens, stop=checked.stop, seed=checked.seed),
+        unsaid=unsaid(checked),
         constraint=None if checked.grammar is None else gbnf_constraint(checked.grammar),
         model=checked.model,
         n=n,

@@ -45,12 +45,14 @@ class GivenTemplate:
 class Generation:
     """A body, read.
 
-    `model` None is the server's default; `grammar` is GBNF for the whole answer; `chat_template` stands in for the
-    model's; `ignored` are fields that are not known here.
+    `unsaid` are the fields of `sampling` that the body leaves to the model. `model` None is the server's default;
+    `grammar` is GBNF for the whole answer; `chat_template` stands in for the model's; `ignored` are fields that are not
+    known here.
     """
 
     request: Request
     sampling: Sampling
+    unsaid: frozenset[str] = frozenset()
     model: str | None = None
     style: str | None = None
     grammar: str | None = None

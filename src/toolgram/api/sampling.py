@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, WithJsonSchema
 
 from toolgram.conversation.fields import Fields, Filled, Number, by, of
-from toolgram.engines.base import LEAST_REPETITION_PENALTY, MOST_REPETITION_PENALTY, Sampling
+from toolgram.engines.base import LEAST_REPETITION_PENALTY, MOST_REPETITION_PENALTY, Sampling, SamplingDefaults
 
 T = TypeVar("T", int, float)
 
@@ -38,7 +38,7 @@ Biases = Annotated[
 
 
 class SamplingFields(Fields):
-    """How tokens are chosen; what is absent is as OpenAI has it: temperature and `top_p` 1."""
+    """How tokens are chosen; what is absent is as the model's own configuration has it."""
 
     temperature: Annotated[float, Number(0, 2)] | None = None
     top_p: Annotated[float, Number(0, 1)] | None = None
@@ -55,6 +55,11 @@ class OpenAISampling(SamplingFields):
 
     seed: Annotated[int, Number(-MAX_SEED - 1, MAX_SEED, whole=True)] | None = None
     stop: Stop | None = None
+
+
+def unsaid(body: SamplingFields) -> frozenset[str]:
+    """What a body does not say, so that the model's own defaults hold."""
+    return frozenset(name for name in SamplingDefaults.names() if getattr(body, name) is None)
 
 
 def sampling_of(

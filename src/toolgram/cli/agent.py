@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -62,6 +61,8 @@ def agent(
     seed: Annotated[int | None, typer.Option(metavar="N", help="Makes sampling repeatable.")] = None,
 ) -> None:
     """Let a model call tools until it has an answer; what happens is shown on stderr, the answer on stdout."""
+    import asyncio
+
     from toolgram.agent import Agent, Limits, tools_of
     from toolgram.cli.ask import model_file
     from toolgram.cli.inputs import load_engine, read_answer_type, read_mcp, template_of

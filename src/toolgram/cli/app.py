@@ -3,37 +3,55 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+import toolgram
 from toolgram.cli.agent import agent
-from toolgram.cli.options import Kind
+from toolgram.cli.ask_options import ask
+from toolgram.cli.options import Dialect, Model, Parallel, Schema, Style, System, Template, ToolChoiceOption, Tools
 from toolgram.cli.serve_options import serve
 from toolgram.cli.tools import app as tool_commands
 from toolgram.errors import ToolgramError
 
 
 class _Group(TyperGroup):
-    """Reports a ToolgramError in one line, and exits with 2."""
+    """Reports what is wrong in one line, and exits with 2; with 130 where it was interrupted."""
 
-    def invoke(self, ctx: Any) -> Any:  # a click Context; typer may bundle its own click
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Runs the command line."""
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **extra)
         try:
-            return super().invoke(ctx)
+            code = super().main(*args, standalone_mode=False, **extra)
         except ToolgramError as error:
-            typer.echo(f"error: {' '.join(str(error).split())}", err=True)
-            raise typer.Exit(2) from error
+            _fail(str(error))
+        except typer.Abort:
+            sys.exit(130)
+        except Exception as error:
+            # Of click, which typer may bundle or not: nothing typed, for which help was printed, or a fault in it.
+            if type(error).__name__ == "NoArgsIsHelpError":
+                sys.exit(2)
+            if not hasattr(error, "format_message"):
+                raise
+            context = getattr(error, "ctx", None)
+            see = f" ({context.command_path} --help)" if context is not None else ""
+            _fail(f"{error.format_message()}{see}")  # pyright: ignore[reportAttributeAccessIssue] - as was asked above
+        sys.exit(code if isinstance(code, int) else 0)
 
 
-class Dialect(StrEnum):
-    """The grammar dialects."""
+def _fail(what: str) -> NoReturn:
+    typer.echo(f"error: {' '.join(what.split())}", err=True)
+    sys.exit(2)
 
-    gbnf = "gbnf"
-    lark = "lark"
-    ebnf = "ebnf"
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"toolgram {toolgram.__version__}")
+        raise typer.Exit
 
 
 app = typer.Typer(
@@ -45,87 +63,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Tools = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Tools: a JSON list, or a Python file with typed functions.")
-]
-ToolChoiceOption = Annotated[
-    str | None, typer.Option(metavar="auto|none|required|NAME", help="Whether the model may, must or must not call.")
-]
-Parallel = Annotated[bool | None, typer.Option("--parallel/--no-parallel", help="Allow several calls in one turn.")]
-Schema = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE|FILE.py:NAME", help="A JSON Schema, or a Python type, that the answer must match."),
-]
-System = Annotated[str | None, typer.Option(metavar="TEXT", help="A system message.")]
-Model = Annotated[
-    str | None, typer.Option(metavar="PATH|NAME", help="A GGUF file, or a known model (default: smollm2).")
-]
-Template = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="A chat template: .jinja, .gguf, or a folder (default: the model's)."),
-]
-Style = Annotated[
-    str | None, typer.Option(metavar="NAME", help="How calls are written (default: the style that fits the template).")
-]
 
-
-@app.command(epilog='Example: toolgram ask "Will it rain in Paris?" --tools tools.py --tool-choice required')
-def ask(
-    question: Annotated[str, typer.Argument(help="What to ask.", show_default=False)],
-    tools: Tools = None,
-    tool_choice: ToolChoiceOption = None,
-    parallel: Parallel = None,
-    schema: Schema = None,
-    system: System = None,
-    model: Model = None,
-    template: Template = None,
-    style: Style = None,
-    stream: Annotated[
-        bool | None, typer.Option("--stream/--no-stream", help="Show the raw text on stderr (default: on a terminal).")
-    ] = None,
-    max_tokens: Annotated[int, typer.Option(metavar="N", help="The most tokens in an answer.")] = 512,
-    temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Makes sampling repeatable.")] = None,
-    upstream: Annotated[
-        str | None, typer.Option(metavar="URL", help="A server that runs the model, in the place of --model.")
-    ] = None,
-    upstream_kind: Annotated[
-        Kind | None, typer.Option(help="What kind of server it is (default: as it says itself).")
-    ] = None,
-    upstream_model: Annotated[str | None, typer.Option(metavar="NAME", help="The server's name for the model.")] = None,
-    upstream_key: Annotated[str | None, typer.Option(metavar="KEY", help="The API key of the server.")] = None,
-    allow_unenforced: Annotated[
-        bool, typer.Option("--allow-unenforced", help="Ask a server that enforces nothing for a required call, too.")
+@app.callback()
+def _options(
+    _asked: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version.")
     ] = False,
 ) -> None:
-    """Ask a model; the answer is a message in JSON on stdout."""
-    from toolgram.chat.guarantees import refuse_unenforced
-    from toolgram.cli.ask import answer, model_file
-    from toolgram.cli.inputs import BadInput, Question, load_engine, request_of, template_of
-    from toolgram.conversation.request import parse_request
-    from toolgram.engines.base import Sampling
-    from toolgram.planning.plan import plan as make_plan
-    from toolgram.planning.typed_answer import typed_answer
+    pass
 
-    body = request_of(Question(question, tools, tool_choice, parallel, schema, system))
-    parse_request(typed_answer(body)[0])  # errors in it are reported before a model is fetched
-    sampling = Sampling(max_tokens=max_tokens, temperature=temperature, seed=seed)
-    if upstream is None:
-        file = model_file(model)
-        plan = make_plan(body, template_of(template, file), style)
-        engine = load_engine(file)
-    elif model is not None:
-        raise BadInput("give --model or --upstream, not both")
-    else:
-        from toolgram.cli.upstream import Upstream, connect  # httpx2 is costly
 
-        found = connect(Upstream((upstream,), upstream_kind, upstream_model, upstream_key), template)
-        typer.echo(found.about, err=True)
-        plan = make_plan(body, found.template, style)
-        engine = found.engine(timeout=600)
-        if not allow_unenforced:
-            refuse_unenforced(plan.request, engine)
-    answer(plan, engine, sampling, show=sys.stderr.isatty() if stream is None else stream)
+app.command(epilog='Example: toolgram ask "Will it rain in Paris?" --tools tools.py --tool-choice required')(ask)
 
 
 @app.command(epilog="Example: toolgram bench --kind simple --questions 1 --tool-choice required")
@@ -204,6 +152,7 @@ def explain(
         read_json,
         read_schema,
         request_of,
+        style_of,
         template_of,
     )
     from toolgram.planning.plan import plan as make_plan
@@ -224,10 +173,10 @@ def explain(
         from toolgram.cli.trace import trace_plan
 
         file = model_file(model)
-        trace_plan(make_plan(body, template_of(template, file), style), load_engine(file))
+        trace_plan(make_plan(body, template_of(template, file), style_of(style)), load_engine(file))
         return
     file = model_at_hand(model) if model or not template else None
-    plan = make_plan(body, template_of(template, file), style)
+    plan = make_plan(body, template_of(template, file), style_of(style))
     explain_plan(plan, dialect.value, file)
 
 

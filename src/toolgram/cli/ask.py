@@ -12,6 +12,7 @@ import typer
 
 from toolgram.chat import Reply, refused_by_type, relaxations_of, stream
 from toolgram.cli.pull import with_progress
+from toolgram.conversation.events import ContentDelta
 from toolgram.engines.base import Chunk, Engine, Sampling
 from toolgram.models import catalog
 from toolgram.planning.plan import Plan
@@ -23,12 +24,19 @@ def model_file(name: str | None) -> Path:
     return with_progress(name) if name in catalog.MODELS else catalog.resolve(name)
 
 
-def answer(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) -> Reply:
-    """Runs the plan; the message goes to stdout as JSON, all else to stderr, with `show` the raw text as it arrives."""
+def answer(plan: Plan, engine: Engine, sampling: Sampling, *, raw: bool, plain: bool) -> Reply:
+    """Runs the plan; all but the answer goes to stderr, with `raw` what the model writes, too, as it arrives.
+
+    The answer goes to stdout: a `plain` one as text, while it is written, and its calls as Python writes them; else the
+    message in JSON, with its `finish_reason` if it was cut off.
+    """
     for relaxation in relaxations_of(plan, engine):
         _say(f"note: {relaxation}")
     _say(f"style: {plan.style.name}; reading a prompt of {len(plan.prompt)} characters …")
-    reply = asyncio.run(_run(plan, engine, sampling, show=show))
+    reply = asyncio.run(_run(plan, engine, sampling, raw=raw, plain=plain))
+    if plain:
+        for call in reply.message.tool_calls:
+            typer.echo(f"{call.name}({call.arguments}{' …' if call.incomplete else ''})")
     _say(statistics(reply))
     for ended in reply.ended_repetitions:
         _say(f"note: {ended.pointer or 'the answer'} only repeated itself, and was ended")
@@ -37,25 +45,36 @@ def answer(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) -> Rep
         _say(f"note: cut off by --max-tokens or the end of the context: the message may not be complete{dropped}")
     elif problem := refused_by_type(plan, reply.message):
         _say(f"note: the type refuses the answer: {problem}")
-    typer.echo(json.dumps(reply.message.to_openai(), indent=2, ensure_ascii=False))
+    elif not reply.valid:
+        _say("note: the answer is not what was asked for, and this server enforces nothing")
+    if not plain:
+        cut = {"finish_reason": "length"} if reply.finish_reason == "length" else {}
+        typer.echo(json.dumps({**reply.message.to_openai(), **cut}, indent=2, ensure_ascii=False))
     return reply
 
 
-async def _run(plan: Plan, engine: Engine, sampling: Sampling, *, show: bool) -> Reply:
+async def _run(plan: Plan, engine: Engine, sampling: Sampling, *, raw: bool, plain: bool) -> Reply:
+    shown = ""
     try:
         async with aclosing(stream(plan, engine, sampling)) as items:
             async for item in items:
                 match item:
-                    case Chunk() if show:
+                    case Chunk() if raw:
                         sys.stderr.write(item.text)
                         sys.stderr.flush()
+                    case ContentDelta(text) if plain:
+                        sys.stdout.write(text)
+                        sys.stdout.flush()
+                        shown = text or shown
                     case Reply():
                         return item
                     case _:
                         pass
     finally:
-        if show:
+        if raw:
             _say("")
+        if shown and not shown.endswith("\n"):
+            typer.echo()
         await engine.aclose()
     raise AssertionError("a stream ends with a reply or raises")
 

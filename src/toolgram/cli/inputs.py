@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from toolgram.errors import TemplateError, ToolgramError
+from toolgram.engines.base import SamplingDefaults
+from toolgram.errors import EngineError, TemplateError, ToolgramError
 from toolgram.models import catalog
 from toolgram.planning.typed_answer import typed_answer
+from toolgram.styles.base import ToolStyle
 from toolgram.template.chat_template import ChatTemplate
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Question:
     parallel: bool | None = None
     schema: Path | None = None
     system: str | None = None
+    strict: bool = False
 
 
 def request_of(question: Question) -> dict[str, Any]:
@@ -44,7 +46,7 @@ def request_of(question: Question) -> dict[str, Any]:
         messages.insert(0, {"role": "system", "content": question.system})
     body: dict[str, Any] = {"messages": messages}
     if question.tools is not None:
-        body["tools"] = read_tools(question.tools)
+        body["tools"] = read_tools(question.tools, strict=question.strict)
     match question.tool_choice:
         case None:
             pass
@@ -55,17 +57,48 @@ def request_of(question: Question) -> dict[str, Any]:
     if question.parallel is not None:
         body["parallel_tool_calls"] = question.parallel
     if question.schema is not None:
-        body["response_format"] = _response_format(question.schema)
+        body["response_format"] = _response_format(question.schema, strict=question.strict)
     return body
 
 
-def _response_format(path: Path) -> Any:
+def question_of(text: str) -> str:
+    """The text, or for "-" the standard input. Raises BadInput where that is empty."""
+    if text != "-":
+        return text
+    try:
+        read = sys.stdin.read().strip()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"the standard input cannot be read: {error}") from error
+    if not read:
+        raise BadInput("there is no question in the standard input")
+    return read
+
+
+def style_of(name: str | None) -> str | ToolStyle | None:
+    """A style by its name, or the one of a Python file, which is run. Raises BadInput where it has none, or several."""
+    if name is None or not name.endswith(".py"):
+        return name
+    from toolgram.agent.tools import module_of
+
+    module = vars(module_of(Path(name)))
+    found = {key: value for key, value in module.items() if isinstance(value, ToolStyle)}
+    if "STYLE" in found:
+        return found["STYLE"]
+    if len(found) != 1:
+        raise BadInput(f"{name}: has {len(found)} styles; name the one that is meant STYLE")
+    return next(iter(found.values()))
+
+
+def _response_format(path: Path, *, strict: bool = False) -> Any:
     """A type of a Python file, where the path is FILE.py:NAME, else the JSON Schema that a file is."""
     file, _, name = str(path).rpartition(":")
     if path.suffix == ".py":
         raise BadInput(f"{path}: which of its types? Give {path}:NAME")
     if not file.endswith(".py"):
-        return {"type": "json_schema", "json_schema": {"name": path.stem, "schema": read_json(path)}}
+        described = {"name": path.stem, "schema": read_json(path), **({"strict": True} if strict else {})}
+        return {"type": "json_schema", "json_schema": described}
+    if strict:
+        raise BadInput("--strict is for a JSON Schema: what of a type no grammar enforces is checked afterwards anyway")
     from toolgram.agent.tools import module_of  # runs the file
 
     kind = getattr(module_of(Path(file)), name, None)
@@ -112,23 +145,43 @@ def read_json(path: Path) -> Any:
         raise BadInput(f"{path}: not JSON: {error}") from error
 
 
-def read_tools(path: Path) -> list[Any]:
-    """The tools of a JSON file (a list as in a request) or of a Python file (its public typed functions)."""
+def read_tools(path: Path, *, strict: bool = False) -> list[Any]:
+    """The tools of a JSON file or of a Python file (its public typed functions), in OpenAI's shape.
+
+    The JSON is one tool, a list of them, or `{"tools": […]}`, each as OpenAI, Anthropic or MCP writes it.
+    """
     if path.suffix == ".py":
         from toolgram.agent.tools import tools_of  # runs the file
 
-        return [tool.to_openai() for tool in tools_of(path)]
-    tools = read_json(path)
-    if not isinstance(tools, list):
-        raise BadInput(f'{path}: must be a list of tools, such as [{{"type": "function", "function": {{…}}}}]')
-    return tools  # pyright: ignore[reportUnknownVariableType] - JSON, checked by `plan`
+        tools: list[Any] = [tool.to_openai() for tool in tools_of(path)]
+    else:
+        tools = [_openai_tool(tool) for tool in _listed(path, read_json(path))]
+    for tool in tools if strict else ():
+        if isinstance(tool, dict) and isinstance(function := cast("dict[str, Any]", tool).get("function"), dict):
+            function["strict"] = True
+    return tools
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """What there is in the place of a name that there is not: those that are alike, else all."""
-    known = list(names)
-    alike = get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean {alike[0]!r}?" if alike else f"there are {', '.join(map(repr, known))}"
+def _listed(path: Path, given: Any) -> list[Any]:
+    if isinstance(given, dict) and isinstance(listed := cast("dict[str, Any]", given).get("tools"), list):
+        return cast("list[Any]", listed)
+    if isinstance(given, list):
+        return cast("list[Any]", given)
+    if isinstance(given, dict) and {"name", "function", "type"} & cast("dict[str, Any]", given).keys():
+        return [given]
+    raise BadInput(f'{path}: must be a list of tools, such as [{{"type": "function", "function": {{…}}}}]')
+
+
+def _openai_tool(tool: Any) -> Any:
+    """A tool of Anthropic's (`input_schema`), MCP's (`inputSchema`) or OpenAI's responses' shape as in a chat."""
+    if not isinstance(tool, dict) or "name" not in tool:
+        return tool  # pyright: ignore[reportUnknownVariableType] - JSON, checked by `plan`
+    given = cast("dict[str, Any]", tool)
+    function = {key: given[key] for key in ("name", "description", "strict") if given.get(key) is not None}
+    for key in ("parameters", "input_schema", "inputSchema"):
+        if key in given:
+            return {"type": "function", "function": {**function, "parameters": given[key]}}
+    return {"type": "function", "function": function} if given.get("type", "function") == "function" else given
 
 
 def template_of(file: Path | None, model: Path | None) -> ChatTemplate:
@@ -143,6 +196,15 @@ def template_of(file: Path | None, model: Path | None) -> ChatTemplate:
         return ChatTemplate.from_gguf(file)
     template = ChatTemplate.from_file(file)
     return template if model is None else replace(ChatTemplate.from_gguf(model), source=template.source)
+
+
+def defaults_of(values: Mapping[str, float], source: str) -> SamplingDefaults:
+    """The defaults of a model's own configuration; where they cannot be used, a notice says so, and ours hold."""
+    try:
+        return SamplingDefaults.of(values, source)
+    except EngineError as error:
+        sys.stderr.write(f"note: {source} is not used: {error}\n")
+        return SamplingDefaults()
 
 
 def model_at_hand(name: str | None) -> Path | None:

@@ -15,4 +15,6 @@ def run() -> None:
             from toolgram.cli.app import app
     except MissingPackage as error:
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:  # in the first moment
+        sys.exit(130)
     app()

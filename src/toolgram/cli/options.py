@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 
 class Kind(StrEnum):
@@ -19,3 +23,42 @@ class Backend(StrEnum):
 
     xgrammar = "xgrammar"
     guidance = "guidance"
+
+
+class Dialect(StrEnum):
+    """The grammar dialects."""
+
+    gbnf = "gbnf"
+    lark = "lark"
+    ebnf = "ebnf"
+
+
+Tools = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Tools: JSON as OpenAI, Anthropic or MCP writes them, or typed functions of a Python file."
+    ),
+]
+ToolChoiceOption = Annotated[
+    str | None, typer.Option(metavar="auto|none|required|NAME", help="Whether the model may, must or must not call.")
+]
+Parallel = Annotated[bool | None, typer.Option("--parallel/--no-parallel", help="Allow several calls in one turn.")]
+Schema = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE|FILE.py:NAME", help="A JSON Schema, or a Python type, that the answer must match."),
+]
+System = Annotated[str | None, typer.Option(metavar="TEXT", help="A system message.")]
+Model = Annotated[
+    str | None, typer.Option(metavar="PATH|NAME", help="A GGUF file, or a known model (default: smollm2).")
+]
+Template = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A chat template: .jinja, .gguf, or a folder (default: the model's)."),
+]
+Style = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE.py",
+        help="How calls are written: a style, or a file with one (default: what fits).",
+    ),
+]

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from errno import EADDRINUSE
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +18,15 @@ from toolgram.cli import inputs
 from toolgram.cli.ask import model_file
 from toolgram.cli.inputs import BadInput
 from toolgram.cli.upstream import Connection
-from toolgram.engines.base import Engine
+from toolgram.engines.base import Engine, SamplingDefaults
 from toolgram.models import catalog as models
+from toolgram.models.defaults import sampling_of_gguf
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
 from toolgram.styles.registry import no_such_style, style_names
 
 if TYPE_CHECKING:
+    import uvicorn
     from starlette.types import ASGIApp  # comes with the server extra
 
 
@@ -60,8 +63,15 @@ def load(loading: Loading) -> tuple[Served, ...]:
         aliases = () if served else loading.aliases
         if known in {model.name for model in served}:
             raise BadInput(f"two models would be named {known!r}")
-        served.append(Served(known, template, engine, aliases))
+        defaults = inputs.defaults_of(sampling_of_gguf(file), f"the metadata of {file.name}")
+        _say(sampled(known, defaults))
+        served.append(Served(known, template, engine, aliases, defaults=defaults))
     return tuple(served)
+
+
+def sampled(name: str, defaults: SamplingDefaults) -> str:
+    """How the tokens of a model are chosen where a request does not say."""
+    return f"{name}, where a request does not say: {defaults} ({defaults.source or 'the model has none of its own'})"
 
 
 def _say_memory(engine: Engine) -> None:
@@ -108,7 +118,7 @@ def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_
     log_to(log_file)
     _take_short_turns()
     server = Server(config(create_app(served, settings), settings.shutdown_timeout, host, port))
-    listener = server.config.bind_socket()
+    listener = _bound(server.config)
     _listen(listener, server.config.backlog)
     _say_where(served, host, listener)
     server.run([listener])
@@ -126,7 +136,8 @@ class Remote:
     def served(self) -> tuple[Served, ...]:
         """The model that the other server runs."""
         found = self.connection
-        return (Served(found.name, found.template, found.engine(self.settings.timeout), self.aliases),)
+        engine = found.engine(self.settings.timeout)
+        return (Served(found.name, found.template, engine, self.aliases, defaults=found.defaults),)
 
     def __call__(self) -> ASGIApp:
         """The application."""
@@ -144,7 +155,7 @@ def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
 
     log_to(remote.log_file)
     made = config(remote, remote.settings.shutdown_timeout, host, port)
-    listener = made.bind_socket()
+    listener = _bound(made)
     _listen(listener, made.backlog)
     _say_where(remote.served(), host, listener)
     serve_by_workers(remote, listener, count, remote.settings.shutdown_timeout)
@@ -158,6 +169,22 @@ def check(settings: Settings, host: str, port: int) -> None:
         _say(f"warning: whoever can reach {host or 'this machine'} may use this server: --api-key restricts access")
     if settings.style is not None and settings.style not in style_names():
         raise BadInput(no_such_style(settings.style))
+
+
+def _bound(config: uvicorn.Config) -> socket.socket:
+    """A socket at the address. Raises BadInput where it cannot be had."""
+    log = logging.getLogger("uvicorn.error")
+    silent, log.disabled = log.disabled, True  # it reports the error too
+    try:
+        return config.bind_socket()
+    except SystemExit as error:
+        cause = error.__context__
+        why = (cause.strerror if isinstance(cause, OSError) else None) or "it cannot be listened at"
+        in_use = isinstance(cause, OSError) and cause.errno == EADDRINUSE
+        other = ": give another --port, or 0 for any that is free" if in_use else ""
+        raise BadInput(f"{config.host}:{config.port}: {why}{other}") from error
+    finally:
+        log.disabled = silent
 
 
 def _listen(listener: socket.socket, backlog: int) -> None:

@@ -229,7 +229,7 @@ def serve(
 ) -> None:
     """Serve models to clients of OpenAI's and Anthropic's APIs; every option is also a variable, TOOLGRAM_…."""
     from toolgram.cli.inputs import BadInput
-    from toolgram.cli.serve import Loading, Remote, check, is_local, keys, load, run, run_workers
+    from toolgram.cli.serve import Loading, Remote, check, is_local, keys, load, run, run_workers, sampled
     from toolgram.cli.upstream import Upstream, connect
     from toolgram.server.settings import Settings
 
@@ -258,6 +258,7 @@ def serve(
         server = Upstream(tuple(upstream), upstream_kind, upstream_model, upstream_key, upstream_backend)
         remote = Remote(connect(server, template, wait=True), aliases, settings, log_file)
         typer.echo(remote.connection.about, err=True)
+        typer.echo(sampled(remote.connection.name, remote.connection.defaults), err=True)
         if workers > 1:
             run_workers(remote, host, port, workers)
         else:

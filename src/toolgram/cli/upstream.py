@@ -12,11 +12,12 @@ import typer
 from toolgram.cli import inputs
 from toolgram.cli.inputs import BadInput
 from toolgram.cli.options import Backend, Kind
-from toolgram.engines.base import Engine
+from toolgram.engines.base import Engine, SamplingDefaults
 from toolgram.engines.remote.http import Http, Unavailable
 from toolgram.engines.remote.identify import NAMES, Identity, ServerKind, identify
-from toolgram.errors import EngineError, ModelError, TemplateError
+from toolgram.errors import EngineError, ModelError, nearest
 from toolgram.models import hub
+from toolgram.models.defaults import sampling_of_folder
 from toolgram.template.chat_template import ChatTemplate
 
 _PAUSE = 1.0  # seconds between two attempts to reach a server
@@ -54,6 +55,7 @@ class Connection:
     api_key: str | None
     backend: Backend
     about: str
+    defaults: SamplingDefaults
 
     def engine(self, timeout: float) -> Engine:
         """An engine that asks the servers, which may be silent for `timeout` seconds."""
@@ -88,12 +90,15 @@ def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) ->
         raise BadInput("several upstreams are possible only before vLLM")
     first = found[0] if found else Identity("".join(urls[:1]), "other")
     model = _model(upstream.model, kind, first)
-    chat_template, whose = _template(template, first)
+    folder = _folder(first.tokenizer, needed=template is None and not first.template)
+    chat_template, whose = _template(template, first, folder)
+    values = {} if folder is None else sampling_of_folder(folder)
+    defaults = inputs.defaults_of(values, f"generation_config.json of {first.tokenizer}")
     name = model or _base_name(first.models[0] if first.models else kind.value)
     what = first.name if found else NAMES[_kind_of(kind)]
     enforced = _ENFORCED if kind in (Kind.vllm, Kind.llama_server) else _UNENFORCED
     about = f"{', '.join(urls)}: {what} with {name} and {whose}; {enforced}"
-    return Connection(urls, kind, name, model, chat_template, upstream.api_key, upstream.backend, about)
+    return Connection(urls, kind, name, model, chat_template, upstream.api_key, upstream.backend, about, defaults)
 
 
 def _asked(upstream: Upstream, *, wait: bool, given: bool) -> tuple[Identity, ...]:
@@ -149,7 +154,7 @@ def _model(named: str | None, kind: Kind, found: Identity) -> str | None:
     if kind is Kind.llama_server:
         return named
     if named is not None and found.models and named not in found.models:
-        raise BadInput(f"{found.url} has no model {named!r}: {inputs.nearest(named, found.models)}")
+        raise BadInput(f"{found.url} has no model {named!r}; {nearest(named, found.models)}")
     if named is None and kind is not Kind.vllm and not found.models:
         raise BadInput(f"{found.url} does not tell its models: give --upstream-model NAME")
     return named or (found.models[0] if found.models else None)
@@ -160,7 +165,23 @@ def _base_name(model: str) -> str:
     return Path(model).stem if model.endswith(".gguf") else model
 
 
-def _template(file: Path | None, found: Identity) -> tuple[ChatTemplate, str]:
+def _folder(where: str, *, needed: bool) -> Path | None:
+    """A folder of this machine with the tokenizer's files; those of the hub are fetched only where they are needed."""
+    if where and Path(where).is_dir():
+        return Path(where)
+    if not hub.is_repository(where):
+        return None
+    try:
+        return hub.tokenizer(where, fetch=needed)
+    except ModelError as error:
+        if needed:
+            raise BadInput(
+                f"the server does not tell its chat template ({error}): give --chat-template FILE"
+            ) from error
+        return None
+
+
+def _template(file: Path | None, found: Identity, folder: Path | None) -> tuple[ChatTemplate, str]:
     """The chat template, and whose it is. Raises BadInput where there is none."""
     if file is not None:
         template = inputs.template_of(file, None)
@@ -169,12 +190,6 @@ def _template(file: Path | None, found: Identity) -> tuple[ChatTemplate, str]:
         return template, f"the chat template of {file}"
     if found.template:
         return ChatTemplate(found.template, found.bos_token, found.eos_token), "its own chat template"
-    where = found.tokenizer
-    try:
-        if where and Path(where).is_dir():
-            return ChatTemplate.from_hf(where), f"the chat template of {where}"
-        if hub.is_repository(where):
-            return ChatTemplate.from_hf(hub.tokenizer(where)), f"the chat template of {where}"
-    except (ModelError, TemplateError) as error:
-        raise BadInput(f"{found.url} does not tell its chat template ({error}): give --chat-template FILE") from error
-    raise BadInput(f"{found.url} does not tell its chat template: give --chat-template FILE")
+    if folder is None:
+        raise BadInput(f"{found.url} does not tell its chat template: give --chat-template FILE")
+    return ChatTemplate.from_hf(folder), f"the chat template of {found.tokenizer}"

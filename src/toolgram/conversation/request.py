@@ -26,7 +26,7 @@ from toolgram.conversation.body import (
 )
 from toolgram.conversation.custom_tools import DEFINITION, as_function, call_as_function
 from toolgram.conversation.fields import Fields, Json, json_of, validated
-from toolgram.errors import InvalidRequest
+from toolgram.errors import InvalidRequest, nearest
 
 # What a template is given anyway, or stands for a date that is an argument of its own.
 _GIVEN_VARIABLES = ("messages", "tools", "add_generation_prompt", "template", "control_tokens", "now", "self")
@@ -303,7 +303,7 @@ def some(tools: tuple[Tool, ...], mode: Literal["auto", "required"], named: Sequ
     known = [tool.name for tool in tools]
     for name, pointer in named:
         if name not in known:
-            raise InvalidRequest(pointer, f"there is no tool named {name!r}; there are: {', '.join(known)}")
+            raise InvalidRequest(pointer, f"there is no tool named {name!r}; {nearest(name, known)}")
     return ToolChoice(mode, tuple(name for name, _ in named))
 
 

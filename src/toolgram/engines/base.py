@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal, Protocol
 
 from toolgram.errors import EngineError
@@ -104,6 +104,42 @@ class Sampling:
 
 def _moderate(value: float) -> bool:
     return -_LARGEST <= value <= _LARGEST
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingDefaults:
+    """How the tokens of a model are chosen where a request does not say; `source` says whose these values are."""
+
+    temperature: float = 0.7
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    repetition_penalty: float = 1.0
+    source: str = ""
+
+    @classmethod
+    def of(cls, values: Mapping[str, float], source: str) -> SamplingDefaults:
+        """The defaults of a model's own configuration. Raises EngineError for a value out of range."""
+        made = cls(**dict(values), source=source) if values else cls()
+        made.filling(Sampling(), cls.names())
+        return made
+
+    @classmethod
+    def names(cls) -> frozenset[str]:
+        """The fields of a Sampling that have such defaults."""
+        return frozenset(each.name for each in fields(cls)) - {"source"}
+
+    def filling(self, sampling: Sampling, unsaid: Iterable[str]) -> Sampling:
+        """The sampling with these defaults for its `unsaid` fields. Raises EngineError as Sampling does."""
+        return replace(sampling, **{name: getattr(self, name) for name in unsaid})
+
+    def __str__(self) -> str:
+        usual = Sampling()
+        others = sorted(self.names() - {"temperature"})
+        said = [f"{name} {getattr(self, name):g}" for name in others if getattr(self, name) != getattr(usual, name)]
+        return ", ".join([f"temperature {self.temperature:g}", *said])
 
 
 @dataclass(frozen=True, slots=True)

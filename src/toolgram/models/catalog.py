@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from toolgram.errors import ModelError
+from toolgram.errors import ModelError, nearest
 from toolgram.models import hub
 
 Progress = Callable[[int, int], None]
@@ -79,8 +79,10 @@ def resolve(name_or_path: str | Path, progress: Progress | None = None) -> Path:
         return path
     if hub.on_the_hub(str(name_or_path)):
         return hub.fetch(str(name_or_path))
-    known = ", ".join(MODELS)
-    raise ModelError(f"{name_or_path} is neither a file nor a known model ({known}) nor org/repo:file on the hub")
+    raise ModelError(
+        f"{name_or_path} is neither a file nor a known model nor org/repo:file on the hub; "
+        f"{nearest(str(name_or_path), MODELS)}"
+    )
 
 
 def pull(name: str, progress: Progress | None = None) -> Path:
@@ -109,7 +111,7 @@ def _source(name: str) -> ModelSource:
     try:
         return MODELS[name]
     except KeyError:
-        raise ModelError(f"no model is known as {name!r}; there are {', '.join(MODELS)}") from None
+        raise ModelError(f"no model is known as {name!r}; {nearest(name, MODELS)}") from None
 
 
 def _place(source: ModelSource) -> Path:

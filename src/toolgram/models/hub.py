@@ -44,12 +44,15 @@ def is_repository(name: str) -> bool:
     return _REPOSITORY.fullmatch(name) is not None
 
 
-def tokenizer(repository: str) -> Path:
-    """A folder with the chat template and the special tokens of a repository. Raises as `fetch` does."""
+def tokenizer(repository: str, *, fetch: bool = True) -> Path:
+    """A folder with the chat template and the special tokens of a repository; without `fetch` only what is there.
+
+    Raises as `fetch` does.
+    """
     with needing("hub", "the chat template of a model on the Hugging Face Hub"):
         from huggingface_hub import snapshot_download  # pyright: ignore[reportUnknownVariableType] - as above
     with _failing(repository):
-        return Path(snapshot_download(repository, allow_patterns=list(_TOKENIZER_FILES)))
+        return Path(snapshot_download(repository, allow_patterns=list(_TOKENIZER_FILES), local_files_only=not fetch))
 
 
 @contextmanager

@@ -104,7 +104,7 @@ class Desk:
                 "this server takes no templates from requests: `toolgram serve --trust-request-chat-template` allows it"
             )
             raise ApiError(400, "not_allowed", reason, "/chat_template")
-        sampling = replace(self.limited(generation.sampling), trace=True)
+        sampling = replace(self.limited(served.defaults.filling(generation.sampling, generation.unsaid)), trace=True)
         # A template or schema seen for the first time may take a while; others are served meanwhile.
         async with self.admission.planning():
             plan, count = await asyncio.to_thread(self._planned, generation, served)

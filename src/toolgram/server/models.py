@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from toolgram.api.errors import ApiError
-from toolgram.engines.base import Engine, Prompt
+from toolgram.engines.base import Engine, Prompt, SamplingDefaults
 from toolgram.errors import EngineError, PromptTooLong
 from toolgram.template.chat_template import ChatTemplate
 
@@ -51,13 +51,14 @@ class Reached(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model: its name, its chat template, and the engine that runs it."""
+    """A model: its name, its chat template, the engine that runs it, and how its tokens are chosen by default."""
 
     name: str
     template: ChatTemplate
     engine: Engine
     aliases: tuple[str, ...] = ()
     created: int = field(default_factory=lambda: int(time.time()))
+    defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
 
     @property
     def context(self) -> int | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Literal
 
+from toolgram.errors import nearest
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.generic import GENERIC
 from toolgram.styles.native import NATIVE
@@ -50,9 +50,7 @@ def find_style(name: str) -> ToolStyle | None:
 
 def no_such_style(name: str) -> str:
     """The error message for a name that no style has."""
-    near = get_close_matches(name, style_names(), n=3, cutoff=0.5)
-    meant = f"did you mean {' or '.join(map(repr, near))}? There are" if near else "there are"
-    return f"there is no style {name!r}; {meant}: {', '.join(style_names())}"
+    return f"there is no style {name!r}; {nearest(name, style_names())}"
 
 
 def kind_of(style: ToolStyle) -> Literal["generic", "native", "discovered"]:

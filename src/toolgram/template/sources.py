@@ -69,6 +69,15 @@ def from_gguf(path: Path, name: str | None = None) -> Source:
     return Source(source, bos, eos, control_tokens=special)
 
 
+def gguf_metadata(path: Path) -> Mapping[str, Any]:
+    """The metadata of a GGUF file, without its arrays. Raises TemplateError where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return {key: value for key, value in _gguf_fields(file).items() if not isinstance(value, _Array)}
+    except (OSError, struct.error, ValueError) as error:
+        raise TemplateError(f"{path}: not a readable GGUF file: {error}") from error
+
+
 def _gguf_fields(file: BinaryIO) -> dict[str, Any]:
     magic, version = file.read(4), _unpack(file, "I")
     if magic != b"GGUF" or version not in (2, 3):

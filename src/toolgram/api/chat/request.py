@@ -8,7 +8,7 @@ from typing import Any
 from toolgram.api.chat.body import WITHOUT_EFFECT, BroughtTemplate, ChatCompletionBody, ExplainBody
 from toolgram.api.generation import Generation, GivenTemplate
 from toolgram.api.results import check_results
-from toolgram.api.sampling import sampling_of
+from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.api.unsupported import refuse_constraints
 from toolgram.conversation.fields import Json, json_of, validated
 from toolgram.conversation.request import request_of
@@ -56,6 +56,7 @@ def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
     generation = Generation(
         request=request,
         sampling=sampling_of(body, max_tokens=limit, stop=body.stop, seed=body.seed, logprobs=_logprobs(body)),
+        unsaid=unsaid(body),
         model=body.model,
         style=body.style,
         grammar=body.grammar,

@@ -31,7 +31,7 @@ from toolgram.api.messages.body import (
     UrlSource,
 )
 from toolgram.api.messages.tools import tool_for
-from toolgram.api.sampling import sampling_of
+from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.conversation.fields import json_of, validated
 from toolgram.conversation.request import Request, ResponseFormat, Tool, ToolChoice, distinct, required, template_kwargs
 from toolgram.errors import InvalidRequest
@@ -79,6 +79,7 @@ def _generation(body: CountBody, max_tokens: int | None, *, stream: bool) -> Gen
     return Generation(
         request=request,
         sampling=sampling_of(body, max_tokens=max_tokens, stop=body.stop_sequences, seed=body.seed),
+        unsaid=unsaid(body),
         model=body.model,
         style=body.style,
         stream=stream,

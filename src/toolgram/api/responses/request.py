@@ -27,7 +27,7 @@ from toolgram.api.responses.body import (
 )
 from toolgram.api.responses.tools import Offer, Place, choice, offer
 from toolgram.api.results import check_results
-from toolgram.api.sampling import sampling_of
+from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.conversation.custom_tools import call_as_function
 from toolgram.conversation.fields import Json, json_of, validated
 from toolgram.conversation.request import (
@@ -110,6 +110,7 @@ def _generation(body: ResponsesBody, offered: Offer) -> Generation:
     return Generation(
         request=request,
         sampling=sampling_of(body, max_tokens=body.max_output_tokens, stop=body.stop, seed=body.seed),
+        unsaid=unsaid(body),
         model=body.model,
         style=body.style,
         stream=body.stream or False,
@@ -215,7 +216,7 @@ def _format(body: ResponsesBody) -> ResponseFormat | None:
 
 
 def _echo(body: ResponsesBody, given: Json) -> Message:
-    """What an answer says of its request: every field that clients look for, given or not."""
+    """What an answer says of its request: every field that clients look for, given or not, but those of sampling."""
     return {
         "background": False,
         "instructions": body.instructions,
@@ -227,10 +228,6 @@ def _echo(body: ResponsesBody, given: Json) -> Message:
         "reasoning": {"effort": None if body.reasoning is None else body.reasoning.effort, "summary": None},
         "service_tier": "default",
         "store": False,
-        "temperature": 1.0 if body.temperature is None else body.temperature,
-        "top_p": 1.0 if body.top_p is None else body.top_p,
-        "presence_penalty": body.presence_penalty or 0.0,
-        "frequency_penalty": body.frequency_penalty or 0.0,
         "top_logprobs": 0,
         "text": given.get("text") or {"format": {"type": "text"}},
         "tool_choice": given.get("tool_choice") or "auto",

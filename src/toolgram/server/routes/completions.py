@@ -41,7 +41,7 @@ async def completions(desk: Desk, request: Request) -> ASGIApp:
     served = desk.models.find(read.model)
     record_of(request.scope).model = served.name
     desk.tell_ignored(request, read.ignored)
-    sampling = desk.limited(read.sampling)
+    sampling = desk.limited(served.defaults.filling(read.sampling, read.unsaid))
     texts = [_text(served, prompt, i) for i, prompt in enumerate(read.prompts)]
     for text in texts:
         await asyncio.to_thread(served.count, ((text, True),))

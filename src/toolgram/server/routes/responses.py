@@ -24,10 +24,16 @@ async def responses(desk: Desk, request: Request) -> ASGIApp:
     read = await desk.body(request, read_responses_request)
     job = await desk.job(request, read.generation)
     id_ = f"resp_{uuid.uuid4().hex}"
-    writer = ResponseWriter(id_, int(time.time()), job.served.name, read.echo, read.places)
+    writer = ResponseWriter(id_, int(time.time()), job.served.name, {**read.echo, **_sampled(job)}, read.places)
     if read.generation.stream:
         return desk.streamed(request, _events(desk, request, job, writer), lambda error: _failure(writer, error))
     return json_response(request, await desk.whole(request, _answer(desk, request, job, writer)))
+
+
+def _sampled(job: Job) -> dict[str, float]:
+    """How the tokens were chosen, by the model's own defaults where the body did not say."""
+    names = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
+    return {name: getattr(job.sampling, name) for name in names}
 
 
 def _failure(writer: ResponseWriter, error: ToolgramError) -> bytes:

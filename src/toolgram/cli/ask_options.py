@@ -1,0 +1,82 @@
+"""`toolgram ask` as a command: its options, and what they make."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from toolgram.cli.options import Kind, Model, Parallel, Schema, Style, System, Template, ToolChoiceOption, Tools
+
+_CUT_OFF = 3  # the exit code of an answer that is not complete
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="What to ask; - reads it from stdin.", show_default=False)],
+    tools: Tools = None,
+    tool_choice: ToolChoiceOption = None,
+    parallel: Parallel = None,
+    schema: Schema = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse what of a schema a grammar cannot enforce exactly.")
+    ] = False,
+    system: System = None,
+    model: Model = None,
+    template: Template = None,
+    style: Style = None,
+    stream: Annotated[
+        bool | None,
+        typer.Option("--stream/--no-stream", help="Show the raw text on stderr (default: if it alone is a terminal)."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the message as JSON, as is done where stdout is no terminal.")
+    ] = False,
+    max_tokens: Annotated[int, typer.Option(metavar="N", help="The most tokens in an answer.")] = 512,
+    temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Makes sampling repeatable.")] = None,
+    upstream: Annotated[
+        str | None, typer.Option(metavar="URL", help="A server that runs the model, in the place of --model.")
+    ] = None,
+    upstream_kind: Annotated[
+        Kind | None, typer.Option(help="What kind of server it is (default: as it says itself).")
+    ] = None,
+    upstream_model: Annotated[str | None, typer.Option(metavar="NAME", help="The server's name for the model.")] = None,
+    upstream_key: Annotated[str | None, typer.Option(metavar="KEY", help="The API key of the server.")] = None,
+    allow_unenforced: Annotated[
+        bool, typer.Option("--allow-unenforced", help="Ask a server that enforces nothing for a required call, too.")
+    ] = False,
+) -> None:
+    """Ask a model; its answer is on stdout: as text on a terminal, else a message in JSON. Exits with 3 if cut off."""
+    from toolgram.chat.guarantees import refuse_unenforced
+    from toolgram.cli.ask import answer, model_file
+    from toolgram.cli.inputs import BadInput, Question, load_engine, question_of, request_of, style_of, template_of
+    from toolgram.conversation.request import parse_request
+    from toolgram.engines.base import Sampling
+    from toolgram.planning.plan import plan as make_plan
+    from toolgram.planning.typed_answer import typed_answer
+
+    asked = Question(question_of(question), tools, tool_choice, parallel, schema, system, strict=strict)
+    body = request_of(asked)
+    parse_request(typed_answer(body)[0])  # errors in it are reported before a model is fetched
+    sampling = Sampling(max_tokens=max_tokens, temperature=temperature, seed=seed)
+    chosen = style_of(style)
+    if upstream is None:
+        file = model_file(model)
+        plan = make_plan(body, template_of(template, file), chosen)
+        engine = load_engine(file)
+    elif model is not None:
+        raise BadInput("give --model or --upstream, not both")
+    else:
+        from toolgram.cli.upstream import Upstream, connect  # httpx2 is costly
+
+        found = connect(Upstream((upstream,), upstream_kind, upstream_model, upstream_key), template)
+        typer.echo(found.about, err=True)
+        plan = make_plan(body, found.template, chosen)
+        engine = found.engine(timeout=600)
+        if not allow_unenforced:
+            refuse_unenforced(plan.request, engine)
+    plain = sys.stdout.isatty() and not as_json
+    raw = sys.stderr.isatty() and not plain if stream is None else stream
+    if answer(plan, engine, sampling, raw=raw, plain=plain).finish_reason == "length":
+        raise typer.Exit(_CUT_OFF)

@@ -1,0 +1,115 @@
+"""What README.md tells to type with one's own model, typed: against a GGUF file, a llama-server, a vLLM of our own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from engines import fake_vllm
+from engines.fake_vllm import FakeVllm
+from engines.peers import llama_server
+from situations import CHATML
+from toolgram.models.catalog import default_model
+
+ROOT = Path(__file__).resolve().parents[2]
+MARK = f"run by: {Path(__file__).relative_to(ROOT)}"
+WEATHER = {"type": "object", "properties": {"city": {"enum": ["Paris", "Oslo"]}}, "required": ["city"]}
+BODY = {
+    "messages": [{"role": "user", "content": "Will it rain in Paris?"}],
+    "tools": [{"type": "function", "function": {"name": "get_weather", "parameters": WEATHER}}],
+    "tool_choice": "required",
+}
+
+
+def blocks(kind: str) -> list[str]:
+    """The blocks of README.md that this test runs."""
+    spec = importlib.util.spec_from_file_location("docs_run_here", ROOT / "docs/run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[spec.name] = run = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(run)
+    found = run.blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+    return [block.source for block in found if block.kind == kind and block.mark == MARK]
+
+
+COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The home of somebody who has the default model under each of the names that README.md has for it."""
+    model = default_model()
+    snapshot = tmp_path / "hub" / "models--org--repo" / "snapshots" / ("0" * 40)
+    (tmp_path / "hub" / "models--org--repo" / "refs").mkdir(parents=True)
+    (tmp_path / "hub" / "models--org--repo" / "refs" / "main").write_text("0" * 40)
+    names = [tmp_path / "model.gguf", snapshot / "model.gguf"]
+    names += [tmp_path / path for command in COMMANDS for path in re.findall(r"~/(\S+)", command)]
+    for name in names:
+        name.parent.mkdir(parents=True, exist_ok=True)
+        name.symlink_to(model)
+    return tmp_path
+
+
+@contextmanager
+def typed(command: str, home: Path) -> Iterator[str]:
+    """The address of a server that was started by a command, which says where it listens."""
+    program, *words = shlex.split(command, comments=True)
+    assert program == "toolgram"
+    words = [str(home / word[2:]) if word.startswith("~/") else word for word in words]
+    environment = {**os.environ, "HF_HUB_CACHE": str(home / "hub"), "HF_HUB_OFFLINE": "1"}
+    line = [sys.executable, "-m", "toolgram", *words, "--port", "0"]  # the last one counts
+    with (
+        (home / "errors").open("w") as errors,
+        subprocess.Popen(line, stdout=subprocess.PIPE, stderr=errors, cwd=home, env=environment, text=True) as server,
+    ):
+        assert server.stdout is not None
+        found = re.search(r"http://[\d.:]+(?=/v1)", server.stdout.readline())
+        try:
+            assert found is not None, (home / "errors").read_text()
+            yield found[0]
+        finally:
+            server.terminate()
+
+
+@contextmanager
+def upstream(command: str) -> Iterator[str]:
+    """The command, with the address of a server of the kind that its comment names, where it has one."""
+    if "llama-server" in command:
+        with llama_server() as (url, _):
+            yield re.sub(r"http://\S+", url, command)
+    elif "vLLM" in command:
+        with fake_vllm.serving(FakeVllm(template=CHATML.source).app) as url:
+            yield re.sub(r"http://\S+", url, command)
+    else:
+        yield command
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_serves_a_model_that_calls(command: str, home: Path) -> None:
+    with upstream(command) as filled, typed(filled, home) as address:
+        answer = httpx2.post(f"{address}/v1/chat/completions", json=BODY, timeout=60).json()
+    (call,) = answer["choices"][0]["message"]["tool_calls"]
+    assert call["function"]["name"] == "get_weather"
+    assert call["function"]["arguments"] in ('{"city": "Paris"}', '{"city": "Oslo"}')
+
+
+def test_the_clients_call(home: Path) -> None:
+    snippets = blocks("python")
+    assert len(snippets) == 2
+    with typed("toolgram serve", home) as address:
+        for snippet in snippets:
+            printed = StringIO()
+            with redirect_stdout(printed):
+                exec(snippet.replace("http://127.0.0.1:8000", address), {})  # noqa: S102 - our own document
+            assert "Paris" in printed.getvalue()
