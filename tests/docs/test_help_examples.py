@@ -44,6 +44,7 @@ PRINTS = {
     "ask": '"name": "get_weather"',
     "bench": "simple      1   1  100",
     "explain": "# Grammar (lark)\nstart:",
+    "lint": "fit for conversations; it writes no calls",
     "styles": "chosen: long (generic), because",
     "report": "# chat / long",
     "pull": "recorded.gguf",

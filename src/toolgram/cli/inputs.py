@@ -81,7 +81,7 @@ def style_of(name: str | None) -> str | ToolStyle | None:
     from toolgram.agent.tools import module_of
 
     module = vars(module_of(Path(name)))
-    found = {key: value for key, value in module.items() if isinstance(value, ToolStyle)}
+    found: dict[str, ToolStyle] = {key: value for key, value in module.items() if isinstance(value, ToolStyle)}
     if "STYLE" in found:
         return found["STYLE"]
     if len(found) != 1:

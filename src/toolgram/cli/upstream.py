@@ -92,7 +92,7 @@ def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) ->
     model = _model(upstream.model, kind, first)
     folder = _folder(first.tokenizer, needed=template is None and not first.template)
     chat_template, whose = _template(template, first, folder)
-    values = {} if folder is None else sampling_of_folder(folder)
+    values = sampling_of_folder(folder) if folder is not None else dict[str, float]()
     defaults = inputs.defaults_of(values, f"generation_config.json of {first.tokenizer}")
     name = model or _base_name(first.models[0] if first.models else kind.value)
     what = first.name if found else NAMES[_kind_of(kind)]

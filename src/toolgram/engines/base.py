@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from toolgram.errors import EngineError
 
@@ -122,7 +122,7 @@ class SamplingDefaults:
     @classmethod
     def of(cls, values: Mapping[str, float], source: str) -> SamplingDefaults:
         """The defaults of a model's own configuration. Raises EngineError for a value out of range."""
-        made = cls(**dict(values), source=source) if values else cls()
+        made = replace(cls(), source=source, **dict[str, Any](values)) if values else cls()
         made.filling(Sampling(), cls.names())
         return made
 

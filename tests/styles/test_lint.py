@@ -1,0 +1,125 @@
+"""`lint` finds seeded defects, each by its cause; what it says of well-known templates is kept to be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from conftest import Golden
+from situations import CHATML
+from toolgram.cli.app import app
+from toolgram.styles.lint import lint, verdict
+from toolgram.template.chat_template import ChatTemplate
+
+TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"
+
+SOUND = """\
+{%- if tools %}<|im_start|>system
+{% if messages[0].role == 'system' %}{{ messages[0].content }}
+{% endif %}Tools:
+{%- for tool in tools %}
+{{ tool.function.name }}: {{ tool.function.description }} {{ tool.function.parameters | tojson }}
+{%- endfor %}
+<|im_end|>
+{% endif %}
+{%- for message in messages %}
+{%- if message.role == 'system' and not tools %}<|im_start|>system
+{{ message.content }}<|im_end|>
+{% elif message.role == 'user' %}<|im_start|>user
+{{ message.content }}<|im_end|>
+{% elif message.role == 'assistant' %}<|im_start|>assistant
+{% if message.reasoning_content %}<think>{{ message.reasoning_content }}</think>
+{% endif %}{{ message.content or '' }}
+{%- for call in message.tool_calls or [] %}
+<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>
+{%- endfor %}<|im_end|>
+{% elif message.role == 'tool' %}<|im_start|>tool
+{{ message.tool_call_id }} {{ message.content }}<|im_end|>
+{% endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+USER = "<|im_start|>user\n{{ message.content }}"
+START, CONTENT = "{%- for message in messages %}", "{{ message.content or '' }}"
+SYSTEM = "{%- if message.role == 'system' and not tools %}<|im_start|>system\n"
+SEEDS = [
+    ("drops-user", USER, "<|im_start|>user\n{{ message.contents }}"),
+    ("drops-answer", "{{ message.content or '' }}", ""),
+    ("drops-turn", USER, "<|im_start|>user\n{{ message.content if loop.first or tools }}"),
+    ("order", "{%- for message in messages %}", "{%- for message in messages | reverse %}"),
+    ("drops-system", f"{SYSTEM}{{{{ message.content }}}}", SYSTEM),
+    ("no-generation-prompt", "{%- if add_generation_prompt %}", "{%- if add_generation_promt %}"),
+    ("generation-prompt", "prompt %}<|im_start|>assistant", "prompt %}<|assistant|>assistant"),
+    ("tool-name", "{{ tool.function.name }}", "{{ tool.name }}"),
+    ("tool-description", "{{ tool.function.description }}", "{{ tool.description }}"),
+    ("tool-parameters", "{{ tool.function.parameters | tojson }}", "{{ tool.function.params | default({}) | tojson }}"),
+    ("second-tool", "{%- for tool in tools %}", "{%- for tool in tools[:1] %}"),
+    ("call-name", "{{ call.function.name }}", "{{ call.function.nam }}"),
+    ("call-name", "{{ call.function.name }}", "{{ call.name }}"),
+    ("call-arguments", "{{ call.function.arguments | tojson }}", "{{ call.arguments | default({}) | tojson }}"),
+    ("call-arguments", "{{ call.function.arguments | tojson }}", "{}"),
+    ("call-encoding", "{{ call.function.arguments | tojson }}", "{{ call.function.arguments | string | tojson }}"),
+
+    ("second-call", "in message.tool_calls or [] %}", "in (message.tool_calls or [])[:1] %}"),
+    ("no-results", "{{ message.tool_call_id }} {{ message.content }}", "{{ message.output }}"),
+    ("no-results", "message.role == 'tool'", "message.role == 'function'"),
+    ("prints-none", "{{ message.content or '' }}", "{{ message.content }}"),
+    ("content-with-calls", "{{ message.content or '' }}", "{{ message.content if not message.tool_calls }}"),
+    ("no-reasoning", "message.reasoning_content %}", "message.thoughts %}"),
+    ("result-ids", "{{ message.tool_call_id }} ", ""),
+    ("no-calls", "in message.tool_calls or [] %}", "in message.calls or [] %}"),
+    ("no-tools", "{%- if tools %}", "{%- if tool_list %}"),
+    ("date", "Tools:", "Today is {{ strftime_now('%d %b %Y') }}. Tools:"),
+    ("refuses-system", START, START + "{% if message.role == 'system' %}{{ raise_exception('no') }}{% endif %}"),
+    ("refuses-user", START, "{{ raise_exception('no') }}" + START),
+    ("after-result", CONTENT, "{% if not loop.previtem or loop.previtem.role != 'tool' %}" + CONTENT + "{% endif %}"),
+]  # fmt: skip
+
+
+def test_a_sound_template_has_no_faults() -> None:
+    findings = lint(ChatTemplate(SOUND))
+    assert findings == ()
+    assert verdict(findings) == "fit for conversations and for tools"
+
+
+@pytest.mark.parametrize(("code", "sound", "broken"), SEEDS, ids=[f"{at}-{seed[0]}" for at, seed in enumerate(SEEDS)])
+def test_a_seeded_defect_is_told_by_its_cause(code: str, sound: str, broken: str) -> None:
+    assert sound in SOUND
+    found = lint(ChatTemplate(SOUND.replace(sound, broken, 1)))
+    assert code in [each.code for each in found]
+    errors = {each.code for each in found if each.level == "error"}
+    assert errors <= {code}, errors
+
+
+@pytest.mark.skipif(not TEMPLATES.exists(), reason=f"there are no templates at {TEMPLATES}")
+def test_what_is_said_of_well_known_templates(golden: Golden) -> None:
+    lines: list[str] = []
+    for file in sorted(TEMPLATES.glob("*.jinja")):
+        found = lint(ChatTemplate.from_file(file, "<s>", "</s>"))
+        lines += [f"{file.stem}: {each.level}: {each.what}" for each in found if each.level != "note"]
+    golden("lint.txt", "\n".join([*lines, ""]))
+
+
+def test_the_command(tmp_path: Path) -> None:
+    file = tmp_path / "t.jinja"
+    file.write_text(SOUND.replace("call.function.name", "call.function.nam"))
+    result = CliRunner().invoke(app, ["lint", str(file)])
+    assert result.exit_code == 1
+    assert result.stdout.startswith("1 error: a call is rendered, and its name is missing\nstyle: ")
+    assert (
+        "error: a call is rendered, and its name is missing [call-name]\n  mend: print {{ call.function.name }}\n"
+        in result.stdout
+    )
+    assert '    {"name": "", "arguments": {"zqcity": "zqfirst"}}\n' in result.stdout
+    as_json = json.loads(CliRunner().invoke(app, ["lint", str(file), "--json"]).stdout)
+    assert as_json["findings"][0]["code"] == "call-name"
+    file.write_text(CHATML.source)
+    assert CliRunner().invoke(app, ["lint", str(file)]).exit_code == 0
+    file.write_text("{% if %}")
+    broken = CliRunner().invoke(app, ["lint", str(file)])
+    assert (broken.exit_code, broken.stdout.count("[syntax]")) == (1, 1)
