@@ -13,7 +13,21 @@ from typer.core import TyperGroup
 import toolgram
 from toolgram.cli.agent import agent
 from toolgram.cli.ask_options import ask
-from toolgram.cli.options import Dialect, Model, Parallel, Schema, Style, System, Template, ToolChoiceOption, Tools
+from toolgram.cli.options import (
+    Dialect,
+    Model,
+    Parallel,
+    Schema,
+    Style,
+    System,
+    Template,
+    ToolChoiceOption,
+    Tools,
+    UpstreamKey,
+    UpstreamKind,
+    UpstreamModel,
+    UpstreamUrl,
+)
 from toolgram.cli.serve_options import serve
 from toolgram.cli.tools import app as tool_commands
 from toolgram.errors import ToolgramError
@@ -92,14 +106,10 @@ def bench(
     temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all answers there.")] = None,
     wrong: Annotated[bool, typer.Option("--wrong", help="Print the wrong answers.")] = False,
-    upstream: Annotated[
-        str | None, typer.Option(metavar="URL", help="A server that runs the model, in the place of --model.")
-    ] = None,
-    upstream_kind: Annotated[
-        Kind | None, typer.Option(help="What kind of server it is (default: as it says itself).")
-    ] = None,
-    upstream_model: Annotated[str | None, typer.Option(metavar="NAME", help="The server's name for the model.")] = None,
-    upstream_key: Annotated[str | None, typer.Option(metavar="KEY", help="The API key of the server.")] = None,
+    upstream: UpstreamUrl = None,
+    upstream_kind: UpstreamKind = None,
+    upstream_model: UpstreamModel = None,
+    upstream_key: UpstreamKey = None,
 ) -> None:
     """Ask a model 216 questions with known answers, and print how many are right, by kind."""
     from toolgram.cli import bench as asking

@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from toolgram.cli.options import Kind, Model, Parallel, Schema, Style, System, Template, ToolChoiceOption, Tools
+from toolgram.cli.options import (
+    Model,
+    Parallel,
+    Schema,
+    Style,
+    System,
+    Template,
+    ToolChoiceOption,
+    Tools,
+    UpstreamKey,
+    UpstreamKind,
+    UpstreamModel,
+    UpstreamUrl,
+)
 
 _CUT_OFF = 3  # the exit code of an answer that is not complete
 
@@ -35,14 +48,10 @@ def ask(
     max_tokens: Annotated[int, typer.Option(metavar="N", help="The most tokens in an answer.")] = 512,
     temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Makes sampling repeatable.")] = None,
-    upstream: Annotated[
-        str | None, typer.Option(metavar="URL", help="A server that runs the model, in the place of --model.")
-    ] = None,
-    upstream_kind: Annotated[
-        Kind | None, typer.Option(help="What kind of server it is (default: as it says itself).")
-    ] = None,
-    upstream_model: Annotated[str | None, typer.Option(metavar="NAME", help="The server's name for the model.")] = None,
-    upstream_key: Annotated[str | None, typer.Option(metavar="KEY", help="The API key of the server.")] = None,
+    upstream: UpstreamUrl = None,
+    upstream_kind: UpstreamKind = None,
+    upstream_model: UpstreamModel = None,
+    upstream_key: UpstreamKey = None,
     allow_unenforced: Annotated[
         bool, typer.Option("--allow-unenforced", help="Ask a server that enforces nothing for a required call, too.")
     ] = False,

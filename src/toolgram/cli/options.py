@@ -62,3 +62,9 @@ Style = Annotated[
         help="How calls are written: a style, or a file with one (default: what fits).",
     ),
 ]
+UpstreamUrl = Annotated[
+    str | None, typer.Option("--upstream", metavar="URL", help="A server that runs the model, in the place of --model.")
+]
+UpstreamKind = Annotated[Kind | None, typer.Option(help="What kind of server it is (default: as it says itself).")]
+UpstreamModel = Annotated[str | None, typer.Option(metavar="NAME", help="The server's name for the model.")]
+UpstreamKey = Annotated[str | None, typer.Option(metavar="KEY", help="The API key of the server.")]
