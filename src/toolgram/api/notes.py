@@ -1,4 +1,4 @@
-"""What a reply says beside its message, as JSON: what the grammar changed, what was cut off or ended, and the odds of a call."""
+"""What a reply says beside its message, as JSON: what the grammar changed, what was cut off or ended, a call's odds."""
 
 from __future__ import annotations
 

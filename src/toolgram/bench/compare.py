@@ -41,7 +41,8 @@ def right_tools(question: Question, message: Message) -> bool:
 
 
 def _first_fault(expected: Sequence[Expected], calls: Sequence[ToolCall]) -> str:
-    return next(filter(None, map(_call_fault, expected, calls)), "")
+    faults = (_call_fault(one, call) for one, call in zip(expected, calls, strict=False))
+    return next((fault for fault in faults if fault), "")
 
 
 def _call_fault(expected: Expected, call: ToolCall) -> str:
