@@ -32,7 +32,8 @@ class Ask(StrEnum):
 def agent(
     goal: Annotated[str, typer.Argument(help="What the agent is to find out or to do.", show_default=False)],
     tools: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE.py", help="Typed functions, which run; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="FILE|URL", help="Functions of a Python file, or an OpenAPI document; may be repeated."),
     ] = None,
     mcp: Annotated[
         Path | None, typer.Option(metavar="FILE.json", help="MCP servers, as editors are configured for them.")
@@ -63,17 +64,19 @@ def agent(
     """Let a model call tools until it has an answer; what happens is shown on stderr, the answer on stdout."""
     import asyncio
 
-    from toolgram.agent import Agent, Limits, tools_of
+    from toolgram.agent import Agent, Limits
     from toolgram.cli.ask import model_file
-    from toolgram.cli.inputs import load_engine, read_answer_type, read_mcp, template_of
+    from toolgram.cli.inputs import load_engine, read_answer_type, read_mcp, runnable_tools, template_of
     from toolgram.engines import Replay
     from toolgram.engines.base import Sampling
+
+    runnable = [tool for source in tools or () for tool in runnable_tools(source)]
 
     def made(engine: Any, of: Any) -> Agent[Any]:
         return Agent(
             engine,
             of,
-            [tool for file in tools or () for tool in tools_of(file)],
+            runnable,
             read_answer_type(answer) if answer else None,
             instructions,
             Limits(max_steps, step_tokens=max_tokens, answer_tokens=max_tokens, call_seconds=call_seconds),

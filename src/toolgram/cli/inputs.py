@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -111,6 +112,22 @@ def read_answer_type(path: Path) -> Any:
     """A type of a Python file, where the path is FILE.py:NAME, else the JSON Schema that a file is."""
     given = _response_format(path)
     return cast("dict[str, Any]", given)["json_schema"]["schema"] if isinstance(given, dict) else given
+
+
+def runnable_tools(source: str) -> list[Any]:
+    """The tools of a Python file, or the operations of an OpenAPI document, a file or a URL.
+
+    The secrets of a document's security schemes stand in the environment.
+    """
+    if source.endswith(".py"):
+        from toolgram.agent.tools import tools_of  # runs the file
+
+        return list(tools_of(Path(source)))
+    from toolgram.agent.openapi import fetched, openapi_tools, secrets_in
+
+    is_url = source.startswith(("http://", "https://"))
+    document = fetched(source) if is_url else read_json(Path(source))
+    return list(openapi_tools(document, source if is_url else None, auth=secrets_in(os.environ, document)))
 
 
 def read_mcp(path: Path) -> dict[str, Any]:

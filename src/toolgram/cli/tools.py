@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from toolgram.agent import FunctionTool
     from toolgram.agent.mcp import McpTool
+    from toolgram.agent.openapi import OpenApiTool
 
 app = typer.Typer(help="Serve Python functions as tools, or list what a source of tools gives.", no_args_is_help=True)
 
@@ -28,7 +29,9 @@ def serve(file: Annotated[Path, typer.Argument(metavar="FILE.py", help="A Python
 
 @app.command(name="list", epilog="Example: toolgram tools list tools.py")
 def list_(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="A Python file, or an MCP configuration (mcp.json).")],
+    source: Annotated[
+        str, typer.Argument(metavar="FILE|URL", help="A Python file, an OpenAPI document, or an MCP configuration.")
+    ],
 ) -> None:
     """List the tools of a source: which of them write, and what of their schemas no grammar enforces."""
     import asyncio
@@ -42,13 +45,12 @@ def list_(
             typer.echo(f"  {relaxation}")
 
 
-async def _listed(source: Path) -> Sequence[FunctionTool | McpTool]:
-    from toolgram.agent import tools_of
-    from toolgram.cli.inputs import read_mcp
+async def _listed(source: str) -> Sequence[FunctionTool | OpenApiTool | McpTool]:
+    from toolgram.cli.inputs import read_json, read_mcp, runnable_tools
 
-    if source.suffix == ".py":
-        return tools_of(source)
+    if not source.endswith(".json") or source.startswith("http") or "openapi" in read_json(Path(source)):
+        return runnable_tools(source)
     from toolgram.agent.mcp import mcp_tools
 
-    async with mcp_tools(read_mcp(source)) as tools:
+    async with mcp_tools(read_mcp(Path(source))) as tools:
         return tools

@@ -1,0 +1,346 @@
+"""Operations of an OpenAPI document as tools: 3.0, 3.1 and 3.2, from a mapping, a file or a URL.
+
+A tool takes the parameters of its operation by their names, and a JSON body as `body`. Of the components only what an
+operation refers to stands in its schema, under `$defs`, so that types which refer to themselves stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import quote, urljoin
+
+import httpx2
+
+from toolgram.agent.calls import CallFailed
+from toolgram.agent.tools import InvalidTool
+from toolgram.errors import json_pointer
+
+Json = Mapping[str, Any]
+
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "query")
+_READ = ("get", "head", "options", "query")
+_PLACES = ("path", "query", "header")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+_MAX_NAME = 64
+_MAX_ANSWER = 1_000_000  # bytes that are read of an answer
+_MAX_HOPS = 20  # references to references
+_SECONDS = 60.0  # that a document has to be fetched
+_COMPONENT = "#/components/schemas/"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiTool:
+    """An operation as a tool; it writes unless its method only reads."""
+
+    name: str
+    description: str
+    parameters: Json
+    method: str
+    url: str
+    headers: Json = field(default_factory=dict[str, Any], repr=False)
+    query: Json = field(default_factory=dict[str, Any], repr=False)
+    _places: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]], repr=False)
+    """For each property of the arguments where it goes, and the name that it has there."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether a call changes something on the server."""
+        return self.method not in _READ
+
+    def to_openai(self) -> dict[str, Any]:
+        """The tool in the shape of a chat-completions request."""
+        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": function}
+
+    async def call(self, arguments: str) -> str:
+        """What the server answers, as text. Raises CallFailed for what it says is wrong, or if it is not reached."""
+        url, query, headers, body = self.url, dict(self.query), dict(self.headers), None
+        for key, value in cast("dict[str, Any]", json.loads(arguments)).items():
+            place, name = self._places.get(key, ("body" if key == "body" else "query", key))
+            match place:
+                case "path":
+                    url = url.replace("{" + name + "}", quote(_plain(value), safe=""))
+                case "header":
+                    headers[name] = _plain(value)
+                case "query":
+                    several = cast("list[Any]", value if isinstance(value, list) else [value])
+                    query[name] = [_plain(each) for each in several]
+                case _:
+                    body = value
+        try:
+            async with (
+                httpx2.AsyncClient(timeout=None) as client,  # a call has the time that its agent gives it
+                client.stream(self.method.upper(), url, params=query or None, headers=headers, json=body) as answer,
+            ):
+                text = await _read(answer)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise CallFailed(f"The server cannot be reached: {type(error).__name__}: {error}") from error
+        if answer.status_code >= 400:
+            raise CallFailed(f"{answer.status_code} {answer.reason_phrase}: {text}")
+        return text or f"{answer.status_code} {answer.reason_phrase}"
+
+
+def openapi_tools(
+    document: Any,
+    base_url: str | None = None,
+    *,
+    only: Collection[str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    auth: Mapping[str, str] | None = None,
+) -> list[OpenApiTool]:
+    """The operations of a document, or `only` those of these names, as tools.
+
+    `base_url` stands for the document's first server, to which a relative one is joined. `headers` go with every call,
+    and `auth` has the secret of each security scheme by its name. Raises InvalidTool with a JSON pointer for what is
+    no OpenAPI document, and for an operation whose parameters cannot be read; one with a body other than JSON is left
+    out.
+    """
+    if not isinstance(document, Mapping) or not str(cast("Json", document).get("openapi", "")).startswith("3."):
+        raise InvalidTool('not an OpenAPI 3 document: it has no "openapi": "3.…"')
+    api = _Document(cast("Json", document), dict(auth or {}))
+    server = api.server(base_url)
+    tools = [
+        tool
+        for path, method, pointer, common, operation in api.operations()
+        if (tool := api.tool(path, method, pointer, common, operation, server, headers or {})) is not None
+        and (only is None or tool.name in only)
+    ]
+    if missing := sorted(set(only or ()) - {tool.name for tool in tools}):
+        raise InvalidTool(f"the document has no operation {', '.join(missing)}")
+    return tools
+
+
+@dataclass(frozen=True)
+class _Document:
+    root: Json
+    auth: Mapping[str, str]
+
+    def server(self, base_url: str | None) -> str:
+        servers = self.root.get("servers")
+        listed = cast("list[Any]", servers if isinstance(servers, list) else [])
+        first = _object(listed[0] if listed else None)
+        url = str(first.get("url", ""))
+        for name, variable in _object(first.get("variables")).items():
+            url = url.replace("{" + name + "}", str(_object(variable).get("default", "")))
+        url = urljoin(base_url, url) if base_url else url
+        if not url.startswith(("http://", "https://")):
+            raise InvalidTool(f"/servers/0/url: {url!r} is no address: give a base URL")
+        return url.rstrip("/")
+
+    def operations(self) -> Iterator[tuple[str, str, str, Sequence[Any], Json]]:
+        """Path, method, JSON pointer, the path's own parameters, and the operation."""
+        for path, item in _members(self.root.get("paths"), "/paths"):
+            item = self.resolved(item, json_pointer("paths", path))
+            for method in _METHODS:
+                if isinstance(item.get(method), Mapping):
+                    yield path, method, json_pointer("paths", path, method), item.get("parameters") or (), item[method]
+
+    def tool(
+        self, path: str, method: str, pointer: str, common: Sequence[Any], operation: Json, server: str, headers: Json
+    ) -> OpenApiTool | None:
+        name = _NOT_IN_NAMES.sub("_", str(operation.get("operationId") or f"{method}_{path.strip('/')}")).strip("_")[
+            :_MAX_NAME
+        ]
+        properties: dict[str, Any] = {}
+        required: list[str] = []
+        places: dict[str, tuple[str, str]] = {}
+        for parameter in self.parameters((*common, *(operation.get("parameters") or ())), pointer):
+            key = parameter["name"] if parameter["name"] not in places else f"{parameter['in']}_{parameter['name']}"
+            places[key] = (parameter["in"], parameter["name"])
+            properties[key] = _described(_schema_of(parameter), parameter.get("description"))
+            if parameter.get("required") or parameter["in"] == "path":
+                required.append(key)
+        if operation.get("requestBody") is not None:
+            body = self.resolved(operation["requestBody"], f"{pointer}/requestBody")
+            content = _object(body.get("content"))
+            as_json = next((given for kind, given in content.items() if "json" in kind), None)
+            if as_json is None:
+                return None
+            properties["body"] = _described(_object(as_json).get("schema", {}), body.get("description"))
+            if body.get("required", True):
+                required.append("body")
+        schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        about = "\n\n".join(str(operation[key]) for key in ("summary", "description") if operation.get(key))
+        extra_headers, extra_query = self.secrets(operation)
+        parameters = self.with_components(schema, pointer)
+        return OpenApiTool(
+            name, about, parameters, method, server + path, {**headers, **extra_headers}, extra_query, places
+        )
+
+    def parameters(self, given: Sequence[Any], pointer: str) -> list[Json]:
+        """Those that go into the path, the query or the headers; an operation's own replace those of its path."""
+        known: dict[tuple[str, str], Json] = {}
+        for at, each in enumerate(given):
+            parameter = self.resolved(each, f"{pointer}/parameters/{at}")
+            if not isinstance(parameter.get("name"), str) or not isinstance(parameter.get("in"), str):
+                raise InvalidTool(f"{pointer}/parameters/{at}: a parameter needs a name and a place")
+            if parameter["in"] in _PLACES:
+                known[(parameter["in"], parameter["name"])] = parameter
+        return list(known.values())
+
+    def resolved(self, given: Any, pointer: str) -> Json:
+        """What stands there, or where its reference leads inside of the document."""
+        for _ in range(_MAX_HOPS):
+            if not isinstance(given, Mapping):
+                raise InvalidTool(f"{pointer}: must be an object")
+            reference = cast("Json", given).get("$ref")
+            if not isinstance(reference, str):
+                return cast("Json", given)
+            given = self.at(reference, pointer)
+        raise InvalidTool(f"{pointer}: its references go in a circle")
+
+    def at(self, reference: str, pointer: str) -> Any:
+        value: Any = self.root
+        if not reference.startswith("#/"):
+            raise InvalidTool(f"{pointer}: {reference!r} is in another document, which is not fetched")
+        for step in reference[2:].split("/"):
+            step = step.replace("~1", "/").replace("~0", "~")
+            if not isinstance(value, Mapping) or step not in value:
+                raise InvalidTool(f"{pointer}: {reference!r} leads nowhere")
+            value = cast("Json", value)[step]
+        return value
+
+    def with_components(self, schema: Json, pointer: str) -> Json:
+        """The schema with the components that it refers to, directly or through others, as definitions of its own."""
+        needed: dict[str, Any] = {}
+        waiting = list(_references(schema))
+        while waiting:
+            name = waiting.pop()
+            if name not in needed:
+                needed[name] = self.at(_COMPONENT + name, pointer)
+                waiting += _references(needed[name])
+        definitions = {name: _own(part) for name, part in needed.items()}
+        return {**_own(schema), **({"$defs": definitions} if definitions else {})}
+
+    def secrets(self, operation: Json) -> tuple[dict[str, str], dict[str, str]]:
+        """The headers and the query that authenticate the operation, of the schemes that there are secrets for."""
+        headers: dict[str, str] = {}
+        query: dict[str, str] = {}
+        schemes = _object(_components(self.root).get("securitySchemes"))
+        wanted = operation.get("security", self.root.get("security")) or ()
+        for name in (name for one in wanted for name in one):
+            secret = self.auth.get(name)
+            if secret is None:
+                continue
+            match schemes.get(name):
+                case {"type": "apiKey", "in": "header", "name": str(key)}:
+                    headers[key] = secret
+                case {"type": "apiKey", "in": "query", "name": str(key)}:
+                    query[key] = secret
+                case {"type": "http", "scheme": "basic"}:
+                    headers["Authorization"] = f"Basic {secret}"
+                case {"type": _}:
+                    headers["Authorization"] = f"Bearer {secret}"
+                case _:
+                    pass
+        return headers, query
+
+
+def _members(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
+    if value is None:
+        return
+    if not isinstance(value, Mapping):
+        raise InvalidTool(f"{pointer}: must be an object")
+    yield from cast("Json", value).items()
+
+
+def _schema_of(parameter: Json) -> Any:
+    """The schema of a parameter, which may stand in a kind of content."""
+    content = _object(parameter.get("content"))
+    inside = _object(next(iter(content.values()), None))
+    return parameter.get("schema", inside.get("schema", {}))
+
+
+def _described(schema: Any, description: Any) -> Any:
+    if not isinstance(schema, Mapping) or not description or "description" in schema or "$ref" in schema:
+        return cast("Any", schema)
+    return {**cast("Json", schema), "description": description}
+
+
+def _references(value: Any) -> Iterator[str]:
+    """The names of the components that a schema refers to."""
+    if isinstance(value, Mapping):
+        here = cast("Json", value)
+        reference = here.get("$ref")
+        if isinstance(reference, str) and reference.startswith(_COMPONENT):
+            yield reference[len(_COMPONENT) :].split("/")[0]
+        for each in here.values():
+            yield from _references(each)
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _references(each)
+
+
+def _own(value: Any) -> Any:
+    """The schema with references into the components as references to its own definitions, in words of today."""
+    if isinstance(value, Mapping):
+        made = {key: _own(each) for key, each in cast("Json", value).items()}
+        reference = made.get("$ref")
+        if isinstance(reference, str) and reference.startswith(_COMPONENT):
+            made["$ref"] = "#/$defs/" + reference[len(_COMPONENT) :]
+        return _since_3_1(made)
+    if isinstance(value, list):
+        return [_own(each) for each in cast("list[Any]", value)]
+    return value
+
+
+def _since_3_1(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of version 3.0 as later ones have it: null as a type, exclusive bounds as numbers."""
+    if schema.get("nullable") is True and isinstance(schema.get("type"), str):
+        del schema["nullable"]
+        schema["type"] = [schema["type"], "null"]
+        if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
+            schema["enum"] = [*schema["enum"], None]
+    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
+            schema[exclusive] = schema.pop(bound)
+    return schema
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+async def _read(answer: httpx2.Response) -> str:
+    """The body as text, as far as anybody reads it."""
+    pieces, size = list[bytes](), 0
+    async for piece in answer.aiter_bytes():
+        pieces.append(piece)
+        size += len(piece)
+        if size > _MAX_ANSWER:
+            break
+    body = b"".join(pieces)[:_MAX_ANSWER]
+    if b"\0" in body[:1000]:
+        return f"({size} bytes of binary data)"
+    return body.decode(answer.encoding or "utf-8", errors="replace")
+
+
+def secrets_in(environment: Mapping[str, str], document: Any) -> dict[str, str]:
+    """The secrets of the document's security schemes: `TOOLGRAM_AUTH_` and the name of the scheme in capitals."""
+    names = [name for name, _ in _members(_components(document).get("securitySchemes"), "/components/securitySchemes")]
+    known = {name: environment.get(f"TOOLGRAM_AUTH_{re.sub('[^A-Z0-9]', '_', name.upper())}") for name in names}
+    return {name: secret for name, secret in known.items() if secret}
+
+
+def _components(document: Any) -> Json:
+    return _object(_object(document).get("components"))
+
+
+def _object(value: Any) -> Json:
+    """The value, or nothing where it is no object."""
+    return cast("Json", value) if isinstance(value, Mapping) else {}
+
+
+def fetched(url: str) -> Any:
+    """The document at an address. Raises InvalidTool."""
+    try:
+        answer = httpx2.get(url, follow_redirects=True, timeout=_SECONDS).raise_for_status()
+        return answer.json()
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise InvalidTool(f"{url}: it cannot be fetched: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidTool(f"{url}: not JSON: {error}") from error

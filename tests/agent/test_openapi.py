@@ -1,0 +1,192 @@
+"""Operations of OpenAPI documents as tools, called on a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from typer.testing import CliRunner
+
+from situations import CHATML
+from toolgram import schema_grammar
+from toolgram.agent import Agent, InvalidTool
+from toolgram.agent.calls import CallFailed
+from toolgram.agent.openapi import OpenApiTool, openapi_tools
+from toolgram.cli.app import app
+from toolgram.engines import Replay
+
+SHOP: dict[str, Any] = {
+    "openapi": "3.0.3",
+    "info": {"title": "Shop", "version": "1"},
+    "servers": [{"url": "/v1"}],
+    "paths": {
+        "/orders/{id}": {
+            "parameters": [{"$ref": "#/components/parameters/Id"}],
+            "get": {
+                "operationId": "getOrder",
+                "summary": "One order.",
+                "parameters": [
+                    {"name": "fields", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}},
+                    {"name": "X-Trace", "in": "header", "schema": {"type": "string"}},
+                    {"name": "session", "in": "cookie", "schema": {"type": "string"}},
+                ],
+                "security": [{"key": []}],
+            },
+        },
+        "/orders": {
+            "post": {
+                "description": "Order it.",
+                "requestBody": {
+                    "required": True,
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Order"}}},
+                },
+            },
+        },
+        "/picture": {"put": {"requestBody": {"content": {"image/png": {}}}}},
+        "/broken": {"get": {"operationId": "broken"}},
+        "/noise": {"get": {"operationId": "noise"}},
+    },
+    "components": {
+        "parameters": {"Id": {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}},
+        "schemas": {
+            "Order": {
+                "type": "object",
+                "properties": {
+                    "item": {"type": "string", "nullable": True},
+                    "count": {"type": "integer", "minimum": 0, "exclusiveMinimum": True},
+                    "gifts": {"type": "array", "items": {"$ref": "#/components/schemas/Order"}},
+                },
+                "required": ["item", "count"],
+            },
+            "Unused": {"type": "string"},
+        },
+        "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}},
+    },
+}
+
+
+class _Shop(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path == "/openapi.json":
+            return self._say(200, SHOP)
+        if self.path == "/v1/broken":
+            return self._say(500, {"error": "out of order"})
+        if self.path == "/v1/noise":
+            return self._send(200, b"\0" * 3_000_000)
+        url = urlsplit(self.path)
+        seen = {"path": url.path, "query": parse_qs(url.query)}
+        return self._say(200, {**seen, "key": self.headers["X-Key"], "trace": self.headers["X-Trace"]})
+
+    def do_POST(self) -> None:
+        self._say(201, {"ordered": json.loads(self.rfile.read(int(self.headers["Content-Length"])))})
+
+    def _say(self, status: int, value: Any) -> None:
+        self._send(status, json.dumps(value).encode())
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), _Shop)
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{httpd.server_address[1]}"
+    httpd.shutdown()
+
+
+def tools(base: str = "http://shop.example", **options: Any) -> dict[str, OpenApiTool]:
+    return {tool.name: tool for tool in openapi_tools(SHOP, base, **options)}
+
+
+def called(tool: OpenApiTool, **arguments: Any) -> Any:
+    return json.loads(asyncio.run(tool.call(json.dumps(arguments))))
+
+
+def test_operations_are_tools() -> None:
+    found = tools()
+    assert sorted(found) == ["broken", "getOrder", "noise", "post_orders"]
+    order = found["getOrder"]
+    assert (order.description, order.writes, order.url) == ("One order.", False, "http://shop.example/v1/orders/{id}")
+    assert sorted(order.parameters["properties"]) == ["X-Trace", "fields", "id"]
+    assert order.parameters["required"] == ["id"]
+    assert found["post_orders"].writes
+
+
+def test_a_body_that_refers_to_itself_is_enforced() -> None:
+    parameters = tools()["post_orders"].parameters
+    assert sorted(parameters["$defs"]) == ["Order"], "what is not referred to is left out"
+    grammar = schema_grammar(parameters)
+    assert grammar.accepts('{"body": {"item": null, "count": 1, "gifts": [{"item": "x", "count": 2}]}}')
+    assert not grammar.accepts('{"body": {"item": null, "count": 0}}')
+
+
+def test_a_call_goes_to_the_server(server: str) -> None:
+    found = tools(server, auth={"key": "s3cret"})
+    seen = called(found["getOrder"], id="a/b", fields=["x", "y"], **{"X-Trace": "t"})
+    assert seen == {"path": "/v1/orders/a%2Fb", "query": {"fields": ["x", "y"]}, "key": "s3cret", "trace": "t"}
+    assert called(found["post_orders"], body={"item": "tea", "count": 2}) == {"ordered": {"item": "tea", "count": 2}}
+
+
+def test_errors_and_noise_are_told(server: str) -> None:
+    found = tools(server)
+    with pytest.raises(CallFailed, match=r"500 Internal Server Error: .*out of order"):
+        asyncio.run(found["broken"].call("{}"))
+    assert asyncio.run(found["noise"].call("{}")).endswith("bytes of binary data)")
+    with pytest.raises(CallFailed, match="cannot be reached"):
+        asyncio.run(tools("http://127.0.0.1:9")["broken"].call("{}"))
+
+
+def test_an_agent_calls_operations(server: str) -> None:
+    call = '<tool_call>\n{"name": "getOrder", "arguments": {"id": "7"}}\n</tool_call>'
+    made = Agent(Replay(call, "It is on its way."), CHATML, list(tools(server).values()), style="hermes_2_pro")
+    run = asyncio.run(made.run("Where is order 7?"))
+    assert '"path": "/v1/orders/7"' in run.messages[2]["content"]
+    assert run.answer == "It is on its way."
+
+
+def test_only_some() -> None:
+    assert list(tools(only=["getOrder"])) == ["getOrder"]
+    with pytest.raises(InvalidTool, match="no operation other"):
+        tools(only=["other"])
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([], "not an OpenAPI 3 document"),
+        ({"swagger": "2.0"}, "not an OpenAPI 3 document"),
+        ({"openapi": "3.1.0", "paths": {}}, "/servers/0/url: '' is no address"),
+        ({**SHOP, "paths": {"/x": 3}}, "/paths/~1x: must be an object"),
+        ({**SHOP, "paths": {"/x": {"$ref": "#/paths/~1x"}}}, "/paths/~1x: its references go in a circle"),
+        ({**SHOP, "paths": {"/x": {"get": {"parameters": [{"in": "query"}]}}}}, "a parameter needs a name and a place"),
+        (
+            {**SHOP, "paths": {"/x": {"get": {"parameters": [{"$ref": "other.json#/a"}]}}}},
+            "/paths/~1x/get/parameters/0: 'other.json#/a' is in another document",
+        ),
+        ({**SHOP, "components": {}}, "'#/components/parameters/Id' leads nowhere"),
+    ],
+)
+def test_what_is_no_document_is_told_with_its_place(document: Any, message: str) -> None:
+    with pytest.raises(InvalidTool) as told:
+        openapi_tools(document, None if "servers" not in document else "http://shop.example")
+    assert message in str(told.value)
+
+
+def test_a_source_may_be_an_address(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = CliRunner().invoke(app, ["tools", "list", f"{server}/openapi.json"])
+    assert listed.stdout.splitlines()[:2] == ["getOrder: One order.", "post_orders (writes): Order it."]
+    failed = CliRunner().invoke(app, ["tools", "list", f"{server}/v1/broken"])
+    assert "it cannot be fetched" in failed.output
