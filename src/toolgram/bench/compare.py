@@ -41,7 +41,8 @@ def right_tools(question: Question, message: Message) -> bool:
 
 
 def _first_fault(expected: Sequence[Expected], calls: Sequence[ToolCall]) -> str:
-    return next(filter(None, map(_call_fault, expected, calls)), "")
+    faults = (_call_fault(*each) for each in zip(expected, calls, strict=True))
+    return next(filter(None, faults), "")
 
 
 def _call_fault(expected: Expected, call: ToolCall) -> str:
