@@ -40,7 +40,6 @@ NOT_ADMITTED = {
     ),
     "no line break behind the arguments": frozenset({96, 97, 363, 368}),
     "JSON without spaces": frozenset({28, 29, 156, 157}),
-    "an exponent where none is needed": frozenset({85}),
     "words of JSON among those of Python": frozenset({247, 248, 263, 264}),
     "parameters in another order than the schema has them": frozenset({127, 128, 129, 130, 131}),
     "the opening tag of the call is missing": frozenset({119, 120, 121}),

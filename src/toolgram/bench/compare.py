@@ -41,8 +41,8 @@ def right_tools(question: Question, message: Message) -> bool:
 
 
 def _first_fault(expected: Sequence[Expected], calls: Sequence[ToolCall]) -> str:
-    faults = (_call_fault(one, call) for one, call in zip(expected, calls, strict=False))
-    return next((fault for fault in faults if fault), "")
+    faults = (_call_fault(*each) for each in zip(expected, calls, strict=True))
+    return next(filter(None, faults), "")
 
 
 def _call_fault(expected: Expected, call: ToolCall) -> str:

@@ -94,12 +94,12 @@ class Reading:
         """All that was taken since the last event."""
         return "".join(self.before) + "".join(self.here)
 
-    def may_be_end(self, free: FreeText, buffer: str, start: int, end: int) -> int:
-        """Where white space begins before this end of a text, which is none of it unless more text comes."""
+    def kept(self, free: FreeText, text: str) -> str:
+        """The text without the white space at its end that is none of it, unless more text comes."""
         if not self.trims or free.field != "content":
-            return end
-        kept = start + len(buffer[start:end].rstrip())
-        return kept if end - kept <= _LONGEST_SPACE else end
+            return text
+        kept = text.rstrip()
+        return kept if len(text) - len(kept) <= _LONGEST_SPACE else text
 
     def text(self, free: FreeText, text: str) -> None:
         """Free text goes to its field; what of it the prompt held already is part of the prefill."""

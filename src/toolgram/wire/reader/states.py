@@ -58,11 +58,10 @@ class InText(State):
             if opened.may_skip and not buffer[start:keep].strip():
                 return start, True  # if a mark comes next, the prefill is none
             opened.may_skip = False
-            keep = reading.may_be_end(free, buffer, start, keep)
-            reading.text(free, buffer[start:keep])
-            return keep, True
+            reading.text(free, text := reading.kept(free, buffer[start:keep]))
+            return start + len(text), True
         mark = match[0]
-        text = buffer[start : reading.may_be_end(free, buffer, start, match.start())]
+        text = reading.kept(free, buffer[start : match.start()])
         exits = [exit_ for exit_ in free.exits if exit_.text.startswith(mark)]
         before = max((exit_.before for exit_ in exits if text.endswith(exit_.before)), key=len, default="")
         if opened.may_skip and not text.strip():
@@ -103,14 +102,13 @@ class InText(State):
             self.threads = [Thread(exit_.at, exit_.actions) for exit_ in exits]
             reading.emit.cut(rest, "the text ends inside " + awaited(reading.program, self.threads))
             return False
-        reading.text(self.free, "" if self.after_value else rest[: reading.may_be_end(self.free, rest, 0, len(rest))])
+        reading.text(self.free, "" if self.after_value else reading.kept(self.free, rest))
         return self.free.may_stop and not reading.emit.in_named_call
 
     def held(self, rest: str) -> Message:
         """All that was not taken is of this text, if it is no mark."""
-        if self.free.field == "reasoning":
-            return Message(reasoning=rest)
-        return Message(content=rest[: self.reading.may_be_end(self.free, rest, 0, len(rest))])
+        rest = self.reading.kept(self.free, rest)
+        return Message(reasoning=rest) if self.free.field == "reasoning" else Message(content=rest)
 
     def closers(self, rest: str) -> tuple[str, ...]:
         """The marks that end it, as the format writes them."""
