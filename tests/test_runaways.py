@@ -97,6 +97,12 @@ LEFT_ALONE = {
     "code by its description": ({"type": "string", "description": "The SQL to run"}, "value", '"', ["la", " "]),
     "lines": (STRING, "value", '"', ["la", "\\n"]),
     "a bounded list": ({"type": "array", "maxItems": 999, "items": {"type": "integer"}}, "value", "[", ["1", ", "]),
+    "a list of code": (
+        {"type": "array", "items": {"type": "object", "properties": {"new_string": STRING}}},
+        "value",
+        '[{"new_string": "',
+        ["x", '"}, {"new_string": "'],
+    ),
     "a bound by reference": (
         {"anyOf": [{"$ref": "#/properties/value/$defs/few"}, STRING], "$defs": {"few": {"maxLength": 2000}}},
         "value",
@@ -115,6 +121,19 @@ def test_what_has_a_bound_or_may_be_code_goes_on(name: str) -> None:
     reply = generate_sync(plan, Replay([begin, *pieces * 200]), Sampling(max_tokens=400))
     assert reply.ended_repetitions == ()
     assert reply.finish_reason == "length"
+
+
+def test_a_schema_of_very_many_branches_is_given_up_in_time() -> None:
+    twice = {f"d{n}": {"anyOf": [{"$ref": f"#/properties/value/$defs/d{n + 1}"}] * 2} for n in range(30)}
+    many = {"$ref": "#/properties/value/$defs/d0", "$defs": {**twice, "d30": STRING}}
+    reply = generate_sync(planned(many), Replay([BEGIN + '"', *["la", " "] * 200]), Sampling(max_tokens=400))
+    assert reply.ended_repetitions == ()
+
+
+def test_a_list_of_numbers_may_have_any_name() -> None:
+    plan = planned({"type": "array", "items": {"type": "integer"}}, key="data")
+    reply, _ = repeated(plan, BEGIN.replace("value", "data") + "[", ["0", ", "], 200, END)
+    assert reply.ended_repetitions == (EndedRepetition(0, "/data"),)
 
 
 def test_raw_text_goes_on() -> None:

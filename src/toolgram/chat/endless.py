@@ -20,7 +20,10 @@ CODE = re.compile(
 )
 """A string carries code, or may, if its name or description has such a word."""
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
-_MOST_SCHEMAS = 200  # that say something of one value
+_KEY = re.compile(r'"((?:[^"\\]|\\.)*)":')
+_MOST_SCHEMAS = 200  # that are looked at for one value
+_MOST_NAMES = 200
+_NOT_UNDERSTOOD = object()
 
 _Schema = Mapping[str, Any]
 
@@ -28,19 +31,19 @@ _Schema = Mapping[str, Any]
 def may_be_ended(plan: Plan, call: int | None, name: str, pointer: str, kind: Kind, text: str) -> bool:
     """Whether the value at `pointer` in the arguments of a call of `name`, or in the answer, may be ended early.
 
-    `text` is its JSON so far. It may if no schema that says something of it bounds it. Where it holds a string, it must
-    be none that may carry code: by the words of its name and description, or since it has a line break.
+    `text` is its JSON so far. It may if no schema that says something of it bounds it. Where it holds strings, there
+    must be none that may carry code: by the words of names and descriptions, or since there is a line break.
     """
     steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
-    schema = _schema(plan, call, name)
-    found = list(_schemas(schema, schema, steps, _MOST_SCHEMAS))
-    if any(each is None or not _BOUNDS[kind].isdisjoint(each) for each in found):
+    found = _schemas(_schema(plan, call, name), steps)
+    if found is None or any(not _BOUNDS[kind].isdisjoint(each) for each in found):
         return False
     if kind == "array" and '"' not in text:
         return True
-    key = next((step for step in reversed(steps) if not step.isdigit()), "")
-    about = " ".join(str(each.get(word, "")) for each in found if each for word in ("title", "description"))
-    return "\\n" not in text and not any(CODE.fullmatch(word.lower()) for word in _WORD.findall(f"{key} {about}"))
+    names = (*(step for step in steps if not step.isdigit()), *_KEY.findall(text if kind == "array" else ""))
+    about = (str(each.get(word, "")) for each in found for word in ("title", "description"))
+    words = _WORD.findall(" ".join((*names[-_MOST_NAMES:], *about)))
+    return "\\n" not in text and not any(CODE.fullmatch(word.lower()) for word in words)
 
 
 def _schema(plan: Plan, call: int | None, name: str) -> Any:
@@ -49,25 +52,38 @@ def _schema(plan: Plan, call: int | None, name: str) -> Any:
     return next((tool.parameters for tool in plan.request.tools if tool.name == name), None)
 
 
-def _schemas(schema: Any, root: Any, steps: Sequence[str], left: int) -> Iterator[_Schema | None]:
-    """The schemas that say something of the value to which the steps lead; None for one that is not understood."""
-    if left <= 0 or schema is False:
-        yield None
-    elif isinstance(schema, Mapping):
+def _schemas(root: Any, steps: Sequence[str]) -> list[_Schema] | None:
+    """The schemas that say something of the value to which the steps lead; None where there may be others."""
+    found: list[_Schema] = []
+    waiting: list[tuple[Any, int]] = [(root, 0)]  # schemas, with how many steps led there
+    for _ in range(_MOST_SCHEMAS):
+        if not waiting:
+            return found
+        schema, at = waiting.pop()
+        if schema is _NOT_UNDERSTOOD:
+            return None
+        if not isinstance(schema, Mapping):
+            continue
         one = cast("_Schema", schema)
-        if "$ref" in one or "$dynamicRef" in one:
-            yield from _schemas(_target(one.get("$ref"), root), root, steps, left - 1)
-        for word in ("allOf", "anyOf", "oneOf"):
-            for branch in one.get(word, ()):
-                yield from _schemas(branch, root, steps, left // 2)
-        for word in ("then", "else"):
-            if word in one:
-                yield from _schemas(one[word], root, steps, left // 2)
-        if not steps:
-            yield one
+        waiting += ((branch, at) for branch in _beside(one, root))
+        if at == len(steps):
+            found.append(one)
         else:
-            for below in _below(one, steps[0]):
-                yield from _schemas(below, root, steps[1:], left)
+            waiting += ((below, at + 1) for below in _below(one, steps[at]))
+    return None
+
+
+def _beside(schema: _Schema, root: Any) -> Iterator[Any]:
+    """The schemas that say something of the same value."""
+    if "$dynamicRef" in schema or "$recursiveRef" in schema:
+        yield _NOT_UNDERSTOOD
+    if "$ref" in schema:
+        yield _target(schema["$ref"], root)
+    for word in ("allOf", "anyOf", "oneOf"):
+        yield from schema.get(word, ())
+    for word in ("then", "else"):
+        yield schema.get(word)
+    yield from schema.get("dependentSchemas", {}).values()
 
 
 def _below(schema: _Schema, step: str) -> Iterator[Any]:
@@ -85,18 +101,18 @@ def _below(schema: _Schema, step: str) -> Iterator[Any]:
         if int(step) < len(prefix):
             yield prefix[int(step)]
         elif isinstance(items, list):
-            yield False  # as drafts before 2020-12 have it: not looked into
+            yield _NOT_UNDERSTOOD  # as drafts before 2020-12 have it
         else:
             yield items
 
 
 def _target(reference: Any, root: Any) -> Any:
-    """What a reference within the document means; False where it is another kind of reference."""
+    """What a reference within the document means."""
     if not isinstance(reference, str) or not reference.startswith("#"):
-        return False
+        return _NOT_UNDERSTOOD
     for step in reference.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         if not isinstance(root, Mapping) or key not in root:
-            return False
+            return _NOT_UNDERSTOOD
         root = cast("_Schema", root)[key]
     return root

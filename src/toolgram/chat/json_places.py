@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import Literal
@@ -29,13 +30,14 @@ class Scalar:
 
 @dataclass(slots=True)
 class Container:
-    """An object or array; what comes next in it is the member `key`, or the item `count`.
+    """An object or array that begins at `start`; what comes next in it is the member `key`, or the item `count`.
 
     `spans` are where the values of its items stand, those that are over.
     """
 
     pointer: str
     is_object: bool
+    start: int
     count: int = 0
     key: str = ""
     spans: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
@@ -99,7 +101,7 @@ class JsonPlaces:
                     self._begin("string", self.size + 1)
             case "{" | "[":
                 self._value_begins(self.size)
-                self.open.append(Container(self._pointer, text[at] == "{"))
+                self.open.append(Container(self._pointer, text[at] == "{", self.size))
                 self._expects_key = text[at] == "{"
             case "}" | "]":
                 self._close()
@@ -163,7 +165,7 @@ class JsonPlaces:
         if self._mode == "string":
             self._value_ends(self.size + 1)
         elif self.open:
-            self.open[-1].key = "".join(self._key)
+            self.open[-1].key = _decoded("".join(self._key))
             self._key.clear()
             self._expects_key = False
         self._mode = "between"
@@ -175,3 +177,11 @@ class JsonPlaces:
         else:
             self.scalars[-1].end += end - start
         return end
+
+
+def _decoded(key: str) -> str:
+    """What the inside of a JSON string says; itself where it is none."""
+    try:
+        return json.loads(f'"{key}"', strict=False)
+    except ValueError:
+        return key

@@ -103,7 +103,8 @@ class Runaways:
             kind, pointer, start, depth = "string", places.scalars[-1].pointer, places.scalars[-1].start, lowest
             ways = ('"', "'")
         elif lowest and not places.open[lowest - 1].is_object:
-            kind, pointer, start, depth = "array", places.open[lowest - 1].pointer, 0, lowest - 1
+            array = places.open[lowest - 1]
+            kind, pointer, start, depth = "array", array.pointer, array.start, lowest - 1
             ways = _ends_of_array(places, lowest)
         else:
             return None
