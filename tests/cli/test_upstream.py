@@ -192,6 +192,13 @@ def test_upstreams_of_several_kinds_are_refused(template: Path) -> None:
             connect(Upstream((other, other)), template)
 
 
+def test_one_of_several_may_come_later(capfd: pytest.CaptureFixture[str]) -> None:
+    with serving(FakeVllm(template=CHATML.source).app) as url:
+        found = connect(Upstream((NOWHERE, url)), None, wait=True)
+    assert (found.urls, found.kind) == ((NOWHERE, url), Kind.vllm)
+    assert f"warning: {NOWHERE} cannot be reached" in capfd.readouterr().err
+
+
 def test_a_server_that_wants_a_key_is_told(template: Path) -> None:
     refusing = {"/v1/models": {"error": {"message": "Invalid API Key"}}}
     with (
@@ -246,6 +253,7 @@ def test_what_only_a_grammar_guarantees_is_refused_where_none_is_enforced(asked:
         error = answer.json()["error"]
         assert (answer.status_code, error["pointer"]) == (400, pointer)
         assert "--allow-unenforced" in error["message"]
+        assert httpx2.post(f"{address}/v1/explain", json={**HI, **asked}).status_code == 200
         auto = httpx2.post(address + CHAT, json={**HI, "tools": [TOOL]})
         assert auto.status_code == 503  # it was asked
     with listening(create_app(served, Settings(allow_unenforced=True))) as address:

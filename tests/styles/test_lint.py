@@ -76,6 +76,8 @@ SEEDS = [
     ("no-tools", "{%- if tools %}", "{%- if tool_list %}"),
     ("date", "Tools:", "Today is {{ strftime_now('%d %b %Y') }}. Tools:"),
     ("refuses-system", START, START + "{% if message.role == 'system' %}{{ raise_exception('no') }}{% endif %}"),
+    ("escapes", USER, USER.replace("content", "content | e")),
+    ("one-call", START, START + "{% if (message.tool_calls or [])[1:] %}{{ raise_exception('') }}{% endif %}"),
     ("refuses-user", START, "{{ raise_exception('no') }}" + START),
     ("after-result", CONTENT, "{% if not loop.previtem or loop.previtem.role != 'tool' %}" + CONTENT + "{% endif %}"),
 ]  # fmt: skip

@@ -102,7 +102,7 @@ def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) ->
 
 
 def _asked(upstream: Upstream, *, wait: bool, given: bool) -> tuple[Identity, ...]:
-    """What the servers say; nothing, with a warning, where none answers and all is `given`."""
+    """What those servers say that answer; nothing, with a warning, where none does and all is `given`."""
     waiting = False
     while True:
         try:
@@ -124,9 +124,17 @@ def _asked(upstream: Upstream, *, wait: bool, given: bool) -> tuple[Identity, ..
 async def _identified(upstream: Upstream) -> tuple[Identity, ...]:
     servers = [Http(url, api_key=upstream.api_key) for url in upstream.urls]
     try:
-        return tuple(await asyncio.gather(*map(identify, servers)))
+        answers = await asyncio.gather(*map(identify, servers), return_exceptions=True)
     finally:
         await asyncio.gather(*(server.aclose() for server in servers))
+    found = tuple(answer for answer in answers if isinstance(answer, Identity))
+    failed = [answer for answer in answers if isinstance(answer, BaseException)]
+    grave = [error for error in failed if not isinstance(error, Unavailable)]
+    if grave or not found:
+        raise (grave or failed)[0]
+    for error in failed:  # it may come later
+        typer.echo(f"warning: {error}", err=True)
+    return found
 
 
 def _kind(upstream: Upstream, found: tuple[Identity, ...]) -> Kind:

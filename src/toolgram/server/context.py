@@ -95,8 +95,12 @@ class Desk:
             record_of(request.scope).contents["body"] = parsed
         return await asyncio.to_thread(read, parsed) if size > _LONG_BODY else read(parsed)
 
-    async def job(self, request: Request, generation: Generation) -> Job:
-        """Plans the request for its model. Raises what `plan` raises, and ApiError if a limit is exceeded."""
+    async def job(self, request: Request, generation: Generation, *, runs: bool = True) -> Job:
+        """Plans the request for its model, which it `runs` then or not.
+
+        Raises what `plan` raises, InvalidRequest for what the engine cannot guarantee, and ApiError if a limit is
+        exceeded.
+        """
         self.tell_ignored(request, generation.ignored)  # also where planning fails
         served = self.models.find(generation.model)
         if generation.chat_template is not None and not self.settings.request_templates:
@@ -108,6 +112,8 @@ class Desk:
         # A template or schema seen for the first time may take a while; others are served meanwhile.
         async with self.admission.planning():
             plan, count = await asyncio.to_thread(self._planned, generation, served)
+        if runs and not self.settings.allow_unenforced:
+            refuse_unenforced(plan.request, served.engine)
         self.tell_ignored(request, (*generation.ignored, *(param(at) or "" for at in plan.left_out)))
         record = record_of(request.scope)
         record.planned(served.name, plan)
@@ -117,8 +123,6 @@ class Desk:
 
     def _planned(self, generation: Generation, served: Served) -> tuple[Plan, int | None]:
         plan = generation.plan(served.template, self.settings.style)
-        if not self.settings.allow_unenforced:
-            refuse_unenforced(plan.request, served.engine)
         return plan, served.count(plan.prompt_parts)
 
     def tell_ignored(self, request: Request, fields: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ async def tokenize(desk: Desk, request: Request) -> ASGIApp:
     read = await desk.body(request, read_tokenize_request)
     prompt: Prompt
     if isinstance(read, ChatRequest):
-        job = await desk.job(request, read.generation)
+        job = await desk.job(request, read.generation, runs=False)
         served, prompt = job.served, job.plan.prompt_parts
     else:
         served, prompt = desk.models.find(read.model), ((read.text, True),)
