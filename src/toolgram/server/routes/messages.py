@@ -30,7 +30,7 @@ async def messages(desk: Desk, request: Request) -> ASGIApp:
 
 async def count_tokens(desk: Desk, request: Request) -> ASGIApp:
     """The number of tokens in the prompt of a conversation."""
-    job = await desk.job(request, await desk.body(request, read_count_request))
+    job = await desk.job(request, await desk.body(request, read_count_request), runs=False)
     if job.prompt_tokens is None:
         raise ApiError(400, "not_supported", f"the engine of {job.served.name} does not count tokens", "/model")
     return json_response(request, {"input_tokens": job.prompt_tokens})
