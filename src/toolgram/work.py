@@ -26,8 +26,8 @@ MAX_STEPS = 250_000
 """Of one automaton."""
 MAX_WORK = 1_000_000
 """Of a whole document: two seconds or so."""
-MAX_IN_ALL = 4 * MAX_WORK
-"""Of all documents of a request: the tools of a large agent take a tenth of one."""
+MAX_IN_ALL = 2 * MAX_WORK
+"""Of all tools and schemas of a request: those of a large agent take a third of it."""
 MAX_SECONDS = 20.0
 """Of a request, in processor time: what is not counted in steps ends here."""
 _STEPS_PER_LOOK = 256

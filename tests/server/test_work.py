@@ -12,11 +12,13 @@ from typing import Any
 import httpx2
 import pytest
 
+import toolgram
 from live_server import serving
+from situations import CHATML
 from toolgram import work
 from toolgram.api.generation import Generation
 from toolgram.engines.replay import Replay
-from toolgram.errors import OutOfTime, TooMuchWork
+from toolgram.errors import InvalidRequest, OutOfTime, TooMuchWork
 from toolgram.planning.turn import _Compilation
 from toolgram.planning.turn_spec import CallableTool
 from toolgram.server.settings import Settings
@@ -31,9 +33,9 @@ def functions(count: int) -> list[dict[str, Any]]:
     return [{"type": "function", "function": {"name": f"tool_{i}", "parameters": parameters}} for i in range(count)]
 
 
-def costly(first: int, count: int = 59) -> list[dict[str, Any]]:
+def costly(letters: str, count: int = 59) -> list[dict[str, Any]]:
     """Custom tools with counts inside of counts."""
-    definitions = [f"start: /((a|b){{2,{first + i}}}){{3,30}}/" for i in range(count)]
+    definitions = [f"start: /([{letters}]{{1,{30 + i}}}x){{1,30}}/" for i in range(count)]
     formats = [{"type": "grammar", "grammar": {"syntax": "lark", "definition": each}} for each in definitions]
     return [{"type": "custom", "custom": {"name": f"f{i}", "format": each}} for i, each in enumerate(formats)]
 
@@ -125,18 +127,24 @@ def test_the_work_of_a_request_is_bounded(planning: Planning, monkeypatch: pytes
 
 
 def test_an_ordinary_request_does_not_wait_for_costly_ones() -> None:
-    with serving(Replay("a")) as address, ThreadPoolExecutor() as pool:
-        bodies = [{**HI, "tools": costly(first), "tool_choice": "none"} for first in (9, 10)]
-        bodies = [{**body, "tool_choice": "auto"} for body in bodies]
+    with serving(Replay(*["a"] * 3)) as address, ThreadPoolExecutor() as pool:
+        bodies = [{**HI, "tools": costly(letters)} for letters in ("a-c", "d-f")]
         attacks = [pool.submit(httpx2.post, address + CHAT, json=body, timeout=120) for body in bodies]
         wait_for(lambda: "toolgram_requests_planned 2.0" in httpx2.get(address + "/metrics").text)
         answer = httpx2.post(address + CHAT, json={**HI, "tools": functions(3), "tool_choice": "none"}, timeout=60)
         assert answer.status_code == 200
         assert not any(attack.done() for attack in attacks)
-        for attack in attacks:
-            refused = attack.result()
-            assert refused.status_code == 400
-            assert refused.json()["error"]["pointer"].startswith("/tools/")
+        assert [attack.result().status_code for attack in attacks] == [200, 200]
+
+
+def test_the_tool_that_is_too_much_is_the_same_one_whatever_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgram.planning.turn.MAX_IN_ALL", 32_000)
+    tools = costly("k-m", 3)
+    assert toolgram.plan({**HI, "tools": tools[:1]}, CHATML).constraint  # known from now on
+    for _ in range(2):
+        with pytest.raises(InvalidRequest, match="more work than a request may cost") as caught:
+            toolgram.plan({**HI, "tools": tools}, CHATML)
+        assert caught.value.pointer == "/tools/2/custom"
 
 
 def test_tools_by_the_thousand_are_planned_or_the_one_too_many_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
