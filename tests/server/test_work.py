@@ -33,7 +33,7 @@ def functions(count: int) -> list[dict[str, Any]]:
     return [{"type": "function", "function": {"name": f"tool_{i}", "parameters": parameters}} for i in range(count)]
 
 
-def costly(letters: str, count: int = 59) -> list[dict[str, Any]]:
+def costly(letters: str, count: int = 30) -> list[dict[str, Any]]:
     """Custom tools with counts inside of counts."""
     definitions = [f"start: /([{letters}]{{1,{30 + i}}}x){{1,30}}/" for i in range(count)]
     formats = [{"type": "grammar", "grammar": {"syntax": "lark", "definition": each}} for each in definitions]
