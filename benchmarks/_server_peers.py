@@ -31,7 +31,7 @@ TOKENS = 32
 ROUNDS = 11
 HEAD = ["texts", "toolgram", "llama.cpp", "×", "least", "most"]
 
-_LLAMA_CPP = """
+LLAMA_CPP = """
 import os, sys, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, slots, context = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -51,10 +51,10 @@ def embedded() -> list[list[object]]:
     model = str(default_model())
     options = ["--port", "0", "--parallel", str(CLIENTS), "--max-model-len", str(CONTEXT)]
     toolgram = [sys.executable, "-m", "toolgram", "serve", "--model", model, *options]
-    llama = [sys.executable, "-c", _LLAMA_CPP, model, str(CLIENTS), str(CONTEXT)]
+    llama = [sys.executable, "-c", LLAMA_CPP, model, str(CLIENTS), str(CONTEXT)]
     chosen = tasks()[:CLIENTS]
     texts = [_text(task) for task in chosen]
-    with _running(toolgram) as ours, _running(llama) as theirs:
+    with running(toolgram) as ours, running(llama) as theirs:
         for server in (ours, theirs):
             asyncio.run(_tokens(server.address, texts))  # the first time, prompts are read
         found = [(_speed(ours, texts), _speed(theirs, texts)) for _ in range(ROUNDS)]
@@ -108,7 +108,7 @@ async def _ask(client: httpx.AsyncClient, body: dict[str, Any]) -> int:
 
 
 @contextmanager
-def _running(command: Sequence[str]) -> Generator[_Server]:
+def running(command: Sequence[str]) -> Generator[_Server]:
     """A server that says its address in its first line."""
     environment = {**os.environ, "GOMP_SPINCOUNT": "2000"}
     with subprocess.Popen(

@@ -26,6 +26,17 @@ def planned(answer: dict[str, Any], style: str = "hermes", **more: Any) -> toolg
     return toolgram.plan(request | more, CHATML, style)
 
 
+def test_the_rules_of_a_regex_may_refer_to_one_another() -> None:
+    plan = planned({"type": "regex", "regex": r"((\w)*x|(\w)*xb)"})
+    assert plan.constraint is not None
+    grammar = plan.constraint.grammar
+    for text in ("x", "ax", "axb", "xx", "xbx", "ab", "b", ""):
+        expected = re.fullmatch(r"\w*xb?", text) is not None
+        assert grammar.accepts(text) == expected
+        assert gbnf_accepts(grammar.to("gbnf"), text) == expected
+        assert lark_accepts(grammar.to("lark"), text) == expected
+
+
 @pytest.mark.parametrize("answer", [DATE, MOOD], ids=["regex", "choice"])
 def test_only_such_texts_are_admitted(answer: dict[str, Any]) -> None:
     plan = planned(answer)

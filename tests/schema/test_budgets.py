@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from toolgram import InvalidSchema, UnsupportedSchema, schema_grammar
+from toolgram import InvalidSchema, UnsupportedSchema, schema_grammar, work
 from toolgram.grammar.grammar import Grammar
-from toolgram.grammar.regular import limits
 from toolgram.grammar.regular.automata import of_texts
-from toolgram.grammar.regular.limits import TooLarge, limited, spend
 from toolgram.grammar.regular.regex import pattern
+from toolgram.work import TooLarge, limited, spend
 
 
 def nested(depth: int, wrap: Callable[[Any], Any]) -> Any:
@@ -121,9 +120,9 @@ def test_a_document_costs_the_same_whatever_was_compiled_before() -> None:
     text = "^(?:[a-c]{3}x|d+)$"
 
     def cost() -> int:
-        with limited(limits.MAX_WORK) as meter:
+        with limited(work.MAX_WORK) as meter:
             pattern(text)
-        return limits.MAX_WORK - meter.left
+        return work.MAX_WORK - meter.left
 
     first = cost()
     assert cost() == first > 0

@@ -21,6 +21,7 @@ from live_server import listening
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.engines.llama_cpp.guide import Guide, Guides
 from toolgram.engines.llama_cpp.sampling import Sampler
+from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.models.catalog import default_model
 from toolgram.server.app import create_app
 from toolgram.server.models import Served
@@ -215,3 +216,66 @@ def test_others_are_served_while_a_grammar_is_compiled(client: OpenAI, monkeypat
         assert not constrained.done()
         free.set()
         assert constrained.result().json()["choices"][0]["text"].startswith("y")
+
+
+def test_others_are_served_while_a_long_text_is_tokenized(client: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizing, free = threading.Event(), threading.Event()
+    asked = Vocabulary._asked
+
+    def slowly(vocabulary: Vocabulary, text: str) -> list[int]:
+        if text.startswith("Slow"):
+            tokenizing.set()
+            assert free.wait(20)
+        return asked(vocabulary, text)
+
+    monkeypatch.setattr(Vocabulary, "_asked", slowly)
+    server = str(client.base_url).removesuffix("/v1/")
+    with ThreadPoolExecutor() as pool:
+        slow = pool.submit(httpx2.post, f"{server}/tokenize", json={"content": "Slow"}, timeout=60)
+        assert tokenizing.wait(20)
+        body: dict[str, Any] = {"prompt": "Quick", "max_tokens": 2, "temperature": 0}
+        for stream in (False, True):
+            answer = httpx2.post(f"{server}/v1/completions", json={**body, "stream": stream}, timeout=20)
+            assert answer.status_code == 200
+        assert not slow.done()
+        free.set()
+        assert slow.result().status_code == 200
+
+
+@pytest.mark.parametrize("text", ["word " * 3_000_000, "dense: 1,2.3;4" * 20_000])
+def test_a_text_that_is_far_too_long_is_refused_without_being_tokenized(
+    client: OpenAI, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    asked, lengths = Vocabulary._asked, list[int]()
+
+    def noted(vocabulary: Vocabulary, text: str) -> list[int]:
+        lengths.append(len(text))
+        return asked(vocabulary, text)
+
+    monkeypatch.setattr(Vocabulary, "_asked", noted)
+    server = str(client.base_url).removesuffix("/v1/")
+    bodies: dict[str, Any] = {
+        "/tokenize": {"content": text},
+        "/v1/completions": {"prompt": text},
+        "/v1/chat/completions": {"messages": [{"role": "user", "content": text}]},
+    }
+    for path, body in bodies.items():
+        error = httpx2.post(server + path, json=body, timeout=60).json()["error"]
+        assert error["code"] == "context_length_exceeded"
+        assert "characters, and the context holds 2048 tokens" in error["message"]
+    assert sum(lengths) < len(text)
+
+
+def test_the_tool_is_named_whose_grammar_cannot_be_used(client: OpenAI) -> None:
+    many = {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(1200)}}
+    large = {"type": "function", "function": {"name": "large", "parameters": many}}
+    chat: dict[str, Any] = {"messages": [ASK], "tools": [WEATHER, large], "max_tokens": 2}
+    responses = {"input": "Hi.", "tools": [{"type": "function", "name": "large", "parameters": many, "strict": False}]}
+    bodies = {
+        "chat/completions": (chat, "/tools/1/function/parameters"),
+        "responses": (responses, "/tools/0/parameters"),
+    }
+    for path, (body, pointer) in bodies.items():
+        answer = httpx2.post(f"{client.base_url}{path}", json=body, timeout=60)
+        assert (answer.status_code, answer.json()["error"]["pointer"]) == (400, pointer)
+        assert "fewer optional parts" in answer.json()["error"]["message"]

@@ -153,6 +153,43 @@ def test_too_much_of_a_grammar_is_refused_with_its_place(name: str, body: dict[s
     assert says in answer.json()["error"]["message"]
 
 
+def tool_of(syntax: str, definition: str) -> dict[str, Any]:
+    grammar = {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}}
+    return {"tools": [{"type": "custom", "custom": {"name": "f", "format": grammar}}]}
+
+
+def array_in_array(count: int) -> Any:
+    return {"type": "array", "items": array_in_array(count - 1)} if count else {"type": "string"}
+
+
+PARENTHESES = "(" * 300 + "a" + ")" * 300
+CHAIN = "".join(f"a{i}: a{i + 1}\n" for i in range(3000))
+DEEP: dict[str, tuple[dict[str, Any], str]] = {
+    "regex": ({"regex": PARENTHESES}, "/regex"),
+    "regex of a tool": (tool_of("regex", PARENTHESES), "/tools/0/custom/format/grammar/definition"),
+    "terminal": (tool_of("lark", f"start: /{PARENTHESES}/"), "/tools/0/custom/format/grammar/definition"),
+    "groups": (tool_of("lark", "start: " + PARENTHESES.replace("a", '"a"') * 9), ""),
+    "deep groups": (
+        tool_of("lark", f'start: {"(" * 9000}"a"{")" * 9000}'),
+        "/tools/0/custom/format/grammar/definition",
+    ),
+    "chain": (tool_of("lark", f'start: a0\n{CHAIN}a3000: "x"'), "/tools/0/custom/format/grammar/definition"),
+    "schema": ({"response_format": {"type": "json_schema", "json_schema": {"schema": array_in_array(90)}}}, ""),
+    "schemas": ({"response_format": {"type": "json_schema", "json_schema": {"schema": array_in_array(190)}}}, ""),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_what_is_deep_is_taken_or_refused_with_its_place(name: str) -> None:
+    body, pointer = DEEP[name]
+    with serving(Replay("x")) as address:
+        answer = httpx2.post(address + CHAT, json={**HI, **body}, timeout=60)
+        assert answer.status_code == (400 if pointer else 200)
+        if pointer:
+            assert pointer.startswith(answer.json()["error"]["pointer"] or "-")
+            assert "deep" in answer.json()["error"]["message"]
+
+
 HEAD = f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n".encode()
 
 

@@ -144,3 +144,46 @@ def test_an_engine_that_enforces_nothing_is_told_of() -> None:
         long = httpx2.post(address + CHAT, json=LONG)
         assert (long.status_code, long.json()["error"]["code"]) == (400, "context_length_exceeded")
         assert "requested 5001 tokens" in long.json()["error"]["message"]
+
+
+ODD: dict[str, list[Any]] = {
+    "choices are no list": [{"choices": 5}],
+    "a choice is no object": [{"choices": ["a"]}],
+    "a text is no string": [{"choices": [{"text": 5}]}],
+    "ids are no numbers": [{"choices": [{"text": "a", "token_ids": ["x"]}]}],
+    "an end is no word": [{"choices": [{"text": "a", "finish_reason": ["stop"]}]}],
+    "counts are no numbers": [{"choices": [{"text": "a"}], "usage": {"prompt_tokens": "many"}}],
+    "a list": [[]],
+    "a line without an end": [{"choices": [{"text": "x" * 20_000_000}]}],
+}
+
+
+@contextmanager
+def saying(*events: Any) -> Iterator[str]:
+    """A server before one that says this after a word, in one line each."""
+    word = {"choices": [{"text": "word "}]}
+
+    async def completions(request: Request) -> Response:
+        lines = [f"data: {json.dumps(event)}\n\n" for event in (word, *events)]
+        return StreamingResponse(iter(lines), media_type="text/event-stream")
+
+    app = Starlette(routes=[Route("/v1/completions", completions, methods=["POST"])])
+    with fake_vllm.serving(app) as url, serving(OpenAICompletions(url, "m")) as address:
+        yield address
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_upstream_that_says_what_cannot_be_understood_is_a_503(name: str) -> None:
+    with saying(*ODD[name]) as address:
+        answer = httpx2.post(address + CHAT, json=HI, timeout=60)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+        assert said(httpx2.post(address + CHAT, json={**HI, "stream": True}, timeout=60)) == "word "
+
+
+def test_half_a_character_of_an_upstream_is_replaced() -> None:
+    with saying({"choices": [{"text": "a\ud83d", "finish_reason": "stop"}]}) as address:
+        for path, body in ((CHAT, HI), ("/v1/messages", HI), ("/v1/responses", {"input": "Hi."})):
+            for stream in (False, True):
+                answer = httpx2.post(address + path, json={**body, "stream": stream}, timeout=60)
+                assert answer.status_code == 200
+                assert "a\ufffd" in answer.text

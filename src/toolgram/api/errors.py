@@ -11,9 +11,11 @@ from toolgram.errors import (
     GrammarError,
     InvalidRequest,
     InvalidSchema,
+    OutOfTime,
     PromptTooLong,
     TemplateError,
     ToolgramError,
+    TooMuchWork,
     UnsupportedSchema,
 )
 
@@ -59,6 +61,10 @@ def api_error(error: ToolgramError, prompt_at: str = "/messages") -> ApiError:
             return ApiError(400, "invalid_value", str(error), pointer)
         case TemplateError() | GrammarError():
             return ApiError(400, "cannot_be_prompted", str(error), "/messages")
+        case TooMuchWork():
+            return ApiError(400, "too_costly", str(error), "")
+        case OutOfTime():
+            return ApiError(504, "timeout", str(error))
         case PromptTooLong():
             return ApiError(400, "context_length_exceeded", str(error), prompt_at)
         case Unavailable():

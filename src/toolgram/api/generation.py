@@ -94,11 +94,9 @@ def gbnf_constraint(gbnf: str) -> Constraint:
 
 
 @contextmanager
-def grammar_at_fault(*, given: bool) -> Generator[None]:
-    """What an engine finds wrong with a grammar is an InvalidRequest where the body has `given` it."""
+def grammar_at_fault(pointer: str) -> Generator[None]:
+    """What an engine finds wrong with a grammar is an InvalidRequest, with a pointer to what the grammar is of."""
     try:
         yield
     except (GrammarError, GrammarRefused) as error:
-        if not given:
-            raise
-        raise InvalidRequest(GRAMMAR, str(error)) from error
+        raise InvalidRequest(pointer, str(error)) from error

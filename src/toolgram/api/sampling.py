@@ -13,6 +13,7 @@ T = TypeVar("T", int, float)
 
 MAX_SEED = 2**63 - 1
 MAX_STOPS = 16
+MAX_BIASES = 1 << 14
 MAX_TOP_LOGPROBS = 20
 
 Stops = Annotated[list[Filled], Field(max_length=MAX_STOPS)]
@@ -27,6 +28,7 @@ _BIAS_KEY = "^[0-9]{1,9}$"
 
 Biases = Annotated[
     dict[Annotated[str, Field(pattern=_BIAS_KEY)], Annotated[float, Number(-100, 100)]],
+    Field(max_length=MAX_BIASES),
     WithJsonSchema(
         {
             "type": "object",

@@ -179,7 +179,7 @@ async def _chunks(
             prompt, constraint, closer = written.prompt(), rest(written.text), None
         if not engine.capabilities.token_ids:  # whatever spells a control token there becomes one
             prompt = broken(prompt, plan.control_strings)
-        chunks = engine.generate(prompt, _bound(constraint, engine), written.left(sampling))
+        chunks = engine.generate(prompt, bound(constraint, engine), written.left(sampling))
         async with aclosing(chunks):
             async for chunk in chunks:
                 chunk = written.of_turn(chunk)
@@ -279,7 +279,7 @@ def _choice(plan: Plan, engine: Engine) -> Choice | None:
     return Choice(tokens, plan.request.tool_bias) if tokens else None
 
 
-def _bound(constraint: Constraint | None, engine: Engine) -> Constraint | None:
+def bound(constraint: Constraint | None, engine: Engine) -> Constraint | None:
     """The constraint as the engine takes it: with token ids where it has them."""
     if constraint is None:
         return None

@@ -20,6 +20,7 @@ from toolgram.conversation.fields import (
     Number,
     Schema,
     Some,
+    Turns,
     among,
     by,
     kind,
@@ -375,7 +376,7 @@ class ChatBody(Fields):
     `regex` and `choice` are short for response formats; `functions` and `function_call` for tools and a choice of them.
     """
 
-    messages: Some[ChatMessage]
+    messages: Turns[ChatMessage]
     tools: list[Tool] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None

@@ -40,6 +40,7 @@ Json = Mapping[str, Any]
 MAX_INTEGER = 2**53 - 1
 """The largest whole number on which all readers of JSON agree (RFC 8259, 6)."""
 MAX_DEPTH = 200
+MAX_TURNS = 1 << 14
 
 _TAG = "\ue00f"  # begins the names of a union's kinds, which are no part of a pointer
 _OURS = "wrong"
@@ -198,6 +199,8 @@ Filled = Annotated[str, AfterValidator(_filled), WithJsonSchema({"type": "string
 """A string that is not empty."""
 Some = Annotated[list[Item], Field(min_length=1)]
 """A list that is not empty."""
+Turns = Annotated[list[Item], Field(min_length=1, max_length=MAX_TURNS)]
+"""The messages of a conversation."""
 Schema = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "boolean"}]})]
 """A JSON Schema, which is checked when it is compiled."""
 Held = Annotated[Any, AfterValidator(_object), WithJsonSchema({"type": "object"})]

@@ -103,8 +103,10 @@ class Request:
         """The tools that the model may call in this turn."""
         if self.tool_choice.mode == "none":
             return ()
-        only = self.tool_choice.only
-        return self.tools if only is None else tuple(tool for tool in self.tools if tool.name in only)
+        if self.tool_choice.only is None:
+            return self.tools
+        only = frozenset(self.tool_choice.only)
+        return tuple(tool for tool in self.tools if tool.name in only)
 
 
 def parse_request(body: Mapping[str, Any] | ChatBody) -> Request:
@@ -300,7 +302,7 @@ def required(tools: tuple[Tool, ...], pointer: str, *named: tuple[str, str]) -> 
 
 def some(tools: tuple[Tool, ...], mode: Literal["auto", "required"], named: Sequence[tuple[str, str]]) -> ToolChoice:
     """Of these tools alone calls may or must be made. Raises InvalidRequest for a name that no tool has."""
-    known = [tool.name for tool in tools]
+    known = dict.fromkeys(tool.name for tool in tools)
     for name, pointer in named:
         if name not in known:
             raise InvalidRequest(pointer, f"there is no tool named {name!r}; {nearest(name, known)}")

@@ -17,9 +17,9 @@ from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Ref, Text, choice
 from toolgram.grammar.regular.automata import Automaton, intersection
 from toolgram.grammar.regular.elimination import eliminated
 from toolgram.grammar.regular.languages import without
-from toolgram.grammar.regular.limits import remembered
 from toolgram.grammar.regular.to_expr import expression
 from toolgram.grammar.until import State, automaton
+from toolgram.work import remembered
 
 _HOME = 0  # the state in which nothing of a marker has begun
 _MOST_COUNTED = 4  # characters at the beginning of a text, so many at least, are counted exactly

@@ -57,9 +57,17 @@ def cache_folder() -> Path:
 
 
 def cached(name: str) -> Path | None:
-    """The file of a known model if it is in the cache. Raises ModelError for a name that is not known."""
-    path = _place(_source(name))
-    return path if path.is_file() and path.stat().st_size == _source(name).size else None
+    """The file of a known model if it is in the cache, whole. Raises ModelError for a name that is not known."""
+    source = _source(name)
+    path = _place(source)
+    return (
+        path if path.is_file() and path.stat().st_size == source.size and _is_what_it_should_be(path, source) else None
+    )
+
+
+def _is_what_it_should_be(path: Path, source: ModelSource) -> bool:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == source.sha256
 
 
 def default_model(progress: Progress | None = None) -> Path:

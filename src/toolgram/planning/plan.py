@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -14,7 +14,7 @@ from toolgram.caching import MEGABYTE, weighed
 from toolgram.conversation.body import ChatBody
 from toolgram.conversation.message import Message
 from toolgram.conversation.request import Request, parse_request, placed
-from toolgram.errors import InvalidRequest, Relaxation
+from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, Relaxation
 from toolgram.grammar.constraint import Constraint
 from toolgram.planning.after_reasoning import grammar_after_reasoning
 from toolgram.planning.call_ids import CallIds, IdMaker
@@ -101,6 +101,16 @@ class Plan:
     def decision(self) -> Decision | None:
         """Where the model chooses whether to call, the texts that open a call; None where it must, or must not."""
         return decision_of(self._turn.spec)
+
+    def at_fault(self, use: Callable[[Constraint], object]) -> str:
+        """A pointer to what `use` refuses of the constraint: a tool that it refuses by itself, or all together."""
+        spec = self._turn.spec
+        for tool in spec.tools:
+            try:
+                use(_constraint(replace(spec, tools=(tool,), answer=None)))
+            except (GrammarError, GrammarRefused, InvalidRequest):
+                return placed(self.request.places, tool.schema_pointer)
+        return placed(self.request.places, "/tools" if spec.answer is None else spec.answer.pointer)
 
     def call_ids(self, seed: int | None = None) -> IdMaker:
         """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""

@@ -14,6 +14,9 @@ from toolgram.schema.types import TooLarge
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.wire.encodings import AnyEncoding
 from toolgram.wire.encodings.base import ToolArguments
+from toolgram.work import charge, in_all
+
+_MOST = 1 << 62  # steps: the limits inside are smaller
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,13 @@ def arguments_of(wanted: Wanted, pointer: str, names: RuleNames) -> Arguments:
     Raises InvalidSchema, and UnsupportedSchema for what is strict, or has no end.
     """
     try:
-        made = _known(wanted)
+        made, steps = _known(wanted)
     except (InvalidSchema, UnsupportedSchema):
         _arguments(wanted, pointer)  # which says where
         raise
     except TooLarge as error:  # by parts it may have more rules than as a whole
         raise UnsupportedSchema(pointer, "size", "the grammar would have too many rules") from error
+    charge(steps)  # whether known or not: or else it would depend on earlier requests what is too much
     others = names.again(made.given)
     schema, encoded = made.schema, made.encoded
     return Arguments(
@@ -76,8 +80,11 @@ def _weight(wanted: Wanted) -> int:
 
 
 @weighed(64 * MEGABYTE, _weight)
-def _known(wanted: Wanted) -> Arguments:
-    return _arguments(wanted, "")
+def _known(wanted: Wanted) -> tuple[Arguments, int]:
+    """The arguments, and the steps that they take."""
+    with in_all(_MOST) as meter:
+        made = _arguments(wanted, "")
+    return made, _MOST - meter.left
 
 
 def _arguments(wanted: Wanted, pointer: str) -> Arguments:

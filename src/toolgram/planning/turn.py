@@ -11,11 +11,10 @@ from itertools import product
 
 from toolgram.caching import MEGABYTE, Document, weighed
 from toolgram.conversation.message import Message, ToolCall
-from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, Relaxation, UnsupportedSchema
+from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, Relaxation, TooMuchWork, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.grammar.regular.automata import Automaton
-from toolgram.grammar.regular.limits import MAX_WORK, limited
 from toolgram.planning.tool_arguments import Wanted, arguments_of
 from toolgram.planning.turn_spec import Answer, CallableTool, TurnSpec, reading_program, weight
 from toolgram.schema import Compiled, compile_schema, compile_type, types
@@ -33,6 +32,7 @@ from toolgram.wire.json_shapes import ARGUMENTS
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.reader import Reader
 from toolgram.wire.writer import FRACTION_DIGITS, INTEGER_DIGITS, spelling_of, write, write_freely
+from toolgram.work import MAX_IN_ALL, MAX_WORK, give_way, in_all, limited
 
 _STRING = Document.of({"type": "string"})
 _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 5
@@ -108,7 +108,8 @@ def _spelled(text: str, spell_value: Spell) -> str | None:
 @weighed(128 * MEGABYTE, weight)
 def compile_turn(spec: TurnSpec) -> CompiledTurn:
     """The grammar of a turn. Raises InvalidSchema, and for what is `strict` UnsupportedSchema."""
-    return _Compilation(spec).run()
+    with in_all(MAX_IN_ALL):
+        return _Compilation(spec).run()
 
 
 def _after(grammar: Grammar, opened: str) -> tuple[str, Grammar]:
@@ -255,7 +256,10 @@ class _Compilation:
     def callee_of(self, tool: CallableTool) -> Callee | None:
         """As `callee`; what is wrong with the schema of a custom tool is wrong with the format that it has."""
         try:
+            give_way()
             return self.callee(tool)
+        except TooMuchWork as error:
+            raise InvalidRequest(tool.pointer, f"with what comes before it, {error}") from error
         except (InvalidSchema, UnsupportedSchema) as error:
             if not tool.custom:
                 raise

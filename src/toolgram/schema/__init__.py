@@ -14,12 +14,12 @@ from toolgram.caching import MEGABYTE, made_of, weighed
 from toolgram.errors import Relaxation, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import Expr, Ref
-from toolgram.grammar.regular.limits import MAX_WORK, TooLarge, limited
 from toolgram.schema.reading.normalize import normalize
 from toolgram.schema.reading.references import Retrieve
 from toolgram.schema.types import ANY, Canonical, Object
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.lower import Lowering
+from toolgram.work import MAX_WORK, TooLarge, limited
 
 Mode = Literal["exact", "relaxed"]
 

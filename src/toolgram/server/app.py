@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -26,6 +27,8 @@ from toolgram.server.routes.messages import count_tokens, messages
 from toolgram.server.routes.responses import responses
 from toolgram.server.routes.tokenize import detokenize, tokenize
 from toolgram.server.settings import Settings
+
+_THREADS = 128
 
 Handler = Callable[[Desk, Request], Awaitable[ASGIApp]]
 
@@ -128,6 +131,8 @@ def create_app(models: Sequence[Served], settings: Settings = Settings()) -> ASG
 
     @asynccontextmanager
     async def lifespan(_app: Router) -> AsyncGenerator[None]:
+        # Threads mostly wait for their turn.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "toolgram"))
         yield
         for served in models:
             await served.engine.aclose()
@@ -139,7 +144,7 @@ def create_app(models: Sequence[Served], settings: Settings = Settings()) -> ASG
         for path, handler in handlers.items()
     ]
     router = Router(routes, lifespan=lifespan, redirect_slashes=False)
-    front = Front(router, settings, metrics, frozenset((*_POST, *_GET)))
+    front = Front(router, settings, metrics, admission, frozenset((*_POST, *_GET)))
     return _with_origins(front, settings.origins)
 
 

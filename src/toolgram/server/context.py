@@ -5,38 +5,45 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from toolgram import work
 from toolgram.api.errors import ApiError, param
 from toolgram.api.explain import relaxations_json
-from toolgram.api.generation import Generation, grammar_at_fault
+from toolgram.api.generation import GRAMMAR, Generation, grammar_at_fault
 from toolgram.api.notes import divergences_of_choices
-from toolgram.chat import Reply, relaxations_of, stream
+from toolgram.chat import Reply, bound, relaxations_of, stream
 from toolgram.chat.guarantees import refuse_unenforced
 from toolgram.conversation.events import Event
-from toolgram.engines.base import Chunk, Sampling
-from toolgram.errors import ToolgramError
+from toolgram.conversation.fields import Json
+from toolgram.engines.base import Chunk, Engine, Sampling
+from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, ToolgramError, TooMuchWork
+from toolgram.grammar.constraint import Constraint
 from toolgram.planning.plan import Plan
 from toolgram.server.limits import Admission
 from toolgram.server.metrics import Metrics
 from toolgram.server.middleware import too_large
-from toolgram.server.models import Models, Served
+from toolgram.server.models import Compiles, Models, Served
 from toolgram.server.request_log import record_of
 from toolgram.server.settings import Settings
 from toolgram.server.sse import ClientGone, EventStream, while_connected
+from toolgram.work import in_thread
 
 T = TypeVar("T")
 
 Item = Chunk | Event | Reply
 _FIELD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
-_LONG_BODY = 1 << 14  # bytes: what may take a millisecond to read, or many if it has grammars
+_BYTES_OF_A_VALUE = 5  # as a power of 2, on average: those of shorter ones take long to read, and to be made
+_LONG_BODY = 1 << 14  # bytes: what may take a millisecond to read
+_COSTLY = (b'"lark"', b'"grammar"', b"\\u")  # grammars take longer; what is escaped may be anything
+_TEMPLATE_SECONDS = 5.0  # of work for a template that a body brings: a model's takes less than one
 _LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
 
 
@@ -90,13 +97,17 @@ class Desk:
         except ClientDisconnect as error:
             raise ClientGone from error
         whole = b"".join(pieces)
-        parsed = await asyncio.to_thread(_parsed, whole) if size > _LONG_BODY else _parsed(whole)
+        if whole.count(b",") > self.settings.max_body >> _BYTES_OF_A_VALUE:
+            reason = f"a body may hold at most {self.settings.max_body >> _BYTES_OF_A_VALUE} values"
+            raise ApiError(413, "body_too_large", reason)
+        is_long = size > _LONG_BODY or any(mark in whole for mark in _COSTLY)
+        parsed = await in_thread(_parsed, whole) if is_long else _parsed(whole)
         if self.settings.log_contents:
             record_of(request.scope).contents["body"] = parsed
-        return await asyncio.to_thread(read, parsed) if size > _LONG_BODY else read(parsed)
+        return await in_thread(read, parsed) if is_long else read(parsed)
 
     async def job(self, request: Request, generation: Generation, *, runs: bool = True) -> Job:
-        """Plans the request for its model, which it `runs` then or not.
+        """Plans the request for its model, and makes its grammar ready if it `runs`.
 
         Raises what `plan` raises, InvalidRequest for what the engine cannot guarantee, and ApiError if a limit is
         exceeded.
@@ -111,9 +122,9 @@ class Desk:
         sampling = replace(self.limited(served.defaults.filling(generation.sampling, generation.unsaid)), trace=True)
         # A template or schema seen for the first time may take a while; others are served meanwhile.
         async with self.admission.planning():
-            plan, count = await asyncio.to_thread(self._planned, generation, served)
-        if runs and not self.settings.allow_unenforced:
-            refuse_unenforced(plan.request, served.engine)
+            plan, count = await while_connected(
+                request.receive, in_thread(self._planned, generation, served, runs=runs)
+            )
         self.tell_ignored(request, (*generation.ignored, *(param(at) or "" for at in plan.left_out)))
         record = record_of(request.scope)
         record.planned(served.name, plan)
@@ -121,8 +132,18 @@ class Desk:
             record.headers["x-toolgram-relaxations"] = _header(relaxations_json(relaxations))
         return Job(served, plan, sampling, generation.n, count, generation.grammar is not None)
 
-    def _planned(self, generation: Generation, served: Served) -> tuple[Plan, int | None]:
-        plan = generation.plan(served.template, self.settings.style)
+    def _planned(self, generation: Generation, served: Served, *, runs: bool) -> tuple[Plan, int | None]:
+        served.check_length(_texts(generation))
+        if generation.chat_template is not None and (errand := work.errand()) is not None:
+            errand.at_most(_TEMPLATE_SECONDS)
+        try:
+            plan = generation.plan(served.template, self.settings.style)
+        except RecursionError as error:
+            raise ApiError(400, "invalid_value", "the request is nested too deeply", "") from error
+        if runs:
+            if not self.settings.allow_unenforced:
+                refuse_unenforced(plan.request, served.engine)
+            make_ready(plan, served.engine, given=generation.grammar is not None)
         return plan, served.count(plan.prompt_parts)
 
     def tell_ignored(self, request: Request, fields: Sequence[str]) -> None:
@@ -144,7 +165,7 @@ class Desk:
         record = record_of(request.scope)
         replies: dict[int, Reply] = {}
         streams = [stream(job.plan, job.served.engine, sampling) for sampling in _seeded(job)]
-        with grammar_at_fault(given=job.grammar_given):
+        with grammar_at_fault(GRAMMAR if job.grammar_given else "/tools"):
             async with aclosing(merged(streams, self.admission)) as items:
                 async for index, item in items:
                     if isinstance(item, Reply):
@@ -187,6 +208,35 @@ class Desk:
             return failed(error)
 
         return EventStream(events, self.admission.work(), as_event, record.headers, self.settings.keep_alive)
+
+
+def make_ready(plan: Plan, engine: Engine, *, given: bool) -> None:
+    """Compiles the plan's grammar. Raises InvalidRequest for one that the engine refuses; it may be the body's own."""
+    if plan.constraint is None or not isinstance(engine, Compiles):
+        return
+
+    def use(constraint: Constraint) -> None:
+        if (taken := bound(constraint, engine)) is not None:
+            engine.compile(taken)
+
+    try:
+        use(plan.constraint)
+    except (GrammarError, GrammarRefused) as error:
+        raise InvalidRequest(GRAMMAR if given else plan.at_fault(use), str(error)) from error
+    except TooMuchWork as error:
+        raise InvalidRequest(GRAMMAR if given else "/tools", str(error)) from error
+
+
+def _texts(generation: Generation) -> Iterator[str]:
+    """What the conversation says."""
+    for message in generation.request.messages:
+        content: Any = message.get("content")
+        if isinstance(content, str):
+            yield content
+        elif isinstance(content, list):
+            for part in cast("list[Any]", content):
+                if isinstance(part, Mapping) and isinstance(text := cast("Json", part).get("text"), str):
+                    yield text
 
 
 def _parsed(body: bytes) -> Any:

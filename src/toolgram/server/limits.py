@@ -3,51 +3,56 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from toolgram import work
 from toolgram.api.errors import ApiError
 from toolgram.server.metrics import Metrics
 
 _RETRY_AFTER = 1  # seconds
-_PLANNERS = 2  # planning is Python: more threads plan no faster, and each delays the streams
+_PLANNERS = 2  # threads: planning is Python, more of them plan no faster, and each delays the streams
 
 
 class Admission:
     """At most `parallel` answers are written at once, and `queue` requests wait, in order of arrival.
 
     A request that wants several answers has one place for all of them, and more only where nobody waits for those. As
-    many requests as may run and wait may wait to be planned.
+    many requests as may run and wait may wait to be planned: they are in turns, so that what is planned in no time does
+    not wait for what takes long. What a request takes in all, from its first byte on, is at most `timeout` seconds.
     """
 
     def __init__(self, parallel: int, queue: int, timeout: float, metrics: Metrics) -> None:
         self.parallel = parallel
         self._places = _Places(parallel)
-        self._planners = asyncio.Semaphore(_PLANNERS)
+        self._turns = work.Turns(_PLANNERS)
         self._unplanned = 0
         self._queue = queue
-        self._most_unplanned = parallel + queue
+        self._most_unplanned = parallel + queue + _PLANNERS
         self._timeout = timeout
         self._metrics = metrics
         self.waiting = 0
         self.running = 0
 
+    def errand(self) -> work.Errand:
+        """The work for a request that begins now."""
+        return work.Errand(time.monotonic() + self._timeout, self._turns)
+
     @asynccontextmanager
     async def planning(self) -> AsyncGenerator[None]:
-        """A slot for planning, returned at the end. Raises ApiError 429 if too many wait."""
-        if self._planners.locked() and self._unplanned >= self._most_unplanned:
-            message = f"{self._unplanned} requests are waiting to be planned: try again later"
+        """What is planned inside. Raises ApiError: 429 if too many are planned, 504 if it takes too long."""
+        if self._unplanned >= self._most_unplanned:
+            message = f"{self._unplanned - _PLANNERS} requests are waiting to be planned: try again later"
             raise ApiError(429, "too_many_requests", message, retry_after=_RETRY_AFTER)
         self._unplanned += 1
         try:
-            await self._planners.acquire()
+            with self._metrics.planned.track_inprogress():
+                async with self._in_time():
+                    yield
         finally:
             self._unplanned -= 1
-        try:
-            yield
-        finally:
-            self._planners.release()
 
     @asynccontextmanager
     async def work(self) -> AsyncGenerator[None]:
@@ -58,22 +63,29 @@ class Admission:
         if not self._places.free and self.waiting >= self._queue:
             message = f"{self.running} requests are running and {self.waiting} are waiting: try again later"
             raise ApiError(429, "too_many_requests", message, retry_after=_RETRY_AFTER)
-        limit = asyncio.timeout(self._timeout)
+        async with self._in_time():
+            self.waiting += 1
+            try:
+                with self._metrics.waiting.track_inprogress():
+                    await self._places.take()
+            finally:
+                self.waiting -= 1
+            self.running += 1
+            try:
+                with self._metrics.running.track_inprogress():
+                    yield
+            finally:
+                self.running -= 1
+                self._places.give_back()
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncGenerator[None]:
+        """Raises ApiError 504 where the time of the request is up."""
+        errand = work.errand()
+        limit = asyncio.timeout(self._timeout if errand is None else max(0.0, errand.until - time.monotonic()))
         try:
             async with limit:
-                self.waiting += 1
-                try:
-                    with self._metrics.waiting.track_inprogress():
-                        await self._places.take()
-                finally:
-                    self.waiting -= 1
-                self.running += 1
-                try:
-                    with self._metrics.running.track_inprogress():
-                        yield
-                finally:
-                    self.running -= 1
-                    self._places.give_back()
+                yield
         except TimeoutError as error:
             if not limit.expired():
                 raise

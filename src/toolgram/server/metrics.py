@@ -36,6 +36,10 @@ class Metrics:
         self.running = Gauge(
             "toolgram_requests_running", "Requests that run now.", registry=registry, multiprocess_mode="livesum"
         )
+        self.planned = Gauge(
+            "toolgram_requests_planned", "Requests that are planned now, or wait for it.", registry=registry,
+            multiprocess_mode="livesum",
+        )  # fmt: skip
         self.waiting = Gauge(
             "toolgram_requests_waiting", "Requests that are waiting for a slot.", registry=registry,
             multiprocess_mode="livesum",

@@ -16,8 +16,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from toolgram import work
 from toolgram.api.errors import ApiError, anthropic_error, api_error, openai_error
 from toolgram.errors import ToolgramError
+from toolgram.server.limits import Admission
 from toolgram.server.metrics import Metrics
 from toolgram.server.origins import check_host, check_origin
 from toolgram.server.playground import pages
@@ -36,8 +38,11 @@ _CLIENT_GONE = 499  # as in nginx; only the log ever shows it
 class Front:
     """An ASGI application around another one, which may raise any ToolgramError before it answers."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, paths: frozenset[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: Settings, metrics: Metrics, admission: Admission, paths: frozenset[str]
+    ) -> None:
         self._app = app
+        self._admission = admission
         self._settings = settings
         self._metrics = metrics
         self._paths = paths
@@ -62,7 +67,8 @@ class Front:
             await send(message)
 
         try:
-            await self._answered(scope, receive, answer, headers)
+            with work.on(self._admission.errand()):
+                await self._answered(scope, receive, answer, headers)
         except ClientGone:
             status = _CLIENT_GONE
         except ToolgramError as error:

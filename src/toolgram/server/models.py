@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from toolgram.api.errors import ApiError
-from toolgram.engines.base import Engine, Prompt, SamplingDefaults
+from toolgram.engines.base import Engine, Prompt, SamplingDefaults, SupportsGrammar
 from toolgram.errors import EngineError, PromptTooLong
 from toolgram.template.chat_template import ChatTemplate
 
@@ -49,6 +49,25 @@ class Reached(Protocol):
         ...
 
 
+@runtime_checkable
+class BoundsPrompts(Protocol):
+    """An engine that tells how long a prompt may be."""
+
+    @property
+    def most_characters(self) -> int:
+        """How many characters a prompt may have at most."""
+        ...
+
+
+@runtime_checkable
+class Compiles(Protocol):
+    """An engine that makes grammars ready before it writes."""
+
+    def compile(self, constraint: SupportsGrammar) -> None:
+        """Raises GrammarError or GrammarRefused for a grammar that cannot be used."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
     """A model: its name, its chat template, the engine that runs it, and how its tokens are chosen by default."""
@@ -73,6 +92,14 @@ class Served:
         except EngineError:
             return False
         return True
+
+    def check_length(self, texts: Iterable[str]) -> None:
+        """Raises PromptTooLong for texts that no prompt has room for, before anything is made of them."""
+        if isinstance(self.engine, BoundsPrompts) and self.context is not None:
+            count = sum(map(len, texts))
+            if count > self.engine.most_characters:
+                said = f"it has {count} characters, and the context holds {self.context} tokens"
+                raise PromptTooLong(None, self.context, said)
 
     def count(self, prompt: Prompt) -> int | None:
         """The number of tokens in a prompt, if the engine counts them. Raises PromptTooLong if no room is left."""

@@ -15,6 +15,7 @@ from toolgram.errors import ToolgramError
 T = TypeVar("T")
 
 DONE = b"data: [DONE]\n\n"
+_AT_ONCE = 0.02  # seconds for which it is not worth to watch whether the client leaves
 _ALIVE = b": keep-alive\n\n"
 
 
@@ -99,15 +100,20 @@ class EventStream:
 async def while_connected(receive: Receive, answer: Coroutine[Any, Any, T]) -> T:
     """The result, unless the client leaves first: then the work is stopped, and ClientGone raised."""
     making = asyncio.create_task(answer)
-    gone = asyncio.create_task(disconnected(receive))
     try:
-        await asyncio.wait({making, gone}, return_when=asyncio.FIRST_COMPLETED)
-        finished = making.done()
+        await asyncio.wait({making}, timeout=_AT_ONCE)
+        if making.done():
+            return making.result()
+        gone = asyncio.create_task(disconnected(receive))
+        try:
+            await asyncio.wait({making, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if making.done():
+                return making.result()
+        finally:
+            await _stop(gone)
     finally:
-        await _stop(gone, making)
-    if not finished:
-        raise ClientGone
-    return making.result()
+        await _stop(making)
+    raise ClientGone
 
 
 async def disconnected(receive: Receive) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 
 import jinja2
 
-from toolgram.errors import TemplateError
+from toolgram.errors import OutOfTime, TemplateError, TooMuchWork
 from toolgram.template.capabilities import Capabilities, capabilities
 from toolgram.template.sandbox import Raised, environment
+from toolgram.work import give_way
 
 _REASONING_KEYS = ("reasoning_content", "thinking", "reasoning")
 
@@ -76,6 +77,7 @@ class ChatTemplate:
 
         Raises `TemplateError` if the template refuses the conversation, fails, or exceeds the sandbox's limits.
         """
+        give_way()
         template = compiled(self.source)
         variables: dict[str, Any] = {
             "messages": [_with_reasoning(message) for message in messages],
@@ -89,6 +91,8 @@ class ChatTemplate:
         }
         try:
             return template.environment.concat(template.root_render_func(template.new_context(variables)))
+        except (OutOfTime, TooMuchWork):
+            raise
         except Raised as error:
             raise TemplateError(error.message or "the template refuses the conversation") from error
         except Exception as error:  # untrusted code may raise anything

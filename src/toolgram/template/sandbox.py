@@ -25,13 +25,17 @@ from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
+from toolgram.work import give_way
+
 MAX_TEXT = 1 << 24  # characters in one value, and in the whole prompt
 MAX_ITEMS = 1 << 20  # items in one value, nested ones included; also the most copies of something
+MAX_SLOW = 1 << 16  # characters that filters take which look at each for long
 MAX_WIDTH = 1 << 12  # the width that a filter pads to
 MAX_BITS = 1 << 13  # in one integer
 MAX_STEPS = 1 << 22  # loop rounds, calls, operations; each 256 characters written count as one more
 MAX_SECONDS = 1.5  # of the thread's own processor time
 _STEPS_PER_CLOCK = 16
+_STEPS_OF_A_FILTER = 4
 
 _WIDE_PERCENT = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
 _WIDE_BRACES = re.compile(r":[^{}]*\{|[0-9]{6}")
@@ -67,6 +71,7 @@ class MeteredContext(Context):
         if self.until_clock < 0:
             self.steps_left += self.until_clock - _STEPS_PER_CLOCK
             self.until_clock = _STEPS_PER_CLOCK
+            give_way()
             if self.steps_left < 0 or self.is_late():
                 raise TooMuch("runs too long")
         return True
@@ -105,6 +110,11 @@ class _MeteredCode(CodeGenerator):
             node.test = nodes.And(nodes.ContextReference(), node.test, lineno=node.lineno)
         super().visit_For(node, frame)
 
+    def visit_Filter(self, node: nodes.Filter, frame: Frame) -> None:  # noqa: N802  Jinja names it
+        self.write(f"(context.spend({_STEPS_OF_A_FILTER}) and ")
+        super().visit_Filter(node, frame)
+        self.write(")")
+
     def visit_ContextReference(self, node: nodes.ContextReference, frame: Frame) -> None:  # noqa: N802, ARG002  Jinja names it
         self.write("context.spend()")
 
@@ -139,7 +149,7 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
             trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols], finalize=_weighed
         )
         filters = cast("dict[str, Any]", self.filters)
-        filters |= {name: _guarded(filters[name]) for name in _GROWING_FILTERS}
+        filters |= {name: _guarded(filters[name]) for name in (*_GROWING_FILTERS, *_SLOW_FILTERS)}
         filters["tojson"] = to_json
         self.globals |= {"raise_exception": _raise_exception, "dict": _Dict(), "namespace": _Namespace}
         del self.globals["lipsum"]  # makes text without bound
@@ -330,12 +340,13 @@ def _check_text(characters: int) -> None:
         raise TooMuch(f"makes a text of more than {MAX_TEXT} characters")
 
 
+_SLOW_FILTERS = ("groupby", "max", "min", "sort", "unique", "urlize")  # a microsecond for each character
 _GROWING_FILTERS = ("batch", "center", "format", "indent", "join", "replace", "slice", "string", "sum", "wordwrap")
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     """A Jinja filter whose result can be much larger than its input, with its arguments checked first."""
-    name = function.__name__.removeprefix("do_")
+    name = function.__name__.removeprefix("sync_").removeprefix("do_")
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -346,6 +357,8 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
             _weighed([*rest, *kwargs.values()])
         elif any(isinstance(value, int) and value > MAX_WIDTH for value in (*rest, *kwargs.values())):
             raise TooMuch(f"asks {name} for more than {MAX_WIDTH}")
+        if name in _SLOW_FILTERS and isinstance(first, str) and len(first) > MAX_SLOW:
+            raise TooMuch(f"gives {name} more than {MAX_SLOW} characters")
         if name == "join" and isinstance(first, (list, tuple)):
             separator = str(rest[0]) if rest else str(kwargs.get("d", ""))
             _weighed(cast("object", first))

@@ -15,7 +15,7 @@ from toolgram.conversation.fields import (
     Held,
     Number,
     Schema,
-    Some,
+    Turns,
     by,
     of,
     type_of,
@@ -244,7 +244,7 @@ Reasoning = Annotated[
 class CountBody(SamplingFields):
     """A body of `/v1/messages/count_tokens`: all that a message has, except how long it may be."""
 
-    messages: Some[Turn]
+    messages: Turns[Turn]
     system: Blocks | None = None
     model: str | None = None
     stop_sequences: Stops | None = None

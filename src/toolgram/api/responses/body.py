@@ -15,6 +15,7 @@ from toolgram.conversation.fields import (
     Held,
     Schema,
     Some,
+    Turns,
     absent,
     by,
     of,
@@ -323,7 +324,7 @@ class ResponsesBody(OpenAISampling):
     """A body of `/v1/responses`. No state is kept from one to the next."""
 
     input: Annotated[
-        Annotated[str, of("string")] | Annotated[Some[Item], of("items")],
+        Annotated[str, of("string")] | Annotated[Turns[Item], of("items")],
         by(
             lambda value: "string" if isinstance(value, str) else "items",
             "must be a string or a list of items",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from toolgram.conversation.lark_patterns.tree import Choice, LarkGrammar, Name, Node, Pattern, Repeat, Sequence
 from toolgram.errors import GrammarError
+from toolgram.work import look
 
 _MOST = 100_000
 """Characters of a regular expression: rules are written out wherever they are used."""
@@ -43,6 +44,7 @@ class _Writer:
         return self._known[name.name]
 
     def _definition(self, name: Name) -> str:
+        look()
         node = self.grammar.definitions.get(name.name)
         if node is None:
             raise GrammarError(f"{name.name} is not defined", name.at)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,6 +19,7 @@ from toolgram.engines.llama_cpp.guide import Guides
 from toolgram.engines.llama_cpp.outbox import Listener
 from toolgram.engines.llama_cpp.scheduler import Request, Scheduler
 from toolgram.errors import EngineError, PromptTooLong
+from toolgram.work import in_thread
 
 _MOST = 128  # requests at once
 _KEPT = 32  # ended sequences that are remembered
@@ -65,8 +67,8 @@ class LlamaCpp:
             raise EngineError(f"parallel must be at most {_MOST}")
         self.path = Path(path)
         self._lock = threading.Lock()  # nothing is asked of the model once it is to be freed
-        self._compiling = 0
-        self._compiled = threading.Condition(self._lock)
+        self._users = 0  # threads that ask the model for what needs no pass of it
+        self._unused = threading.Condition(self._lock)
         self._closed = False
         self._running = set[Cancel]()
         self._process = os.getpid()
@@ -105,26 +107,34 @@ class LlamaCpp:
         """The text of each token, but for parts of characters, and its id: for `decision.bind`."""
         return self._model.vocabulary.by_text
 
+    @property
+    def most_characters(self) -> int:
+        """How many characters a prompt may have at most: what has more is refused unread."""
+        return self._model.context * self._model.vocabulary.longest
+
     def count_tokens(self, prompt: Prompt) -> int:
-        """How many tokens a prompt has."""
-        with self._lock:
-            self._check_open()
-            return len(self._model.vocabulary.tokenize(prompt))
+        """How many tokens a prompt has. Raises PromptTooLong for one that is far too long to be counted."""
+        return len(self.tokenize(prompt))
 
     def tokenize(self, prompt: Prompt) -> list[int]:
-        """The ids of a prompt."""
-        with self._lock:
-            self._check_open()
-            return self._model.vocabulary.tokenize(prompt)
+        """The ids of a prompt. Raises PromptTooLong for one that is far too long."""
+        with self._used() as model:
+            model.vocabulary.check_length(prompt, model.context)
+            return model.vocabulary.tokenize(prompt)
 
     def detokenize(self, ids: Sequence[int]) -> str:
         """The text of tokens, special ones included. Raises EngineError for an id that there is not."""
-        with self._lock:
-            self._check_open()
-            pieces = self._model.vocabulary.pieces
+        with self._used() as model:
+            pieces = model.vocabulary.pieces
         if wrong := [token for token in ids if not 0 <= token < len(pieces)]:
             raise EngineError(f"there is no token {wrong[0]}: the vocabulary has {len(pieces)}")
         return b"".join(pieces[token] for token in ids).decode(errors="replace")
+
+    def compile(self, constraint: SupportsGrammar) -> None:
+        """Make a grammar ready for `generate`. Raises GrammarError or GrammarRefused for one that cannot be used."""
+        lark = constraint.grammar.to("lark")
+        with self._used():
+            self._guides.start(lark)
 
     async def generate(
         self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
@@ -135,7 +145,7 @@ class LlamaCpp:
         does not fit.
         """
         listener = Listener()
-        request = Request(await asyncio.to_thread(self._prepare, prompt, constraint, sampling), listener)
+        request = Request(await in_thread(self._prepare, prompt, constraint, sampling), listener)
         with self._lock:
             self._check_open()
             self._running.add(listener.cancel)
@@ -156,22 +166,28 @@ class LlamaCpp:
     def _prepare(self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling) -> Generation:
         """What needs no pass of the model, so that a great grammar does not hold up others."""
         lark = None if constraint is None else constraint.grammar.to("lark")
-        with self._lock:
-            self._check_open()
-            ids = self._model.vocabulary.tokenize(prompt)
-            room = self._model.context - len(ids)
+        ids = self.tokenize(prompt)
+        with self._used() as model:
+            room = model.context - len(ids)
             if not ids:
                 raise EngineError("the prompt is empty")
             if room < 1:
-                raise PromptTooLong(len(ids), self.context)
-            self._compiling += 1
-        try:  # without the lock, since a great grammar may take a second
+                raise PromptTooLong(len(ids), model.context)
             guide = None if lark is None else self._guides.start(lark, sampling.ends)
-            return Generation(self._model.vocabulary, ids, guide, sampling, room)
+            return Generation(model.vocabulary, ids, guide, sampling, room)
+
+    @contextmanager
+    def _used(self) -> Generator[Model]:
+        """The model, which is not freed meanwhile; others are not kept from it, nor the event loop."""
+        with self._lock:
+            self._check_open()
+            self._users += 1
+        try:
+            yield self._model
         finally:
             with self._lock:
-                self._compiling -= 1
-                self._compiled.notify_all()
+                self._users -= 1
+                self._unused.notify_all()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -193,7 +209,7 @@ class LlamaCpp:
 
     def _unload(self) -> None:
         with self._lock:
-            self._compiled.wait_for(lambda: not self._compiling)
+            self._unused.wait_for(lambda: not self._users)
             del self._guides  # llguidance keeps a tree of the vocabulary, and a pointer into the model
             self._model.close()
 

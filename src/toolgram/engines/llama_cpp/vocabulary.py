@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import threading
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,11 +16,16 @@ from operator import itemgetter
 from toolgram.engines.base import Prompt
 from toolgram.engines.forgery import any_of, forged
 from toolgram.engines.llama_cpp import ffi
+from toolgram.errors import PromptTooLong
+from toolgram.work import give_way
 
 _SIGN = re.compile(r"[^\w\s]|_")  # words and white space that a vocabulary has of its own are text, if user-defined
 _NO_TEXT = ffi.TOKEN_CONTROL | ffi.TOKEN_UNKNOWN | ffi.TOKEN_UNUSED
 _LONGEST_PIECE = 64  # bytes of a token that may begin a forced text
 _REMEMBERED = 1 << 21  # characters of text whose tokens are remembered
+_USUAL_LENGTH = 4  # characters of a token, in most languages
+_AT_ONCE = 1 << 18  # characters that are tokenized in no time
+_WINDOW, _AT_ENDS = 1 << 16, 8  # characters of a piece; tokens that it may have more than in the whole
 
 
 class _Remembered:
@@ -28,25 +34,30 @@ class _Remembered:
     def __init__(self) -> None:
         self._tokens: OrderedDict[str, array[int]] = OrderedDict()
         self._left = _REMEMBERED
+        self._lock = threading.Lock()
 
     def get(self, text: str) -> Iterable[int] | None:
         """Its tokens, if they are known."""
-        if text in self._tokens:
-            self._tokens.move_to_end(text)
-        return self._tokens.get(text)
+        with self._lock:
+            if text in self._tokens:
+                self._tokens.move_to_end(text)
+            return self._tokens.get(text)
 
     def put(self, text: str, tokens: Iterable[int]) -> None:
         """Remember them, and forget those that were not asked for the longest."""
-        self._tokens[text] = array("i", tokens)
-        self._left -= len(text)
-        while self._left < 0:
-            forgotten, _ = self._tokens.popitem(last=False)
-            self._left += len(forgotten)
+        if len(text) > _REMEMBERED:
+            return
+        with self._lock:
+            self._left -= 0 if text in self._tokens else len(text)
+            self._tokens[text] = array("i", tokens)
+            while self._left < 0:
+                forgotten, _ = self._tokens.popitem(last=False)
+                self._left += len(forgotten)
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The vocabulary of a loaded model; valid as long as the model is. Only one thread at a time may tokenize."""
+    """The vocabulary of a loaded model; valid as long as the model is. Safe to share between threads."""
 
     pointer: int
     pieces: tuple[bytes, ...]
@@ -96,6 +107,29 @@ class Vocabulary:
     def ends_with(self, texts: tuple[str, ...]) -> frozenset[int]:
         """The tokens that end a text: the model's own, and those of these texts that are one token."""
         return self.ends | {self.special[text] for text in texts if text in self.special}
+
+    @cached_property
+    def longest(self) -> int:
+        """How many bytes the longest token has."""
+        return max(map(len, self.pieces))
+
+    def check_length(self, prompt: Prompt, most: int) -> None:
+        """Raises PromptTooLong for a prompt of certainly more than `most` tokens, without tokenizing much more of it.
+
+        Of a long one pieces are tokenized by themselves, of which each may have a few tokens more than in the whole.
+        """
+        text = "".join(part for part, _ in prompt)
+        too_long = PromptTooLong(None, most, f"it has {len(text)} characters, and the context holds {most} tokens")
+        if len(text) > most * self.longest:
+            raise too_long
+        if len(text) <= max(most * _USUAL_LENGTH, _AT_ONCE):  # the count itself tells more
+            return
+        count = 0
+        for start in range(0, len(text), _WINDOW):
+            give_way()
+            count += len(self._asked(text[start : start + _WINDOW])) - _AT_ENDS
+            if count > most:
+                raise too_long
 
     def tokenize(self, prompt: Prompt) -> list[int]:
         """The ids of a prompt, as if it were one text, but with control tokens out of trusted parts only.

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from toolgram.engines.base import Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, Usage
-from toolgram.engines.remote.http import Http, Json, Unavailable
+from toolgram.engines.remote.http import Http, Json, Unavailable, text_of, understood
 
 _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length", "abort": "cancelled"}
 
@@ -48,15 +48,16 @@ async def completion(http: Http, body: Mapping[str, Any]) -> AsyncGenerator[Chun
     said = 0
     async with aclosing(http.events("/v1/completions", body)) as events:
         async for event in events:
-            usage = _usage(event.get("usage")) or usage
-            for choice in event.get("choices") or ():
-                text, tokens = choice.get("text") or "", tuple[int, ...](choice.get("token_ids") or ())
-                likely = _likely(choice.get("logprobs"), tokens, body.get("logprobs"))
-                if text or tokens or likely:
+            with understood(http.url):
+                usage = _usage(event.get("usage")) or usage
+                choices: list[Json] = list(event.get("choices") or ())
+                chunks = [_chunk(choice, body.get("logprobs")) for choice in choices]
+            for choice, chunk in zip(choices, chunks, strict=True):
+                if chunk.text or chunk.tokens or chunk.logprobs:
                     said += 1
-                    yield Chunk(text, tokens, logprobs=likely)
+                    yield chunk
                 if reason := choice.get("finish_reason"):
-                    if reason not in _FINISH:
+                    if not isinstance(reason, str) or reason not in _FINISH:
                         raise Unavailable(f"{http.url} ended for a reason of its own: {reason}")
                     finish = _FINISH[reason]
                     word = choice.get("stop_reason")  # vLLM's: a stop string, or the id of a token
@@ -64,6 +65,11 @@ async def completion(http: Http, body: Mapping[str, Any]) -> AsyncGenerator[Chun
     if finish is None:
         raise Unavailable(f"{http.url} broke off after {said} pieces of text")
     yield Chunk("", finish=finish, usage=usage, stopped_by=stopped_by)
+
+
+def _chunk(choice: Json, top: int | None) -> Chunk:
+    tokens = tuple(map(int, choice.get("token_ids") or ()))
+    return Chunk(text_of(choice.get("text") or ""), tokens, logprobs=_likely(choice.get("logprobs"), tokens, top))
 
 
 def _likely(told: Json | None, ids: tuple[int, ...], top: int | None) -> tuple[TokenLogprobs, ...]:
@@ -91,7 +97,7 @@ def _usage(usage: Json | None) -> Usage | None:
         return None
     details: Json = usage.get("prompt_tokens_details") or {}
     return Usage(
-        prompt_tokens=usage.get("prompt_tokens") or 0,
-        cached_tokens=details.get("cached_tokens") or 0,
-        completion_tokens=usage.get("completion_tokens") or 0,
+        prompt_tokens=int(usage.get("prompt_tokens") or 0),
+        cached_tokens=int(details.get("cached_tokens") or 0),
+        completion_tokens=int(usage.get("completion_tokens") or 0),
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing
-from typing import Any
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from contextlib import aclosing, contextmanager
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import httpx2
@@ -17,6 +18,9 @@ Json = dict[str, Any]
 CHECK_SECONDS = 2.0  # that a server has to say whether it is well
 _CONNECT_SECONDS = 10.0
 _MOST_SHOWN = 1000  # characters of a server's complaint
+_LONGEST_LINE = 1 << 24  # bytes
+_MOST_READ = 1 << 20  # bytes of a complaint
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _BUSY = frozenset({408, 425, 429})
 _NOT_THERE = frozenset({400, 404, 405, 410, 501})
 
@@ -84,7 +88,7 @@ class Http:
         try:
             async with self._client.stream("POST", self.url + path, json=body) as response:
                 if response.is_error:
-                    raise self._refusal(response.status_code, await response.aread())
+                    raise self._refusal(response.status_code, await _beginning(response.aiter_bytes()))
                 async with aclosing(_lines(response.aiter_bytes())) as lines:
                     async for line in lines:
                         name, _, data = line.partition(b":")
@@ -118,11 +122,12 @@ class Http:
     def _object(self, data: bytes) -> Json:
         try:
             value = json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Unavailable(f"{self.url} sends what is no JSON: {_shown(data)}") from error
         if not isinstance(value, dict):
             raise Unavailable(f"{self.url} sends what is no JSON object: {_shown(data)}")
-        return value  # pyright: ignore[reportUnknownVariableType] - JSON
+        # Half of a character, which JSON can spell, is no text that could be passed on.
+        return _whole(value) if _SURROGATE.search(data) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
 
     def _unreachable(self, error: httpx2.HTTPError) -> Unavailable:
         what = "is silent" if isinstance(error, httpx2.ReadTimeout) else "cannot be reached, or broke off"
@@ -137,15 +142,58 @@ class Http:
         return EngineError(f"{self.url} refuses the request with status {status}: {said}")
 
 
+@contextmanager
+def understood(url: str) -> Generator[None]:
+    """What a server says is read inside. Raises Unavailable where it is not of the form that it should have."""
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise Unavailable(f"{url} sends what cannot be understood: {_shown(str(error).encode())}") from error
+
+
 async def _lines(blocks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """Lines, ended by line feeds alone: inside JSON text U+2028 and its like do not end one."""
-    rest = b""
+    rest = bytearray()
     async for block in blocks:
-        *lines, rest = (rest + block).split(b"\n")
-        for line in lines:
-            yield line.removesuffix(b"\r")
+        first, *others = block.split(b"\n")
+        rest += first
+        if len(rest) > _LONGEST_LINE:
+            raise Unavailable(f"a line of the answer has more than {_LONGEST_LINE} bytes")
+        for line in others:
+            yield bytes(rest).removesuffix(b"\r")
+            rest = bytearray(line)
     if rest:
-        yield rest
+        yield bytes(rest)
+
+
+def text_of(value: Any) -> str:
+    """The value, if it is a string. Raises TypeError."""
+    if not isinstance(value, str):
+        raise TypeError(f"a text is {type(value).__name__}")
+    return value
+
+
+def _whole(value: Any) -> Any:
+    """JSON with what is left of half characters replaced."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case list():
+            return [_whole(each) for each in cast("list[Any]", value)]
+        case dict():
+            return {_whole(key): _whole(each) for key, each in cast("Json", value).items()}
+        case _:
+            return value
+
+
+async def _beginning(blocks: AsyncIterator[bytes]) -> bytes:
+    """As much as a complaint may have."""
+    read = bytearray()
+    async for block in blocks:
+        read += block
+        if len(read) > _MOST_READ:
+            break
+    return bytes(read)
 
 
 def _complaint(body: bytes) -> str:

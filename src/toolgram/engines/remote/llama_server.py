@@ -20,11 +20,12 @@ from toolgram.engines.base import (
     TokenLogprobs,
     Usage,
 )
-from toolgram.engines.remote.http import CHECK_SECONDS, Http, Json, Unavailable
+from toolgram.engines.remote.http import CHECK_SECONDS, Http, Json, Unavailable, text_of, understood
 from toolgram.engines.remote.tokenizer import ServerTokens
 from toolgram.errors import EngineError, GrammarError
 from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.dialects.gbnf import read_gbnf
+from toolgram.work import in_thread
 
 _FINISH: dict[str, FinishReason] = {"eos": "stop", "word": "stop", "limit": "length"}
 _WORD_TRIGGER = 1  # COMMON_GRAMMAR_TRIGGER_TYPE_WORD
@@ -67,9 +68,11 @@ class LlamaServer:
         async with aclosing(self._http.events("/completion", body)) as events:
             async for event in events:
                 if event.get("stop"):
+                    with understood(self._http.url):
+                        last = _last(event)
                     if held is not None:
                         yield replace(held, text="") if event.get("stop_type") == "eos" else held
-                    yield _last(event)
+                    yield last
                     return
                 if held is not None:
                     ended = bool(ends.intersection(held.tokens))  # the server does not take it for an end
@@ -77,9 +80,10 @@ class LlamaServer:
                     if ended:
                         yield Chunk("", finish="stop", usage=Usage(len(ids), completion_tokens=said))
                         return
-                said = event.get("tokens_predicted", said)
-                likely = _likely(event, sampling.logprobs)
-                chunk = Chunk(event.get("content", ""), tuple[int, ...](event.get("tokens", ())), logprobs=likely)
+                with understood(self._http.url):
+                    said = int(event.get("tokens_predicted", said))
+                    likely = _likely(event, sampling.logprobs)
+                    chunk = Chunk(text_of(event.get("content", "")), _tokens(event), logprobs=likely)
                 # A special token may be the end of the turn, which is no text: what comes next tells.
                 held = chunk if self._tokens.any_special(chunk.tokens) else None
                 if held is None:
@@ -103,7 +107,8 @@ class LlamaServer:
         match await self._http.post("/tokenize", body):
             case {"tokens": [*tokens]} if all(isinstance(token, dict) for token in tokens):
                 # A piece that is no UTF-8 comes as a list of bytes: it is no marker.
-                return [(token["id"], str(token["piece"])) for token in tokens]
+                with understood(self._http.url):
+                    return [(int(token["id"]), str(token["piece"])) for token in tokens]
             case _:
                 reason = f"{self._http.url}: /tokenize does not answer as llama-server's does: it is of another kind"
                 raise EngineError(reason)
@@ -115,13 +120,14 @@ class LlamaServer:
         lazy: Json = {}
         if isinstance(constraint, Constraint):
             tokens = await self._tokens.known(constraint.markers)
-            constraint = constraint.bind(tokens)
+            constraint = await in_thread(constraint.bind, tokens)
             preserved = list(self._tokens.seen)  # the text of others is not shown
             if constraint.trigger is not None:
                 triggers = [{"type": _WORD_TRIGGER, "value": constraint.trigger}]
                 preserved.append(constraint.trigger)  # the server refuses a trigger of one token that is not shown
                 lazy = {"grammar_lazy": True, "grammar_triggers": triggers}
-        return {"grammar": _checked(constraint.grammar.to("gbnf")), "preserved_tokens": preserved, **lazy}
+        gbnf = await in_thread(_written, constraint)
+        return {"grammar": gbnf, "preserved_tokens": preserved, **lazy}
 
 
 def _options(sampling: Sampling) -> dict[str, Any]:
@@ -158,19 +164,29 @@ def _logprob(told: Json) -> Logprob:
     return Logprob(told["id"], bytes(told["bytes"]), told["logprob"])
 
 
+def _tokens(event: Json) -> tuple[int, ...]:
+    return tuple(map(int, event.get("tokens", ())))
+
+
 def _last(event: Json) -> Chunk:
     timings = event.get("timings", {})
-    said = event.get("tokens_predicted", 0)
+    said = int(event.get("tokens_predicted", 0))
     usage = Usage(
-        prompt_tokens=event.get("tokens_evaluated", 0),
-        cached_tokens=timings.get("cache_n", 0),
+        prompt_tokens=int(event.get("tokens_evaluated", 0)),
+        cached_tokens=int(timings.get("cache_n", 0)),
         completion_tokens=said,
         forward_passes=said,
         prefill_seconds=timings.get("prompt_ms", 0) / 1000,
         decode_seconds=timings.get("predicted_ms", 0) / 1000,
     )
     finish = _FINISH.get(event.get("stop_type", ""), "cancelled")
-    return Chunk(event.get("content", ""), finish=finish, usage=usage, stopped_by=event.get("stopping_word") or None)
+    return Chunk(
+        text_of(event.get("content", "")), finish=finish, usage=usage, stopped_by=event.get("stopping_word") or None
+    )
+
+
+def _written(constraint: SupportsGrammar) -> str:
+    return _checked(constraint.grammar.to("gbnf"))
 
 
 @weighed(16 * MEGABYTE, getsizeof)

@@ -11,11 +11,12 @@ from typing import Literal
 
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import completion, options
-from toolgram.engines.remote.http import Http, Json
+from toolgram.engines.remote.http import Http, Json, understood
 from toolgram.engines.remote.replicas import Upstreams
 from toolgram.engines.remote.tokenizer import ServerTokens
 from toolgram.errors import EngineError, PromptTooLong
 from toolgram.grammar.constraint import Constraint
+from toolgram.work import in_thread
 
 
 class Vllm:
@@ -87,16 +88,16 @@ class Vllm:
 
     async def _constrained(self, constraint: SupportsGrammar) -> Json:
         if isinstance(constraint, Constraint):
-            constraint = constraint.bind(await self._tokens.known(constraint.markers))
+            constraint = await in_thread(constraint.bind, await self._tokens.known(constraint.markers))
             if constraint.trigger is not None and self._dialect == "lark":
                 raise EngineError(
                     'guidance takes no trigger: send the whole constraint, or use dialect="structural_tag"'
                 )
             if constraint.trigger is not None or self._dialect == "structural_tag":
-                return {"structural_tag": json.dumps(constraint.structural_tag())}
+                return {"structural_tag": json.dumps(await in_thread(constraint.structural_tag))}
         if self._dialect == "structural_tag":
             raise EngineError("a grammar of one's own has no structural tag: use another dialect")
-        return {"grammar": constraint.grammar.to(self._dialect)}
+        return {"grammar": await in_thread(constraint.grammar.to, self._dialect)}
 
     async def _encode(self, text: str) -> list[tuple[int, str]]:
         body = {**self._model, "prompt": text, "add_special_tokens": False, "return_token_strs": True}
@@ -109,6 +110,7 @@ class Vllm:
         match answer:
             case {"tokens": [*ids], "token_strs": [*texts]} if len(ids) == len(texts):
                 self._context = answer.get("max_model_len")
-                return list(zip(ids, texts, strict=True))
+                with understood("vLLM"):
+                    return [(int(token), str(text)) for token, text in zip(ids, texts, strict=True)]
             case _:
                 raise EngineError("the server's /tokenize does not answer as vLLM's does: it is of another kind")

@@ -14,8 +14,8 @@ from typing import TypeVar
 from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.grammar.ir import CharSet, Expr, chars
 from toolgram.grammar.regular.alphabet import ANY_CHAR, Alphabet, members, size
-from toolgram.grammar.regular.limits import MAX_STEPS, TooLarge, remembered, spend
 from toolgram.grammar.regular.minimal import alike, inverted
+from toolgram.work import MAX_STEPS, TooLarge, remembered, spend
 
 __all__ = ["MAX_STEPS", "TooLarge"]  # with what is defined here
 

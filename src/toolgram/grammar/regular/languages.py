@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from toolgram.grammar.ir import chars
 from toolgram.grammar.regular.automata import Automaton, complement
-from toolgram.grammar.regular.limits import remembered
 from toolgram.grammar.regular.regex import language
 from toolgram.grammar.regular.regex_syntax import Cat, Tree
+from toolgram.work import remembered
 
 
 @remembered(maxsize=16)

@@ -15,7 +15,6 @@ from toolgram.grammar.ir import CharSet
 from toolgram.grammar.regular.alphabet import Alphabet
 from toolgram.grammar.regular.as_written import as_written
 from toolgram.grammar.regular.automata import Automaton, explore, table_of
-from toolgram.grammar.regular.limits import MAX_STEPS, TooLarge, remembered, spend
 from toolgram.grammar.regular.regex_syntax import (
     ANYTHING,
     END,
@@ -31,6 +30,7 @@ from toolgram.grammar.regular.regex_syntax import (
     inner,
     parse,
 )
+from toolgram.work import MAX_STEPS, TooLarge, remembered, spend
 
 __all__ = [
     "Malformed",

@@ -15,8 +15,8 @@ from __future__ import annotations
 from string import Template
 
 from toolgram.grammar.regular.automata import Automaton
-from toolgram.grammar.regular.limits import remembered
 from toolgram.grammar.regular.regex import Unsupported, pattern, pattern_as_written
+from toolgram.work import remembered
 
 _PARTS = {
     # RFC 3339; February 29 in leap years alone

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import product
 
 from toolgram.grammar.regular.automata import Automaton
-from toolgram.grammar.regular.limits import spend
 from toolgram.grammar.regular.regex import pattern
 from toolgram.schema import types
 from toolgram.schema.reading import by_type as kinds
@@ -20,6 +19,7 @@ from toolgram.schema.reading.conditions import Conditional
 from toolgram.schema.reading.keywords import Schema, known
 from toolgram.schema.reading.references import Place
 from toolgram.schema.types import ANY, EVERY_KIND, NEVER, Property, TooLarge, Type
+from toolgram.work import spend
 
 KEYS, ITEMS = "unevaluatedProperties", "unevaluatedItems"
 _MAX_WAYS = 64

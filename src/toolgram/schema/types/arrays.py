@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import TypeVar
 
 from toolgram.grammar.regular.automata import Automaton
-from toolgram.grammar.regular.limits import spend
 from toolgram.schema.types import (
     ANY,
     EVERY_KIND,
@@ -32,6 +31,7 @@ from toolgram.schema.types import (
     union,
 )
 from toolgram.schema.types.item_states import item_states
+from toolgram.work import spend
 
 _MAX_STATES = 300
 _MAX_VALUES = 16

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from toolgram.grammar.regular import automata
-from toolgram.grammar.regular.limits import spend
 from toolgram.schema.types import (
     ANY,
     EVERY_KIND,
@@ -34,6 +33,7 @@ from toolgram.schema.types import (
     union,
 )
 from toolgram.schema.types.intersect import Resolve, disjoint, intersect, texts_of, values_of
+from toolgram.work import spend
 
 _MAX_ITEMS = 8  # of an array, to be distinguished one by one
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from toolgram.grammar.regular import automata
-from toolgram.grammar.regular.limits import spend
 from toolgram.schema.types import (
     ANY,
     NEVER,
@@ -33,6 +32,7 @@ from toolgram.schema.types import (
     union,
 )
 from toolgram.schema.types.multiples import common_multiple
+from toolgram.work import spend
 
 _MAX_CASES = 256
 _MAX_LANGUAGES = 24  # of the keys of one object

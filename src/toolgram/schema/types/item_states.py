@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from toolgram.grammar.regular.limits import spend
 from toolgram.schema.types import NEVER, Items, ItemState, Type, union
+from toolgram.work import spend
 
 
 def item_states(states: Sequence[ItemState], unique: str | None = None) -> Type:

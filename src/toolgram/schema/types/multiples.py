@@ -14,9 +14,9 @@ from typing import NamedTuple
 from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Repeat, Sequence, chars
 from toolgram.grammar.regular.alphabet import Alphabet
 from toolgram.grammar.regular.automata import Automaton, explore, intersection
-from toolgram.grammar.regular.limits import TooLarge, remembered
 from toolgram.grammar.regular.regex import language, pattern
 from toolgram.grammar.regular.regex_syntax import END, START, Alt, Cat, Rep, Tree
+from toolgram.work import TooLarge, remembered
 
 _MAX_STATES = 2_000  # residues times digits, while an automaton is made
 _DIGITS = "0123456789"

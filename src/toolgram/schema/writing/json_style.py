@@ -29,11 +29,11 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.regular.automata import Automaton
-from toolgram.grammar.regular.limits import TooLarge
 from toolgram.schema import types
 from toolgram.schema.types.multiples import multiples_among
 from toolgram.schema.writing.notation import BARE_WORD, JSON, Encoding
 from toolgram.schema.writing.numbers import DIGIT, NON_ZERO, decimals, integers, same_length
+from toolgram.work import TooLarge
 
 MAX_EXPONENT = 307  # with any mantissa below 10 a finite double
 MIN_EXPONENT = -324  # of the smallest double that is not zero

@@ -30,7 +30,6 @@ from toolgram.grammar.regular import to_expr
 from toolgram.grammar.regular.alphabet import ANY_CHAR
 from toolgram.grammar.regular.automata import Automaton, intersection
 from toolgram.grammar.regular.languages import without
-from toolgram.grammar.regular.limits import TooLarge
 from toolgram.grammar.regular.regex import pattern
 from toolgram.schema import types
 from toolgram.schema.types import NEVER, Canonical, Type
@@ -49,6 +48,7 @@ from toolgram.schema.writing.json_style import (
     writable,
 )
 from toolgram.schema.writing.object_members import BARE_LETTERS, all_members, plain_char, single, some_members
+from toolgram.work import TooLarge
 
 MAX_RULES = 50_000
 _SHARED_SIZE = 12  # a larger language gets a rule

@@ -8,9 +8,9 @@ from functools import partial
 
 from toolgram.grammar.excepts import Letters
 from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Literal, choice, not_chars, optional, repeat, seq
-from toolgram.grammar.regular.limits import TooLarge
 from toolgram.schema import types
 from toolgram.schema.writing.json_style import KEY_CHAR, KEY_START
+from toolgram.work import TooLarge
 
 _MAX_COUNTED = 50_000  # members times their number
 

@@ -42,11 +42,12 @@ def ends_in_space(language: Automaton) -> bool:
 
 def plain_rules(language: Automaton, names: RuleNames) -> tuple[Expr, dict[str, Expr]]:
     """The language as an expression of characters as they are, and the rules that it refers to."""
-    rules: dict[str, Expr] = {}
+    bodies: dict[str, Callable[[], Expr]] = {}
 
     def rule(hint: str, make: Callable[[], Expr]) -> Ref:
         name = names.fresh(hint)
-        rules[name] = make()
+        bodies[name] = make
         return Ref(name)
 
-    return expression(language, lambda chars: chars, rule, "answer"), rules
+    expr = expression(language, lambda chars: chars, rule, "answer")
+    return expr, {name: make() for name, make in bodies.items()}  # each may refer to those after it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
 from collections.abc import AsyncGenerator
@@ -22,6 +21,7 @@ from toolgram.engines.base import Chunk, TokenLogprobs
 from toolgram.errors import ToolgramError
 from toolgram.server.context import Desk, Job, json_response
 from toolgram.server.sse import DONE, data
+from toolgram.work import in_thread
 
 
 async def chat_completions(desk: Desk, request: Request) -> ASGIApp:
@@ -80,5 +80,5 @@ async def explain(desk: Desk, request: Request) -> ASGIApp:
     read, dialect = await desk.body(request, read_explain_request)
     job = await desk.job(request, read.generation, runs=False)
     relaxations = relaxations_of(job.plan, job.served.engine)
-    found = await asyncio.to_thread(explanation, job.plan, relaxations, dialect, job.prompt_tokens)
+    found = await in_thread(explanation, job.plan, relaxations, dialect, job.prompt_tokens)
     return json_response(request, {"model": job.served.name, **found, "ignored": list(read.generation.ignored)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
 from collections.abc import AsyncGenerator
@@ -15,16 +14,17 @@ from starlette.types import ASGIApp
 from toolgram.api.chat.response import Head
 from toolgram.api.completions import CompletionRequest, choice, read_completion_request, text_completion, together
 from toolgram.api.errors import ApiError
-from toolgram.api.generation import grammar_at_fault
+from toolgram.api.generation import GRAMMAR, grammar_at_fault
 from toolgram.engines.base import Chunk, Prompt, Sampling, Usage
-from toolgram.errors import EngineError
+from toolgram.errors import EngineError, PromptTooLong
 from toolgram.grammar.constraint import Constraint
 from toolgram.server.context import Desk, json_response, merged
 from toolgram.server.models import Served
 from toolgram.server.request_log import Record, record_of
 from toolgram.server.routes.chat import failure
 from toolgram.server.routes.tokenize import text_of
-from toolgram.server.sse import DONE, data
+from toolgram.server.sse import DONE, data, while_connected
+from toolgram.work import in_thread, look
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,7 @@ async def completions(desk: Desk, request: Request) -> ASGIApp:
     record_of(request.scope).model = served.name
     desk.tell_ignored(request, read.ignored)
     sampling = desk.limited(served.defaults.filling(read.sampling, read.unsaid))
-    texts = [_text(served, prompt, i) for i, prompt in enumerate(read.prompts)]
-    for text in texts:
-        await asyncio.to_thread(served.count, ((text, True),))
+    texts = await while_connected(request.receive, in_thread(_texts, served, read))
     runs = [_Run(text, _seeded(sampling, i)) for text in texts for i in range(read.n)]
     head = Head(f"cmpl-{uuid.uuid4().hex}", int(time.time()), served.name)
     streams = [_chunks(served, run, read.constraint) for run in runs]
@@ -54,8 +52,17 @@ async def completions(desk: Desk, request: Request) -> ASGIApp:
     return json_response(request, await desk.whole(request, _answer(said, runs, read, head, record_of(request.scope))))
 
 
-def _text(served: Served, prompt: str | tuple[int, ...], at: int) -> str:
-    return prompt if isinstance(prompt, str) else text_of(served, prompt, f"/prompt/{at}")
+def _texts(served: Served, read: CompletionRequest) -> list[str]:
+    """The prompts as text. Raises PromptTooLong for one that leaves no room."""
+    texts: list[str] = []
+    for at, prompt in enumerate(read.prompts):
+        look()
+        if not isinstance(prompt, str) and served.context is not None and len(prompt) >= served.context:
+            raise PromptTooLong(len(prompt), served.context)
+        text = prompt if isinstance(prompt, str) else text_of(served, prompt, f"/prompt/{at}")
+        served.count(((text, True),))
+        texts.append(text)
+    return texts
 
 
 def _seeded(sampling: Sampling, at: int) -> Sampling:
@@ -74,7 +81,7 @@ def _chunks(served: Served, run: _Run, constraint: Constraint | None) -> AsyncGe
 async def _generated(
     served: Served, prompt: Prompt, constraint: Constraint | None, sampling: Sampling
 ) -> AsyncGenerator[Chunk, None]:
-    with grammar_at_fault(given=True):
+    with grammar_at_fault(GRAMMAR):
         async with aclosing(served.engine.generate(prompt, constraint, sampling)) as chunks:
             async for chunk in chunks:
                 yield chunk

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from starlette.requests import Request
@@ -15,6 +14,7 @@ from toolgram.engines.base import Prompt
 from toolgram.errors import EngineError, InvalidRequest
 from toolgram.server.context import Desk, json_response
 from toolgram.server.models import Served, Tokenizes
+from toolgram.work import in_thread
 
 
 async def tokenize(desk: Desk, request: Request) -> ASGIApp:
@@ -26,7 +26,7 @@ async def tokenize(desk: Desk, request: Request) -> ASGIApp:
         served, prompt = job.served, job.plan.prompt_parts
     else:
         served, prompt = desk.models.find(read.model), ((read.text, True),)
-    ids = await asyncio.to_thread(_tokenizer(served).tokenize, prompt)
+    ids = await in_thread(_tokenizer(served).tokenize, prompt)
     return json_response(request, {"tokens": ids, "count": len(ids), "max_model_len": served.context})
 
 
@@ -34,7 +34,7 @@ async def detokenize(desk: Desk, request: Request) -> ASGIApp:
     """The text of `tokens`."""
     body = await desk.body(request, read_detokenize_request)
     served = desk.models.find(body.model)
-    text = text_of(served, body.tokens, "/tokens") if body.tokens else ""
+    text = await in_thread(text_of, served, body.tokens, "/tokens") if body.tokens else ""
     return json_response(request, {"prompt": text, "content": text})
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from toolgram.grammar.dialects.lark.alphabet import Alphabet
 from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, Text, children
-from toolgram.grammar.regular.limits import TooLarge
 from toolgram.grammar.until import automaton
+from toolgram.work import TooLarge
 
 _MOST_COPIES = 64  # of a counted item; beyond, the count is forgotten, which can only report too many conflicts
 _MOST_STATES = 4_000

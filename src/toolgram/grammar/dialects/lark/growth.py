@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.tree import (
     Call,
     Fork,
@@ -25,10 +26,11 @@ from toolgram.grammar.dialects.lark.tree import (
 )
 from toolgram.grammar.ir import EMPTY, Expr, Literal, Repeat, Sequence, Text, seq
 from toolgram.grammar.walk import size
+from toolgram.work import look
 
 MOST_MERGES = 4  # of one lexeme with what follows it
 _DEEPEST = 16  # of rules put in the place of their calls, one in another
-_MOST_CALLS = 1_000  # that are so replaced in one pass
+_MOST_CALLS = 1_000  # that are so replaced in one pass, or three for each rule
 
 
 @dataclass
@@ -43,11 +45,19 @@ class Growth:
     _due: list[tuple[str, Lexeme, str]] = field(default_factory=list[tuple[str, Lexeme, str]])
     _depth: int = 0
     _put_in: int = 0
+    _most: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        graph = {name: tuple(calls(node)) for name, node in self.rules.items()}
+        groups = components(graph)
+        self._recursive = {name: len(group) > 1 or name in graph[name] for group in groups for name in group}
+        self._most = max(_MOST_CALLS, 3 * len(graph))
 
     def tree(self) -> Tree:
         """The rules after the pass, those that are no longer used left out."""
         names = list(self.rules)
         for name in names:  # which grows: what is left of a rule may become a rule, and has lexemes that grow
+            look()
             known = len(self.rules)
             self.rules[name] = self._grown(self.rules[name])
             names += list(self.rules)[known:]
@@ -198,7 +208,7 @@ class Growth:
     def _can_put_in(self) -> bool:
         """Whether one more rule can be put in the place of its call: neither too deep nor after too many others."""
         self._put_in += 1
-        return self._depth < _DEEPEST and self._put_in <= _MOST_CALLS
+        return self._depth < _DEEPEST and self._put_in <= self._most
 
     def _fresh(self, name: str) -> str:
         while name in self.rules:
@@ -211,6 +221,8 @@ class Growth:
         if isinstance(node, Row) and len(node.items) > 2:
             rest = self._fresh(f"{name}-rest")
             self.rules[rest] = Row(node.items[1:])
+            if not self._is_recursive(name):
+                self._recursive[rest] = False
             node = self.rules[name] = Row((node.items[0], Call(rest)))
         return node
 

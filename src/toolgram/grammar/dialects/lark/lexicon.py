@@ -13,7 +13,7 @@ from toolgram.grammar.dialects.lark.alphabet import Alphabet, Letters, letters
 from toolgram.grammar.dialects.lark.automaton import Automaton
 from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.ir import Expr, Literal, Rules, Sequence, Text, seq
-from toolgram.grammar.regular.limits import TooLarge, spend
+from toolgram.work import TooLarge, spend
 
 
 class Lexicon:

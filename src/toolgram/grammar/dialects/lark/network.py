@@ -17,7 +17,7 @@ from typing import NamedTuple
 from toolgram.grammar.dialects.lark.lexicon import Lexicon
 from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls
 from toolgram.grammar.dialects.lark.values import safe_values
-from toolgram.grammar.regular.limits import spend
+from toolgram.work import spend
 
 _ANYWHERE = -1  # at the bottom of a stack: return to any caller
 _VALUE = -(1 << 40)  # below the numbers of all special tokens

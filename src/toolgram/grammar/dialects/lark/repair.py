@@ -33,8 +33,8 @@ from toolgram.grammar.dialects.lark.tree import (
 )
 from toolgram.grammar.excepts import in_trees
 from toolgram.grammar.ir import Expr, Literal, Rules, Sequence, Text
-from toolgram.grammar.regular.limits import TooLarge, limited, spend
 from toolgram.grammar.walk import size
+from toolgram.work import TooLarge, give_way, limited, spend
 
 _MOST_WORK = 200_000  # steps of looking for conflicts and mending them; beyond, all that may be one is taken apart
 _WORK_OF_LETTER = 200  # of a marker that a text is without
@@ -69,6 +69,7 @@ def _mended(tree: Tree, words: Rules) -> Tree:
     texts = {leaf for leaf in lexemes(tree) if isinstance(leaf.expr, Text)}
     tree = _kept(tree, Growth(dict(tree), texts, before).tree(), largest)
     for number in range(_MOST_PASSES):
+        give_way()
         spend(5 * _weight(tree))
         lexicon = Lexicon(lexemes(tree), words, inside=True)
         found = conflicts(tree, lexicon) if _has_text(tree) or suspects(tree, lexicon) else []
@@ -101,6 +102,7 @@ def _apart(tree: Tree, words: Rules) -> Tree:
     That is always right, and never long to find: characters run on over nothing, so that it ends.
     """
     while True:
+        give_way()
         lexicon = Lexicon(lexemes(tree), words, inside=False)
         suspicious = {lexicon.exprs[number] for number in suspects(tree, lexicon)}
         pieces: dict[Lexeme, Node] = {}

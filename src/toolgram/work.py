@@ -1,0 +1,283 @@
+"""How much work may be done for whom: steps of a document, and the time of a request.
+
+Steps are counted, so that a document ends in the same way on every machine: `limited` sets the limit for what is done
+inside of it; `spend` counts, and whoever runs out raises TooLarge. `in_all` sets the limit of several together.
+
+A request that others wait beside has an `Errand`: until when it may go on, and whether anybody still wants it. Loops
+`look` at it, and raise what stops them. Where no lock is held they also give way to others when they have worked for
+some time; whoever counts steps does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Hashable
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache, wraps
+from typing import ParamSpec, TypeVar
+
+from toolgram.errors import OutOfTime, TooMuchWork
+
+MAX_STEPS = 250_000
+"""Of one automaton."""
+MAX_WORK = 1_000_000
+"""Of a whole document: two seconds or so."""
+MAX_IN_ALL = 2 * MAX_WORK
+"""Of all tools and schemas of a request: those of a large agent take a third of it."""
+MAX_SECONDS = 20.0
+"""Of a request, in processor time: what is not counted in steps ends here."""
+_STEPS_PER_LOOK = 256
+_TOO_MUCH = "this takes more work than a request may cost: make it smaller"
+_TURN = 0.1  # seconds after which a turn passes to those who wait
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+class TooLarge(Exception):
+    """An automaton or a type that would have too many states or cases, or take too long to make."""
+
+
+class _Meter:
+    """How many steps are left."""
+
+    __slots__ = ("left", "until_look")
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.until_look = _STEPS_PER_LOOK
+
+
+_meter: ContextVar[_Meter | None] = ContextVar("_meter", default=None)
+_total: ContextVar[_Meter | None] = ContextVar("_total", default=None)
+
+
+def spend(steps: int) -> None:
+    """Counts steps, and gives way. Raises TooLarge where there are no more left, and as `look` does."""
+    meter = _meter.get()
+    if meter is not None:
+        meter.left -= steps
+        if meter.left < 0:
+            raise TooLarge
+        meter.until_look -= steps
+        if meter.until_look < 0:
+            meter.until_look = _STEPS_PER_LOOK
+            give_way()
+
+
+@contextmanager
+def limited(steps: int) -> Generator[_Meter]:
+    """What is done inside may take so many steps, whatever is left outside; they count in the total that is set."""
+    with _metered(steps) as meter:
+        try:
+            yield meter
+        finally:
+            charge(steps - max(meter.left, 0))
+
+
+@contextmanager
+def in_all(steps: int) -> Generator[_Meter]:
+    """All that is `limited` inside may take so many steps together; beyond, TooMuchWork is raised."""
+    meter = _Meter(steps)
+    token = _total.set(meter)
+    try:
+        yield meter
+    finally:
+        _total.reset(token)
+
+
+def charge(steps: int) -> None:
+    """Counts steps in the total, such as those that something took when it was made. Raises TooMuchWork."""
+    total = _total.get()
+    if total is not None:
+        total.left -= steps
+        if total.left < 0:
+            raise TooMuchWork(_TOO_MUCH)
+
+
+@contextmanager
+def _metered(steps: int) -> Generator[_Meter]:
+    meter = _Meter(steps)
+    token = _meter.set(meter)
+    try:
+        yield meter
+    finally:
+        _meter.reset(token)
+
+
+def remembered(
+    maxsize: int,
+) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+    """A bounded cache of what may raise TooLarge, of that too.
+
+    A result that is known costs as many steps as when it was made: or else it would depend on earlier documents which
+    ones are too large.
+    """
+
+    def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+        @lru_cache(maxsize=maxsize)
+        def made(*args: Hashable) -> tuple[tuple[_Result] | None, int]:
+            with _metered(MAX_WORK) as meter:
+                try:
+                    result = make(*args)  # pyright: ignore[reportCallIssue] # the same arguments, which lru_cache takes as any
+                except TooLarge:
+                    return None, MAX_STEPS
+            return (result,), MAX_WORK - meter.left
+
+        @wraps(make)
+        def counted(*args: _Arguments.args, **_: _Arguments.kwargs) -> _Result:
+            result, steps = made(*args)
+            spend(steps)
+            if result is None:
+                raise TooLarge
+            return result[0]
+
+        vars(counted)["cache_clear"] = made.cache_clear  # as lru_cache names it
+        return counted
+
+    return decorate
+
+
+class Turns:
+    """Lets `count` threads work at once, in turns: newcomers come first, and then who has waited the longest."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._lock = threading.Lock()
+        self._new = deque[threading.Event]()
+        self._again = deque[threading.Event]()
+        self._passed = 0
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody waits for a turn."""
+        return bool(self._new or self._again)
+
+    def take(self, *, again: bool = False) -> None:
+        """Wait for a turn; `again` is for those who had one."""
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            given = threading.Event()
+            (self._again if again else self._new).append(given)
+        given.wait()
+
+    def give_back(self) -> None:
+        """Pass the turn on: to a newcomer mostly, but every third time to one who comes again."""
+        with self._lock:
+            self._passed += 1
+            first, second = (self._again, self._new) if self._passed % 3 == 0 else (self._new, self._again)
+            waiting = first or second
+            if waiting:
+                waiting.popleft().set()
+            else:
+                self._free += 1
+
+
+class Errand:
+    """The work for one request: until when it may go on (in `time.monotonic`), and for how much processor time.
+
+    With `turns` it works in turns with others. Safe to share between threads.
+    """
+
+    def __init__(self, until: float, turns: Turns | None = None) -> None:
+        self.until = until
+        self._turns = turns
+        self._left = MAX_SECONDS
+        self._over = False
+        self._thread = threading.local()
+
+    def stop(self) -> None:
+        """Nobody wants it any more."""
+        self._over = True
+
+    def at_most(self, seconds: float) -> None:
+        """What is left to do may take so many seconds of processor time."""
+        spent = time.thread_time() - (getattr(self._thread, "begun", None) or time.thread_time())
+        self._left = min(self._left, spent + seconds)
+
+    @contextmanager
+    def at_work(self) -> Generator[None]:
+        """What this thread does inside is done for this errand, as soon as it is its turn."""
+        if self._turns is not None:
+            self._turns.take()
+        self._thread.begun, self._thread.turn = time.thread_time(), time.monotonic()
+        try:
+            yield
+        finally:
+            self._left -= time.thread_time() - self._thread.begun
+            self._thread.begun = None
+            if self._turns is not None:
+                self._turns.give_back()
+
+    def look(self) -> None:
+        """Raises OutOfTime or TooMuchWork where the errand has to end."""
+        if self._over or time.monotonic() > self.until:
+            raise OutOfTime("the request took longer than it may" if not self._over else "the request was given up")
+        begun: float | None = getattr(self._thread, "begun", None)
+        if begun is not None and time.thread_time() - begun > self._left:
+            raise TooMuchWork(_TOO_MUCH)
+
+    def give_way(self) -> None:
+        """Let others have a turn where this one has lasted long."""
+        self.look()
+        turns = self._turns
+        if turns is None or getattr(self._thread, "begun", None) is None or not turns.wanted:
+            return
+        if time.monotonic() - self._thread.turn > _TURN:
+            turns.give_back()
+            turns.take(again=True)
+            self._thread.turn = time.monotonic()
+            self.look()
+
+
+_errand: ContextVar[Errand | None] = ContextVar("_errand", default=None)
+
+
+@contextmanager
+def on(mine: Errand) -> Generator[None]:
+    """What is done inside, and in tasks and threads that are begun inside, is for this errand, and ends with it."""
+    token = _errand.set(mine)
+    try:
+        yield
+    finally:
+        mine.stop()
+        _errand.reset(token)
+
+
+def errand() -> Errand | None:
+    """That of the request that this is done for."""
+    return _errand.get()
+
+
+def look() -> None:
+    """Raises OutOfTime or TooMuchWork where the request that this is done for has to end."""
+    if (mine := _errand.get()) is not None:
+        mine.look()
+
+
+def give_way() -> None:
+    """As `look`, and lets others have a turn; to be called where no lock is held."""
+    if (mine := _errand.get()) is not None:
+        mine.give_way()
+
+
+async def in_thread(
+    function: Callable[_Arguments, _Result], *args: _Arguments.args, **kwargs: _Arguments.kwargs
+) -> _Result:
+    """What the function gives, in a thread, in turns with what is done for other requests."""
+    mine = _errand.get()
+
+    def done() -> _Result:
+        if mine is None:
+            return function(*args, **kwargs)
+        with mine.at_work():
+            mine.look()
+            return function(*args, **kwargs)
+
+    return await asyncio.to_thread(done)

@@ -1,0 +1,113 @@
+"""Bodies with much in them: refused by a bound before much is done, and the others are served."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import httpx2
+import pytest
+
+from live_server import serving
+from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar, Usage
+from toolgram.engines.replay import Replay
+
+CHAT = "/v1/chat/completions"
+MESSAGE: dict[str, Any] = {"role": "user", "content": "Hi."}
+HI: dict[str, Any] = {"messages": [MESSAGE]}
+LARGE: dict[str, tuple[str, Any, int, str | None, str]] = {
+    "ids": ("/detokenize", {"tokens": [1] * 600_000}, 413, None, "at most 524288 values"),
+    "ids to go on from": ("/v1/completions", {"prompt": [1] * 600_000}, 413, None, "at most 524288 values"),
+    "biases": (CHAT, {**HI, "logit_bias": {str(i): 0 for i in range(17_000)}}, 400, "/logit_bias", "at most 16384"),
+    "messages": (CHAT, {"messages": [MESSAGE] * 17_000}, 400, "/messages", "at most 16384, not 17000"),
+    "turns": ("/v1/messages", {"max_tokens": 9, "messages": [MESSAGE] * 17_000}, 400, None, "at most 16384, not 17000"),
+    "items": ("/v1/responses", {"input": [MESSAGE] * 17_000}, 400, "/input", "at most 16384, not 17000"),
+    "a digit for each character of a key": (
+        CHAT,
+        {**HI, "logit_bias": {"1" * 5000: 1}},
+        400,
+        "/logit_bias/" + "1" * 5000,
+        "pattern",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_much_of_anything_is_refused_with_its_place(name: str) -> None:
+    path, body, status, pointer, says = LARGE[name]
+    with serving(Replay("Hello.")) as address:
+        answer = httpx2.post(address + path, json=body, timeout=60)
+        assert answer.status_code == status
+        error = answer.json()["error"]
+        assert says in error["message"]
+        assert error.get("pointer") == pointer
+        assert httpx2.post(address + CHAT, json=HI).status_code == 200
+
+
+class Bounded(Replay):
+    """Knows how long a prompt may be, and remembers what it was to count."""
+
+    context = 100
+    most_characters = 1000
+
+    def __init__(self) -> None:
+        super().__init__("Hello.")
+        self.counted: list[int] = []
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        self.counted.append(sum(len(text) for text, _ in prompt))
+        return 10
+
+
+def test_a_text_that_no_context_holds_is_refused_before_a_prompt_is_made_of_it() -> None:
+    engine = Bounded()
+    with serving(engine) as address:
+        long = "word " * 100_000
+        parts = [{"type": "text", "text": long}]
+        for content in (long, parts):
+            for stream in (False, True):
+                body = {"messages": [{"role": "user", "content": content}], "stream": stream}
+                answer = httpx2.post(address + CHAT, json=body)
+                error = answer.json()["error"]
+                assert (answer.status_code, error["code"], error["param"]) == (
+                    400,
+                    "context_length_exceeded",
+                    "messages",
+                )
+                assert "it has 500000 characters" in error["message"]
+        assert not engine.counted
+        assert httpx2.post(address + CHAT, json=HI).status_code == 200
+        assert engine.counted
+
+
+class Forgetful(Replay):
+    """Remembers nothing of what it is asked."""
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """A letter."""
+        yield Chunk("a", finish="stop", usage=Usage())
+
+
+def test_long_descriptions_are_not_kept() -> None:
+    def described(i: int) -> dict[str, Any]:
+        function = {"name": "f", "description": f"{i}" + "d" * 2_000_000, "parameters": {"type": "object"}}
+        return {**HI, "tools": [{"type": "function", "function": function}], "tool_choice": "none"}
+
+    with serving(Forgetful()) as address, httpx2.Client(timeout=60) as client:
+        for i in range(2):  # whatever is set up once
+            assert client.post(address + CHAT, json=described(i)).status_code == 200
+        tracemalloc.start()
+        try:
+            gc.collect()
+            before, _ = tracemalloc.get_traced_memory()
+            for i in range(60):
+                assert client.post(address + CHAT, json=described(100 + i)).status_code == 200
+            gc.collect()
+            after, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert after - before < 80_000_000  # they have 120 MB, and as much again as a prompt
