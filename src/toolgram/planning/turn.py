@@ -236,7 +236,7 @@ class _Compilation:
                 raise UnsupportedSchema(given.pointer, "type", why) from error
             self.relaxations.append(Relaxation(given.pointer, "type", why))
             return answer
-        self.rules.update(made.rules)
+        self.keep(made.rules)
         return replace(made, type=replace(canonical, root=kind))
 
     def plain_answer(self, given: Answer) -> tuple[Automaton, Expr]:
@@ -249,7 +249,7 @@ class _Compilation:
         if language.is_empty:
             raise InvalidRequest(given.pointer, "no text matches, or only such as holds a mark of the model's format")
         expr, rules = plain_rules(language, self.names)
-        self.rules.update(rules)
+        self.keep(rules)
         return language, expr
 
     def callee_of(self, tool: CallableTool) -> Callee | None:
@@ -290,7 +290,7 @@ class _Compilation:
         if strict and made.relaxations:
             first = made.relaxations[0]
             raise UnsupportedSchema(first.pointer, first.keyword, f"this style has {first.enforced}")
-        self.rules.update(made.rules)
+        self.keep(made.rules)
         self.relaxations.extend(made.relaxations)
         if made.expr == NOTHING:
             raise InvalidRequest(pointer, "no arguments can match this schema between tags")
@@ -308,9 +308,14 @@ class _Compilation:
         )
         return self.added(compiled, pointer)
 
+    def keep(self, rules: Mapping[str, Expr]) -> None:
+        """Adds rules; of one that is there already, since it is the same in several parts, the first body stays."""
+        for name, body in rules.items():
+            self.rules.setdefault(name, body)
+
     def added(self, compiled: Compiled, pointer: str) -> Compiled:
         """Adds the rules of a schema, and what they do not enforce."""
-        self.rules.update(compiled.rules)
+        self.keep(compiled.rules)
         self.relaxations.extend(compiled.relaxations)
         if compiled.capped:
             digits = f"numbers of at most {INTEGER_DIGITS} digits before the point and {FRACTION_DIGITS} after it"

@@ -146,14 +146,15 @@ class Lowering:
                 return self.expr(kind, name, frame)
 
     def _rule_of(self, kind: Type, hint: str, frame: Frame) -> Ref:
-        """The rule of a type."""
+        """The rule of a type; one that means the same everywhere has one rule in the whole grammar."""
         if (kind, frame) not in self._named:
-            self._named[kind, frame] = self._later(hint, lambda name: self._body(kind, name, frame))
+            key = (self.spelling, self.any_order, kind, frame) if types.stands_alone(kind) else None
+            self._named[kind, frame] = self._later(hint, lambda name: self._body(kind, name, frame), key)
         return self._named[kind, frame]
 
-    def _later(self, hint: str, make: Callable[[str], Expr]) -> Ref:
+    def _later(self, hint: str, make: Callable[[str], Expr], key: Hashable = None) -> Ref:
         """A rule that is written when all before it are: that is where recursion ends."""
-        name = self.names.fresh(hint)
+        name = self.names.fresh(hint) if key is None else self.names.known(hint, key)
         self._waiting.append((name, lambda: make(name)))
         return Ref(name)
 
