@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
+from sys import getsizeof
 
 from toolgram.caching import MEGABYTE, Document, weighed
 from toolgram.conversation.message import Message, ToolCall
@@ -35,6 +36,7 @@ from toolgram.wire.reader import Reader
 from toolgram.wire.writer import FRACTION_DIGITS, INTEGER_DIGITS, spelling_of, write, write_freely
 
 _STRING = Document.of({"type": "string"})
+_OF_A_NAME = 512  # bytes that are kept beside it
 _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 5
 
 
@@ -123,22 +125,24 @@ def _after(grammar: Grammar, opened: str) -> tuple[str, Grammar]:
     raise InvalidRequest("/messages", f"the prompt ends with {opened!r}, after which this style allows nothing")
 
 
-def _readable(names: tuple[str, ...], format_: wire.WireFormat) -> frozenset[str]:
-    """The names of tools a call of which reads back to it: a format may not be able to tell a name from its marks."""
-    plain = tuple(filter(writable, names))
-    if len(plain) > 1 and _are_readable(plain, format_):  # one after the other in one turn, where it can be
-        return frozenset(plain)
-    return frozenset(name for name in plain if _are_readable((name,), format_))
+def _name_weight(name: str, _format: wire.WireFormat) -> int:
+    return _OF_A_NAME + getsizeof(name)
 
 
-def _are_readable(names: tuple[str, ...], format_: wire.WireFormat) -> bool:
-    calls = tuple(ToolCall(name, "{}", some_id(name, format_)) for name in names)
-    text = write_freely(format_, Message(tool_calls=calls))
+@weighed(MEGABYTE, _name_weight)
+def _is_readable(name: str, format_: wire.WireFormat) -> bool:
+    """Whether a call of a tool of this name reads back to it: a format may not be able to tell it from its marks.
+
+    Each is asked by itself: beside other calls a name may be read that is none alone.
+    """
+    if not writable(name):
+        return False
+    text = write_freely(format_, Message(tool_calls=(ToolCall(name, "{}", some_id(name, format_)),)))
     if text is None:
         return False
     reader = Reader(compile_format(format_.turn))
-    read = Message.from_events([*reader.feed(text), *reader.finish()]).tool_calls
-    return tuple(call.name for call in read) == names
+    calls = Message.from_events([*reader.feed(text), *reader.finish()]).tool_calls
+    return [call.name for call in calls] == [name]
 
 
 def some_id(name: str, format_: wire.WireFormat) -> str | None:
@@ -170,11 +174,9 @@ class _Compilation:
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
     arguments: dict[tuple[str, AnyEncoding], Spell] = field(default_factory=dict[tuple[str, AnyEncoding], Spell])
     expected: dict[str, Expected] = field(default_factory=dict[str, Expected])
-    readable: frozenset[str] = frozenset()
 
     def run(self) -> CompiledTurn:
         spec = self.spec
-        self.readable = _readable(tuple(tool.name for tool in spec.tools), spec.format)
         callees = tuple(callee for tool in spec.tools if (callee := self.callee_of(tool)) is not None)
         if spec.tools and not callees and spec.calls == "only":
             raise InvalidRequest("/tools", "no tool can be called: no arguments match their schemas")
@@ -264,7 +266,7 @@ class _Compilation:
     def callee(self, tool: CallableTool) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
         name, pointer = tool.name, tool.schema_pointer
-        if name not in self.readable:
+        if not _is_readable(name, self.spec.format):
             raise InvalidRequest(f"{tool.pointer}/name", f"this style cannot write a tool named {name!r}")
         exprs: dict[AnyEncoding, Expr] = {}
         for encoding in self.spec.format.encodings:
