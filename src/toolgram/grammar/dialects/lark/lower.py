@@ -241,8 +241,6 @@ class _Lowering:
         """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left
         of that literal; of a choice each option that is raw has a lexeme of its own."""
         end, first = place, items[place]
-        if isinstance(first, Literal):
-            return None
         while end < len(items) and not isinstance(items[end], Literal) and self._is_regular(items[end]):
             end += 1
         at = max(end, place + 1)
