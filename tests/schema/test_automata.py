@@ -13,6 +13,7 @@ from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import CharSet, Expr, Ref, chars, choice, repeat, seq
 from toolgram.grammar.regular import automata
 from toolgram.grammar.regular.automata import Automaton, TooLarge
+from toolgram.grammar.regular.limits import MAX_STEPS, MAX_WORK, limited, remembered
 from toolgram.grammar.regular.regex import pattern
 from toolgram.grammar.regular.to_expr import expression
 from written_strings import compiled, written
@@ -180,3 +181,37 @@ def test_texts() -> None:
     assert automata.of_text("ab") == pattern("^ab$")
     assert automata.of_length(3, 2).is_empty
     assert chars("a") in [charset for state in automata.of_text("a").states for charset, _ in state.edges]
+
+
+@given(AUTOMATA, st.integers(0, 4), st.none() | st.integers(0, 4))
+def test_lengths_are_those_of_the_texts(automaton: Automaton, low: int, high: int | None) -> None:
+    found = automata.of_lengths(automaton, low, high)
+    assert texts(found) == {
+        text for text in texts(automaton) if low <= len(text) <= (len(text) if high is None else high)
+    }
+
+
+def test_too_many_lengths_are_refused_before_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    label = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+    automaton = pattern(f"^(?:{label}\\.)+{label}$")
+    with pytest.raises(TooLarge):
+        automata.intersection(automaton, automata.of_length(0, 253))
+    monkeypatch.setattr(automata, "explore", None)
+    for _ in range(2):
+        with pytest.raises(TooLarge):
+            automata.of_lengths(automaton, 0, 253)
+
+
+def test_what_is_too_large_is_remembered_and_costs_the_same_again() -> None:
+    made: list[int] = []
+
+    @remembered(maxsize=4)
+    def costly(steps: int) -> int:
+        made.append(steps)
+        raise TooLarge
+
+    for _ in range(2):
+        with limited(MAX_WORK) as meter, pytest.raises(TooLarge):
+            costly(1)
+        assert meter.left == MAX_WORK - MAX_STEPS
+    assert made == [1]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
+from sys import getsizeof
 
 from toolgram.caching import MEGABYTE, Document, weighed
 from toolgram.conversation.message import Message, ToolCall
@@ -35,6 +36,7 @@ from toolgram.wire.writer import FRACTION_DIGITS, INTEGER_DIGITS, spelling_of, w
 from toolgram.work import MAX_IN_ALL, MAX_WORK, give_way, in_all, limited
 
 _STRING = Document.of({"type": "string"})
+_OF_A_NAME = 512  # bytes that are kept beside it
 _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 5
 
 
@@ -124,22 +126,24 @@ def _after(grammar: Grammar, opened: str) -> tuple[str, Grammar]:
     raise InvalidRequest("/messages", f"the prompt ends with {opened!r}, after which this style allows nothing")
 
 
-def _readable(names: tuple[str, ...], format_: wire.WireFormat) -> frozenset[str]:
-    """The names of tools a call of which reads back to it: a format may not be able to tell a name from its marks."""
-    plain = tuple(filter(writable, names))
-    if len(plain) > 1 and _are_readable(plain, format_):  # one after the other in one turn, where it can be
-        return frozenset(plain)
-    return frozenset(name for name in plain if _are_readable((name,), format_))
+def _name_weight(name: str, _format: wire.WireFormat) -> int:
+    return _OF_A_NAME + getsizeof(name)
 
 
-def _are_readable(names: tuple[str, ...], format_: wire.WireFormat) -> bool:
-    calls = tuple(ToolCall(name, "{}", some_id(name, format_)) for name in names)
-    text = write_freely(format_, Message(tool_calls=calls))
+@weighed(MEGABYTE, _name_weight)
+def _is_readable(name: str, format_: wire.WireFormat) -> bool:
+    """Whether a call of a tool of this name reads back to it: a format may not be able to tell it from its marks.
+
+    Each is asked by itself: beside other calls a name may be read that is none alone.
+    """
+    if not writable(name):
+        return False
+    text = write_freely(format_, Message(tool_calls=(ToolCall(name, "{}", some_id(name, format_)),)))
     if text is None:
         return False
     reader = Reader(compile_format(format_.turn))
-    read = Message.from_events([*reader.feed(text), *reader.finish()]).tool_calls
-    return tuple(call.name for call in read) == names
+    calls = Message.from_events([*reader.feed(text), *reader.finish()]).tool_calls
+    return [call.name for call in calls] == [name]
 
 
 def some_id(name: str, format_: wire.WireFormat) -> str | None:
@@ -171,11 +175,9 @@ class _Compilation:
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
     arguments: dict[tuple[str, AnyEncoding], Spell] = field(default_factory=dict[tuple[str, AnyEncoding], Spell])
     expected: dict[str, Expected] = field(default_factory=dict[str, Expected])
-    readable: frozenset[str] = frozenset()
 
     def run(self) -> CompiledTurn:
         spec = self.spec
-        self.readable = _readable(tuple(tool.name for tool in spec.tools), spec.format)
         callees = tuple(callee for tool in spec.tools if (callee := self.callee_of(tool)) is not None)
         if spec.tools and not callees and spec.calls == "only":
             raise InvalidRequest("/tools", "no tool can be called: no arguments match their schemas")
@@ -237,7 +239,7 @@ class _Compilation:
                 raise UnsupportedSchema(given.pointer, "type", why) from error
             self.relaxations.append(Relaxation(given.pointer, "type", why))
             return answer
-        self.rules.update(made.rules)
+        self.keep(made.rules)
         return replace(made, type=replace(canonical, root=kind))
 
     def plain_answer(self, given: Answer) -> tuple[Automaton, Expr]:
@@ -250,7 +252,7 @@ class _Compilation:
         if language.is_empty:
             raise InvalidRequest(given.pointer, "no text matches, or only such as holds a mark of the model's format")
         expr, rules = plain_rules(language, self.names)
-        self.rules.update(rules)
+        self.keep(rules)
         return language, expr
 
     def callee_of(self, tool: CallableTool) -> Callee | None:
@@ -268,7 +270,7 @@ class _Compilation:
     def callee(self, tool: CallableTool) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
         name, pointer = tool.name, tool.schema_pointer
-        if name not in self.readable:
+        if not _is_readable(name, self.spec.format):
             raise InvalidRequest(f"{tool.pointer}/name", f"this style cannot write a tool named {name!r}")
         exprs: dict[AnyEncoding, Expr] = {}
         for encoding in self.spec.format.encodings:
@@ -294,7 +296,7 @@ class _Compilation:
         if strict and made.relaxations:
             first = made.relaxations[0]
             raise UnsupportedSchema(first.pointer, first.keyword, f"this style has {first.enforced}")
-        self.rules.update(made.rules)
+        self.keep(made.rules)
         self.relaxations.extend(made.relaxations)
         if made.expr == NOTHING:
             raise InvalidRequest(pointer, "no arguments can match this schema between tags")
@@ -312,9 +314,14 @@ class _Compilation:
         )
         return self.added(compiled, pointer)
 
+    def keep(self, rules: Mapping[str, Expr]) -> None:
+        """Adds rules; of one that is there already, since it is the same in several parts, the first body stays."""
+        for name, body in rules.items():
+            self.rules.setdefault(name, body)
+
     def added(self, compiled: Compiled, pointer: str) -> Compiled:
         """Adds the rules of a schema, and what they do not enforce."""
-        self.rules.update(compiled.rules)
+        self.keep(compiled.rules)
         self.relaxations.extend(compiled.relaxations)
         if compiled.capped:
             digits = f"numbers of at most {INTEGER_DIGITS} digits before the point and {FRACTION_DIGITS} after it"

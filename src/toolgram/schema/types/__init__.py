@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 
-from toolgram.grammar.hashing import HashedOnce, hash_once
+from toolgram.grammar.hashing import HashedOnce, found_once, hash_once
 from toolgram.grammar.regular import to_expr
 from toolgram.grammar.regular.automata import (
     Automaton,
@@ -340,6 +340,27 @@ def _undeclared(keys: Iterable[Keys], names: Collection[str]) -> Iterator[Keys]:
             automaton = difference(automaton, of_texts(declared))
         if one.value != NEVER and not automaton.is_empty:
             yield Keys(automaton, one.value)
+
+
+def stands_alone(kind: Type) -> bool:
+    """Whether it means the same in every document: it refers to no definition."""
+    return _stands_alone(kind) if isinstance(kind, HashedOnce) else not isinstance(kind, Reference)
+
+
+@found_once
+def _stands_alone(kind: Type) -> bool:
+    match kind:
+        case Union(options):
+            parts = options
+        case Array(prefix, rest):
+            parts = (*prefix, rest)
+        case Items(states):
+            parts = tuple(item for state in states for item, _ in state.edges)
+        case Object():
+            parts = (*(item.value for item in (*kind.properties, *kind.keys, *kind.some)), kind.rest)
+        case _:
+            parts = ()
+    return all(map(stands_alone, parts))
 
 
 def value_of(kind: Object, name: str) -> Type:

@@ -140,17 +140,21 @@ class RuleNames:
 
     def shared(self, hint: str, key: Hashable) -> str:
         """The name of a rule that is the same wherever the hint and the key are the same."""
-        if (hint, key) not in self._shared:
-            name = self._shared[hint, key] = self.fresh(hint)
+        return self.known(hint, (hint, key))
+
+    def known(self, hint: str, key: Hashable) -> str:
+        """The name of a rule that is the same wherever the key is the same; at first it is like the hint."""
+        if key not in self._shared:
+            name = self._shared[key] = self.fresh(hint)
             self.given[name] = hint, key
-        return self._shared[hint, key]
+        return self._shared[key]
 
     def again(self, given: Mapping[str, tuple[str, Hashable]]) -> dict[str, str]:
         """Gives the names that another has `given`, in the same order; those of its names that are others here."""
         others: dict[str, str] = {}
         for name, (hint, key) in given.items():
             like = _like(hint, others) if others else hint
-            new = self.fresh(like) if key is None else self.shared(hint, key)
+            new = self.fresh(like) if key is None else self.known(like, key)
             if new != name:
                 others[name] = new
         return others

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -79,6 +79,8 @@ class Lowering:
     _waiting: deque[tuple[str, Callable[[], Expr]]] = field(default_factory=deque[tuple[str, Callable[[], Expr]]])
     _refs: dict[str, Ref] = field(default_factory=dict[str, Ref])  # of the shared rules that have no key
     _other: dict[str, Expr] = field(default_factory=dict[str, Expr])  # ends of strings, by what they do not begin with
+    _within: Hashable = None  # the key of the rule that is being made, or part of which is
+    _parts: Counter[Hashable] = field(default_factory=Counter[Hashable])
     _inner: Frame = field(init=False)
 
     def __post_init__(self) -> None:
@@ -146,20 +148,38 @@ class Lowering:
                 return self.expr(kind, name, frame)
 
     def _rule_of(self, kind: Type, hint: str, frame: Frame) -> Ref:
-        """The rule of a type."""
+        """The rule of a type; a part that means the same everywhere has one rule in the whole grammar."""
         if (kind, frame) not in self._named:
-            self._named[kind, frame] = self._later(hint, lambda name: self._body(kind, name, frame))
+            everywhere = hint != self.root_name and types.stands_alone(kind)
+            key = (self.spelling, self.any_order, kind, frame) if everywhere else None
+            self._named[kind, frame] = self._later(hint, lambda name: self._body(kind, name, frame), key)
         return self._named[kind, frame]
 
-    def _later(self, hint: str, make: Callable[[str], Expr]) -> Ref:
-        """A rule that is written when all before it are: that is where recursion ends."""
-        name = self.names.fresh(hint)
-        self._waiting.append((name, lambda: make(name)))
+    def _later(self, hint: str, make: Callable[[str], Expr], key: Hashable = None) -> Ref:
+        """A rule that is written when all before it are: that is where recursion ends.
+
+        With a key it is the same in the whole grammar, and so is all that it alone consists of.
+        """
+        name = self._name(hint) if key is None else self.names.known(hint, key)
+        within = self._within if key is None else key
+
+        def made() -> Expr:
+            self._within = within
+            return make(name)
+
+        self._waiting.append((name, made))
         return Ref(name)
+
+    def _name(self, hint: str) -> str:
+        """A new name; within a rule that is the same in the whole grammar, the same in each of its makings."""
+        if self._within is None:
+            return self.names.fresh(hint)
+        self._parts[self._within, hint] += 1
+        return self.names.known(hint, (self._within, hint, self._parts[self._within, hint]))
 
     def _rule(self, hint: str, body: Expr) -> Ref:
         self._check_size()
-        name = self.names.fresh(hint)
+        name = self._name(hint)
         self._rules[name] = body
         return Ref(name)
 
@@ -297,7 +317,7 @@ class Lowering:
         return array_items(kind, prefix, rest, self.spelling.item_separator, rule)
 
     def _items(self, states: Sequence[types.ItemState], name: str) -> Expr:
-        rules = [Ref(self.names.fresh(f"{name}-{number}")) for number in range(1, len(states) + 1)]
+        rules = [Ref(self._name(f"{name}-{number}")) for number in range(1, len(states) + 1)]
         self._rules.update((rule.name, NOTHING) for rule in rules)  # as in `finish`
         steps = [[(self.expr(item, f"{name}-item"), rules[to]) for item, to in state.edges] for state in states]
         for rule, state, ways in zip(rules, states, steps, strict=True):

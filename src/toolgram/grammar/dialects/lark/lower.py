@@ -47,8 +47,6 @@ _LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used m
 _LONGEST_WORD = 2  # a longer literal is part of the format rather than of a value's spelling
 _STRUCTURE = frozenset('"{}[],:')  # what is not in a value's spelling, however short
 _COLON = re.compile(": *")
-_PUNCTUATION = re.compile(r"[{}\[\],: ]*")
-_MARK = re.compile(r"[{}\[\]]|[,:] *| +")
 
 
 class Lowered(NamedTuple):
@@ -98,7 +96,6 @@ class _Lowering:
         self._small = _small(self._regular)
         self._numeric = _numeric(self._regular)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
-        self._cuts: dict[tuple[str, bool], tuple[Literal, ...]] = {}
         self._raw = RawText(rules, self._regular, tokens)
         self._words: dict[Expr, Ref] = {}
 
@@ -220,13 +217,11 @@ class _Lowering:
         place = 0
         while place < len(items):
             item = items[place]
-            if isinstance(item, Literal) and not _is_number(item, self._numeric):  # which begins none of what follows
-                yield from self._cut(item.text, begins=begins and not place)
-                place += 1
-                continue
             end = self._number_end(items, place)
             if end > place + 1:
                 yield Lexeme(self._word(seq(*items[place:end]), "number"))
+            elif isinstance(item, Literal):
+                yield from self._cut(item.text, begins=begins and not place)
             elif (until := self._until_marker(items, place)) is not None:
                 end, lexeme, left = until
                 yield lexeme
@@ -234,30 +229,18 @@ class _Lowering:
             elif (run := self._run(items, place)) is not None:
                 end, spelled = run
                 yield Lexeme(spelled)
-            elif isinstance(item, Literal):
-                yield from self._cut(item.text, begins=begins and not place)
             else:
                 yield self._node(item)
             place = max(end, place + 1)
 
-    def _cut(self, text: str, *, begins: bool) -> Iterator[Node]:
+    def _cut(self, text: str, *, begins: bool) -> Iterable[Node]:
         """A literal, cut after each mark of JSON that it begins with, and at markers."""
-        if (text, begins) not in self._cuts:
-            self._cuts[text, begins] = tuple(map(Literal, self._pieces(text, begins=begins)))
-        return map(Lexeme, self._cuts[text, begins])
-
-    def _pieces(self, text: str, *, begins: bool) -> Iterator[str]:
-        marks = _PUNCTUATION.match(text)
-        begin = marks.end() if marks else 0
-        yield from _MARK.findall(text[:begin])
-        yield from self._raw.cut(text[begin:], begins=begins and not begin)
+        return map(Lexeme, self._raw.pieces(text, begins=begins))
 
     def _until_marker(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
         """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left
         of that literal; of a choice each option that is raw has a lexeme of its own."""
         end, first = place, items[place]
-        if isinstance(first, Literal):
-            return None
         while end < len(items) and not isinstance(items[end], Literal) and self._is_regular(items[end]):
             end += 1
         at = max(end, place + 1)

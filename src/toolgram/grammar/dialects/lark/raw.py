@@ -18,6 +18,8 @@ from toolgram.grammar.walk import is_plain, size
 _LARGEST = 2_000  # parts of what is before a marker, its words put in
 _SHORT = 2  # characters of what is no tag, and may be anything else as well
 DIGITS = frozenset("0123456789+-.eE")
+_PUNCTUATION = re.compile(r"[{}\[\],: ]*")
+_MARK = re.compile(r"[{}\[\]]|[,:] *| +")
 
 
 class _Facts(NamedTuple):
@@ -44,11 +46,21 @@ class RawText:
         every = sorted(dict.fromkeys(long), key=len, reverse=True)
         self._any_marker = re.compile(rf"({'|'.join(map(re.escape, every))})") if every else None
         self._words: dict[str, _Facts] = {}
+        self._pieces: dict[tuple[str, bool], tuple[Literal, ...]] = {}
 
     def marker_end(self, text: str, begin: int = 0) -> int:
         """The end of the first marker in a text; 0 where there is none."""
         ends = (at + len(marker) for marker in self._markers if (at := text.find(marker, begin)) >= 0)
         return min(ends, default=0)
+
+    def pieces(self, text: str, *, begins: bool) -> tuple[Literal, ...]:
+        """A text, cut after each mark of JSON that it begins with, and as `cut` does."""
+        if (text, begins) not in self._pieces:
+            punctuation = _PUNCTUATION.match(text)
+            end = punctuation.end() if punctuation else 0
+            pieces = (*_MARK.findall(text[:end]), *self.cut(text[end:], begins=begins and not end))
+            self._pieces[text, begins] = tuple(map(Literal, pieces))
+        return self._pieces[text, begins]
 
     def cut(self, text: str, *, begins: bool) -> Iterator[str]:
         """A text in pieces: its markers, white space around them, the rest; one that begins a rule keeps its space."""
