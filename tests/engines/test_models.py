@@ -189,7 +189,7 @@ def test_names_and_paths(pip: Pip, tmp_path: Path) -> None:
     assert resolve(file) == resolve(str(file)) == file
     with pytest.raises(ModelError, match="neither a file nor a known model"):
         resolve(tmp_path / "nothing.gguf")
-    with pytest.raises(ModelError, match="there are smollm2"):
+    with pytest.raises(ModelError, match="there are: smollm2"):
         pull("gpt-5")
 
 
