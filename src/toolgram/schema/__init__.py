@@ -96,13 +96,16 @@ def compile_type(
     root_name: str,
     any_order: bool = False,
     exact: bool = True,
+    part: bool = False,
 ) -> Compiled:
     """Compiles the root of a canonical type, or, where a caller puts another root, a part of it.
+
+    Where the root is but a `part` of a document, its rule may be that of an equal type elsewhere in the grammar.
 
     Raises TooLarge, UnsupportedSchema for what cannot be written, and, where it has to be `exact`, for keys of too many
     orders.
     """
-    lowering = Lowering(canonical, spelling, names, root_name, any_order, exact)
+    lowering = Lowering(canonical, spelling, names, root_name, any_order, exact, part)
     expr = lowering.expr(canonical.root, root_name, spelling.frame(outermost=True))
     rules = lowering.finish()
     return Compiled(expr, rules, tuple(dict.fromkeys(lowering.relaxations)), canonical, lowering.capped)

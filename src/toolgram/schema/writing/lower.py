@@ -70,6 +70,7 @@ class Lowering:
     root_name: str
     any_order: bool = False
     exact: bool = True
+    part: bool = False
     capped: bool = False
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
     _rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
@@ -150,7 +151,7 @@ class Lowering:
     def _rule_of(self, kind: Type, hint: str, frame: Frame) -> Ref:
         """The rule of a type; a part that means the same everywhere has one rule in the whole grammar."""
         if (kind, frame) not in self._named:
-            everywhere = hint != self.root_name and types.stands_alone(kind)
+            everywhere = (self.part or hint != self.root_name) and types.stands_alone(kind)
             key = (self.spelling, self.any_order, kind, frame) if everywhere else None
             self._named[kind, frame] = self._later(hint, lambda name: self._body(kind, name, frame), key)
         return self._named[kind, frame]

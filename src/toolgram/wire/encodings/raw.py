@@ -268,7 +268,7 @@ class BetweenTags:
     def json(self, kind: Type, hint: str) -> Expr:
         """A value that is no string, as JSON."""
         whole = replace(self.canonical, root=kind)
-        compiled = compile_type(whole, spelling=self.spelling, names=self.names, root_name=hint)
+        compiled = compile_type(whole, spelling=self.spelling, names=self.names, root_name=hint, part=True)
         self.rules.update(compiled.rules)
         return compiled.expr
 
