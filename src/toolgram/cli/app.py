@@ -11,8 +11,10 @@ import typer
 from typer.core import TyperGroup
 
 import toolgram
-from toolgram.cli.agent import agent
-from toolgram.cli.ask_options import ask
+from toolgram.cli.commands.agent import agent
+from toolgram.cli.commands.ask import ask
+from toolgram.cli.commands.serve import serve
+from toolgram.cli.commands.tools import app as tool_commands
 from toolgram.cli.options import (
     Dialect,
     Model,
@@ -28,8 +30,6 @@ from toolgram.cli.options import (
     UpstreamModel,
     UpstreamUrl,
 )
-from toolgram.cli.serve_options import serve
-from toolgram.cli.tools import app as tool_commands
 from toolgram.errors import ToolgramError
 
 
