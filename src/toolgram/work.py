@@ -10,7 +10,6 @@ some time; whoever counts steps does.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import deque
@@ -279,5 +278,7 @@ async def in_thread(
         with mine.at_work():
             mine.look()
             return function(*args, **kwargs)
+
+    import asyncio  # which is slow to import, and grammars count their steps without it
 
     return await asyncio.to_thread(done)

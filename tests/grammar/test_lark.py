@@ -12,8 +12,7 @@ from llguidance import LLMatcher, LLTokenizer
 from oracles import lark_accepts
 from toolgram.errors import GrammarError
 from toolgram.grammar.dialects.lark import write_lark
-from toolgram.grammar.dialects.lark.regex import regex
-from toolgram.grammar.dialects.lark.text import text_expression
+from toolgram.grammar.dialects.lark.regex import regex, text_expression
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import (
     MAX_CODE_POINT,

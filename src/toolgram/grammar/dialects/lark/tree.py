@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from toolgram.grammar.dialects.lark.text import text_expression
+from toolgram.grammar.dialects.lark.regex import text_expression
 from toolgram.grammar.hashing import HashedOnce, found_once
 from toolgram.grammar.ir import EMPTY, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, Text, choice, repeat, seq
 
