@@ -8,12 +8,12 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from toolgram.grammar.regular.limits import MAX_STEPS, MAX_WORK, limited, remembered
 
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import CharSet, Expr, Ref, chars, choice, repeat, seq
 from toolgram.grammar.regular import automata
 from toolgram.grammar.regular.automata import Automaton, TooLarge
-from toolgram.grammar.regular.limits import MAX_STEPS, MAX_WORK, limited, remembered
 from toolgram.grammar.regular.regex import pattern
 from toolgram.grammar.regular.to_expr import expression
 from written_strings import compiled, written
