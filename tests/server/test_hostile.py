@@ -228,7 +228,7 @@ def test_headers_that_never_end_close_their_connection(before: bytes) -> None:
     with listening(app, connection=Impatient) as address, connected(address) as connection:
         if before:
             connection.sendall(before)
-            while not connection.recv(1 << 16).endswith(b'{"status":"ok"}'):
+            while not connection.recv(1 << 16).endswith(b"}"):
                 pass
         connection.sendall(HEAD)
         with suppress(ConnectionResetError):

@@ -151,7 +151,7 @@ ODD: dict[str, list[Any]] = {
     "a choice is no object": [{"choices": ["a"]}],
     "a text is no string": [{"choices": [{"text": 5}]}],
     "ids are no numbers": [{"choices": [{"text": "a", "token_ids": ["x"]}]}],
-    "an end is no word": [{"choices": [{"text": "a", "finish_reason": ["stop"]}]}],
+    "an end is no word": [{"choices": [{"text": "", "finish_reason": ["stop"]}]}],
     "counts are no numbers": [{"choices": [{"text": "a"}], "usage": {"prompt_tokens": "many"}}],
     "a list": [[]],
     "a line without an end": [{"choices": [{"text": "x" * 20_000_000}]}],

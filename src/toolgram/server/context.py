@@ -98,7 +98,7 @@ class Desk:
             raise ClientGone from error
         whole = b"".join(pieces)
         if whole.count(b",") > self.settings.max_body >> _BYTES_OF_A_VALUE:
-            reason = f"a body may hold at most {self.settings.max_body >> _BYTES_OF_A_VALUE} values"
+            reason = f"a body may hold at most {self.settings.max_body >> _BYTES_OF_A_VALUE} values, or commas in texts"
             raise ApiError(413, "body_too_large", reason)
         is_long = size > _LONG_BODY or any(mark in whole for mark in _COSTLY)
         parsed = await in_thread(_parsed, whole) if is_long else _parsed(whole)
@@ -140,11 +140,12 @@ class Desk:
             plan = generation.plan(served.template, self.settings.style)
         except RecursionError as error:
             raise ApiError(400, "invalid_value", "the request is nested too deeply", "") from error
+        if runs and not self.settings.allow_unenforced:
+            refuse_unenforced(plan.request, served.engine)
+        count = served.count(plan.prompt_parts)  # first: what is too long needs no grammar
         if runs:
-            if not self.settings.allow_unenforced:
-                refuse_unenforced(plan.request, served.engine)
             make_ready(plan, served.engine, given=generation.grammar is not None)
-        return plan, served.count(plan.prompt_parts)
+        return plan, count
 
     def tell_ignored(self, request: Request, fields: Sequence[str]) -> None:
         """Name the unknown fields of a body in a header."""

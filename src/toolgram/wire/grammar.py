@@ -30,6 +30,7 @@ from toolgram.wire.allowed import Calls, allowed
 from toolgram.wire.encodings import AnyEncoding
 from toolgram.wire.marks import as_tokens
 from toolgram.wire.program import Program, compile_format
+from toolgram.work import give_way
 
 
 @dataclass(frozen=True)
@@ -257,6 +258,7 @@ class _Lowering:
         """The rule of one tool's call."""
         key = (item, callee.name)
         if key not in self.calls:
+            give_way()
             name = self.calls[key] = self.names.fresh(f"{callee.name}-call")
             outer, self.callee = self.callee, callee
             self.rules[name] = self.node(item, in_json=in_json)

@@ -45,8 +45,6 @@ class _Remembered:
 
     def put(self, text: str, tokens: Iterable[int]) -> None:
         """Remember them, and forget those that were not asked for the longest."""
-        if len(text) > _REMEMBERED:
-            return
         with self._lock:
             self._left -= 0 if text in self._tokens else len(text)
             self._tokens[text] = array("i", tokens)

@@ -31,6 +31,7 @@ from toolgram.grammar.dialects.lark.tree import (
     lexemes,
 )
 from toolgram.grammar.ir import Expr, Rules
+from toolgram.work import give_way
 
 _DEEPEST = 4_000  # levels of rules and of what is in them: llguidance 1.9 runs out of stack beyond some 5,000
 _NAMED_ALREADY = {"root": "start", "start": "start_"}
@@ -42,7 +43,9 @@ def write_lark(rules: Rules) -> str:
     Raises GrammarError for rules that call one another in chains of thousands, which llguidance dies of.
     """
     lowered = lower(rules)
+    give_way()
     tree, words = repaired(lowered.tree, lowered.words)
+    give_way()
     _check_depth(tree)
     given = Names()
     names = {name: given.give(_NAMED_ALREADY.get(name, name)) for name in tree}

@@ -26,7 +26,7 @@ from toolgram.grammar.dialects.lark.tree import (
 )
 from toolgram.grammar.ir import EMPTY, Expr, Literal, Repeat, Sequence, Text, seq
 from toolgram.grammar.walk import size
-from toolgram.work import look
+from toolgram.work import give_way
 
 MOST_MERGES = 4  # of one lexeme with what follows it
 _DEEPEST = 16  # of rules put in the place of their calls, one in another
@@ -57,7 +57,7 @@ class Growth:
         """The rules after the pass, those that are no longer used left out."""
         names = list(self.rules)
         for name in names:  # which grows: what is left of a rule may become a rule, and has lexemes that grow
-            look()
+            give_way()
             known = len(self.rules)
             self.rules[name] = self._grown(self.rules[name])
             names += list(self.rules)[known:]

@@ -41,6 +41,7 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.walk import fresh, is_plain, names_in, size, uses, with_children
+from toolgram.work import give_way
 
 _LARGEST_LEXEME = 120
 _LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used more than once
@@ -105,6 +106,7 @@ class _Lowering:
         while waiting:
             name = waiting.pop()
             if name not in tree:
+                give_way()
                 tree[name] = self._node(self._rules[name])
                 waiting.extend(reversed(calls(tree[name])))
         made = {ref.name: expr for expr, ref in self._words.items()}
