@@ -8,7 +8,6 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toolgram.grammar.regular.limits import MAX_STEPS, MAX_WORK, limited, remembered
 
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import CharSet, Expr, Ref, chars, choice, repeat, seq
@@ -16,6 +15,7 @@ from toolgram.grammar.regular import automata
 from toolgram.grammar.regular.automata import Automaton, TooLarge
 from toolgram.grammar.regular.regex import pattern
 from toolgram.grammar.regular.to_expr import expression
+from toolgram.work import MAX_STEPS, MAX_WORK, limited, remembered
 from written_strings import compiled, written
 
 LETTERS = "abc"
