@@ -22,6 +22,7 @@ from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.engines.llama_cpp.guide import Guide, Guides
 from toolgram.engines.llama_cpp.sampling import Sampler
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
+from toolgram.errors import GrammarRefused
 from toolgram.models.catalog import default_model
 from toolgram.server.app import create_app
 from toolgram.server.models import Served
@@ -266,8 +267,16 @@ def test_a_text_that_is_far_too_long_is_refused_without_being_tokenized(
     assert sum(lengths) < len(text)
 
 
-def test_the_tool_is_named_whose_grammar_cannot_be_used(client: OpenAI) -> None:
-    many = {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(1200)}}
+def test_the_tool_is_named_whose_grammar_cannot_be_used(client: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Guides.start
+
+    def refusing(guides: Guides, lark: str, ends: tuple[str, ...] = ()) -> Guide:
+        if "large" in lark:
+            raise GrammarRefused("llguidance refuses the grammar: too big")
+        return start(guides, lark, ends)
+
+    monkeypatch.setattr(Guides, "start", refusing)
+    many = {"type": "object", "properties": {"a": {"type": "string"}}}
     large = {"type": "function", "function": {"name": "large", "parameters": many}}
     chat: dict[str, Any] = {"messages": [ASK], "tools": [WEATHER, large], "max_tokens": 2}
     responses = {"input": "Hi.", "tools": [{"type": "function", "name": "large", "parameters": many, "strict": False}]}
@@ -278,4 +287,4 @@ def test_the_tool_is_named_whose_grammar_cannot_be_used(client: OpenAI) -> None:
     for path, (body, pointer) in bodies.items():
         answer = httpx2.post(f"{client.base_url}{path}", json=body, timeout=60)
         assert (answer.status_code, answer.json()["error"]["pointer"]) == (400, pointer)
-        assert "fewer optional parts" in answer.json()["error"]["message"]
+        assert "too big" in answer.json()["error"]["message"]
