@@ -34,6 +34,7 @@ from toolgram.conversation.message import Message, ToolCall
 from toolgram.engines.base import Engine, Sampling, Usage
 from toolgram.errors import InvalidOutput
 from toolgram.planning.plan import Plan, plan
+from toolgram.styles.base import ToolStyle
 from toolgram.template.chat_template import ChatTemplate
 
 T = TypeVar("T")
@@ -63,7 +64,7 @@ class Agent(Generic[T]):
     limits: Limits = field(default_factory=Limits)
     ask: Ask = "writes"
     approve: Approval | None = None
-    style: str | None = None
+    style: str | ToolStyle | None = None
     sampling: Sampling = field(default_factory=Sampling)
     _tools: Mapping[str, Tool] = field(init=False, repr=False)
     _answer: AnswerType | None = field(init=False, repr=False)

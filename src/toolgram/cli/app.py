@@ -20,6 +20,7 @@ from toolgram.cli.options import (
     Model,
     Parallel,
     Schema,
+    Server,
     Style,
     System,
     Template,
@@ -113,26 +114,15 @@ def bench(
 ) -> None:
     """Ask a model 216 questions with known answers, and print how many are right, by kind."""
     from toolgram.cli import bench as asking
-    from toolgram.cli.ask import model_file
-    from toolgram.cli.inputs import BadInput, load_engine, template_of
+    from toolgram.cli.ask import model_of
     from toolgram.engines.base import Sampling
 
     kinds = tuple(kind or ())
     asking.chosen(kinds, questions, tool_choice)  # errors are reported before a model is fetched
     sampling = Sampling(max_tokens=max_tokens, temperature=temperature)
-    if upstream is None:
-        file = model_file(model)
-        name, form, engine = file.name, template_of(template, file), load_engine(file)
-    elif model is not None:
-        raise BadInput("give --model or --upstream, not both")
-    else:
-        from toolgram.cli.upstream import Upstream, connect  # httpx2 is costly
-
-        found = connect(Upstream((upstream,), upstream_kind, upstream_model, upstream_key), template)
-        typer.echo(found.about, err=True)
-        name, form, engine = found.name, found.template, found.engine(timeout=600)
-    asked = asking.Asked(kinds, questions, tool_choice, style, sampling, name)
-    asking.bench(asked, form, engine, json, show_wrong=wrong)
+    asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
+    asked = asking.Asked(kinds, questions, tool_choice, style, sampling, asks.name)
+    asking.bench(asked, asks.template, asks.load(), json, show_wrong=wrong)
 
 
 @app.command(epilog='Example: toolgram explain "Will it rain in Paris?" --tools tools.py --dialect lark')

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 
 from toolgram.chat import Reply, refused_by_type, relaxations_of, stream
+from toolgram.cli import inputs
+from toolgram.cli.options import Server
 from toolgram.conversation.events import ContentDelta
 from toolgram.engines.base import Chunk, Engine, Sampling
 from toolgram.models import catalog
 from toolgram.planning.plan import Plan
+from toolgram.template.chat_template import ChatTemplate
 
 
 def with_progress(name: str) -> Path:
@@ -39,6 +45,28 @@ def model_file(name: str | None) -> Path:
     """The model's file, fetched first if need be, with a notice."""
     name = name or catalog.DEFAULT
     return with_progress(name) if name in catalog.MODELS else catalog.resolve(name)
+
+
+class Chosen(NamedTuple):
+    """A model by its name, its chat template, and what loads an engine with it: a plan may fail before that."""
+
+    name: str
+    template: ChatTemplate
+    load: Callable[[], Engine]
+
+
+def model_of(name: str | None, template: Path | None, server: Server) -> Chosen:
+    """The model that the options name, embedded or on a server. Raises ToolgramError."""
+    if server.url is None:
+        file = model_file(name)
+        return Chosen(file.name, inputs.template_of(template, file), partial(inputs.load_engine, file))
+    if name is not None:
+        raise inputs.BadInput("give --model or --upstream, not both")
+    from toolgram.cli.upstream import Upstream, connect  # httpx2 is costly
+
+    found = connect(Upstream((server.url,), server.kind, server.model, server.key), template)
+    typer.echo(found.about, err=True)
+    return Chosen(found.name, found.template, partial(found.engine, timeout=600))
 
 
 def answer(plan: Plan, engine: Engine, sampling: Sampling, *, raw: bool, plain: bool) -> Reply:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -68,3 +69,13 @@ UpstreamUrl = Annotated[
 UpstreamKind = Annotated[Kind | None, typer.Option(help="What kind of server it is (default: as it says itself).")]
 UpstreamModel = Annotated[str | None, typer.Option(metavar="NAME", help="The server's name for the model.")]
 UpstreamKey = Annotated[str | None, typer.Option(metavar="KEY", help="The API key of the server.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The options that name a server which runs the model; without an address there is none."""
+
+    url: str | None
+    kind: Kind | None
+    model: str | None
+    key: str | None

@@ -12,6 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolgram.cli.options import (
+    Model,
+    Schema,
+    Server,
+    Style,
+    System,
+    Template,
+    UpstreamKey,
+    UpstreamKind,
+    UpstreamModel,
+    UpstreamUrl,
+)
+
 if TYPE_CHECKING:
     from toolgram.agent import Agent, Run
     from toolgram.agent.runs import AgentEvent
@@ -38,10 +51,8 @@ def agent(
     mcp: Annotated[
         Path | None, typer.Option(metavar="FILE.json", help="MCP servers, as editors are configured for them.")
     ] = None,
-    answer: Annotated[
-        Path | None, typer.Option(metavar="FILE|FILE.py:NAME", help="A JSON Schema, or a Python type, of the answer.")
-    ] = None,
-    instructions: Annotated[str | None, typer.Option(metavar="TEXT", help="A system message.")] = None,
+    answer: Schema = None,
+    instructions: System = None,
     max_steps: Annotated[
         int, typer.Option(metavar="N", min=1, help="Turns of the model; in the last it answers.")
     ] = 10,
@@ -50,23 +61,22 @@ def agent(
     approve: Annotated[
         Ask, typer.Option(help="Ask before calls of functions marked with @toolgram.agent.writes, of all, or of none.")
     ] = Ask.writes,
-    model: Annotated[
-        str | None, typer.Option(metavar="PATH|NAME", help="A GGUF file, or a known model (default: smollm2).")
-    ] = None,
-    template: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A chat template: .jinja, .gguf, or a folder (default: the model's)."),
-    ] = None,
-    style: Annotated[str | None, typer.Option(metavar="NAME", help="How calls are written.")] = None,
+    model: Model = None,
+    template: Template = None,
+    style: Style = None,
     temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Makes sampling repeatable.")] = None,
+    upstream: UpstreamUrl = None,
+    upstream_kind: UpstreamKind = None,
+    upstream_model: UpstreamModel = None,
+    upstream_key: UpstreamKey = None,
 ) -> None:
     """Let a model call tools until it has an answer; what happens is shown on stderr, the answer on stdout."""
     import asyncio
 
     from toolgram.agent import Agent, Limits
-    from toolgram.cli.ask import model_file
-    from toolgram.cli.inputs import load_engine, read_answer_type, read_mcp, runnable_tools, template_of
+    from toolgram.cli.ask import model_of
+    from toolgram.cli.inputs import read_answer_type, read_mcp, runnable_tools, style_of
     from toolgram.engines import Replay
     from toolgram.engines.base import Sampling
 
@@ -82,14 +92,14 @@ def agent(
             Limits(max_steps, step_tokens=max_tokens, answer_tokens=max_tokens, call_seconds=call_seconds),
             approve.value,
             _approved if sys.stdin.isatty() else None,
-            style,
+            style_of(style),
             Sampling(temperature=temperature, seed=seed),
         )
 
     made(Replay(), None)  # errors in what was given are told before a model is fetched
     config = read_mcp(mcp) if mcp else None
-    file = model_file(model)
-    ended = asyncio.run(_run(made(load_engine(file), template_of(template, file)), goal, config))
+    asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
+    ended = asyncio.run(_run(made(asks.load(), asks.template), goal, config))
     if ended.waiting:
         names = ", ".join(call.name for call in ended.waiting)
         _say(f"waits for an approval of {names}: run it in a terminal, or give --approve never")

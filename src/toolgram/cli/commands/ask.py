@@ -11,6 +11,7 @@ from toolgram.cli.options import (
     Model,
     Parallel,
     Schema,
+    Server,
     Style,
     System,
     Template,
@@ -58,8 +59,8 @@ def ask(
 ) -> None:
     """Ask a model; its answer is on stdout: as text on a terminal, else a message in JSON. Exits with 3 if cut off."""
     from toolgram.chat.guarantees import refuse_unenforced
-    from toolgram.cli.ask import answer, model_file
-    from toolgram.cli.inputs import BadInput, Question, load_engine, question_of, request_of, style_of, template_of
+    from toolgram.cli.ask import answer, model_of
+    from toolgram.cli.inputs import Question, question_of, request_of, style_of
     from toolgram.conversation.request import parse_request
     from toolgram.engines.base import Sampling
     from toolgram.planning.plan import plan as make_plan
@@ -70,21 +71,11 @@ def ask(
     parse_request(typed_answer(body)[0])  # errors in it are reported before a model is fetched
     sampling = Sampling(max_tokens=max_tokens, temperature=temperature, seed=seed)
     chosen = style_of(style)
-    if upstream is None:
-        file = model_file(model)
-        plan = make_plan(body, template_of(template, file), chosen)
-        engine = load_engine(file)
-    elif model is not None:
-        raise BadInput("give --model or --upstream, not both")
-    else:
-        from toolgram.cli.upstream import Upstream, connect  # httpx2 is costly
-
-        found = connect(Upstream((upstream,), upstream_kind, upstream_model, upstream_key), template)
-        typer.echo(found.about, err=True)
-        plan = make_plan(body, found.template, chosen)
-        engine = found.engine(timeout=600)
-        if not allow_unenforced:
-            refuse_unenforced(plan.request, engine)
+    asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
+    plan = make_plan(body, asks.template, chosen)
+    engine = asks.load()
+    if not allow_unenforced:
+        refuse_unenforced(plan.request, engine)
     plain = sys.stdout.isatty() and not as_json
     raw = sys.stderr.isatty() and not plain if stream is None else stream
     if answer(plan, engine, sampling, raw=raw, plain=plain).finish_reason == "length":
