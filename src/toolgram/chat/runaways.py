@@ -75,24 +75,36 @@ class Runaways:
     _trail: list[_Step] = field(default_factory=list[_Step])
     _left_alone: set[tuple[int | None, str]] = field(default_factory=set[tuple[int | None, str]])
     _tries: int = 0
+    _waiting: list[tuple[int, Sequence[Event]]] = field(default_factory=list[tuple[int, Sequence[Event]]])
+    """How many tokens each chunk had and what was read of it, of those that were not followed yet."""
 
     def take(self, chunk: Chunk, events: Sequence[Event]) -> None:
         """A chunk, and what was read of it."""
         self._repetition.feed(chunk.tokens)
-        if self._value is not None:
-            self._value.places.lowest = len(self._value.places.open)
-        read = self._value
-        self._value = _followed(self.plan, read, events)
-        if self._value is not read:
-            self._trail.clear()
-        if self._value is not None:
-            places = self._value.places
-            self._trail.append(_Step(len(chunk.tokens), places.lowest, len(places.scalars)))
+        self._waiting.append((len(chunk.tokens), events))
+
+    def _follow(self) -> None:
+        """Where the turn is now: hardly any repeats itself, and only then somebody asks."""
+        for tokens, events in self._waiting:
+            if self._value is not None:
+                self._value.places.lowest = len(self._value.places.open)
+            read = self._value
+            self._value = _followed(self.plan, read, events)
+            if self._value is not read:
+                self._trail.clear()
+            if self._value is not None:
+                places = self._value.places
+                self._trail.append(_Step(tokens, places.lowest, len(places.scalars)))
+        self._waiting.clear()
 
     def closer(self, written: Written) -> str | None:
         """What ends the value that only repeats itself; None where there is none, or it cannot be ended here."""
-        period, value = self._repetition.period, self._value
-        if period is None or value is None or self._tries == _MOST_TRIES:
+        period = self._repetition.period
+        if period is None or self._tries == _MOST_TRIES:
+            return None
+        self._follow()
+        value = self._value
+        if value is None:
             return None
         span = self._span(max(PERIODS * period, TOKENS))
         if span is None:
