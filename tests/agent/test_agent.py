@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,7 +18,8 @@ from pydantic import BaseModel, Field
 
 import toolgram
 from situations import CHATML
-from toolgram.agent import Agent, InvalidTool, Limits, NoAnswer, Run, writes
+from toolgram.agent import Agent, InvalidTool, Limits, NoAnswer, Run, tool_of, writes
+from toolgram.agent.agent import _with_own_ids
 from toolgram.agent.runs import ApprovalAsked, Call, Reasoning, Result, Step, StepUsage, Text
 from toolgram.conversation.message import ToolCall
 from toolgram.engines import Replay
@@ -161,6 +165,33 @@ def test_a_tool_has_its_time() -> None:
     free.set()
 
 
+def test_a_tool_that_leaves_or_cancels_ends_no_run() -> None:
+    def leave() -> None:
+        raise SystemExit(3)
+
+    async def cancel() -> None:
+        raise asyncio.CancelledError("enough")
+
+    ended = run(agent(call("leave") + "\n" + call("cancel"), "Done.", tools=(leave, cancel)))
+    assert results(ended) == ["SystemExit: 3", "The call was cancelled: enough"]
+
+
+def test_a_tool_that_does_not_end_keeps_no_program_from_ending() -> None:
+    code = """
+import asyncio, time, toolgram
+from toolgram.agent import Agent, Limits
+from toolgram.engines import Replay
+def hang() -> None:
+    time.sleep(600)
+text = '<tool_call>\\n{"name": "hang", "arguments": {}}\\n</tool_call>'
+template = toolgram.ChatTemplate("{% for m in messages %}{{ m.role }} {{ m.content }}\\n{% endfor %}")
+agent = Agent(Replay(text, "Late."), template, [hang], style="hermes_2_pro", limits=Limits(call_seconds=0.1))
+print(asyncio.run(agent.run("Go.")).answer)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "Late.\n"
+
+
 def test_an_engine_that_enforces_nothing_is_told_what_was_wrong() -> None:
     free = Capabilities(unenforced=True)
     engine = Replay(call("degrees", town="Oslo"), call("warmth"), "Sorry.", capabilities=free)
@@ -268,6 +299,55 @@ def test_a_run_that_waits_can_be_stored_and_resumed() -> None:
     assert ended.answer == "Done."
     assert shop.sold == 2
     assert sorted(results(ended)) == ["10", "sold"]
+
+
+def test_a_yes_is_for_the_call_that_waited_alone() -> None:
+    shop = Shop()
+    turns = [call("sell", count=1), call("sell", count=2)]
+    made = agent(turns[0], tools=(shop.sell,))
+    waits = run(made)
+    stored = json.loads(json.dumps(waits.messages).replace(waits.waiting[0].id or "", "c0"))
+    again = run(agent(turns[1], tools=(shop.sell,)), None, messages=stored, approved={"c0": True})
+    assert (shop.sold, len(again.waiting)) == (1, 1)
+    assert again.waiting[0].id != "c0"
+
+
+def test_calls_of_one_id_get_ids_of_their_own() -> None:
+    calls = (ToolCall("a", "{}", "c0"), ToolCall("b", "{}", "c0"), ToolCall("c", "{}", None))
+    before = [{"role": "assistant", "tool_calls": [{"id": "c0"}]}]
+    made = _with_own_ids(calls, before)
+    assert len({"c0", *(each.id for each in made)}) == 4
+    assert all(len(each.id or "") == 9 for each in made)
+    assert _with_own_ids((ToolCall("a", "{}", "c1"),), before)[0].id == "c1"
+
+
+@pytest.mark.parametrize("answer", [0, "", "yes", 1])
+def test_only_true_is_a_yes(answer: Any) -> None:
+    shop = Shop()
+    run(agent(call("sell", count=1), "Done.", tools=(shop.sell,), approve=lambda _: answer))
+    assert shop.sold == 0
+
+
+def test_the_mark_is_found_below_and_above_decorators() -> None:
+    def sell() -> None:
+        """Sell."""
+
+    @functools.wraps(sell)
+    def wrapped() -> None:
+        """Sell."""
+
+    assert tool_of(writes(wrapped)).writes
+    assert tool_of(functools.partial(writes(sell))).writes
+    assert not tool_of(test_results_come_in_order_after_a_resume).writes
+
+
+def test_results_come_in_order_after_a_resume() -> None:
+    shop = Shop()
+    made = agent(call("sell", count=2) + "\n" + call("stock"), "Done.", tools=(shop.stock, shop.sell))
+    waits = run(made)
+    ended = run(made, "And thanks.", messages=waits.messages, approved={waits.waiting[0].id or "": True})
+    assert results(ended) == ["sold", "10"]
+    assert [message["role"] for message in ended.messages] == ["user", "assistant", "tool", "tool", "user", "assistant"]
 
 
 def test_what_is_asked_is_an_event() -> None:

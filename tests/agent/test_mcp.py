@@ -16,8 +16,6 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
-pytest.importorskip("mcp", reason="an optional extra")
-
 from situations import CHATML
 from toolgram.agent import Agent, InvalidTool, Limits, tools_of
 from toolgram.agent.calls import CallFailed
@@ -151,6 +149,13 @@ def test_what_a_server_offers_is_listed(tmp_path: Path) -> None:
     listed = CliRunner().invoke(app, ["tools", "list", str(tmp_path / "mcp.json")])
     assert "demo_add: Add two numbers." in listed.stdout.splitlines()
     assert "demo_fail (writes): Fail." in listed.stdout.splitlines()
+
+
+def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgram.agent.mcp._SECONDS", 1.0)
+    silent = {"mcpServers": {"x": {"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]}}}
+    with pytest.raises(InvalidTool, match="did not list its tools within 1 s"):
+        told(given=silent)
 
 
 def test_python_functions_are_an_mcp_server(tmp_path: Path) -> None:

@@ -149,6 +149,39 @@ def test_errors_and_noise_are_told(server: str) -> None:
         asyncio.run(tools("http://127.0.0.1:9")["broken"].call("{}"))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"id": ".."}, "cannot stand in a path"),
+        ({"id": ""}, "cannot stand in a path"),
+        ({}, "There is no argument 'id'"),
+        ({"id": "7", "X-Key": "mine"}, "There is no parameter 'X-Key'"),
+    ],
+)
+def test_arguments_lead_nowhere_else(server: str, arguments: Any, message: str) -> None:
+    with pytest.raises(CallFailed, match=message):
+        asyncio.run(tools(server)["getOrder"].call(json.dumps(arguments)))
+
+
+def test_a_server_that_is_not_said_is_the_root_of_where_the_document_is() -> None:
+    paths = {"/a.b": {"get": {"operationId": "a.b"}}, "/a_b": {"get": {"operationId": "a_b"}}}
+    found = openapi_tools({"openapi": "3.1.0", "paths": paths}, "http://shop.example/docs/openapi.json")
+    assert [(tool.name, tool.url) for tool in found] == [
+        ("a_b", "http://shop.example/a.b"),
+        ("a_b_2", "http://shop.example/a_b"),
+    ]
+
+
+def test_a_parameter_named_body_goes_where_it_belongs() -> None:
+    operation = {
+        "parameters": [{"name": "body", "in": "query", "schema": {}}],
+        "requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}},
+    }
+    [tool] = openapi_tools({"openapi": "3.1.0", "paths": {"/x": {"post": operation}}}, "http://shop.example")
+    assert sorted(tool.parameters["properties"]) == ["body", "query_body"]
+    assert tool._places == {"query_body": ("query", "body")}
+
+
 def test_an_agent_calls_operations(server: str) -> None:
     call = '<tool_call>\n{"name": "getOrder", "arguments": {"id": "7"}}\n</tool_call>'
     made = Agent(Replay(call, "It is on its way."), CHATML, list(tools(server).values()), style="hermes_2_pro")
@@ -176,6 +209,7 @@ def test_only_some() -> None:
             {**SHOP, "paths": {"/x": {"get": {"parameters": [{"$ref": "other.json#/a"}]}}}},
             "/paths/~1x/get/parameters/0: 'other.json#/a' is in another document",
         ),
+        ({**SHOP, "paths": {"/x": {"get": {"parameters": 3}}}}, "the document cannot be read"),
         ({**SHOP, "components": {}}, "'#/components/parameters/Id' leads nowhere"),
     ],
 )

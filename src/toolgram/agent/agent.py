@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
+from hashlib import sha256
 from inspect import isawaitable
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -43,6 +44,7 @@ Conversation = Sequence[JsonMessage]
 Ask = Literal["never", "writes", "always"]
 
 _CUT = "Your last turn was too long and was cut off. Be shorter."
+_ID = 9  # characters of an id, which is what the strictest templates take
 _TIGHTER = (1, 4, 16)  # by what the room of the last answer is divided, when it was cut off
 
 
@@ -97,18 +99,22 @@ class Agent(Generic[T]):
     ) -> AsyncGenerator[AgentEvent | Run[T], None]:
         """What happens, as it happens; at last the run. Closing the generator stops the engine and the tools.
 
-        `messages` is a conversation to go on with, as a `Run` has it; calls in it that have no results are run first,
-        with `approved` saying yes or no by their ids. Raises EngineError where the engine fails or the context is full,
-        NoAnswer where not even a short answer was whole or taken by its type, and what `toolgram.plan` raises.
+        `messages` is a conversation to go on with, as a `Run` has it. Calls in it that have no results are run first,
+        with `approved` saying yes or no to them by their ids, and then the goal is told. Raises EngineError where the
+        engine fails or the context is full, NoAnswer where not even a short answer was whole or taken by its type, and
+        what `toolgram.plan` raises.
         """
-        turn = _Progress(self._begun(goal, messages), approved or {})
+        turn = _Progress(list(messages), approved or {})
         calls = _unanswered(turn.messages)
         while True:
-            async for event in self._run_calls(calls, turn):
-                yield event
+            async with aclosing(self._run_calls(calls, turn)) as events:
+                async for event in events:
+                    yield event
             if turn.waiting:
                 yield turn.ended(None)
                 return
+            if turn.number == 0:
+                self._begin(goal, turn)
             turn.number += 1
             last = self._is_last(turn)
             yield Step(turn.number, last)
@@ -122,7 +128,7 @@ class Agent(Generic[T]):
             assert reply is not None  # noqa: S101 - a stream ends with a reply or raises
             turn.count(reply)
             yield StepUsage(reply.usage)
-            calls = _whole(reply.message)
+            calls = _with_own_ids(_whole(reply.message), turn.messages)
             if calls:
                 turn.called(calls)
                 turn.messages.append(replace(reply.message, tool_calls=calls).to_openai())
@@ -132,13 +138,12 @@ class Agent(Generic[T]):
                 yield turn.ended(turn.answer)
                 return
 
-    def _begun(self, goal: str | None, messages: Conversation) -> list[JsonMessage]:
-        begun = list(messages)
-        if self.instructions is not None and not begun:
-            begun.append({"role": "system", "content": self.instructions})
+    def _begin(self, goal: str | None, turn: _Progress) -> None:
+        turn.approved = {}  # a yes to a call that waited is none to a later one, whatever its id
+        if self.instructions is not None and not turn.messages:
+            turn.messages.append({"role": "system", "content": self.instructions})
         if goal is not None:
-            begun.append({"role": "user", "content": goal})
-        return begun
+            turn.messages.append({"role": "user", "content": goal})
 
     def _is_last(self, turn: _Progress) -> bool:
         """Whether the step may only answer: the steps, the time or the tokens are used up, or calls repeat."""
@@ -186,7 +191,7 @@ class Agent(Generic[T]):
                 if answer is None:
                     turn.waiting.append(call)
                     continue
-            if answer is False:
+            if answer is not None and answer is not True:
                 texts[call.id] = DENIED
                 yield Result(call, DENIED, is_error=True, seconds=0.0)
             else:
@@ -197,9 +202,8 @@ class Agent(Generic[T]):
             async for result in made:
                 texts[result.call.id] = result.text
                 yield result
-        for call in calls:  # in the order of the calls, as templates want them
-            if call.id in texts:
-                turn.messages.append({"role": "tool", "tool_call_id": call.id, "content": texts[call.id]})
+        said = ({"role": "tool", "tool_call_id": id_, "content": text} for id_, text in texts.items())
+        turn.messages[:] = _in_order([*turn.messages, *said])
 
     def _asks(self, call: ToolCall) -> bool:
         tool = self._tools.get(call.name)
@@ -298,6 +302,32 @@ def _whole(message: Message) -> tuple[ToolCall, ...]:
     return tuple(call for call in message.tool_calls if not call.incomplete)
 
 
+def _with_own_ids(calls: tuple[ToolCall, ...], messages: Conversation) -> tuple[ToolCall, ...]:
+    """The calls, each with an id that no other call of the conversation has: some formats let the model choose it."""
+    taken = {call["id"] for message in messages for call in message.get("tool_calls") or () if call.get("id")}
+    made: list[ToolCall] = []
+    for call in calls:
+        id_, number = call.id, 0
+        while id_ is None or id_ in taken:
+            number += 1
+            id_ = sha256(f"{call.id} {number}".encode(errors="surrogatepass")).hexdigest()[:_ID]
+        taken.add(id_)
+        made.append(replace(call, id=id_))
+    return tuple(made)
+
+
+def _in_order(messages: list[JsonMessage]) -> list[JsonMessage]:
+    """The conversation with the results at its end in the order of their calls, as templates want them."""
+    at = max((i for i, message in enumerate(messages) if message.get("role") != "tool"), default=-1)
+    calls = cast("Sequence[Any]", messages[at].get("tool_calls") or ()) if at >= 0 else ()
+    place = {call.get("id"): number for number, call in enumerate(calls)}
+    last = len(place)
+    return [
+        *messages[: at + 1],
+        *sorted(messages[at + 1 :], key=lambda each: place.get(each.get("tool_call_id"), last)),
+    ]
+
+
 def _unanswered(messages: Conversation) -> tuple[ToolCall, ...]:
     """The calls at the end of a conversation that have no results yet."""
     answered: set[Any] = set()
@@ -309,7 +339,7 @@ def _unanswered(messages: Conversation) -> tuple[ToolCall, ...]:
         return tuple(
             ToolCall(call["function"]["name"], call["function"]["arguments"], call["id"])
             for call in calls
-            if call["id"] not in answered
+            if call.get("id") and call["id"] not in answered and "function" in call
         )
     return ()
 

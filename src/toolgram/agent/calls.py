@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import anyio
-import anyio.to_thread
 
 from toolgram.agent.results import shortened, text_of
 from toolgram.agent.runs import Limits, Result
@@ -65,13 +68,40 @@ class Called:
         given = self._tool.arguments(arguments)
         if inspect.iscoroutinefunction(self._tool.function):
             return text_of(await self._tool.function(**given), self._most)
-        # The thread of a function that does not end in time is left alone, and keeps nobody from leaving.
-        made = await anyio.to_thread.run_sync(self._run, given, abandon_on_cancel=True)
+        made = await _in_thread(partial(self._run, given))
         return text_of(await made, self._most) if inspect.isawaitable(made) else made
 
     def _run(self, given: Mapping[str, Any]) -> Any:
         value = self._tool.function(**given)
         return value if inspect.isawaitable(value) else text_of(value, self._most)
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """What the function gives, in a thread that is left alone if it does not end: it keeps no program from ending."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: Any, error: Exception | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(value)
+        else:
+            done.set_exception(error)
+
+    def work() -> None:
+        value, error = None, None
+        try:
+            value = function()
+        except Exception as raised:  # noqa: BLE001 - a tool may raise anything, and the model is to know
+            error = raised if not isinstance(raised, StopIteration) else RuntimeError("StopIteration")
+        except SystemExit as raised:
+            error = CallFailed(f"SystemExit: {raised}")
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+            loop.call_soon_threadsafe(settle, value, error)
+
+    threading.Thread(target=copy_context().run, args=(work,), daemon=True).start()
+    return await done
 
 
 async def results(calls: Sequence[ToolCall], tools: Mapping[str, Tool], limits: Limits) -> AsyncGenerator[Result, None]:
@@ -93,7 +123,12 @@ async def result_of(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -
     begun = time.monotonic()
     try:
         text, is_error = await _said(call, tools, limits)
-    except Exception as error:  # noqa: BLE001 - a tool may raise anything, and the model is to know
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        text, is_error = f"The call was cancelled: {error}", True
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool may raise anything, and the model is to know
         text, is_error = shortened(f"{type(error).__name__}: {error}", _MAX_ERROR), True
     return Result(call, text, is_error, time.monotonic() - begun)
 

@@ -154,6 +154,8 @@ class _Server:
         """End the connection, and the server where it was started here."""
         self._leave.set()
         if self._task is not None:
+            if self._client is None:  # it has not answered yet, and may never do
+                self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _connected(self) -> Client:
@@ -171,8 +173,8 @@ class _Server:
     async def _ended(self, client: Client) -> None:
         async with self._lock:
             if self._client is client:
-                self._client = None
                 await self.stop()
+                self._client = None
 
     async def _kept(self, ready: asyncio.Future[Client], leave: asyncio.Event) -> None:
         try:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, cast
 from urllib.parse import quote, urljoin
 
@@ -58,12 +59,19 @@ class OpenApiTool:
 
     async def call(self, arguments: str) -> str:
         """What the server answers, as text. Raises CallFailed for what it says is wrong, or if it is not reached."""
-        url, query, headers, body = self.url, dict(self.query), dict(self.headers), None
-        for key, value in cast("dict[str, Any]", json.loads(arguments)).items():
-            place, name = self._places.get(key, ("body" if key == "body" else "query", key))
+        url, query, headers, body = self.url, dict[str, Any](), dict[str, str](), None
+        given = cast("dict[str, Any]", json.loads(arguments))
+        if missing := [key for key in self.parameters["required"] if key not in given]:
+            raise CallFailed(f"There is no argument {missing[0]!r}.")
+        for key, value in given.items():
+            if key not in self.parameters["properties"]:
+                raise CallFailed(f"There is no parameter {key!r}.")
+            place, name = self._places.get(key, ("body", key))
             match place:
                 case "path":
-                    url = url.replace("{" + name + "}", quote(_plain(value), safe=""))
+                    if (said := _plain(value)) in ("", ".", ".."):  # which would be another operation's path
+                        raise CallFailed(f"{key}: {said!r} cannot stand in a path.")
+                    url = url.replace("{" + name + "}", quote(said, safe=""))
                 case "header":
                     headers[name] = _plain(value)
                 case "query":
@@ -71,6 +79,8 @@ class OpenApiTool:
                     query[name] = [_plain(each) for each in several]
                 case _:
                     body = value
+        query |= self.query  # last: no argument stands in the place of a secret
+        headers |= self.headers
         try:
             async with (
                 httpx2.AsyncClient(timeout=None) as client,  # a call has the time that its agent gives it
@@ -94,7 +104,7 @@ def openapi_tools(
 ) -> list[OpenApiTool]:
     """The operations of a document, or `only` those of these names, as tools.
 
-    `base_url` stands for the document's first server, to which a relative one is joined. `headers` go with every call,
+    `base_url` is where the document is, to which a relative server is joined. `headers` go with every call,
     and `auth` has the secret of each security scheme by its name. Raises InvalidTool with a JSON pointer for what is
     no OpenAPI document, and for an operation whose parameters cannot be read; one with a body other than JSON is left
     out.
@@ -102,13 +112,11 @@ def openapi_tools(
     if not isinstance(document, Mapping) or not str(cast("Json", document).get("openapi", "")).startswith("3."):
         raise InvalidTool('not an OpenAPI 3 document: it has no "openapi": "3.…"')
     api = _Document(cast("Json", document), dict(auth or {}))
-    server = api.server(base_url)
-    tools = [
-        tool
-        for path, method, pointer, common, operation in api.operations()
-        if (tool := api.tool(path, method, pointer, common, operation, server, headers or {})) is not None
-        and (only is None or tool.name in only)
-    ]
+    try:
+        tools = list(api.tools(api.server(base_url), headers or {}))
+    except (TypeError, AttributeError, RecursionError) as error:  # of what stands where something else is meant
+        raise InvalidTool(f"the document cannot be read: {error}") from error
+    tools = [tool for tool in tools if only is None or tool.name in only]
     if missing := sorted(set(only or ()) - {tool.name for tool in tools}):
         raise InvalidTool(f"the document has no operation {', '.join(missing)}")
     return tools
@@ -126,10 +134,21 @@ class _Document:
         url = str(first.get("url", ""))
         for name, variable in _object(first.get("variables")).items():
             url = url.replace("{" + name + "}", str(_object(variable).get("default", "")))
-        url = urljoin(base_url, url) if base_url else url
+        if base_url:  # a server that is not said is the root of where the document is
+            url = urljoin(base_url, url or "/")
         if not url.startswith(("http://", "https://")):
             raise InvalidTool(f"/servers/0/url: {url!r} is no address: give a base URL")
         return url.rstrip("/")
+
+    def tools(self, server: str, headers: Json) -> Iterator[OpenApiTool]:
+        """All operations as tools; names that are alike are told apart by a number."""
+        taken: set[str] = set()
+        for path, method, pointer, common, operation in self.operations():
+            tool = self.tool(path, method, pointer, common, operation, server, headers)
+            if tool is not None:
+                name = next(name for name in _numbered(tool.name) if name not in taken)
+                taken.add(name)
+                yield replace(tool, name=name)
 
     def operations(self) -> Iterator[tuple[str, str, str, Sequence[Any], Json]]:
         """Path, method, JSON pointer, the path's own parameters, and the operation."""
@@ -149,7 +168,9 @@ class _Document:
         required: list[str] = []
         places: dict[str, tuple[str, str]] = {}
         for parameter in self.parameters((*common, *(operation.get("parameters") or ())), pointer):
-            key = parameter["name"] if parameter["name"] not in places else f"{parameter['in']}_{parameter['name']}"
+            key = parameter["name"]
+            if key in places or (key == "body" and operation.get("requestBody") is not None):
+                key = f"{parameter['in']}_{key}"
             places[key] = (parameter["in"], parameter["name"])
             properties[key] = _described(_schema_of(parameter), parameter.get("description"))
             if parameter.get("required") or parameter["in"] == "path":
@@ -231,13 +252,20 @@ class _Document:
                     headers[key] = secret
                 case {"type": "apiKey", "in": "query", "name": str(key)}:
                     query[key] = secret
-                case {"type": "http", "scheme": "basic"}:
+                case {"type": "apiKey", "in": "cookie", "name": str(key)}:
+                    headers["Cookie"] = f"{key}={secret}"
+                case {"type": "http", "scheme": str(kind)} if kind.lower() == "basic":
                     headers["Authorization"] = f"Basic {secret}"
                 case {"type": _}:
                     headers["Authorization"] = f"Bearer {secret}"
                 case _:
                     pass
         return headers, query
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name[: _MAX_NAME - 5]}_{number}" for number in count(2))
 
 
 def _members(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:

@@ -23,6 +23,7 @@ Function = Callable[..., Any]
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _UNTYPED = "Any JSON value"
 _WRITES = "__toolgram_writes__"
+_INSIDE = ("func", "__func__", "__wrapped__")  # of partials, bound methods and decorators
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -75,8 +76,13 @@ def tool_of(function: Function) -> FunctionTool:
     name = _name(function)
     does, documented = described(inspect.getdoc(_own(function)) or "")
     parameters = [_documented(each, documented) for each in _parameters(function, name)]
-    does_write = getattr(_innermost(function), _WRITES, False)
-    return FunctionTool(name, does, function, _arguments(parameters, name), does_write)
+    return FunctionTool(name, does, function, _arguments(parameters, name), _is_marked(function))
+
+
+def _is_marked(function: Any) -> bool:
+    """Whether it writes: by its own mark, or that of what it wraps."""
+    inside = (getattr(function, name, None) for name in _INSIDE)
+    return bool(getattr(function, _WRITES, False)) or any(_is_marked(each) for each in inside if each is not None)
 
 
 def writes(function: _F) -> _F:
@@ -130,7 +136,7 @@ def _own(function: Function) -> Any:
 
 def _innermost(function: Any) -> Function:
     """The function that has the annotations: below partials, the binding of methods and decorators."""
-    for inside in ("func", "__func__", "__wrapped__"):
+    for inside in _INSIDE:
         if (found := getattr(function, inside, None)) is not None:
             return _innermost(found)
     return function

@@ -144,16 +144,22 @@ def _line(event: AgentEvent) -> str:
         case Step(number, last):
             return f"turn {number}{', the last' if last else ''}"
         case Call(call):
-            return f"  {call.name}({call.arguments})"
+            return f"  {visible(call.name)}({visible(call.arguments)})"
         case Result(call, text, is_error, seconds):
             what = "error" if is_error else "result"
-            return f"  {what} of {call.name} after {seconds:.1f} s: {' '.join(shortened(text, _SHOWN).split())}"
+            return f"  {what} of {call.name} after {seconds:.1f} s: {visible(shortened(text, _SHOWN))}"
         case _:
             return ""
 
 
+def visible(text: str) -> str:
+    """The text in one line, with escapes for what moves a cursor or hides: a tool's words are not to look like ours."""
+    line = " ".join(text.split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in line)
+
+
 def _approved(call: ToolCall) -> bool:
-    return typer.confirm(f"  call {call.name}({call.arguments})?", err=True)
+    return typer.confirm(f"  call {visible(call.name)}({visible(call.arguments)})?", err=True)
 
 
 def _json(value: Any) -> str:

@@ -36,11 +36,12 @@ def list_(
     """List the tools of a source: which of them write, and what of their schemas no grammar enforces."""
     import asyncio
 
+    from toolgram.cli.commands.agent import visible
     from toolgram.schema import schema_grammar
 
     for tool in asyncio.run(_listed(source)):
         function = tool.to_openai()["function"]
-        typer.echo(f"{tool.name}{' (writes)' if tool.writes else ''}: {' '.join(function['description'].split())}")
+        typer.echo(f"{tool.name}{' (writes)' if tool.writes else ''}: {visible(function['description'])}")
         for relaxation in schema_grammar(function["parameters"], mode="relaxed").relaxations:
             typer.echo(f"  {relaxation}")
 
