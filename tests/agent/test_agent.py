@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 import toolgram
 from situations import CHATML
 from toolgram.agent import Agent, InvalidTool, Limits, NoAnswer, Run, tool_of, writes
-from toolgram.agent.agent import _with_own_ids
+from toolgram.agent.progress import with_own_ids
 from toolgram.agent.runs import ApprovalAsked, Call, Reasoning, Result, Step, StepUsage, Text
 from toolgram.conversation.message import ToolCall
 from toolgram.engines import Replay
@@ -227,18 +227,19 @@ def test_a_cut_step_is_told_and_a_cut_answer_gets_less_room() -> None:
     assert run(made).answer == Forecast(city="Oslo", degrees=7)
     asked = made.engine.calls
     assert "Be shorter." in asked[1].text
-    for room, grammar in zip((400, 100, 25), (each.constraint.grammar for each in asked), strict=True):
-        assert grammar.accepts(json.dumps({"city": "O" * 12, "degrees": 7})), room
+    for length, grammar in zip((12, 1, 1), (each.constraint.grammar for each in asked), strict=True):
+        assert grammar.accepts(json.dumps({"city": "O" * length, "degrees": 7}))
+        assert not grammar.accepts(json.dumps({"city": "O" * (length + 1), "degrees": 7}))
 
 
 def test_the_room_of_the_last_answer_shrinks() -> None:
-    made = agent(*[["{"] * 400] * 2, OSLO, tools=(), answer=Forecast, limits=Limits(steps=1, answer_tokens=400))
+    made = agent(*[["{"] * 401] * 2, OSLO, tools=(), answer=Forecast, limits=Limits(steps=1, answer_tokens=400))
     assert run(made).answer == Forecast(city="Oslo", degrees=7)
     rooms = [
         max(n for n in (12, 25, 50, 100, 200, 400, 800) if grammar.accepts(json.dumps({"city": "O" * n, "degrees": 7})))
         for grammar in (asked.constraint.grammar for asked in made.engine.calls)
     ]
-    assert rooms == [400, 100, 25]
+    assert rooms == [400, 50, 25]  # of 400 bytes the second is sure not to have more
 
 
 def test_a_call_that_was_cut_off_does_not_run() -> None:
@@ -315,10 +316,10 @@ def test_a_yes_is_for_the_call_that_waited_alone() -> None:
 def test_calls_of_one_id_get_ids_of_their_own() -> None:
     calls = (ToolCall("a", "{}", "c0"), ToolCall("b", "{}", "c0"), ToolCall("c", "{}", None))
     before = [{"role": "assistant", "tool_calls": [{"id": "c0"}]}]
-    made = _with_own_ids(calls, before)
+    made = with_own_ids(calls, before)
     assert len({"c0", *(each.id for each in made)}) == 4
     assert all(len(each.id or "") == 9 for each in made)
-    assert _with_own_ids((ToolCall("a", "{}", "c1"),), before)[0].id == "c1"
+    assert with_own_ids((ToolCall("a", "{}", "c1"),), before)[0].id == "c1"
 
 
 @pytest.mark.parametrize("answer", [0, "", "yes", 1])

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from toolgram.agent.bounds import Room, bounded
 from toolgram.conversation.message import Message
-from toolgram.errors import InvalidOutput, InvalidRequest
+from toolgram.errors import GrammarError, InvalidOutput, InvalidRequest
+from toolgram.planning.plan import Plan
+from toolgram.schema import schema_grammar
 from toolgram.schema.python_types import NoSchema, PythonType, python_type
 
 Schema = Mapping[str, Any]
 
-_ITEMS = 8  # of a list, and members of an object with free keys, in a bounded answer
-_LEAST = 12  # characters of a string in a bounded answer, at least
-_ONE = ("items", "additionalProperties", "additionalItems", "contains", "unevaluatedItems", "unevaluatedProperties")
-_SEVERAL = ("anyOf", "oneOf", "allOf", "prefixItems", "items")
-_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_FIXED = ("enum", "const", "pattern", "format")
+_PARTS = (1, 2, 4, 8, 16, 32)  # by what the room of an answer is divided, the narrower it is to be
+MOST_TIGHT = len(_PARTS)
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,13 @@ class AnswerType:
             raise InvalidRequest("/answer", f"must be a type, or a JSON Schema: {error}") from error
         return AnswerType(kind.name, kind.schema, kind)
 
-    def response_format(self, characters: int | None = None) -> Schema:
-        """The answer as a response format; with `characters` its free strings have about so many, all together."""
-        schema = self.schema if characters is None else bounded(self.schema, characters)
+    def response_format(self, tokens: int | None = None, tightness: int = 0) -> Schema:
+        """The answer as a response format.
+
+        With `tokens` it is one that a model can write with so many: at a `tightness` of 0 it has as many characters in
+        its free strings, all together, and it is the narrower the higher that is, up to MOST_TIGHT.
+        """
+        schema = self.schema if tokens is None else _narrowed(self.schema, tokens, tightness)
         return {"type": "json_schema", "json_schema": {"name": self.name, "schema": schema}}
 
     def value(self, message: Message) -> Any:
@@ -56,74 +59,26 @@ class AnswerType:
             raise InvalidOutput(("", f"the answer is not whole, valid JSON: {error}")) from error
 
 
-def bounded(schema: Schema, characters: int) -> Schema:
-    """The schema with bounds on what it leaves free: strings, lists and keys.
-
-    `characters` is for all strings of an answer, roughly. What has bounds of its own keeps them where they are
-    narrower, and a least length is kept always. Strings with a pattern or a format are as long as these say.
-    """
-    free = _count(schema)
-    each = max(_LEAST, characters // max(1, free))
-    return _mapped(schema, lambda inner: _with_bounds(inner, each))
+def fits(made: Plan, tokens: int) -> bool:
+    """Whether every answer that the plan allows can be written with so many tokens, reasoning aside: no token of text
+    is shorter than a byte."""
+    longest = None if made.constraint is None else made.constraint.grammar.longest
+    return longest is not None and longest <= tokens
 
 
-def _with_bounds(schema: dict[str, Any], characters: int) -> dict[str, Any]:
-    if any(key in schema for key in _FIXED):
-        return schema
-    kinds = _kinds(schema)
-    if "string" in kinds:
-        schema["maxLength"] = _within(schema, "maxLength", "minLength", characters)
-    if "array" in kinds and "items" in schema:
-        schema["maxItems"] = _within(schema, "maxItems", "minItems", _ITEMS)
-    if "object" in kinds and schema.get("additionalProperties", False) is not False:
-        needed = len(cast("dict[str, Any]", schema.get("properties", {}))) + _ITEMS
-        schema["maxProperties"] = _within(schema, "maxProperties", "minProperties", needed)
+def _narrowed(schema: Schema, tokens: int, tightness: int) -> Schema:
+    """The schema with bounds, the narrowest up to `tightness` that leave an answer; itself where none do."""
+    for narrow in range(tightness, -1, -1):
+        made = bounded(schema, _room(tokens, narrow))
+        try:
+            _ = schema_grammar(made, mode="relaxed").shortest
+        except GrammarError:
+            continue
+        return made
     return schema
 
 
-def _within(schema: Schema, most: str, least: str, bound: int) -> int:
-    """The bound, no wider than the schema's own and no narrower than what it needs at least."""
-    return max(int(schema.get(least, 0)), min(int(schema.get(most, bound)), bound))
-
-
-def _kinds(schema: Schema) -> tuple[str, ...]:
-    kind = schema.get("type", ())
-    return (kind,) if isinstance(kind, str) else tuple(kind)
-
-
-def _count(schema: Any) -> int:
-    """How many free strings an answer has, those in lists as often as a bounded list may have them."""
-    if not isinstance(schema, Mapping):
-        return 0
-    here = cast("Schema", schema)
-    own = 1 if "string" in _kinds(here) and not any(key in here for key in _FIXED) else 0
-    return own + sum(_count(inner) * (_ITEMS if many else 1) for inner, many in _inside(here))
-
-
-def _inside(schema: Schema) -> Iterator[tuple[Any, bool]]:
-    for key in _ONE:
-        if isinstance(schema.get(key), Mapping):
-            yield schema[key], True
-    for key in _SEVERAL:
-        if isinstance(schema.get(key), list):
-            yield from ((each, False) for each in schema[key])
-    for key in _NAMED:
-        if isinstance(schema.get(key), Mapping):
-            yield from ((each, False) for each in schema[key].values())
-
-
-def _mapped(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-    """The schema with every schema inside of it, and itself, changed; a copy."""
-    if not isinstance(schema, Mapping):
-        return schema
-    made = dict(cast("Schema", schema))
-    for key in _ONE:
-        if isinstance(made.get(key), Mapping):
-            made[key] = _mapped(made[key], change)
-    for key in _SEVERAL:
-        if isinstance(made.get(key), list):
-            made[key] = [_mapped(each, change) for each in made[key]]
-    for key in _NAMED:
-        if isinstance(made.get(key), Mapping):
-            made[key] = {name: _mapped(each, change) for name, each in made[key].items()}
-    return change(made)
+def _room(tokens: int, tightness: int) -> Room:
+    if tightness == MOST_TIGHT:
+        return Room(0, items=1, levels=1, least=1)
+    return Room(tokens // _PARTS[tightness], items=max(1, 8 >> tightness), levels=max(1, 3 - tightness))

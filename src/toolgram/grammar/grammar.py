@@ -9,7 +9,7 @@ from functools import cached_property
 from toolgram.errors import GrammarError, Relaxation
 from toolgram.grammar import dialects, matcher
 from toolgram.grammar.ir import Expr, Rules
-from toolgram.grammar.shape import shortest
+from toolgram.grammar.shape import longest, shortest
 from toolgram.grammar.simplify import factored, shortened
 from toolgram.grammar.walk import uses
 
@@ -59,6 +59,11 @@ class Grammar:
         if length is None:
             raise GrammarError("the grammar has no sentence")
         return length
+
+    @cached_property
+    def longest(self) -> int | None:
+        """How many bytes its longest sentence has in UTF-8, free text (`Text`) aside; None where there is no bound."""
+        return longest(self.rules)
 
     def accepts(self, text: str) -> bool:
         """Whether the whole text is a sentence of the grammar."""

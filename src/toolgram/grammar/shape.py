@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 
 from toolgram.errors import GrammarError
-from toolgram.grammar.ir import CharSet, Choice, Except, Expr, Literal, Ref, Rules, Sequence, Text, Token, children
+from toolgram.grammar.components import components
+from toolgram.grammar.ir import (
+    CharSet,
+    Choice,
+    Except,
+    Expr,
+    Literal,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+    Text,
+    Token,
+    children,
+)
 from toolgram.grammar.walk import Uses, uses
 
 
@@ -100,6 +115,37 @@ def cost_of(expr: Expr, by_rule: Mapping[str, int | None]) -> int | None:
         return None
     cost = cost_of(expr.item, by_rule) if expr.min else 0
     return None if cost is None else expr.min * cost
+
+
+def longest(rules: Rules) -> int | None:
+    """How many bytes the longest sentence has in UTF-8, free text (`Text`) aside; None where there is no bound."""
+    known: dict[str, float] = {}
+    for group in components(uses(rules)):
+        for name in group:  # each after what it uses; what uses itself goes on as long as it likes
+            known[name] = inf if len(group) > 1 else _most(rules[name], known)
+    most = known["root"]
+    return None if most == inf else int(most)
+
+
+def _most(expr: Expr, by_rule: Mapping[str, float]) -> float:
+    match expr:
+        case Literal(text) | Token(text):
+            return len(text.encode(errors="surrogatepass"))
+        case CharSet(ranges):
+            return len(chr(ranges[-1][1]).encode()) if ranges else 0
+        case Ref(name):
+            return by_rule.get(name, inf)
+        case Sequence(items):
+            return sum(_most(item, by_rule) for item in items)
+        case Choice(options):
+            return max((_most(option, by_rule) for option in options), default=0)
+        case Repeat(item, _, high):
+            each = _most(item, by_rule)
+            return each and (inf if high is None else each * high)
+        case Text():
+            return 0
+        case Except():
+            return inf
 
 
 def check_left_recursion(rules: Rules, by_rule: Mapping[str, int | None]) -> None:
