@@ -1,7 +1,8 @@
 """Lets coding agents carry out a small task against a server, each with a model of each of five ways to write calls.
 
 Argument: the folder into which npm installed them. Each has a temporary folder to work in and a home of its own; every
-host but this server is refused, and recorded.
+host but this server is refused, and recorded. It is carried out twice: what a client sent before must be the beginning
+of what it sends then, so that an engine reads next to nothing twice.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ STYLES = ("hermes", "qwen_xml", "harmony", "llama_3", "long")
 TASK = "In greeting.txt a word is misspelled. Mend it, then write the word done into done.txt. (Task 31337.)"
 MISSPELLED, MENDED = "hello wrld\n", "hello world\n"
 _SECONDS = 180
+_KNOWN = 0.95  # of a prompt that was there before
 
 
 @dataclass(frozen=True)
@@ -192,14 +194,17 @@ def turns(agent: Agent, folder: Path) -> list[Message]:
     return [*calls, Message("All is done.")]
 
 
-def carry_out(agent: Agent, style: str, bin_: Path, proxy: str) -> str | None:
-    """What went wrong, or None."""
+class Failed(Exception):
+    """A task was not carried out, or at too high a cost."""
+
+
+def carry_out(agent: Agent, style: str, bin_: Path, proxy: str) -> float:
+    """The task, twice in one folder; gives how much of each prompt at least had been read before. Raises Failed."""
     with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as home:
         folder = Path(work)
-        (folder / "greeting.txt").write_text(MISSPELLED, encoding="utf-8")
         known = find_style(style)
         assert known is not None
-        engine = Scripted(known, "Task 31337", turns(agent, folder))
+        engine = Scripted(known, "Task 31337", 2 * turns(agent, folder))
         with serving(engine, Settings(style=style, any_model_name=True), CHATML) as address:
             environment = {
                 **{key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "TERM")},
@@ -213,27 +218,54 @@ def carry_out(agent: Agent, style: str, bin_: Path, proxy: str) -> str | None:
                 **agent.environment(address, Path(home)),
             }
             command = [str(bin_ / agent.command[0]), *agent.command[1:]]
-            try:
-                ended = subprocess.run(
-                    command,
-                    cwd=folder,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    text=True,
-                    timeout=_SECONDS,
-                    check=False,
-                )
-            except subprocess.TimeoutExpired:
-                return f"did not end in {_SECONDS} s, after {engine.said} turns"
-        if engine.refused is not None:
-            return f"the grammar does not admit {engine.refused!r}"
-        output = f"{ended.stdout[-1500:]}\n{ended.stderr[-1500:]}"
-        if (folder / "greeting.txt").read_text(encoding="utf-8") != MENDED:
-            return f"greeting.txt was not mended, after {engine.said} turns:\n{output}"
-        if not (folder / "done.txt").exists() or (folder / "done.txt").read_text(encoding="utf-8") != "done":
-            return f"done.txt was not written, after {engine.said} turns:\n{output}"
-        return None if "All is done." in ended.stdout else f"the last word was not shown:\n{output}"
+            for _ in range(2):
+                _try(command, folder, environment, engine)
+        return _least_known(engine.prompts)
+
+
+def _try(command: Sequence[str], folder: Path, environment: Mapping[str, str], engine: Scripted) -> None:
+    (folder / "greeting.txt").write_text(MISSPELLED, encoding="utf-8")
+    (folder / "done.txt").unlink(missing_ok=True)
+    try:
+        ended = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"did not end in {_SECONDS} s, after {engine.said} turns") from error
+    if engine.refused is not None:
+        raise Failed(f"the grammar does not admit {engine.refused!r}")
+    output = f"after {engine.said} turns:\n{ended.stdout[-1500:]}\n{ended.stderr[-1500:]}"
+    if (folder / "greeting.txt").read_text(encoding="utf-8") != MENDED:
+        raise Failed(f"greeting.txt was not mended, {output}")
+    if not (folder / "done.txt").exists() or (folder / "done.txt").read_text(encoding="utf-8") != "done":
+        raise Failed(f"done.txt was not written, {output}")
+    if "All is done." not in ended.stdout:
+        raise Failed(f"the last word was not shown, {output}")
+
+
+def _least_known(prompts: Sequence[str]) -> float:
+    """The least share of a turn's prompt that was in the prompt of the turn before, or of the first task's first turn.
+
+    Raises Failed where it is little: then an engine reads nearly all again.
+    """
+    shares = [1.0]
+    for turn, prompt in enumerate(prompts[1:], 1):
+        before = prompts[0] if turn == len(prompts) // 2 else prompts[turn - 1]
+        shortest = min(len(before), len(prompt))
+        known = next((at for at in range(shortest) if before[at] != prompt[at]), shortest)
+        shares.append(known / shortest)
+        if shares[-1] < _KNOWN:
+            raise Failed(
+                f"turn {turn + 1} begins anew after {known} of {len(before)} characters: {prompt[known:][:200]!r}"
+            )
+    return min(shares)
 
 
 def main(bin_: Path, only: Sequence[str]) -> None:
@@ -245,10 +277,13 @@ def main(bin_: Path, only: Sequence[str]) -> None:
                 if only and not {agent.name, style} & set(only):
                     continue
                 begun, before = time.monotonic(), len(asked)
-                wrong = carry_out(agent, style, bin_, proxy)
+                try:
+                    word = f"done, {carry_out(agent, style, bin_, proxy):.1%} of each prompt known"
+                except Failed as error:
+                    word, failed = str(error), True
                 out = sorted({line for line in asked[before:] if agent.asks is None or agent.asks not in line})
-                failed = failed or wrong is not None or bool(out)
-                print(f"{agent.name:10} {style:10} {time.monotonic() - begun:5.0f} s  {wrong or 'done'}", flush=True)  # noqa: T201 - a script
+                failed = failed or bool(out)
+                print(f"{agent.name:10} {style:10} {time.monotonic() - begun:5.0f} s  {word}", flush=True)  # noqa: T201 - a script
                 for line in out:
                     print(f"{'':10} asked for another host: {line}", flush=True)  # noqa: T201 - a script
     sys.exit(1 if failed else 0)

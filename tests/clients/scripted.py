@@ -26,9 +26,13 @@ class Scripted:
     def __init__(self, style: ToolStyle, task: str, turns: Sequence[Message]) -> None:
         self._task = task
         self._turns = [write_freely(style.format(with_tools=True), turn) or "" for turn in turns]
-        self.said = 0
-        self.prompts: list[str] = []
+        self.prompts: list[str] = []  # of the turns that were said
         self.refused: str | None = None
+
+    @property
+    def said(self) -> int:
+        """How many turns were said."""
+        return len(self.prompts)
 
     async def generate(
         self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
@@ -36,12 +40,11 @@ class Scripted:
         """The turn, whole."""
         whole = "".join(text for text, _ in prompt)
         text = ASIDE
-        self.prompts.append(whole)
         if isinstance(constraint, Constraint) and self._task in whole:
             if self.said == len(self._turns):
                 raise EngineError("all turns are said")
             text = self._turns[self.said]
-            self.said += 1
+            self.prompts.append(whole)
             if not constraint.grammar.accepts(text):
                 self.refused = text
                 raise EngineError(f"the grammar does not admit {text!r}")
