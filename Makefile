@@ -70,7 +70,7 @@ $(VENV)/.python:
 	@touch $@
 
 # The versions are those that were looked at; what others send may differ.
-$(AGENTS)/.installed:
+$(AGENTS)/.installed: Makefile
 	@command -v npm >/dev/null || { echo "make test-agents needs node 20 or later with npm: https://nodejs.org"; exit 1; }
 	@echo "Installing coding agents into $(AGENTS) (once) …"
 	@mkdir -p $(AGENTS)
