@@ -68,7 +68,7 @@ class Called:
         given = self._tool.arguments(arguments)
         if inspect.iscoroutinefunction(self._tool.function):
             return text_of(await self._tool.function(**given), self._most)
-        made = await _in_thread(partial(self._run, given))
+        made = await in_thread(partial(self._run, given))
         return text_of(await made, self._most) if inspect.isawaitable(made) else made
 
     def _run(self, given: Mapping[str, Any]) -> Any:
@@ -76,7 +76,7 @@ class Called:
         return value if inspect.isawaitable(value) else text_of(value, self._most)
 
 
-async def _in_thread(function: Callable[[], Any]) -> Any:
+async def in_thread(function: Callable[[], Any]) -> Any:
     """What the function gives, in a thread that is left alone if it does not end: it keeps no program from ending."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()

@@ -10,16 +10,17 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from toolgram.agent.calls import Called, result_of
+from toolgram.agent.calls import Called, Tool, result_of
 from toolgram.agent.runs import Limits
 from toolgram.agent.tools import FunctionTool
 from toolgram.conversation.message import ToolCall
 
 
-def mcp_server(name: str, tools: Sequence[FunctionTool], limits: Limits | None = None) -> Server[Any]:
+def mcp_server(name: str, tools: Sequence[FunctionTool | Tool], limits: Limits | None = None) -> Server[Any]:
     """A server that offers these tools; what they raise is a result that is an error."""
     limits = limits or Limits()
-    named = {tool.name: Called(tool, limits.result_characters) for tool in tools}
+    most = limits.result_characters
+    named = {tool.name: Called(tool, most) if isinstance(tool, FunctionTool) else tool for tool in tools}
 
     async def on_list(_context: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_offered(tool) for tool in tools])
@@ -34,17 +35,18 @@ def mcp_server(name: str, tools: Sequence[FunctionTool], limits: Limits | None =
     return Server(name, on_list_tools=on_list, on_call_tool=on_call)
 
 
-async def serve(name: str, tools: Sequence[FunctionTool], limits: Limits | None = None) -> None:
+async def serve(name: str, tools: Sequence[FunctionTool | Tool], limits: Limits | None = None) -> None:
     """Answer on stdin and stdout, until stdin ends."""
     server = mcp_server(name, tools, limits)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
-def _offered(tool: FunctionTool) -> types.Tool:
+def _offered(tool: FunctionTool | Tool) -> types.Tool:
+    function = tool.to_openai()["function"]
     return types.Tool(
         name=tool.name,
-        description=tool.description,
-        input_schema=dict(tool.parameters),
+        description=function["description"],
+        input_schema=dict(function["parameters"]),
         annotations=types.ToolAnnotations(read_only_hint=False) if tool.writes else None,
     )

@@ -19,6 +19,8 @@ from toolgram.styles.base import ToolStyle
 from toolgram.template.chat_template import ChatTemplate
 
 if TYPE_CHECKING:
+    from toolgram.agent.isolated import IsolatedTool
+    from toolgram.agent.runs import Limits
     from toolgram.engines.llama_cpp.bundled_server import LlamaObject
     from toolgram.engines.llama_cpp.engine import LlamaCpp
 
@@ -114,6 +116,18 @@ def read_answer_type(path: Path) -> Any:
     return cast("dict[str, Any]", given)["json_schema"]["schema"] if isinstance(given, dict) else given
 
 
+def isolated_answer_type(path: Path) -> Any:
+    """As `read_answer_type`, but that a Python file is run only in a process of its own: a type's JSON Schema."""
+    file, _, name = str(path).rpartition(":")
+    if not file.endswith(".py"):
+        return read_answer_type(path)
+    import asyncio
+
+    from toolgram.agent.isolated import isolated_schema
+
+    return asyncio.run(isolated_schema(Path(file), name))
+
+
 def runnable_tools(source: str) -> list[Any]:
     """The tools of a Python file, or the operations of an OpenAPI document, a file or a URL.
 
@@ -128,6 +142,18 @@ def runnable_tools(source: str) -> list[Any]:
     is_url = source.startswith(("http://", "https://"))
     document = fetched(source) if is_url else read_json(Path(source))
     return list(openapi_tools(document, source if is_url else None, auth=secrets_in(os.environ, document)))
+
+
+def isolated_functions(source: str, limits: Limits) -> list[IsolatedTool]:
+    """The functions of a Python file, which is run only in processes of its own; a notice says what these may do."""
+    import asyncio
+
+    from toolgram.agent.isolated import isolated_tools
+
+    made = asyncio.run(isolated_tools(Path(source), limits=limits))
+    if not made.in_namespaces:
+        sys.stderr.write(f"note: {source}: this system holds back neither its network nor its processes\n")
+    return list(made.tools)
 
 
 def read_mcp(path: Path) -> dict[str, Any]:

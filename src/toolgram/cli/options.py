@@ -34,6 +34,8 @@ class Dialect(StrEnum):
     ebnf = "ebnf"
 
 
+ISOLATE = "Run the functions of Python files in processes of their own, with limits and without your environment."
+
 Tools = Annotated[
     Path | None,
     typer.Option(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgram.cli.options import (
+    ISOLATE,
     Model,
     Schema,
     Server,
@@ -51,6 +52,10 @@ def agent(
     mcp: Annotated[
         Path | None, typer.Option(metavar="FILE.json", help="MCP servers, as editors are configured for them.")
     ] = None,
+    python: Annotated[
+        bool, typer.Option("--python", help="A tool that runs Python code, without files or network.")
+    ] = False,
+    isolate: Annotated[bool, typer.Option("--isolate", help=ISOLATE)] = False,
     answer: Schema = None,
     instructions: System = None,
     max_steps: Annotated[
@@ -76,20 +81,36 @@ def agent(
 
     from toolgram.agent import Agent, Limits
     from toolgram.cli.ask import model_of
-    from toolgram.cli.inputs import read_answer_type, read_mcp, runnable_tools, style_of
+    from toolgram.cli.inputs import (
+        isolated_answer_type,
+        isolated_functions,
+        read_answer_type,
+        read_mcp,
+        runnable_tools,
+        style_of,
+    )
     from toolgram.engines import Replay
     from toolgram.engines.base import Sampling
 
-    runnable = [tool for source in tools or () for tool in runnable_tools(source)]
+    limits = Limits(max_steps, step_tokens=max_tokens, answer_tokens=max_tokens, call_seconds=call_seconds)
+    runnable: list[Any] = []
+    for source in tools or ():
+        runnable += isolated_functions(source, limits) if isolate and source.endswith(".py") else runnable_tools(source)
+    if python:
+        from toolgram.agent.python_code import python_tool
+
+        runnable.append(python_tool(call_seconds))
+
+    form = (isolated_answer_type if isolate else read_answer_type)(answer) if answer else None
 
     def made(engine: Any, of: Any) -> Agent[Any]:
         return Agent(
             engine,
             of,
             runnable,
-            read_answer_type(answer) if answer else None,
+            form,
             instructions,
-            Limits(max_steps, step_tokens=max_tokens, answer_tokens=max_tokens, call_seconds=call_seconds),
+            limits,
             approve.value,
             _approved if sys.stdin.isatty() else None,
             style_of(style),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolgram.cli.options import ISOLATE
+
 if TYPE_CHECKING:
     from toolgram.agent import FunctionTool
     from toolgram.agent.mcp import McpTool
@@ -17,14 +19,18 @@ app = typer.Typer(help="Serve Python functions as tools, or list what a source o
 
 
 @app.command(epilog="Example: toolgram tools serve tools.py")
-def serve(file: Annotated[Path, typer.Argument(metavar="FILE.py", help="A Python file with typed functions.")]) -> None:
+def serve(
+    file: Annotated[Path, typer.Argument(metavar="FILE.py", help="A Python file with typed functions.")],
+    isolate: Annotated[bool, typer.Option("--isolate", help=ISOLATE)] = False,
+) -> None:
     """Offer the functions of a Python file as an MCP server on stdin and stdout."""
     import asyncio
 
-    from toolgram.agent import tools_of
+    from toolgram.agent import Limits, tools_of
     from toolgram.agent.mcp_server import serve as answer
+    from toolgram.cli.inputs import isolated_functions
 
-    asyncio.run(answer(file.stem, tools_of(file)))
+    asyncio.run(answer(file.stem, isolated_functions(str(file), Limits()) if isolate else tools_of(file)))
 
 
 @app.command(name="list", epilog="Example: toolgram tools list tools.py")
