@@ -71,7 +71,7 @@ def folder(tmp_path: Path) -> Path:
 
 def to(value: Any) -> Callable[..., Any]:
     """A function that gives this, whatever it is asked."""
-    return lambda *_: value
+    return lambda *_, **_more: value
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, *answers: str) -> Replay:

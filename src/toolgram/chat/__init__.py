@@ -126,7 +126,7 @@ async def stream(
         yield event
     message = ids.complete(Message.from_events(events))
     reason = "length" if finish == "length" else "tool_calls" if message.tool_calls else "stop"
-    valid = not free or (reason != "length" and _allowed(plan, message))
+    valid = not free or (reason != "length" and allows(plan, message))
     valid = valid and refused_by_type(plan, message) is None
     asked = stopped_by if stopped_by in sampling.stop else None  # else it is the turn's own end
     dropped = events[-1].dropped_calls if isinstance(events[-1], Finish) else 0
@@ -241,7 +241,7 @@ def generate_sync(
     return asyncio.run(generate(plan, engine, sampling, new_id=new_id, retries=retries))
 
 
-def _allowed(plan: Plan, message: Message) -> bool:
+def allows(plan: Plan, message: Message) -> bool:
     """Whether the format and the schemas of the request allow the message; ids count where the format has them."""
     if plan.format.call_id is None:
         message = replace(message, tool_calls=tuple(replace(call, id=None) for call in message.tool_calls))

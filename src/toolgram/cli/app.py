@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 import toolgram
 from toolgram.cli.commands.agent import agent
 from toolgram.cli.commands.ask import ask
+from toolgram.cli.commands.doctor import doctor
 from toolgram.cli.commands.serve import serve
 from toolgram.cli.commands.tools import app as tool_commands
 from toolgram.cli.options import (
@@ -123,6 +124,9 @@ def bench(
     asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
     asked = asking.Asked(kinds, questions, tool_choice, style, sampling, asks.name)
     asking.bench(asked, asks.template, asks.load(), json, show_wrong=wrong)
+
+
+app.command(epilog="Example: toolgram doctor smollm2 --probe calls")(doctor)
 
 
 @app.command(epilog='Example: toolgram explain "Will it rain in Paris?" --tools tools.py --dialect lark')

@@ -55,11 +55,12 @@ class Chosen(NamedTuple):
     load: Callable[[], Engine]
 
 
-def model_of(name: str | None, template: Path | None, server: Server) -> Chosen:
-    """The model that the options name, embedded or on a server. Raises ToolgramError."""
+def model_of(name: str | None, template: Path | None, server: Server, parallel: int = 1) -> Chosen:
+    """The model that the options name, on a server or embedded, for `parallel` requests. Raises ToolgramError."""
     if server.url is None:
         file = model_file(name)
-        return Chosen(file.name, inputs.template_of(template, file), partial(inputs.load_engine, file))
+        load = partial(inputs.load_engine, file, parallel=parallel)
+        return Chosen(file.name, inputs.template_of(template, file), load)
     if name is not None:
         raise inputs.BadInput("give --model or --upstream, not both")
     from toolgram.cli.upstream import Upstream, connect  # httpx2 is costly

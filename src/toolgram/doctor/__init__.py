@@ -1,0 +1,1 @@
+"""What a running model and its server really do: probes that are asked, and judged by what came."""
