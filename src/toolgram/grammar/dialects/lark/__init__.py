@@ -40,7 +40,8 @@ _NAMED_ALREADY = {"root": "start", "start": "start_"}
 def write_lark(rules: Rules) -> str:
     """The rules, tidy at least, as Lark that accepts the same strings.
 
-    Raises GrammarError for rules that call one another in chains of thousands, which llguidance dies of.
+    Raises GrammarError for rules that call one another in chains of thousands, which llguidance dies of, and for more
+    than it takes.
     """
     lowered = lower(rules)
     give_way()

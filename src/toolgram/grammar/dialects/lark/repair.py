@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
+from toolgram.errors import GrammarError
 from toolgram.grammar.dialects.lark.follow import suspects
 from toolgram.grammar.dialects.lark.growth import MOST_MERGES, Growth
 from toolgram.grammar.dialects.lark.lexicon import Lexicon
@@ -45,10 +46,14 @@ _LARGEST_LEXEME = 300
 _LARGEST_WIDENED = 120
 _MOST_JOINING_PASSES = 24  # after these, lexemes are only taken apart
 _MOST_PASSES = 80
+_MOST_PIECES = 100_000  # llguidance 1.9 takes some 65,000 symbols; the largest real tools need 23,000
 
 
 def repaired(tree: Tree, words: Rules) -> tuple[Tree, Rules]:
-    """The tree with the same sentences, none of which llguidance's lexer gets wrong, and the words it then needs."""
+    """The tree with the same sentences, none of which llguidance's lexer gets wrong, and the words it then needs.
+
+    Raises GrammarError where they would be too many.
+    """
     if not _has_text(tree) and not suspects(tree, Lexicon(lexemes(tree), words, inside=False)):
         return tree, words
     whole = in_trees(words)
@@ -99,20 +104,26 @@ def _has_text(tree: Tree) -> bool:
 def _apart(tree: Tree, words: Rules) -> Tree:
     """The tree with every lexeme that may be in the way of another taken apart into single characters.
 
-    That is always right, and never long to find: characters run on over nothing, so that it ends.
+    That is always right, and never long to find: characters run on over nothing, so that it ends. Raises GrammarError
+    where there would be too many.
     """
     while True:
         give_way()
         lexicon = Lexicon(lexemes(tree), words, inside=False)
         suspicious = {lexicon.exprs[number] for number in suspects(tree, lexicon)}
-        pieces: dict[Lexeme, Node] = {}
-        for lexeme in lexemes(tree):
-            if lexeme.expr in suspicious:
-                node = opened(lexeme, words, wholly=True)
-                pieces |= {} if node is lexeme else {lexeme: node}
+        found = [lexeme for lexeme in lexemes(tree) if lexeme.expr in suspicious]
+        _check_count(sum(len(lexeme.expr.text) for lexeme in found if isinstance(lexeme.expr, Literal)))
+        apart = {lexeme: opened(lexeme, words, wholly=True) for lexeme in dict.fromkeys(found)}
+        pieces = {lexeme: node for lexeme, node in apart.items() if node is not lexeme}
         if not pieces:
             return tree
+        _check_count(sum(len(leaves(apart.get(lexeme, lexeme))) for lexeme in lexemes(tree)))
         tree = with_words({name: _replaced(node, pieces) for name, node in tree.items()}, words)
+
+
+def _check_count(pieces: int) -> None:
+    if pieces > _MOST_PIECES:
+        raise GrammarError(f"its texts would be {pieces} characters, one by one, and llguidance takes {_MOST_PIECES}")
 
 
 def _kept(tree: Tree, grown: Tree, largest: int) -> Tree:
