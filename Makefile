@@ -39,8 +39,8 @@ bench: $(VENV)/.dev
 ## fuzz: a million mutated outputs, of every style and of real models; thousands of requests to the server; each
 ## property of schemas for 2,000 examples
 fuzz: $(VENV)/.dev
-	$(BIN)/pytest -n 2 -m fuzz tests/fuzz tests/server
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 tests/schema
+	$(BIN)/pytest -n 2 --dist worksteal -m fuzz tests/fuzz tests/server
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 --dist worksteal tests/schema
 
 ## dist: source archive and wheel in dist/, checked as PyPI does
 dist: $(VENV)/.dev

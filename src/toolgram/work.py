@@ -141,41 +141,50 @@ def remembered(
     return decorate
 
 
-class Turns:
-    """Lets `count` threads work at once, in turns: newcomers come first, and then who has waited the longest."""
+class _Lane:
+    """Places for threads, given to those who wait in the order in which they came."""
 
-    def __init__(self, count: int) -> None:
-        self._free = count
+    def __init__(self, places: int) -> None:
+        self._free = places
         self._lock = threading.Lock()
-        self._new = deque[threading.Event]()
-        self._again = deque[threading.Event]()
-        self._passed = 0
+        self._waiting = deque[threading.Event]()
 
-    @property
-    def wanted(self) -> bool:
-        """Whether anybody waits for a turn."""
-        return bool(self._new or self._again)
-
-    def take(self, *, again: bool = False) -> None:
-        """Wait for a turn; `again` is for those who had one."""
+    def take(self) -> None:
+        """Wait for a place."""
         with self._lock:
             if self._free:
                 self._free -= 1
                 return
             given = threading.Event()
-            (self._again if again else self._new).append(given)
+            self._waiting.append(given)
         given.wait()
 
     def give_back(self) -> None:
-        """Pass the turn on: to a newcomer mostly, but every third time to one who comes again."""
+        """Pass the place on."""
         with self._lock:
-            self._passed += 1
-            first, second = (self._again, self._new) if self._passed % 3 == 0 else (self._new, self._again)
-            waiting = first or second
-            if waiting:
-                waiting.popleft().set()
+            if self._waiting:
+                self._waiting.popleft().set()
             else:
                 self._free += 1
+
+
+class Turns:
+    """Lets threads work in turns: `count` of them that have just begun, and one of those that take long.
+
+    More of these would be no faster, since Python runs one thread at a time, and would delay all others more.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._short = _Lane(count)
+        self._long = _Lane(1)
+
+    def take(self, *, long: bool = False) -> None:
+        """Wait for a turn."""
+        (self._long if long else self._short).take()
+
+    def give_back(self, *, long: bool = False) -> None:
+        """Pass the turn on."""
+        (self._long if long else self._short).give_back()
 
 
 class Errand:
@@ -205,14 +214,14 @@ class Errand:
         """What this thread does inside is done for this errand, as soon as it is its turn."""
         if self._turns is not None:
             self._turns.take()
-        self._thread.begun, self._thread.turn = time.thread_time(), time.monotonic()
+        self._thread.begun, self._thread.turn, self._thread.long = time.thread_time(), time.monotonic(), False
         try:
             yield
         finally:
             self._left -= time.thread_time() - self._thread.begun
             self._thread.begun = None
             if self._turns is not None:
-                self._turns.give_back()
+                self._turns.give_back(long=self._thread.long)
 
     def look(self) -> None:
         """Raises OutOfTime or TooMuchWork where the errand has to end."""
@@ -225,14 +234,13 @@ class Errand:
     def give_way(self) -> None:
         """Let others have a turn where this one has lasted long."""
         self.look()
-        turns = self._turns
-        if turns is None or getattr(self._thread, "begun", None) is None or not turns.wanted:
+        turns, mine = self._turns, self._thread
+        if turns is None or getattr(mine, "begun", None) is None or time.monotonic() - mine.turn < _TURN:
             return
-        if time.monotonic() - self._thread.turn > _TURN:
-            turns.give_back()
-            turns.take(again=True)
-            self._thread.turn = time.monotonic()
-            self.look()
+        turns.give_back(long=mine.long)
+        turns.take(long=True)
+        mine.turn, mine.long = time.monotonic(), True
+        self.look()
 
 
 _errand: ContextVar[Errand | None] = ContextVar("_errand", default=None)

@@ -102,6 +102,37 @@ def test_what_is_planned_at_once_passes_what_takes_long(planning: Planning) -> N
         assert [one.result().status_code for one in slow] == [200] * 6
 
 
+def test_of_those_that_take_long_one_works_at_a_time_and_all_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "_TURN", 0.0)
+    turns, ended = work.Turns(2), threading.Event()
+    at_work, most, order = set[int](), 0, list[int]()
+
+    def long(number: int) -> None:
+        nonlocal most
+        errand = work.Errand(time.monotonic() + 60, turns)
+        with errand.at_work():
+            errand.give_way()  # from now on it takes long
+            while not ended.is_set():
+                at_work.add(number)
+                most = max(most, len(at_work))
+                time.sleep(0.001)
+                at_work.discard(number)
+                order.append(number)
+                errand.give_way()
+
+    with ThreadPoolExecutor(3) as pool:
+        working = [pool.submit(long, number) for number in range(3)]
+        wait_for(lambda: set(order[:-40]) == {0, 1, 2})
+        last = order[-30:]
+        for _ in range(2):
+            turns.take()  # is there at once for who begins
+        ended.set()
+        for one in working:
+            one.result()
+    assert most == 1
+    assert all(set(last[at : at + 3]) == {0, 1, 2} for at in range(27))
+
+
 def test_the_time_of_a_request_counts_its_planning(planning: Planning) -> None:
     with serving(Replay("a"), Settings(timeout=0.5)) as address:
         for stream in (False, True):

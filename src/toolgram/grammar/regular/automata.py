@@ -15,11 +15,12 @@ from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.grammar.ir import CharSet, Expr, chars
 from toolgram.grammar.regular.alphabet import ANY_CHAR, Alphabet, members, size
 from toolgram.grammar.regular.minimal import alike, inverted
-from toolgram.work import MAX_STEPS, TooLarge, remembered, spend
+from toolgram.work import MAX_STEPS, TooLarge, give_way, remembered, spend
 
 __all__ = ["MAX_STEPS", "TooLarge"]  # with what is defined here
 
 MAX_STATES = 5_000
+_STATES_A_TURN = 64  # how many are found, before others may have a turn
 _FOR_A_STATE = 8  # steps, besides those that lead from it
 _LEGIBLE = "aA0 -_.:/@"
 _Key = TypeVar("_Key", bound=Hashable)
@@ -331,6 +332,8 @@ def explore(
     rows: list[dict[int, int]] = []
     steps = 0
     for state in found:
+        if len(rows) % _STATES_A_TURN == 0:
+            give_way()
         row: dict[int, int] = {}
         for letter, target in step(state):
             if target not in numbers:
