@@ -30,6 +30,7 @@ from toolgram.grammar.regular.regex_syntax import (
     inner,
     parse,
 )
+from toolgram.grammar.regular.subsets import is_plain, plain_automaton
 from toolgram.work import MAX_STEPS, TooLarge, remembered, spend
 
 __all__ = [
@@ -154,6 +155,10 @@ class _Search:
 
     def automaton(self) -> Automaton:
         """The texts in which the tree is found."""
+        if (bound := _bound(self.tree)) is not None:
+            whole, to_the_end = bound
+            automaton, self.parallel = plain_automaton(whole, found=not to_the_end)
+            return automaton
         self._find_lookbehinds(self.tree)
         behind_sets = [edge[0] for one in self._lookbehinds.values() for state in one.states for edge in state.edges]
         self._alphabet = Alphabet([*charsets(self.tree), *behind_sets])
@@ -341,6 +346,17 @@ def _ends(threads: _Threads) -> bool:
         place == _MATCH and all(_ends(claim.threads) is not claim.negative for claim in claims)
         for place, claims in threads
     )
+
+
+def _bound(tree: Tree) -> tuple[Tree, bool] | None:
+    """What stands after `^`, and whether `$` ends it; None where there are other assertions, or no `^`."""
+    match tree:
+        case Cat((first, *middle)) if first == START:
+            to_the_end = middle[-1:] == [END]
+            whole = Cat(tuple(middle[:-1] if to_the_end else middle))
+            return (whole, to_the_end) if is_plain(whole) else None
+        case _:
+            return None
 
 
 def _is_anchored(tree: Tree) -> bool:
