@@ -11,9 +11,11 @@ anew; a thread that still has frames of the old ones loses no more than what the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
 
 from toolgram.errors import GrammarError
-from toolgram.grammar.excepts import in_trees
+from toolgram.grammar.excepts import Trees, in_trees
 from toolgram.grammar.ir import (
     CharSet,
     Choice,
@@ -32,9 +34,9 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.sampler import sample
-from toolgram.grammar.shape import Shape
+from toolgram.grammar.shape import Shape, check_left_recursion, check_references, cost_of, shortest
 from toolgram.grammar.until import automaton, text_after
-from toolgram.grammar.walk import fresh, reachable, renamed
+from toolgram.grammar.walk import fresh, reachable, renamed, uses
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,10 +84,16 @@ class Matcher:
     """
 
     def __init__(self, rules: Rules) -> None:
-        self._rules = in_trees(rules)
-        self._shape = Shape.of(self._rules)
+        used = uses(rules)
+        check_references(used)
+        self._given = rules
+        self._costs = shortest(rules, used)
+        check_left_recursion(rules, self._costs)
+        self._rules = dict(rules)  # and those of the trees that are met
+        self._trees = Trees(self._rules)
+        self._lock = Lock()
         self._nodes: dict[tuple[object, ...], _Node] = {}
-        self._heads = {name: self._node(expr) for name, expr in self._rules.items()}
+        self._heads: dict[str, _Node] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -94,8 +102,8 @@ class Matcher:
         self._unions: dict[tuple[_Stacks, _Stacks], _Stacks] = {}
         self._states: dict[_Stacks, _State] = {}
         self._steps = 0
-        root = self._frame(self._heads["root"], 0, (None,))
-        self._start = self._state((root,) if self._shape.cost(self._rules["root"]) is not None else ())
+        has_sentence = self._costs["root"] is not None
+        self._start = self._state((self._frame(self._head("root"), 0, (None,)),) if has_sentence else ())
 
     def accepts(self, text: str) -> bool:
         """Whether the whole text is a sentence."""
@@ -109,7 +117,12 @@ class Matcher:
 
     def sample(self, seed: int) -> str:
         """A random sentence, rich in what readers stumble over. Raises GrammarError where there is no sentence."""
-        return sample(self._rules, self._shape, seed)
+        return sample(*self._whole, seed)
+
+    @cached_property
+    def _whole(self) -> tuple[Rules, Shape]:
+        rules = in_trees(self._given)
+        return rules, Shape.of(rules)
 
     def after(self, text: str) -> Rules:
         """The grammar of what may follow `text`. Raises GrammarError where nothing may."""
@@ -117,7 +130,7 @@ class Matcher:
         if state is None or not state.frames:
             raise GrammarError(f"no sentence begins with {text!r}")
         if state is self._start:
-            return self._rules
+            return self._given
         return _rooted({**self._rules, **_rests(state.frames, self._rules)})
 
     def _run(self, text: str) -> _State | None:
@@ -195,7 +208,7 @@ class Matcher:
             case Choice():
                 return tuple(self._frame(part, 0, below) for part in node.parts)
             case Ref(name):
-                return (self._frame(self._heads[name], 0, below),)
+                return (self._frame(self._head(name), 0, below),)
             case Repeat(_, low, high):
                 more: _Stacks = ()
                 if node.parts and (high is None or at < high):
@@ -203,7 +216,9 @@ class Matcher:
                     rest = below if count == high else (self._frame(node, count, below),)
                     more = (self._frame(node.parts[0], 0, rest),)
                 return (*more, *below) if at >= low else more
-            case CharSet() | Except():  # of the last there are none: `in_trees`
+            case Except():
+                return (self._frame(self._head(self._tree(node.expr)), 0, below),)
+            case CharSet():
                 return ()
 
     def _union(self, left: _Stacks, right: _Stacks, depth: int = 0) -> _Stacks:
@@ -231,9 +246,23 @@ class Matcher:
         frame = self._frames.get(key)
         return self._frames.setdefault(key, _Frame(node, at, below)) if frame is None else frame
 
+    def _head(self, name: str) -> _Node:
+        """The node of a rule, made when it is first met: most rules of a large grammar never are."""
+        node = self._heads.get(name)
+        return self._heads.setdefault(name, self._node(self._rules[name])) if node is None else node
+
+    def _tree(self, expr: Except) -> str:
+        """The rule of the tree that says what the expression is; all its rules have sentences."""
+        with self._lock:
+            name = self._trees.rule(expr, "string").name
+            if name not in self._costs:
+                self._costs.update(dict.fromkeys(self._rules.keys() - self._costs.keys(), 1))
+            return name
+
     def _node(self, expr: Expr) -> _Node:
         """The node of an expression, without the parts that no sentence can hold."""
-        parts = tuple(self._node(part) for part in children(expr) if self._shape.cost(part) is not None)
+        inside = () if isinstance(expr, Except) else children(expr)
+        parts = tuple(self._node(part) for part in inside if cost_of(part, self._costs) is not None)
         match expr:
             case Sequence() | Choice():
                 key: tuple[object, ...] = (type(expr), parts)
