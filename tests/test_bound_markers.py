@@ -13,7 +13,8 @@ from toolgram import Message, ToolCall
 from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.dialects.gbnf import read_gbnf
 from toolgram.grammar.ir import Expr, Token, children
-from toolgram.planning.turn import CompiledTurn, compile_turn, some_id
+from toolgram.planning.readable_names import some_id
+from toolgram.planning.turn import CompiledTurn, compile_turn
 from toolgram.planning.turn_spec import TurnSpec
 from toolgram.styles.native import NATIVE
 

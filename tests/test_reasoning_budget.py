@@ -14,7 +14,7 @@ from toolgram.engines.base import Capabilities, Sampling
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.engines.replay import Replay
 from toolgram.models.catalog import default_model
-from toolgram.planning.turn import some_id
+from toolgram.planning.readable_names import some_id
 from toolgram.styles.native import NATIVE
 from toolgram.wire import format as wire
 

@@ -14,7 +14,7 @@ from transformers.utils.chat_parsing import ResponseParser, parse_response
 import toolgram
 from situations import WEATHER, tool
 from toolgram import ChatTemplate, Message, TemplateError, ToolCall, ToolStyle
-from toolgram.planning.turn import some_id, write_freely
+from toolgram.planning.readable_names import some_id
 from toolgram.styles.choose import choose_style
 from toolgram.styles.detect import fit
 from toolgram.styles.native import NATIVE
@@ -23,6 +23,7 @@ from toolgram.styles.response_template.patterns import ANYTHING, GAP, Piece, Slo
 from toolgram.styles.response_template.read import described_style, read_response_template
 from toolgram.styles.response_template.write import response_template
 from toolgram.wire import format as wire
+from toolgram.wire.writer import write_freely
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"
 FILES = sorted(TEMPLATES.glob("*.jinja"))

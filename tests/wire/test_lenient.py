@@ -13,7 +13,7 @@ import toolgram
 from situations import ANSWER, CHATML, WEATHER, fed, joined, nasty_text, tool
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import ContentDelta
-from toolgram.planning.turn import some_id
+from toolgram.planning.readable_names import some_id
 from toolgram.wire import format as wire
 
 CALL = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from toolgram.caching import MEGABYTE, weighed
 from toolgram.conversation.message import Message, ToolCall
-from toolgram.planning.turn import CompiledTurn, compile_turn, some_id
+from toolgram.planning.readable_names import some_id
+from toolgram.planning.turn import CompiledTurn, compile_turn
 from toolgram.planning.turn_spec import TurnSpec, weight
 from toolgram.styles.probes import common_prefix
 from toolgram.wire import format as wire

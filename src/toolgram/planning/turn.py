@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
-from sys import getsizeof
 
 from toolgram.caching import MEGABYTE, Document, weighed
 from toolgram.conversation.message import Message, ToolCall
@@ -16,11 +15,12 @@ from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, Relaxat
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.grammar.regular.automata import Automaton
+from toolgram.planning.readable_names import is_readable
 from toolgram.planning.tool_arguments import Wanted, arguments_of
 from toolgram.planning.turn_spec import Answer, CallableTool, TurnSpec, reading_program, weight
 from toolgram.schema import Compiled, compile_schema, compile_type, types
 from toolgram.schema.types.complement import subtract
-from toolgram.schema.writing.json_style import RuleNames, writable
+from toolgram.schema.writing.json_style import RuleNames
 from toolgram.schema.writing.plain_text import ends_in_space, plain_language, plain_rules
 from toolgram.schema.writing.values import spell_as
 from toolgram.wire import format as wire
@@ -31,12 +31,10 @@ from toolgram.wire.encodings.expected import Expected
 from toolgram.wire.grammar import Callee, Turn, constrain
 from toolgram.wire.json_shapes import ARGUMENTS
 from toolgram.wire.program import Program, compile_format
-from toolgram.wire.reader import Reader
-from toolgram.wire.writer import FRACTION_DIGITS, INTEGER_DIGITS, spelling_of, write, write_freely
+from toolgram.wire.writer import FRACTION_DIGITS, INTEGER_DIGITS, spelling_of, write
 from toolgram.work import MAX_IN_ALL, MAX_WORK, give_way, in_all, limited
 
 _STRING = Document.of({"type": "string"})
-_OF_A_NAME = 512  # bytes that are kept beside it
 _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 5
 
 
@@ -124,32 +122,6 @@ def _after(grammar: Grammar, opened: str) -> tuple[str, Grammar]:
         except GrammarError:
             continue
     raise InvalidRequest("/messages", f"the prompt ends with {opened!r}, after which this style allows nothing")
-
-
-def _name_weight(name: str, _format: wire.WireFormat) -> int:
-    return _OF_A_NAME + getsizeof(name)
-
-
-@weighed(MEGABYTE, _name_weight)
-def _is_readable(name: str, format_: wire.WireFormat) -> bool:
-    """Whether a call of a tool of this name reads back to it: a format may not be able to tell it from its marks.
-
-    Each is asked by itself: beside other calls a name may be read that is none alone.
-    """
-    if not writable(name):
-        return False
-    text = write_freely(format_, Message(tool_calls=(ToolCall(name, "{}", some_id(name, format_)),)))
-    if text is None:
-        return False
-    reader = Reader(compile_format(format_.turn))
-    calls = Message.from_events([*reader.feed(text), *reader.finish()]).tool_calls
-    return [call.name for call in calls] == [name]
-
-
-def some_id(name: str, format_: wire.WireFormat) -> str | None:
-    """An id as a call of this tool may have; None where the wire carries none."""
-    form = format_.call_id
-    return None if form is None else form.form.format(name=name, id="0" * form.length)
 
 
 def _bare_calls(format_: wire.WireFormat, tools: Iterable[str]) -> Iterator[types.Type]:
@@ -270,7 +242,7 @@ class _Compilation:
     def callee(self, tool: CallableTool) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
         name, pointer = tool.name, tool.schema_pointer
-        if not _is_readable(name, self.spec.format):
+        if not is_readable(name, self.spec.format):
             raise InvalidRequest(f"{tool.pointer}/name", f"this style cannot write a tool named {name!r}")
         exprs: dict[AnyEncoding, Expr] = {}
         for encoding in self.spec.format.encodings:

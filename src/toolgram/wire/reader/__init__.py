@@ -75,6 +75,11 @@ class Reader:
         return self._reading.state.held(self._buffer)
 
     @property
+    def awaits_a_name(self) -> bool:
+        """Whether the tool's name comes next, and a word of any letters would be it."""
+        return not self._buffer and self._reading.state.awaits_a_name
+
+    @property
     def reasoning_closers(self) -> tuple[str, ...]:
         """What may end the reasoning that the reader is in, as the format writes it; nothing outside of reasoning."""
         return self._reading.state.closers(self._buffer)

@@ -75,6 +75,13 @@ def word_due(program: Program, threads: Sequence[Thread], buffer: str, i: int) -
     return word[0] if word else ""
 
 
+def is_before_name(program: Program, thread: Thread) -> bool:
+    """Whether a way is at the beginning of a name that goes on as long as a word does."""
+    instruction = program.code[thread.at]
+    begins = isinstance(instruction, NameAt) and instruction.action == "name" and not thread.captured
+    return begins and program.ends_words(following(program, thread.at))
+
+
 def after_text(program: Program, thread: Thread, taken: int) -> list[Thread]:
     """The ways on when so much of the prescribed text has been taken."""
     match program.code[thread.at]:

@@ -67,8 +67,16 @@ class ShapeReader:
     @property
     def in_reasoning(self) -> bool:
         """Whether a string of reasoning is open."""
+        return self._in_string("reasoning")
+
+    @property
+    def in_name(self) -> bool:
+        """Whether a string that is the tool's name is open."""
+        return self._in_string("name")
+
+    def _in_string(self, role: Role) -> bool:
         top = self._stack[-1] if self._stack else None
-        return isinstance(top, _Value) and top.role == "reasoning" and top.is_string
+        return isinstance(top, _Value) and top.role == role and top.is_string
 
     def cut(self, rest: str) -> None:
         """All was handed on as it came."""

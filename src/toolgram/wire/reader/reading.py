@@ -23,6 +23,11 @@ class State(ABC):
     __slots__ = ()
     threads: list[Thread]
 
+    @property
+    def awaits_a_name(self) -> bool:
+        """Whether a word that comes next, whatever its letters, is the tool's name."""
+        return False
+
     @abstractmethod
     def consume(self, buffer: str, start: int) -> tuple[int, bool]:
         """Take what can be read up to the next state; whether more text is needed."""

@@ -22,6 +22,7 @@ from toolgram.wire.reader.gap import (
     calls_any,
     first_exits,
     following,
+    is_before_name,
     step,
     text_due,
     ways,
@@ -129,6 +130,11 @@ class InGap(State):
     reading: Reading
     threads: list[Thread]
     text_instead: Thread | None = None
+
+    @property
+    def awaits_a_name(self) -> bool:
+        """Where there is one way on, through a name that goes on as long as a word does."""
+        return len(self.threads) == 1 and is_before_name(self.reading.program, self.threads[0])
 
     def settle(self) -> None:
         """Do what all ways agree on, and go over to free text where it may begin here."""
@@ -288,6 +294,11 @@ class InBody(State):
     threads: list[Thread]
     answer: Thread | None
     reported: bool
+
+    @property
+    def awaits_a_name(self) -> bool:
+        """Where a string is begun that is the name."""
+        return isinstance(self.body, ShapeReader) and self.body.in_name
 
     def consume(self, buffer: str, start: int) -> tuple[int, bool]:
         """Take what the body takes; as long as it reports nothing, that may be read as something else."""

@@ -1,0 +1,36 @@
+"""That formats of which it is said that they read all words as names do: asked name by name."""
+
+from __future__ import annotations
+
+import pytest
+
+import toolgram
+from toolgram.planning import readable_names
+from toolgram.planning.readable_names import is_readable
+from toolgram.styles.registry import all_styles
+from toolgram.wire import format as wire
+from toolgram.wire.encodings import JSON
+
+WORDS = (
+    *("name", "arguments", "parameters", "tool_call", "call", "end", "user", "functions", "to", "json", "id", "type"),
+    *("a", "0", "-", "_", "assistant", "commentary", "null", "True", "x" * 256, "get-weather_2"),
+)
+
+
+@pytest.mark.parametrize("style", all_styles(), ids=lambda style: style.name)
+def test_what_reads_words_reads_each(style: toolgram.ToolStyle):
+    for word in WORDS:
+        assert is_readable(word, style.wire) == readable_names._reads_back(word, style.wire)
+
+
+def test_where_another_way_begins_like_a_name_each_is_asked_by_itself():
+    call = wire.Call(wire.Seq(wire.Mark("to="), wire.Name(), wire.Lit(" "), wire.Arguments(JSON)))
+    other = wire.Seq(wire.Mark("to=user{"), wire.Content())
+    format_ = wire.WireFormat(wire.Alt(call, other))
+    assert not readable_names._reads_words(format_)
+    assert is_readable("weather", format_)
+
+
+def test_a_name_that_is_too_long_is_asked_for_by_itself():
+    style = next(style for style in all_styles() if style.name == "hermes")
+    assert is_readable("x" * 300, style.wire) == readable_names._reads_back("x" * 300, style.wire)
