@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from toolgram.grammar.hashing import found_once
@@ -134,7 +135,7 @@ def letters(expr: Expr, alphabet: Alphabet, words: Callable[[str], Letters]) -> 
     return _letters(expr, alphabet, lambda part: letters(part, alphabet, words))
 
 
-@found_once
+@lru_cache(maxsize=1024)  # which of a text with several markers takes as long as a tool
 def _own_letters(expr: Expr) -> tuple[bool, CharSet | None, CharSet | None, CharSet | None]:
     """The same in sets of characters, of an expression without words."""
     own = Alphabet((expr,), {})

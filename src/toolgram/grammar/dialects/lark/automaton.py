@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from toolgram.grammar.dialects.lark.alphabet import Alphabet
 from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, Text, children
 from toolgram.grammar.until import automaton
-from toolgram.work import TooLarge
 
 _MOST_COPIES = 64  # of a counted item; beyond, the count is forgotten, which can only report too many conflicts
 _MOST_STATES = 4_000
@@ -16,10 +15,14 @@ _DEEPEST = 20  # of words in one another
 _States = frozenset[int]
 
 
+class TooManyStates(Exception):
+    """A lexeme that is too large to be run."""
+
+
 class Automaton:
     """A lexeme's automaton, made deterministic as far as it is asked for; counts above a bound are forgotten.
 
-    Raises TooLarge for one of more than some thousand states.
+    Raises TooManyStates for one of more than some thousand.
     """
 
     def __init__(self, expr: Expr, alphabet: Alphabet, words: Rules) -> None:
@@ -56,7 +59,7 @@ class Automaton:
 
     def _state(self) -> int:
         if len(self._empty) == _MOST_STATES:
-            raise TooLarge
+            raise TooManyStates
         self._empty.append([])
         self._steps.append([])
         return len(self._steps) - 1
@@ -100,7 +103,7 @@ class Automaton:
 
     def _build_word(self, name: str, begin: int) -> int:
         if self._depth == _DEEPEST:
-            raise TooLarge
+            raise TooManyStates
         self._depth += 1
         end = self._build(self._words[name], begin)
         self._depth -= 1

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from toolgram.grammar.dialects.lark.alphabet import Alphabet, Letters, letters
-from toolgram.grammar.dialects.lark.automaton import Automaton
+from toolgram.grammar.dialects.lark.automaton import Automaton, TooManyStates
 from toolgram.grammar.dialects.lark.tree import Lexeme
-from toolgram.grammar.ir import Expr, Literal, Rules, Sequence, Text, seq
-from toolgram.work import TooLarge, spend
+from toolgram.grammar.ir import CharSet, Expr, Literal, Ref, Rules, Sequence, Text, seq
+from toolgram.grammar.walk import is_plain
+from toolgram.work import remembered, spend
 
 
 class Lexicon:
@@ -33,6 +34,7 @@ class Lexicon:
         self._automata: dict[Expr, Automaton | None] = {}
         self._meetings: dict[tuple[int, int], tuple[int, int, bool]] = {}
         self._rivals: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}
+        self._running: dict[int, int] = {}
         self._of_word: dict[str, Letters] = {}
         self.numbers = {expr: number for number, expr in enumerate(self.exprs)}
         self.letters = [self._letters(expr, tail) for expr, tail in tails.items()]
@@ -82,6 +84,14 @@ class Lexicon:
     def _begin_alike(self, one: int, other: int) -> bool:
         return bool(self.letters[one].first & self.letters[other].first)
 
+    def may_run_on(self, number: int) -> int:
+        """All characters that the lexeme might run on over beyond where it could end: a quick look, never too few."""
+        if number not in self._running:
+            expr = self.exprs[number]
+            ends = isinstance(expr, Literal) or self.tails[number] is not None or self._ends_itself(expr)
+            self._running[number] = 0 if ends else self.alphabet.alike(self.letters[number].later)
+        return self._running[number]
+
     def meet(self, one: int, other: int) -> tuple[int, int, bool]:
         """Two lexemes at the same place: where `one` has matched something, the characters over whose first byte
         `other` can run on; the same the other way around; and whether both can end together."""
@@ -120,32 +130,28 @@ class Lexicon:
         return (self.alphabet.of_char(running[len(ended)]) if longer else 0), not longer
 
     def _product(self, ended: Expr, running: Expr) -> tuple[int, bool]:
+        left, right = self._spelled(ended), self._spelled(running)
+        if is_plain(left) and is_plain(right):
+            over, together = _of_plain(left, right)
+            return self.alphabet.everything if over is None else self.alphabet.of_set(over), together
         one, other = self._automaton(ended), self._automaton(running)
-        if one is None or other is None:
-            return self.alphabet.everything, True
-        over, together = 0, False
-        seen = {(one.start, other.start)}
-        waiting = list(seen)
-        while waiting:
-            here, there = waiting.pop()
-            spend(4)
-            for mask, to in one.moves(here):
-                for step, away in other.moves(there):
-                    if not mask & step:
-                        continue
-                    if one.accepts(to):
-                        over |= other.next(away)
-                        together = together or other.accepts(away)
-                    if (to, away) not in seen:
-                        seen.add((to, away))
-                        waiting.append((to, away))
-        return over, together
+        return (self.alphabet.everything, True) if one is None or other is None else _of_automata(one, other)
+
+    def _spelled(self, expr: Expr) -> Expr:
+        """The expression with a word that it is, or begins with, put in."""
+        match expr:
+            case Ref(name):
+                return self._words[name]
+            case Sequence((Ref(name), *others)):
+                return seq(self._words[name], *others)
+            case _:
+                return expr
 
     def _automaton(self, expr: Expr) -> Automaton | None:
         if expr not in self._automata:
             try:
                 self._automata[expr] = Automaton(expr, self.alphabet, self._words)
-            except TooLarge:
+            except TooManyStates:
                 self._automata[expr] = None
         return self._automata[expr]
 
@@ -164,3 +170,35 @@ class Lexicon:
             if states is None:
                 break
         return places
+
+
+@remembered(maxsize=1024)  # the texts of a format and the numbers of JSON are in every grammar
+def _of_plain(ended: Expr, running: Expr) -> tuple[CharSet | None, bool]:
+    """As `_of_automata`, of expressions without words; None for all characters, as where one is too large to know."""
+    alphabet = Alphabet((ended, running), {})
+    try:
+        over, together = _of_automata(Automaton(ended, alphabet, {}), Automaton(running, alphabet, {}))
+    except TooManyStates:
+        return None, True
+    return alphabet.set_of(over), together
+
+
+def _of_automata(ended: Automaton, running: Automaton) -> tuple[int, bool]:
+    """What the one can run on over where the other ended, and whether both can end together."""
+    over, together = 0, False
+    seen = {(ended.start, running.start)}
+    waiting = list(seen)
+    while waiting:
+        here, there = waiting.pop()
+        spend(4)
+        for mask, to in ended.moves(here):
+            for step, away in running.moves(there):
+                if not mask & step:
+                    continue
+                if ended.accepts(to):
+                    over |= running.next(away)
+                    together = together or running.accepts(away)
+                if (to, away) not in seen:
+                    seen.add((to, away))
+                    waiting.append((to, away))
+    return over, together

@@ -189,6 +189,12 @@ class Network:
         self._follows[thread] = mask
         return mask
 
+    def runs_on(self, number: int, after: Thread, depth: int) -> int:
+        """The characters after a lexeme over which it can run on itself, after which the thread goes on so."""
+        over = self.lexicon.may_run_on(number) if number >= 0 else 0
+        lost = over and over & self.follow(after, depth)
+        return lost and lost & self.lexicon.meet(number, number)[0]
+
     def home(self, thread: Thread) -> str:
         """The rule that the thread's stack begins in."""
         state, stack = thread
@@ -245,7 +251,7 @@ def _explore(network: Network, depth: int, limit: int | None) -> list[Conflict] 
     """The conflicts; None where there are more crowds to look at than the limit."""
     look = _Look(network, depth)
     places = dict.fromkeys(network.onward(state) for state in (*network.entry.values(), *network.targets))
-    waiting: list[_Crowd] = [((state, ()),) for state in places if _has_a_choice(network, state)]
+    waiting: list[_Crowd] = [((state, ()),) for state in places if _has_a_choice(network, state, depth)]
     seen = set(waiting)
     alone = len(seen)
     while waiting:
@@ -258,14 +264,14 @@ def _explore(network: Network, depth: int, limit: int | None) -> list[Conflict] 
     return [Conflict(ended, running, over) for (ended, running), over in look.found.items()]
 
 
-def _has_a_choice(network: Network, state: int) -> bool:
+def _has_a_choice(network: Network, state: int, depth: int) -> bool:
     """Whether two threads that both stand here can part, or a lexeme run on over what follows it.
 
     Where the one way on is a call, the rule's own entry says so.
     """
     if network.empty[state] or len(network.takes[state]) + len(network.enters[state]) > 1:
         return True
-    return any(number >= 0 and network.lexicon.meet(number, number)[0] for _, number, _ in network.takes[state])
+    return any(network.runs_on(number, (target, ()), depth) for _, number, target in network.takes[state])
 
 
 @dataclass(slots=True)
@@ -292,8 +298,8 @@ class _Look:
         spend(4 + len(by_number))
         ends_with: dict[int, set[int]] = {number: set() for number in by_number}
         for number, heads in by_number.items():
-            if number >= 0 and (over := network.lexicon.meet(number, number)[0]):
-                self._cut(heads, heads, over)
+            if any(network.runs_on(number, head.after, depth) for head in heads):
+                self._cut(heads, heads, network.lexicon.meet(number, number)[0])
         for one, other in network.lexicon.rivals(tuple(by_number)):
             over, back, together = network.lexicon.meet(one, other)
             self._cut(by_number[one], by_number[other], over)
