@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 NEEDS_MODEL = "<!-- needs the model -->"
 RUN = ("python", "console")
-BLOCK_TESTS = ("test_quick_start.py",)  # which run all blocks of README.md that name them
+BLOCK_TESTS = ("test_quick_start.py", "test_recordings.py")  # which run all blocks that name them
 
 
 def module(name: str) -> ModuleType:

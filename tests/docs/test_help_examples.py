@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 from situations import CHATML
 from toolgram.cli.app import app
 from toolgram.engines.replay import Replay
+from toolgram.server.recording.replay import replayed
+from toolgram.server.recording.values import End, Recording, Settings
 
 EXAMPLES = {
     command.callback.__name__: (command.epilog or "").removeprefix("Example: ")
@@ -38,6 +40,7 @@ def get_weather(city: str) -> str:
 class Forecast:
     rain: bool
 """
+REFUSED = replayed(Recording("/v1/chat/completions", {"messages": 7}, None, Settings(), End("refused", 400)))
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
 PRINTS = {
     "agent": '"rain": true',
@@ -50,6 +53,7 @@ PRINTS = {
     "report": "# chat / long",
     "pull": "recorded.gguf",
     "tools list": "get_weather: Get the weather.",
+    "replay": "now: the same",
     "serve": "http://127.0.0.1:8080/v1",
 }
 
@@ -73,6 +77,7 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     function = {"name": "get_weather", "parameters": {"type": "object"}}
     request = {"messages": [{"role": "user", "content": "Hi."}], "tools": [{"type": "function", "function": function}]}
     (tmp_path / "request.json").write_text(json.dumps(request))
+    (tmp_path / "failed.json").write_text(REFUSED.to_json())
     monkeypatch.chdir(tmp_path)
     recorded = Path("recorded.gguf")
     monkeypatch.setattr("toolgram.models.catalog.cached", to(recorded))

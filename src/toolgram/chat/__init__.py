@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Literal, Protocol, runtime_checkable
 
 from toolgram.chat.divergences import Divergence, divergences
@@ -24,6 +25,7 @@ from toolgram.wire.reader import Reader
 from toolgram.wire.reader.unconstrained import LenientReader
 
 IdFactory = Callable[[], str]
+Heard = Callable[[int, Chunk], None]
 
 _NOTHING_ENFORCED = Relaxation("", "grammar", "nothing while it was written: this engine takes no grammar")
 _NO_BIAS = Relaxation("/tool_bias", "tool_bias", "none: it needs the embedded engine, and a choice at the first token")
@@ -81,13 +83,20 @@ class HasTokens(Protocol):
 
 
 async def stream(
-    plan: Plan, engine: Engine, sampling: Sampling | None = None, *, new_id: IdFactory | None = None
+    plan: Plan,
+    engine: Engine,
+    sampling: Sampling | None = None,
+    *,
+    new_id: IdFactory | None = None,
+    heard: Heard | None = None,
 ) -> AsyncGenerator[Chunk | Event | Reply, None]:
     """Each chunk of raw text as the engine gives it, then the events that were read from it; at last the reply.
 
     The events are those of `plan.reader()`, but that every call has an id: the wire's own, else one from `new_id`, or
     one in the family's form (the same again for the same `sampling.seed` and prompt), which comes with the call's start
-    unless the format might still carry one. Closing the generator stops the engine.
+    unless the format might still carry one. Closing the generator stops the engine. `heard` is told each chunk as the
+    engine gave it, before anything is made of it, and of which call of the engine it is: there is more than one where
+    reasoning was closed or a repetition ended.
     Raises EngineError where the engine fails, cannot constrain, or is stopped by another hand.
     """
     sampling = sampling or Sampling()
@@ -102,7 +111,7 @@ async def stream(
     log_odds: float | None = None
     usage = Usage()
     runaways = Runaways(plan) if plan.request.end_repetitions and plan.constraint is not None and not free else None
-    chunks = _chunks(plan, engine, sampling, reader, runaways)
+    chunks = _chunks(plan, engine, sampling, reader, runaways, heard or _nobody)
     async with aclosing(chunks):
         async for chunk in chunks:
             finish, usage, stopped_by = chunk.finish, chunk.usage or usage, chunk.stopped_by
@@ -147,6 +156,10 @@ async def stream(
     )
 
 
+def _nobody(_call: int, _chunk: Chunk) -> None:
+    pass
+
+
 def _as_text(event: Event) -> Event:
     """The event for a model that ended by itself where a tag or a call had begun: these are its words."""
     match event:
@@ -159,7 +172,12 @@ def _as_text(event: Event) -> Event:
 
 
 async def _chunks(
-    plan: Plan, engine: Engine, sampling: Sampling, reader: Reader | LenientReader, runaways: Runaways | None
+    plan: Plan,
+    engine: Engine,
+    sampling: Sampling,
+    reader: Reader | LenientReader,
+    runaways: Runaways | None,
+    heard: Heard,
 ) -> AsyncGenerator[Chunk, None]:
     """What the engine writes, and what closes reasoning that is too long and values that only repeat themselves.
 
@@ -171,7 +189,7 @@ async def _chunks(
     written, budget = Written(plan), ReasoningBudget(plan, reader, most_reasoning(plan, sampling))
     prompt, constraint = plan.prompt_parts, plan.constraint
     closer = budget.closer(written)
-    while True:
+    for call in count():
         if closer is not None:
             yield Chunk(closer)
             written.take(Chunk(closer))
@@ -182,6 +200,7 @@ async def _chunks(
         chunks = engine.generate(prompt, bound(constraint, engine), written.left(sampling))
         async with aclosing(chunks):
             async for chunk in chunks:
+                heard(call, chunk)
                 chunk = written.of_turn(chunk)
                 yield chunk if chunk.usage is None else replace(chunk, usage=budget.noted(chunk.usage))
                 written.take(chunk)

@@ -14,6 +14,7 @@ import toolgram
 from toolgram.cli.commands.agent import agent
 from toolgram.cli.commands.ask import ask
 from toolgram.cli.commands.doctor import doctor
+from toolgram.cli.commands.replay import replay
 from toolgram.cli.commands.serve import serve
 from toolgram.cli.commands.tools import app as tool_commands
 from toolgram.cli.options import (
@@ -247,6 +248,7 @@ app.command(epilog='Example: toolgram agent "Will it rain in Paris?" --tools too
     agent
 )
 app.add_typer(tool_commands, name="tools")
+app.command(epilog="Example: toolgram replay failed.json --shrink smallest.json")(replay)
 app.command(epilog="Example: toolgram serve --model smollm2 --port 8080")(serve)
 
 

@@ -164,11 +164,18 @@ def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
 
 
 def check(settings: Settings, host: str, port: int) -> None:
-    """Warn if everybody is let in. Raises BadInput for settings that cannot be served."""
+    """Warn if everybody is let in, and make the folder of recordings. Raises BadInput for what cannot be served."""
     if not 0 <= port <= _LAST_PORT:
         raise BadInput(f"a port is a number from 0 to {_LAST_PORT}, not {port}")
     if not settings.api_keys and not is_local(host):
         _say(f"warning: whoever can reach {host or 'this machine'} may use this server: --api-key restricts access")
+    if settings.redact and settings.record is None:
+        raise BadInput("--redact is for what is recorded: give --record DIR")
+    if settings.record is not None:
+        try:
+            settings.record.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"{settings.record}: cannot be written to: {error.strerror}") from error
     if settings.style is not None and settings.style not in style_names():
         raise BadInput(no_such_style(settings.style))
 

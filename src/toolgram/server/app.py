@@ -21,6 +21,7 @@ from toolgram.server.metrics import Metrics
 from toolgram.server.middleware import Front
 from toolgram.server.models import Models, Served
 from toolgram.server.playground import page, pages
+from toolgram.server.recording.capture import Folder, Observer
 from toolgram.server.routes.chat import chat_completions, explain
 from toolgram.server.routes.completions import completions
 from toolgram.server.routes.messages import count_tokens, messages
@@ -123,8 +124,17 @@ class _Endpoint:
         await answer(scope, receive, send)
 
 
-def create_app(models: Sequence[Served], settings: Settings = Settings()) -> ASGIApp:  # noqa: B008 - frozen
-    """The application that serves these models, the first as the default; it closes their engines at shutdown."""
+def create_app(
+    models: Sequence[Served],
+    settings: Settings = Settings(),  # noqa: B008 - frozen
+    observer: Observer | None = None,
+) -> ASGIApp:
+    """The application that serves these models, the first as the default; it closes their engines at shutdown.
+
+    `observer` is told a recording of each request; without one what fails is written where the settings say.
+    """
+    if observer is None and settings.record is not None:
+        observer = Folder(settings.record, settings.redact)
     metrics = Metrics()
     admission = Admission(settings.parallel, settings.queue, settings.timeout, metrics)
     desk = Desk(Models(tuple(models), settings.any_model_name), settings, admission, metrics)
@@ -144,7 +154,7 @@ def create_app(models: Sequence[Served], settings: Settings = Settings()) -> ASG
         for path, handler in handlers.items()
     ]
     router = Router(routes, lifespan=lifespan, redirect_slashes=False)
-    front = Front(router, settings, metrics, admission, frozenset((*_POST, *_GET)))
+    front = Front(router, settings, metrics, admission, frozenset((*_POST, *_GET)), observer)
     return _with_origins(front, settings.origins)
 
 

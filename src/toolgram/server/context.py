@@ -31,6 +31,7 @@ from toolgram.server.limits import Admission
 from toolgram.server.metrics import Metrics
 from toolgram.server.middleware import too_large
 from toolgram.server.models import Compiles, Models, Served
+from toolgram.server.recording.capture import Capture, capturing
 from toolgram.server.request_log import record_of
 from toolgram.server.settings import Settings
 from toolgram.server.sse import ClientGone, EventStream, while_connected
@@ -102,6 +103,8 @@ class Desk:
             raise ApiError(413, "body_too_large", reason)
         is_long = size > _LONG_BODY or any(mark in whole for mark in _COSTLY)
         parsed = await in_thread(_parsed, whole) if is_long else _parsed(whole)
+        if (capture := record_of(request.scope).capture) is not None:
+            capture.read(parsed)
         if self.settings.log_contents:
             record_of(request.scope).contents["body"] = parsed
         return await in_thread(read, parsed) if is_long else read(parsed)
@@ -114,6 +117,8 @@ class Desk:
         """
         self.tell_ignored(request, generation.ignored)  # also where planning fails
         served = self.models.find(generation.model)
+        if (capture := record_of(request.scope).capture) is not None:
+            capture.served, capture.seed = served, generation.sampling.seed
         if generation.chat_template is not None and not self.settings.request_templates:
             reason = (
                 "this server takes no templates from requests: `toolgram serve --trust-request-chat-template` allows it"
@@ -123,16 +128,20 @@ class Desk:
         # A template or schema seen for the first time may take a while; others are served meanwhile.
         async with self.admission.planning():
             plan, count = await while_connected(
-                request.receive, in_thread(self._planned, generation, served, runs=runs)
+                request.receive, in_thread(self._planned, generation, served, capture, runs=runs)
             )
         self.tell_ignored(request, (*generation.ignored, *(param(at) or "" for at in plan.left_out)))
         record = record_of(request.scope)
         record.planned(served.name, plan)
+        if capture is not None:
+            capture.plan = plan
         if relaxations := relaxations_of(plan, served.engine):
             record.headers["x-toolgram-relaxations"] = _header(relaxations_json(relaxations))
         return Job(served, plan, sampling, generation.n, count, generation.grammar is not None)
 
-    def _planned(self, generation: Generation, served: Served, *, runs: bool) -> tuple[Plan, int | None]:
+    def _planned(
+        self, generation: Generation, served: Served, capture: Capture | None, *, runs: bool
+    ) -> tuple[Plan, int | None]:
         served.check_length(_texts(generation))
         if generation.chat_template is not None and (errand := work.errand()) is not None:
             errand.at_most(_TEMPLATE_SECONDS)
@@ -142,9 +151,10 @@ class Desk:
             raise ApiError(400, "invalid_value", "the request is nested too deeply", "") from error
         if runs and not self.settings.allow_unenforced:
             refuse_unenforced(plan.request, served.engine)
-        count = served.count(plan.prompt_parts)  # first: what is too long needs no grammar
-        if runs:
-            make_ready(plan, served.engine, given=generation.grammar is not None)
+        with capturing(capture, ready=True):
+            count = served.count(plan.prompt_parts)  # first: what is too long needs no grammar
+            if runs:
+                make_ready(plan, served.engine, given=generation.grammar is not None)
         return plan, count
 
     def tell_ignored(self, request: Request, fields: Sequence[str]) -> None:
@@ -165,12 +175,18 @@ class Desk:
         """What the engine generates for all choices, as it arrives."""
         record = record_of(request.scope)
         replies: dict[int, Reply] = {}
-        streams = [stream(job.plan, job.served.engine, sampling) for sampling in _seeded(job)]
-        with grammar_at_fault(GRAMMAR if job.grammar_given else "/tools"):
+        capture = record.capture
+        streams = [
+            stream(job.plan, job.served.engine, sampling, heard=None if capture is None else capture.hearing(index))
+            for index, sampling in enumerate(_seeded(job))
+        ]
+        with grammar_at_fault(GRAMMAR if job.grammar_given else "/tools"), capturing(capture):
             async with aclosing(merged(streams, self.admission)) as items:
                 async for index, item in items:
                     if isinstance(item, Reply):
                         record.replied(item)
+                        if capture is not None:
+                            capture.replies[index] = item
                         replies[index] = item
                         if self.settings.log_contents:
                             record.contents.setdefault("answers", []).append(item.message.to_openai())
@@ -205,7 +221,7 @@ class Desk:
         record = record_of(request.scope)
 
         def as_event(error: ToolgramError) -> bytes:
-            record.error = type(error).__name__
+            record.failed(type(error).__name__, str(error))
             return failed(error)
 
         return EventStream(events, self.admission.work(), as_event, record.headers, self.settings.keep_alive)

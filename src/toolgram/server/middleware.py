@@ -23,6 +23,7 @@ from toolgram.server.limits import Admission
 from toolgram.server.metrics import Metrics
 from toolgram.server.origins import check_host, check_origin
 from toolgram.server.playground import pages
+from toolgram.server.recording.capture import PATHS, Capture, Observer
 from toolgram.server.request_log import Record, put, record_of
 from toolgram.server.settings import Settings
 from toolgram.server.sse import ClientGone
@@ -39,13 +40,20 @@ class Front:
     """An ASGI application around another one, which may raise any ToolgramError before it answers."""
 
     def __init__(
-        self, app: ASGIApp, settings: Settings, metrics: Metrics, admission: Admission, paths: frozenset[str]
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        metrics: Metrics,
+        admission: Admission,
+        paths: frozenset[str],
+        observer: Observer | None = None,
     ) -> None:
         self._app = app
         self._admission = admission
         self._settings = settings
         self._metrics = metrics
         self._paths = paths
+        self._observer = observer
         self._keys = tuple(key.encode() for key in settings.api_keys)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,6 +63,7 @@ class Front:
             return
         headers = {key: value.decode("latin-1") for key, value in scope["headers"]}
         record = Record(_request_id(headers.get(b"x-request-id")))
+        record.capture = Capture() if self._observer and scope["path"] in PATHS else None
         put(scope, record)
         status = 0
 
@@ -73,7 +82,7 @@ class Front:
             status = _CLIENT_GONE
         except ToolgramError as error:
             failure = api_error(error, _PROMPTS.get(scope["path"], "/messages"))
-            record.error = failure.code
+            record.failed(failure.code, failure.message)
             status = status or failure.status
             await error_response(failure, scope["path"], record)(scope, receive, answer)
         except Exception:
@@ -81,6 +90,7 @@ class Front:
             if status:
                 raise
             failure = ApiError(500, "internal_error", "internal error of the server; its log has the details")
+            record.failed(failure.code, failure.message)
             await error_response(failure, scope["path"], record)(scope, receive, answer)
         finally:
             self._over(scope, status, record)
@@ -113,6 +123,8 @@ class Front:
         seconds = time.perf_counter() - record.began
         path = scope["path"] if scope["path"] in self._paths else "other"
         self._metrics.count(path, status, seconds, record)
+        if self._observer is not None and record.capture is not None and record.capture.has_body:
+            self._observer(record.recorded(scope["path"], self._settings, status), record.id)
         line: dict[str, Any] = {
             "time": time.time(),
             "process": os.getpid(),

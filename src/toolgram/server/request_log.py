@@ -10,13 +10,16 @@ from starlette.types import Scope
 
 from toolgram.chat import Reply
 from toolgram.planning.plan import Plan
+from toolgram.server.recording.capture import Capture
+from toolgram.server.recording.values import Recording
+from toolgram.server.settings import Settings
 
 _KEY = "toolgram.record"
 
 
 @dataclass(slots=True)
 class Record:
-    """A request; `contents` are kept only if they are to be logged."""
+    """A request; `contents` are kept only if they are to be logged, and a `capture` if it is to be recorded."""
 
     id: str
     began: float = field(default_factory=time.perf_counter)
@@ -30,10 +33,22 @@ class Record:
     error: str | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str])
     contents: dict[str, Any] = field(default_factory=dict[str, Any])
+    message: str = ""
+    capture: Capture | None = None
 
     def planned(self, model: str, plan: Plan) -> None:
         """The plan was made."""
         self.model, self.style = model, plan.style.name
+
+    def failed(self, error: str, message: str) -> None:
+        """Record that an error was told."""
+        self.error, self.message = error, message
+
+    def recorded(self, path: str, settings: Settings, status: int) -> Recording:
+        """What was captured of the request, when it is over."""
+        if self.capture is None:
+            raise ValueError("nothing was captured")
+        return self.capture.recording(path, settings, status, self.error or "", self.message)
 
     def spoke(self) -> None:
         """Record that the engine generated something."""

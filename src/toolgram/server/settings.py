@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class Settings:
     told to end is cut off.
     With `request_templates` a body may bring a chat template, which is limited, but may keep a core busy for a minute.
     With `allow_unenforced` an engine that takes no grammar is asked even for what only a grammar guarantees.
+    What fails is written into the folder `record`, with `redact` without what was said.
     With `any_model_name` the first model answers to any name there is no model of, since agents ask for their own.
     """
 
@@ -36,3 +38,5 @@ class Settings:
     log_contents: bool = False
     any_model_name: bool = False
     allow_unenforced: bool = False
+    record: Path | None = None
+    redact: bool = False

@@ -226,6 +226,15 @@ def serve(
         bool,
         typer.Option("--log-contents", envvar=_env("LOG_CONTENTS"), help="Log the contents of requests and answers."),
     ] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", envvar=_env("RECORD"), help="Write each request that fails there, for `toolgram replay`."
+        ),
+    ] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", envvar=_env("REDACT"), help="Record without the words that were said.")
+    ] = False,
 ) -> None:
     """Serve models to clients of OpenAI's and Anthropic's APIs; every option is also a variable, TOOLGRAM_…."""
     from toolgram.cli.inputs import BadInput
@@ -249,6 +258,8 @@ def serve(
         log_contents=log_contents,
         any_model_name=any_model_name,
         allow_unenforced=allow_unenforced,
+        record=record,
+        redact=redact,
     )
     check(settings, host, port)
     aliases = tuple(alias or ())
