@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import shlex
@@ -33,7 +32,7 @@ def test_the_commands(tmp_path: Path) -> None:
         finally:
             server.terminate()
     assert answer["choices"][0]["finish_reason"] == "length"
-    files = [name for word in replay for name in (glob.glob(word, root_dir=tmp_path) if "*" in word else [word])]
+    files = [name for word in replay for name in (sorted(map(str, tmp_path.glob(word))) if "*" in word else [word])]
     done = subprocess.run([*line, *files], cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ)
     assert done.stdout.startswith("recorded: cut, status 200, finish length\nnow: the same\nshrunk: ")
     assert (tmp_path / "smallest.json").exists()
