@@ -22,6 +22,7 @@ from toolgram.errors import InvalidOutput, ToolgramError
 
 DENIED = "The user did not allow this call."
 _MAX_ERROR = 2_000  # characters of what a tool raised
+_MAX_NAME = 100  # characters of a name that no tool has
 
 
 class CallFailed(ToolgramError):
@@ -135,7 +136,8 @@ async def result_of(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -
 
 async def _said(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> tuple[str, bool]:
     if (tool := tools.get(call.name)) is None:
-        return f"There is no tool {call.name!r}. There are: {', '.join(tools)}", True
+        there_are = shortened(", ".join(tools), _MAX_ERROR)
+        return f"There is no tool {shortened(call.name, _MAX_NAME)!r}. There are: {there_are}", True
     with anyio.move_on_after(limits.call_seconds):
         try:
             return text_of(await tool.call(call.arguments), limits.result_characters), False

@@ -24,9 +24,13 @@ from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.streamable_http import streamable_http_client
 
 from toolgram.agent.calls import CallFailed
+from toolgram.agent.results import shortened
 from toolgram.agent.tools import InvalidTool
+from toolgram.errors import ToolgramError
+from toolgram.schema import schema_grammar
 
 _MAX_NAME = 64  # characters of a name that every API takes
+_MAX_ABOUT = 10_000  # characters of a description
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _STARTS = 2  # of a server: the first, and one more when it has ended
 _SECONDS = 30.0  # that a server has to start, and to list its tools
@@ -34,17 +38,22 @@ _SECONDS = 30.0  # that a server has to start, and to list its tools
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """A tool of an MCP server; it writes unless the server says that it only reads."""
+    """A tool of an MCP server; it writes unless the server says that it only reads.
+
+    Where the schema of its arguments cannot be read there is a `problem`: then it takes any object.
+    """
 
     name: str
     writes: bool
+    problem: str
     _server: _Server = field(repr=False)
     _tool: types.Tool = field(repr=False)
 
     def to_openai(self) -> dict[str, Any]:
         """The tool in the shape of a chat-completions request."""
-        about = self._tool.description or self._tool.title or ""
-        function = {"name": self.name, "description": about, "parameters": self._tool.input_schema}
+        about = shortened(self._tool.description or self._tool.title or "", _MAX_ABOUT)
+        parameters = {"type": "object"} if self.problem else self._tool.input_schema
+        function = {"name": self.name, "description": about, "parameters": parameters}
         return {"type": "function", "function": function}
 
     async def call(self, arguments: str) -> str:
@@ -132,7 +141,11 @@ class _Server:
             raise InvalidTool(f"the MCP server {self._name!r} did not list its tools within {_SECONDS:g} s") from error
         except MCPError as error:
             raise InvalidTool(f"the MCP server {self._name!r} does not list its tools: {error}") from error
-        return [McpTool(_tool_name(self._name, tool.name), _writes(tool), self, tool) for tool in found]
+        problems = await asyncio.to_thread(lambda: [_problem(tool.input_schema) for tool in found])
+        return [
+            McpTool(_tool_name(self._name, tool.name), _writes(tool), problem, self, tool)
+            for tool, problem in zip(found, problems, strict=True)
+        ]
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> str:
         client = await self._connected()
@@ -206,6 +219,15 @@ def _tool_name(server: str, tool: str) -> str:
     """`server_tool`, in characters that every API takes; one that is too long ends in a digest of the whole."""
     name = _NOT_IN_NAMES.sub("_", f"{server}_{tool}")
     return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 9]}_{sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _problem(schema: Mapping[str, Any]) -> str:
+    """Why no tool can have this schema, which one tool among many must not tell all others' users; else ""."""
+    try:
+        schema_grammar(schema, mode="relaxed")
+    except (ToolgramError, RecursionError) as error:
+        return str(error)
+    return ""
 
 
 def _writes(tool: types.Tool) -> bool:

@@ -48,6 +48,8 @@ def list_(
     for tool in asyncio.run(_listed(source)):
         function = tool.to_openai()["function"]
         typer.echo(f"{tool.name}{' (writes)' if tool.writes else ''}: {visible(function['description'])}")
+        if problem := getattr(tool, "problem", ""):
+            typer.echo(f"  any object is taken: {visible(problem)}")
         for relaxation in schema_grammar(function["parameters"], mode="relaxed").relaxations:
             typer.echo(f"  {relaxation}")
 
