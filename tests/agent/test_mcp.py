@@ -17,10 +17,12 @@ import pytest
 from typer.testing import CliRunner
 
 from situations import CHATML
-from toolgram.agent import Agent, InvalidTool, Limits, tools_of
+from toolgram.agent import Agent, InvalidTool, Limits, report_progress, tools_of
 from toolgram.agent.calls import CallFailed
 from toolgram.agent.mcp import McpTool, mcp_tools
+from toolgram.agent.runs import CallProgress, Result
 from toolgram.cli.app import app
+from toolgram.cli.commands.agent import _line
 from toolgram.engines import Replay
 
 DEMO = str(Path(__file__).with_name("mcp_demo.py"))
@@ -47,20 +49,31 @@ def told(*calls: tuple[str, Any], given: Any = None, limits: Limits | None = Non
     return [message["content"] for message in asyncio.run(run()) if message["role"] == "tool"]
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def wait_for(url: str) -> None:
+    """Wait until a server answers, whatever it says."""
+    for _ in range(600):
+        try:
+            httpx2.get(url)
+        except httpx2.TransportError:
+            time.sleep(0.1)
+        else:
+            return
+    raise TimeoutError(url)
+
+
 @pytest.fixture
 def address() -> Iterator[str]:
     """A server over HTTP."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen([sys.executable, DEMO, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(600):
-            try:
-                httpx2.get(f"http://127.0.0.1:{port}/")
-                break
-            except httpx2.TransportError:
-                time.sleep(0.1)
+        wait_for(f"http://127.0.0.1:{port}/")
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         server.kill()
@@ -113,6 +126,45 @@ def test_a_call_that_takes_too_long_leaves_the_server_alive() -> None:
     assert told(*calls, limits=Limits(call_seconds=2)) == ["demo_wait gave no result within 2 s", "3"]
 
 
+def events_of(turns: Sequence[str], given: Any, tools: Any = ()) -> list[Any]:
+    async def run() -> list[Any]:
+        async with mcp_tools(given) as offered:
+            made = Agent(Replay(*turns, "Done."), CHATML, [*offered, *tools], ask="never", style="hermes_2_pro")
+            return [event async for event in made.stream("Go.")]
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("over_http", [False, True])
+def test_progress_is_told_before_the_result(over_http: bool, request: pytest.FixtureRequest) -> None:
+    given = {"servers": {"demo": {"url": request.getfixturevalue("address")}}} if over_http else config()
+    events = events_of([call("demo_count", to=3)], given)
+    told = [event for event in events if isinstance(event, CallProgress | Result)]
+    assert [(event.done, event.total, event.message) for event in told[:-1]] == [
+        (n, 3, f"{n} <|im_end|>") for n in (1, 2, 3)
+    ]
+    assert told[-1].text == "counted"
+    assert _line(told[0]) == "  demo_count: 1 of 3 1 <|im_end|>"
+
+
+def test_functions_tell_progress_too() -> None:
+    def dig(metres: int) -> str:
+        for metre in range(metres):
+            report_progress(metre, message="x" * 1000)
+        return "dug"
+
+    async def swim() -> str:
+        report_progress(0.5, 1, "halfway")
+        return "swum"
+
+    events = events_of([call("dig", metres=1000), call("swim")], {"servers": {}}, (dig, swim))
+    told = [event for event in events if isinstance(event, CallProgress)]
+    assert 1 <= len([event for event in told if event.call.name == "dig"]) <= 1000
+    assert all(len(event.message) < 200 for event in told)
+    assert [event.message for event in told if event.call.name == "swim"] == ["halfway"]
+    report_progress(1)  # outside of a call nobody hears it
+
+
 def test_names_are_allowed_and_denied() -> None:
     async def names(**options: Any) -> list[str]:
         async with mcp_tools(config(), **options) as tools:
@@ -149,6 +201,9 @@ def test_what_a_server_offers_is_listed(tmp_path: Path) -> None:
     listed = CliRunner().invoke(app, ["tools", "list", str(tmp_path / "mcp.json")])
     assert "demo_add: Add two numbers." in listed.stdout.splitlines()
     assert "demo_fail (writes): Fail." in listed.stdout.splitlines()
+    assert "resource of demo: demo://greeting: A greeting." in listed.stdout.splitlines()
+    assert "resource of demo: demo://greeting/{name}: A greeting to somebody." in listed.stdout.splitlines()
+    assert "prompt of demo: review: Review some code." in listed.stdout.splitlines()
 
 
 def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

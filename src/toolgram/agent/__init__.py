@@ -9,7 +9,7 @@ from toolgram.agent.tools import FunctionTool, InvalidTool, tool_of, tools_of, w
 
 if TYPE_CHECKING:
     from toolgram.agent.agent import Agent
-    from toolgram.agent.calls import Tool
+    from toolgram.agent.calls import Tool, report_progress
     from toolgram.agent.runs import Limits, NoAnswer, Run
 
 _LATER = {  # what needs anyio, and the engines
@@ -18,6 +18,7 @@ _LATER = {  # what needs anyio, and the engines
     "NoAnswer": "runs",
     "Run": "runs",
     "Tool": "calls",
+    "report_progress": "calls",
 }
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "NoAnswer",
     "Run",
     "Tool",
+    "report_progress",
     "tool_of",
     "tools_of",
     "writes",

@@ -215,9 +215,10 @@ class Agent(Generic[T]):
         if turn.waiting and not texts and not allowed:
             return
         async with aclosing(results(allowed, self._tools, self.limits)) as made:
-            async for result in made:
-                texts[result.call.id] = result.text
-                yield result
+            async for told in made:
+                if isinstance(told, Result):
+                    texts[told.call.id] = told.text
+                yield told
         said = ({"role": "tool", "tool_call_id": id_, "content": text} for id_, text in texts.items())
         turn.messages[:] = in_order([*turn.messages, *said])
 

@@ -8,21 +8,24 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import anyio
 
 from toolgram.agent.results import shortened, text_of
-from toolgram.agent.runs import Limits, Result
+from toolgram.agent.runs import CallProgress, Limits, Result
 from toolgram.agent.tools import FunctionTool
 from toolgram.conversation.message import ToolCall
 from toolgram.errors import InvalidOutput, ToolgramError
 
 DENIED = "The user did not allow this call."
 _MAX_ERROR = 2_000  # characters of what a tool raised
-_MAX_NAME = 100  # characters of a name that no tool has
+_MAX_NAME = 100  # characters of a name that no tool has, and of what is told of progress
+_WAITING = 100  # what was told of progress, and nobody has read yet
+
+_report: ContextVar[Callable[..., None] | None] = ContextVar("toolgram_report", default=None)
 
 
 class CallFailed(ToolgramError):
@@ -105,14 +108,44 @@ async def in_thread(function: Callable[[], Any]) -> Any:
     return await done
 
 
-async def results(calls: Sequence[ToolCall], tools: Mapping[str, Tool], limits: Limits) -> AsyncGenerator[Result, None]:
-    """The result of each call, in the order in which they end. Closing the generator stops the calls."""
-    running = {asyncio.ensure_future(result_of(call, tools, limits)) for call in calls}
+def report_progress(done: float, total: float | None = None, message: str = "") -> None:
+    """Tell how far the call has come that runs here; for tools, which may call it from the thread they run in."""
+    if (report := _report.get()) is not None:
+        report(done, total, shortened(message, _MAX_NAME))
+
+
+async def results(
+    calls: Sequence[ToolCall], tools: Mapping[str, Tool], limits: Limits
+) -> AsyncGenerator[CallProgress | Result, None]:
+    """The result of each call, in the order in which they end, and before it how far it has come where that is told.
+
+    Closing the generator stops the calls.
+    """
+    happened: asyncio.Queue[CallProgress | Result] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    async def run(call: ToolCall) -> None:
+        def tell(*said: Any) -> None:
+            if happened.qsize() < _WAITING:  # a tool that tells without an end fills no memory
+                happened.put_nowait(CallProgress(call, *said))
+
+        def report(*said: Any) -> None:
+            if threading.get_ident() == here:
+                tell(*said)
+            else:
+                loop.call_soon_threadsafe(tell, *said)
+
+        _report.set(report)
+        happened.put_nowait(await result_of(call, tools, limits))
+
+    here = threading.get_ident()
+    running = [asyncio.create_task(run(call)) for call in calls]
+    left = len(running)
     try:
-        while running:
-            ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in ended:
-                yield task.result()
+        while left:
+            item = await happened.get()
+            left -= isinstance(item, Result)
+            yield item
     finally:
         for task in running:
             task.cancel()

@@ -13,21 +13,25 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any, Literal, TypeVar, cast
 
 import httpx2
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.dispatcher import ProgressFnT
 
-from toolgram.agent.calls import CallFailed
+from toolgram.agent.calls import CallFailed, report_progress
 from toolgram.agent.results import shortened
 from toolgram.agent.tools import InvalidTool
 from toolgram.errors import ToolgramError
 from toolgram.schema import schema_grammar
+
+_Item = TypeVar("_Item")
 
 _MAX_NAME = 64  # characters of a name that every API takes
 _MAX_ABOUT = 10_000  # characters of a description
@@ -61,6 +65,16 @@ class McpTool:
         return await self._server.call(self._tool.name, json.loads(arguments))
 
 
+@dataclass(frozen=True, slots=True)
+class McpOffer:
+    """What an MCP server has beside tools: a resource, by its address or a pattern of addresses, or a prompt."""
+
+    server: str
+    kind: Literal["resource", "prompt"]
+    name: str
+    description: str
+
+
 @asynccontextmanager
 async def mcp_tools(
     config: Mapping[str, Any], *, allow: Collection[str] | None = None, deny: Collection[str] = ()
@@ -70,16 +84,39 @@ async def mcp_tools(
     `allow` and `deny` are names in that form. Raises InvalidTool for a configuration, and for a server that does not
     start within half a minute or does not list its tools.
     """
+    async with _servers(config) as servers:
+        tools = [tool for listed in await _of_each(server.tools() for server in servers) for tool in listed]
+        yield [tool for tool in tools if (allow is None or tool.name in allow) and tool.name not in deny]
+
+
+async def mcp_offers(config: Mapping[str, Any]) -> tuple[list[McpTool], list[McpOffer]]:
+    """The tools of all servers of a configuration, to look at, and their resources and prompts.
+
+    Raises InvalidTool as `mcp_tools` does.
+    """
+    async with _servers(config) as servers:
+        tools = await _of_each(server.tools() for server in servers)
+        offers = await _of_each(server.offers() for server in servers)
+        return [tool for listed in tools for tool in listed], [offer for listed in offers for offer in listed]
+
+
+@asynccontextmanager
+async def _servers(config: Mapping[str, Any]) -> AsyncGenerator[list[_Server], None]:
+    """The servers of a configuration, which are started when they are asked, and stopped in the end."""
     servers = [_Server(name, _Target.of(name, given)) for name, given in _listed(config).items()]
     async with AsyncExitStack() as stack:
         for server in servers:
             stack.push_async_callback(server.stop)
-        listed = await asyncio.gather(*(server.tools() for server in servers), return_exceptions=True)
-        for one in listed:
-            if isinstance(one, BaseException):
-                raise one
-        tools = [tool for one in listed if not isinstance(one, BaseException) for tool in one]
-        yield [tool for tool in tools if (allow is None or tool.name in allow) and tool.name not in deny]
+        yield servers
+
+
+async def _of_each(asked: Iterable[Coroutine[Any, Any, _Item]]) -> list[_Item]:
+    """What all give, side by side; raised is the first error, when all have ended."""
+    made = await asyncio.gather(*asked, return_exceptions=True)
+    for one in made:
+        if isinstance(one, BaseException):
+            raise one
+    return [one for one in made if not isinstance(one, BaseException)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,30 +164,47 @@ class _Server:
 
     async def tools(self) -> Sequence[McpTool]:
         """All tools of the server, started if need be."""
-        try:
-            async with asyncio.timeout(_SECONDS):
-                client = await self._connected()
-                found: list[types.Tool] = []
-                cursor: str | None = None
-                while True:
-                    page = await client.list_tools(cursor=cursor)
-                    found += page.tools
-                    if (cursor := page.next_cursor) is None:
-                        break
-        except TimeoutError as error:
-            raise InvalidTool(f"the MCP server {self._name!r} did not list its tools within {_SECONDS:g} s") from error
-        except MCPError as error:
-            raise InvalidTool(f"the MCP server {self._name!r} does not list its tools: {error}") from error
+        async with self._listing("tools") as client:
+            found = await _pages(client.list_tools, lambda page: page.tools)
         problems = await asyncio.to_thread(lambda: [_problem(tool.input_schema) for tool in found])
         return [
             McpTool(_tool_name(self._name, tool.name), _writes(tool), problem, self, tool)
             for tool, problem in zip(found, problems, strict=True)
         ]
 
+    @asynccontextmanager
+    async def _listing(self, what: str) -> AsyncGenerator[Client, None]:
+        """The client, started if need be, for as long as a list may take. Raises InvalidTool."""
+        try:
+            async with asyncio.timeout(_SECONDS):
+                yield await self._connected()
+        except TimeoutError as error:
+            raise InvalidTool(f"the MCP server {self._name!r} did not list its {what} within {_SECONDS:g} s") from error
+        except MCPError as error:
+            raise InvalidTool(f"the MCP server {self._name!r} does not list its {what}: {error}") from error
+
+    async def offers(self) -> Sequence[McpOffer]:
+        """Its resources and prompts, where it has some."""
+        found: list[McpOffer] = []
+        async with self._listing("resources and prompts") as client:
+            has = client.server_capabilities
+            if has.resources is not None:
+                resources = await _pages(client.list_resources, lambda page: page.resources)
+                found += [self._offer("resource", each.uri, each.description or each.name) for each in resources]
+                patterns = await _pages(client.list_resource_templates, lambda page: page.resource_templates)
+                found += [self._offer("resource", each.uri_template, each.description) for each in patterns]
+            if has.prompts is not None:
+                prompts = await _pages(client.list_prompts, lambda page: page.prompts)
+                found += [self._offer("prompt", each.name, each.description) for each in prompts]
+        return found
+
+    def _offer(self, kind: Literal["resource", "prompt"], name: Any, about: str | None) -> McpOffer:
+        return McpOffer(self._name, kind, str(name), shortened(about or "", _MAX_ABOUT))
+
     async def call(self, tool: str, arguments: dict[str, Any]) -> str:
         client = await self._connected()
         try:
-            result = await client.call_tool(tool, arguments)
+            result = await client.call_tool(tool, arguments, progress_callback=_progress(copy_context()))
         except MCPError as error:
             if error.code != types.CONNECTION_CLOSED:
                 raise CallFailed(str(error)) from error
@@ -199,6 +253,31 @@ class _Server:
             if ready.done():
                 raise
             ready.set_exception(InvalidTool(f"the MCP server {self._name!r} does not start: {_cause(error)}"))
+
+
+async def _pages(ask: Callable[..., Awaitable[Any]], listed: Callable[[Any], Sequence[_Item]]) -> list[_Item]:
+    """What all pages of a list have; none where the server has no such list."""
+    found: list[_Item] = []
+    cursor: str | None = None
+    while True:
+        try:
+            page = await ask(cursor=cursor)
+        except MCPError as error:
+            if error.code != types.METHOD_NOT_FOUND:
+                raise
+            return found
+        found += listed(page)
+        if (cursor := page.next_cursor) is None:
+            return found
+
+
+def _progress(called: Context) -> ProgressFnT:
+    """What tells progress to those that wait for the call, in whose context it was made."""
+
+    async def told(progress: float, total: float | None, message: str | None) -> None:
+        called.run(report_progress, progress, total, message or "")
+
+    return told
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -81,6 +81,16 @@ class ApprovalAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class CallProgress:
+    """How far a call has come that still runs: `done` of `total`, where that is known, and a word on it."""
+
+    call: ToolCall
+    done: float
+    total: float | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What came of a call, as the model is shown it; an error is a result too. `seconds` by the clock."""
 
@@ -114,4 +124,4 @@ class Run(Generic[A]):
     cut: bool = False
 
 
-AgentEvent = Step | Reasoning | Text | Call | ApprovalAsked | Result | StepUsage
+AgentEvent = Step | Reasoning | Text | Call | ApprovalAsked | CallProgress | Result | StepUsage

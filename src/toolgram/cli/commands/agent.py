@@ -159,13 +159,16 @@ async def _with_mcp(agent: Agent[Any], config: Mapping[str, Any] | None) -> Asyn
 def _line(event: AgentEvent) -> str:
     """What is shown of an event; "" for what is not."""
     from toolgram.agent.results import shortened
-    from toolgram.agent.runs import Call, Result, Step
+    from toolgram.agent.runs import Call, CallProgress, Result, Step
 
     match event:
         case Step(number, last):
             return f"turn {number}{', the last' if last else ''}"
         case Call(call):
             return f"  {visible(call.name)}({visible(call.arguments)})"
+        case CallProgress(call, done, total, message):
+            of = "" if total is None else f" of {total:g}"
+            return f"  {visible(call.name)}: {done:g}{of} {visible(message)}".rstrip()
         case Result(call, text, is_error, seconds):
             what = "error" if is_error else "result"
             return f"  {what} of {call.name} after {seconds:.1f} s: {visible(shortened(text, _SHOWN))}"

@@ -12,7 +12,7 @@ from toolgram.cli.options import ISOLATE
 
 if TYPE_CHECKING:
     from toolgram.agent import FunctionTool
-    from toolgram.agent.mcp import McpTool
+    from toolgram.agent.mcp import McpOffer, McpTool
     from toolgram.agent.openapi import OpenApiTool
 
 app = typer.Typer(help="Serve Python functions as tools, or list what a source of tools gives.", no_args_is_help=True)
@@ -39,27 +39,32 @@ def list_(
         str, typer.Argument(metavar="FILE|URL", help="A Python file, an OpenAPI document, or an MCP configuration.")
     ],
 ) -> None:
-    """List the tools of a source: which of them write, and what of their schemas no grammar enforces."""
+    """List the tools of a source: which of them write, and what of their schemas no grammar enforces.
+
+    Of MCP servers the resources and prompts are listed too.
+    """
     import asyncio
 
     from toolgram.cli.commands.agent import visible
     from toolgram.schema import schema_grammar
 
-    for tool in asyncio.run(_listed(source)):
+    tools, offers = asyncio.run(_listed(source))
+    for tool in tools:
         function = tool.to_openai()["function"]
         typer.echo(f"{tool.name}{' (writes)' if tool.writes else ''}: {visible(function['description'])}")
         if problem := getattr(tool, "problem", ""):
             typer.echo(f"  any object is taken: {visible(problem)}")
         for relaxation in schema_grammar(function["parameters"], mode="relaxed").relaxations:
             typer.echo(f"  {relaxation}")
+    for offer in offers:
+        typer.echo(f"{offer.kind} of {offer.server}: {visible(offer.name)}: {visible(offer.description)}")
 
 
-async def _listed(source: str) -> Sequence[FunctionTool | OpenApiTool | McpTool]:
+async def _listed(source: str) -> tuple[Sequence[FunctionTool | OpenApiTool | McpTool], Sequence[McpOffer]]:
     from toolgram.cli.inputs import read_json, read_mcp, runnable_tools
 
     if not source.endswith(".json") or source.startswith("http") or "openapi" in read_json(Path(source)):
-        return runnable_tools(source)
-    from toolgram.agent.mcp import mcp_tools
+        return runnable_tools(source), ()
+    from toolgram.agent.mcp import mcp_offers
 
-    async with mcp_tools(read_mcp(Path(source))) as tools:
-        return tools
+    return await mcp_offers(read_mcp(Path(source)))
