@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import httpx2
+import pytest
 
 from live_server import serving
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar, TracePoint
@@ -75,3 +76,42 @@ def test_a_value_that_was_ended_is_reported_in_the_choice() -> None:
         body = BODY | {"end_repetitions": False, "max_tokens": 390}
         (choice,) = httpx2.post(address + CHAT, json=body).json()["choices"]
     assert choice["finish_reason"] == "length"
+
+
+ENDED = [{"call": 0, "pointer": "/to"}]
+RESPONSES: dict[str, Any] = {
+    "input": "Pay.",
+    "tools": [{"type": "function", "name": "pay", "parameters": PARAMETERS}],
+    "tool_choice": "required",
+    "parallel_tool_calls": False,
+}
+MESSAGES: dict[str, Any] = {
+    "messages": [{"role": "user", "content": "Pay."}],
+    "max_tokens": 1000,
+    "tools": [{"name": "pay", "input_schema": PARAMETERS}],
+    "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "last"),
+    [("/v1/responses", RESPONSES, "response.completed"), ("/v1/messages", MESSAGES, "message_delta")],
+)
+def test_the_other_apis_report_what_was_ended_too(path: str, body: dict[str, Any], last: str) -> None:
+    begin = '<tool_call>\n{"name": "pay", "arguments": {"to": ['
+    engine = Replay([begin, *["1", ", "] * 200], "}\n</tool_call>", [begin, *["1", ", "] * 200], "}\n</tool_call>")
+    with serving(engine) as address:
+        answer = httpx2.post(address + path, json={"model": "recorded", **body}).json()
+        lines = httpx2.post(address + path, json={"model": "recorded", **body, "stream": True}).text.split("\n")
+    assert answer["ended_repetitions"] == ENDED
+    events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: {")]
+    (told,) = [event for event in events if event["type"] == last]
+    assert told.get("response", told)["ended_repetitions"] == ENDED
+
+
+@pytest.mark.parametrize(("path", "body"), [("/v1/responses", RESPONSES), ("/v1/messages", MESSAGES)])
+def test_they_report_nothing_where_there_is_nothing(path: str, body: dict[str, Any]) -> None:
+    call = '<tool_call>\n{"name": "pay", "arguments": {"to": [1]}}\n</tool_call>'
+    with serving(Replay(call)) as address:
+        answer = httpx2.post(address + path, json={"model": "recorded", **body}).json()
+    assert not {"divergences", "ended_repetitions", "dropped_tool_calls"} & set(answer)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
+from toolgram.api.notes import notes_of
 from toolgram.chat import Reply
 from toolgram.conversation.events import (
     ArgumentsDelta,
@@ -37,7 +38,7 @@ def anthropic_message(id_: str, model: str, reply: Reply, prefilled: str = "") -
         | ({"incomplete": True} if call.incomplete else {})
         for call in said.tool_calls
     ]
-    return {**_message(id_, model, content, _usage(reply.usage)), **_ended(reply)}
+    return {**_message(id_, model, content, _usage(reply.usage)), **_ended(reply), **notes_of(reply)}
 
 
 def _ended(reply: Reply) -> Json:
@@ -147,7 +148,7 @@ class MessageWriter:
         if self._waiting is not None:
             yield from self._call(reply.message.tool_calls[-1].id)
         yield from self._close()
-        yield {"type": "message_delta", "delta": _ended(reply), "usage": _usage(reply.usage)}
+        yield {"type": "message_delta", "delta": _ended(reply), "usage": _usage(reply.usage), **notes_of(reply)}
         yield {"type": "message_stop"}
 
     def _start(self, kind: str, block: Json) -> Json:

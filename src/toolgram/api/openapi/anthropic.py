@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolgram.api.openapi.shapes import (
     COUNT,
+    NOTED,
     OBJECT,
     STRING,
     Json,
@@ -29,6 +30,7 @@ _BLOCK = any_of(
 )
 _ENDED: Json = {"stop_reason": nullable(_REASON), "stop_sequence": nullable(STRING)}
 ANSWER = given(
+    NOTED,
     id=STRING,
     type=always("message"),
     role=always("assistant"),
@@ -47,7 +49,7 @@ EVENT = any_of(
     given(type=always("content_block_start"), index=COUNT, content_block=_BLOCK),
     given(type=always("content_block_delta"), index=COUNT, delta=_DELTA),
     given(type=always("content_block_stop"), index=COUNT),
-    given(type=always("message_delta"), delta=given(**_ENDED), usage=_USAGE),
+    given(NOTED, type=always("message_delta"), delta=given(**_ENDED), usage=_USAGE),
     given(type=always("message_stop")),
     ref("AnthropicError"),
 )

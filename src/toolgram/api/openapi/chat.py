@@ -6,6 +6,7 @@ from toolgram.api.openapi.shapes import (
     BOOLEAN,
     COUNT,
     INTEGER,
+    NOTED,
     NULL,
     NUMBER,
     STRING,
@@ -33,14 +34,6 @@ _FINISH = one_word("stop", "length", "tool_calls", "function_call")
 _WRITTEN = given(name=STRING, arguments=STRING)
 _TYPED = given(name=STRING, input=STRING)
 _CUT: Json = {"incomplete": {"const": True}}
-_DIVERGENCE = given(call=nullable(COUNT), pointer=STRING, preferred=STRING, removed=NUMBER)
-_ENDED = given(call=nullable(COUNT), pointer=STRING)
-_NOTED: Json = {
-    "dropped_tool_calls": COUNT,
-    "divergences": array(_DIVERGENCE, 1),
-    "ended_repetitions": array(_ENDED, 1),
-    "call_log_odds": NUMBER,
-}
 _ANSWER = given(
     {
         "reasoning_content": STRING,
@@ -62,7 +55,7 @@ _HEAD: Json = {"id": STRING, "created": INTEGER, "model": STRING}
 ANSWER = given(
     **_HEAD,
     object=always("chat.completion"),
-    choices=array(given(_NOTED, index=COUNT, message=_ANSWER, logprobs=_LOGPROBS, finish_reason=_FINISH), 1),
+    choices=array(given(NOTED, index=COUNT, message=_ANSWER, logprobs=_LOGPROBS, finish_reason=_FINISH), 1),
     usage=USAGE,
 )
 _DELTA = given(
@@ -90,7 +83,7 @@ CHUNK = any_of(
         object=always("chat.completion.chunk"),
         choices=array(
             given(
-                {"tokens": array(_TOKEN), **_NOTED},
+                {"tokens": array(_TOKEN), **NOTED},
                 index=COUNT,
                 delta=_DELTA,
                 logprobs=_LOGPROBS,

@@ -6,6 +6,7 @@ from toolgram.api.openapi.shapes import (
     BOOLEAN,
     COUNT,
     INTEGER,
+    NOTED,
     NULL,
     OBJECT,
     STRING,
@@ -60,6 +61,7 @@ _ECHO: Json = {
     "user": nullable(STRING),
 }
 ANSWER = given(
+    NOTED,
     **_ECHO,
     id=STRING,
     object=always("response"),

@@ -71,3 +71,14 @@ def whole(low: int, high: int = MAX_INTEGER) -> Json:
 def ref(name: str) -> Json:
     """A schema of the document's components."""
     return {"$ref": f"#/components/schemas/{name}"}
+
+
+_DIVERGENCE = given(call=nullable(COUNT), pointer=STRING, preferred=STRING, removed=NUMBER)
+_ENDED = given(call=nullable(COUNT), pointer=STRING)
+NOTED: Json = {
+    "dropped_tool_calls": COUNT,
+    "divergences": array(_DIVERGENCE, 1),
+    "ended_repetitions": array(_ENDED, 1),
+    "call_log_odds": NUMBER,
+}
+"""What answers say beside their message, where there is something to say."""

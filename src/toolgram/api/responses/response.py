@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolgram.api.errors import ApiError, param
+from toolgram.api.notes import notes_of
 from toolgram.api.responses.tools import Place
 from toolgram.chat import Reply
 from toolgram.conversation.custom_tools import input_of
@@ -153,7 +154,7 @@ class ResponseWriter:
             yield from self._known(reply.message.tool_calls[-1].id)
         yield from self._close("incomplete" if cut else "completed")
         status = "incomplete" if cut else "completed"
-        whole = {**self._response(status), "usage": self._usage(reply.usage)}
+        whole = {**self._response(status), "usage": self._usage(reply.usage), **notes_of(reply)}
         if cut:
             whole["incomplete_details"] = {"reason": "max_output_tokens"}
         yield self._event(f"response.{status}", response=whole)
