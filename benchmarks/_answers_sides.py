@@ -74,9 +74,12 @@ class Answer:
 
 
 @contextmanager
-def answering(side: str, model: Path, templates: Mapping[str, str]) -> Generator[Ask]:
-    """A side with a model; `templates` are what llama.cpp has for each tool choice, where it is not the model's own."""
-    begun = (toolgram, model) if side == "toolgram" else (llama_cpp, model, templates)
+def answering(side: str, model: Path, templates: Mapping[str, str], profile: str | None = None) -> Generator[Ask]:
+    """A side with a model; `templates` are what llama.cpp has for each tool choice, where it is not the model's own.
+
+    `profile` is what `toolgram serve --profile` is given; None is its default.
+    """
+    begun = (toolgram, model, profile) if side == "toolgram" else (llama_cpp, model, templates)
     with ProcessPoolExecutor(1, get_context("spawn"), _begin, begun) as pool:
         yield lambda body: pool.submit(_ask, body).result()
 
@@ -92,10 +95,10 @@ def _ask(body: Body) -> Answer:
     return _THERE[0](body)
 
 
-def toolgram(model: Path) -> Ask:
+def toolgram(model: Path, profile: str | None = None) -> Ask:
     """What `toolgram serve --model FILE` is."""
-    settings = Settings()
-    served = load(Loading((str(model),), context=CONTEXT, parallel=settings.parallel))
+    settings, profiles = Settings(), () if profile is None else (profile,)
+    served = load(Loading((str(model),), context=CONTEXT, parallel=settings.parallel, profiles=profiles))
     said = overheard(served[0])
     return asgi(create_app(served, settings), said)
 

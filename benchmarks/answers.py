@@ -84,6 +84,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--questions", type=int, default=10, metavar="N", help="the first N of each cell")
     parser.add_argument("--sampled", action="store_true", help="also at the default temperature of a server")
     parser.add_argument("--style", metavar="NAME", help="of toolgram's requests; default: they do not say")
+    parser.add_argument("--profile", metavar="FILE|none", help="of toolgram's server; default: its own")
     parser.add_argument("--parallel-tool-calls", choices=("true", "false"), help="default: requests do not say")
     parser.add_argument("--bfcl", type=Path, metavar="WHEEL", help="of bfcl-eval")
     parser.add_argument("--qwen", type=Path, metavar="FILE", help=f"{QWEN}, of which there is one only")
@@ -104,7 +105,7 @@ def _asked(options: argparse.Namespace) -> Iterator[Marked]:
     for model in _models(options):
         with ExitStack() as stack:
             asks = {
-                side: stack.enter_context(answering(side, model.file, model.templates))
+                side: stack.enter_context(answering(side, model.file, model.templates, options.profile))
                 for side in options.side or SIDES
             }
             for cell, temperature in product(options.cell or CELLS, ("0", "default")[: 1 + options.sampled]):

@@ -128,7 +128,7 @@ QWEN = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
     [
         (GLM, "[]", "glm_4_5"),
         (QWEN, "[]", "hermes"),
-        ("prose", "[]", "long"),
+        ("prose", "[]", "compact"),
         (FUNCTOOLS, "m.tool_calls or []", "functools"),
         (FUNCTOOLS, "[]", "functools"),
     ],

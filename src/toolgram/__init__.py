@@ -11,6 +11,7 @@ from toolgram.errors import (
     InvalidRequest,
     InvalidSchema,
     ModelError,
+    ProfileError,
     Relaxation,
     TemplateError,
     ToolgramError,
@@ -18,6 +19,7 @@ from toolgram.errors import (
 )
 from toolgram.grammar.grammar import Grammar
 from toolgram.planning.plan import Plan, plan
+from toolgram.planning.profile import Profile
 from toolgram.schema import schema_grammar
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.registry import register_style, style_names
@@ -40,6 +42,8 @@ __all__ = [
     "Message",
     "ModelError",
     "Plan",
+    "Profile",
+    "ProfileError",
     "Relaxation",
     "TemplateError",
     "ToolCall",

@@ -114,6 +114,14 @@ class GrammarError(ToolgramError):
         self.position = position
 
 
+class ProfileError(ToolgramError):
+    """A profile that cannot be read, or that is not of the model or the chat template that it is to be used with."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the profile {reason}")
+        self.reason = reason
+
+
 class ModelError(ToolgramError):
     """A model file that is missing, damaged, or of a kind that cannot be run."""
 

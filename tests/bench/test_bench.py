@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import jsonschema_rs
 import pytest
@@ -16,7 +18,9 @@ from situations import CHATML
 from toolgram import Message, ToolCall
 from toolgram.bench.asking import Answer, ask
 from toolgram.bench.compare import fault, right_tools
+from toolgram.bench.page import page
 from toolgram.bench.questions import KINDS, Expected, Question, questions
+from toolgram.bench.runs import Run, beside, calibration, common
 from toolgram.bench.tables import as_json, interval, rows, table, wrong
 from toolgram.cli.app import app
 from toolgram.engines.base import Engine, Sampling
@@ -150,6 +154,7 @@ def test_the_interval_of_a_share() -> None:
 def test_the_command_writes_all_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     engine = Replay(OSLO, "It will.")
     monkeypatch.setattr("toolgram.models.catalog.cached", lambda *_: Path("m.gguf"))
+    monkeypatch.setattr("toolgram.models.profiles.gguf_metadata", lambda *_: {})
     monkeypatch.setattr("toolgram.cli.inputs.load_engine", lambda *_, **__: engine)
     monkeypatch.setattr("toolgram.template.chat_template.ChatTemplate.from_gguf", lambda *_: CHATML)
     file = tmp_path / "a.json"
@@ -174,3 +179,53 @@ def test_who_must_call_is_asked_nothing_that_no_tool_fits() -> None:
 
     assert "none" not in {question.kind for question in chosen((), None, "required")}
     assert {question.kind for question in chosen((), 1, "auto")} == set(KINDS)
+
+
+def answered(id_: str, *, right: bool, prompt_tokens: int, odds: float | None = None, kind: str = "simple") -> Answer:
+    return Answer(id_, kind, "?", "" if right else "wrong", right, right, "", "stop", prompt_tokens, 5, 0.1, odds)
+
+
+LONG = Run("long", tuple(answered(str(at), right=at < 5, prompt_tokens=300, odds=at - 5.0) for at in range(10)))
+SHORT = Run("<short>", tuple(answered(str(at), right=at < 6, prompt_tokens=150) for at in range(1, 11)))
+
+
+def test_runs_are_compared_on_the_questions_that_all_of_them_have() -> None:
+    head, first, second = beside(common([LONG, SHORT])).splitlines()
+    assert head.split() == ["run", "right", "of", "%", "95", "%", "prompt", "ratio", "points", "95", "%"]
+    assert first.split() == ["long", "4", "9", "44", "19-73", "300"]
+    assert second.split() == ["<short>", "5", "9", "56", "27-81", "150", "0.50", "+11.1", "-9.4", "to", "+31.6"]
+
+
+def test_questions_are_in_bins_by_the_odds_of_a_call() -> None:
+    answers = [
+        answered(str(at), right=True, prompt_tokens=1, odds=at - 4.5, kind="none" if at < 4 else "simple")
+        for at in range(10)
+    ]
+    bins = calibration(Run("m", tuple(answers)))
+    assert [(each.need, each.of) for each in bins] == [(0, 2), (0, 2), (2, 2), (2, 2), (2, 2)]
+    assert [each.probability for each in bins] == sorted(each.probability for each in bins)
+    assert calibration(SHORT) == []
+
+
+def test_the_page_has_the_plots_and_the_tables() -> None:
+    text = page(common([LONG, SHORT]))
+    assert text.count("<svg") == 2
+    for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ElementTree.fromstring(svg)  # noqa: S314 - our own
+    assert "&lt;short&gt;" in text
+    assert "<short>" not in text
+    assert "tokens of the prompt, mean" in text
+
+
+def test_the_command_shows_runs_that_were_written(tmp_path: Path) -> None:
+    for run in (LONG, SHORT):
+        (tmp_path / f"{run.name.strip('<>')}.json").write_text(json.dumps(as_json({}, run.answers)))
+    files = [str(tmp_path / name) for name in ("long.json", "short.json")]
+    words = ["bench", "--show", files[0], "--show", files[1], "--html", str(tmp_path / "runs.html")]
+    result = CliRunner().invoke(app, words)
+    assert result.exception is None, result.output
+    assert "+11.1" in result.stdout
+    assert "<svg" in (tmp_path / "runs.html").read_text()
+    (tmp_path / "short.json").write_text("{}")
+    refused = CliRunner().invoke(app, words)
+    assert "short.json: is not what `toolgram bench --json` writes" in " ".join(refused.stderr.split())

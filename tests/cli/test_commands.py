@@ -79,6 +79,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, *answers: str) -> Replay:
     engine = Replay(*answers)
     monkeypatch.setattr("toolgram.cli.ask.model_file", to(Path("recorded.gguf")))
     monkeypatch.setattr("toolgram.cli.inputs.load_engine", to(engine))
+    monkeypatch.setattr("toolgram.models.profiles.gguf_metadata", to({}))
     return engine
 
 
@@ -152,7 +153,7 @@ def test_explain_shows_the_whole_plan(template: Path, tools: Path) -> None:
     result = run("explain", "Will it rain?", "--template", template, "--tools", tools)
     titles = ["Style", "Format prompt", "Prompt", "Size", "Stops", "Grammar (gbnf)", "Relaxations"]
     assert [line[2:] for line in result.stdout.splitlines() if line.startswith("# ")] == titles
-    assert "long: " in result.stdout
+    assert "compact: " in result.stdout
     assert "chosen because" in result.stdout
     assert "Will it rain?<|im_end|>" in result.stdout
     assert "root ::=" in result.stdout
@@ -209,7 +210,7 @@ def test_styles_lists_them_and_says_which_fits(template: Path) -> None:
     for name in toolgram.style_names():
         assert name in listed
     assert (
-        "chosen: long (generic), because the template writes no tool calls"
+        "chosen: compact (generic), because the template writes no tool calls"
         in run("styles", "--template", template).stdout
     )
 
@@ -388,7 +389,7 @@ def test_a_type_of_a_python_file_is_a_schema(monkeypatch: pytest.MonkeyPatch, tm
 def test_the_example_has_a_type_and_a_function(folder: Path) -> None:
     file = EXAMPLES / "trip.py"
     shown = run("explain", "Q?", "--template", folder, "--tools", file, "--schema", f"{file}:Trip").stdout
-    for text in ('"name": "book"', "How many people go", "Where somebody wants to go.", "book-call ::="):
+    for text in ("type book = ", "How many people go", "Where somebody wants to go.", "book-call ::="):
         assert text in shown
 
 
@@ -539,6 +540,7 @@ def test_on_a_terminal_the_answer_is_text(monkeypatch: pytest.MonkeyPatch, folde
 def test_an_answer_that_is_cut_off_exits_with_3_and_says_so(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     engine = Replay(tuple("It rains."))
     monkeypatch.setattr("toolgram.cli.ask.model_file", to(Path("recorded.gguf")))
+    monkeypatch.setattr("toolgram.models.profiles.gguf_metadata", to({}))
     monkeypatch.setattr("toolgram.cli.inputs.load_engine", to(engine))
     result = run("ask", "Q?", "--template", folder, "--max-tokens", "4")
     assert result.exit_code == 3

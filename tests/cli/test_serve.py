@@ -53,6 +53,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
     monkeypatch.setattr("uvicorn.Config.bind_socket", lambda config: Bound())
     monkeypatch.setattr("toolgram.cli.serve.model_file", lambda name: Path(f"{name}.gguf"))
     monkeypatch.setattr("toolgram.cli.serve.sampling_of_gguf", lambda file: {"temperature": 0.3, "top_k": 20})
+    monkeypatch.setattr("toolgram.models.profiles.gguf_metadata", lambda _: {})
     monkeypatch.setattr("toolgram.cli.inputs.load_engine", load)
     monkeypatch.setattr("toolgram.cli.inputs.template_of", lambda *_: CHATML)
     yield configs
@@ -146,6 +147,7 @@ def test_the_engine_runs_as_many_at_once_as_the_server_up_to_32(
     told: list[int] = []
     monkeypatch.setattr("toolgram.cli.serve.model_file", Path)
     monkeypatch.setattr("toolgram.cli.serve.sampling_of_gguf", lambda file: {})
+    monkeypatch.setattr("toolgram.models.profiles.gguf_metadata", lambda _: {})
     monkeypatch.setattr("toolgram.cli.inputs.template_of", lambda *_: CHATML)
     monkeypatch.setattr("toolgram.engines.llama_cpp.LlamaCpp", lambda _, **given: told.append(given["parallel"]))
     monkeypatch.setattr("toolgram.cli.serve.run", lambda *_: None)

@@ -49,9 +49,10 @@ PRINTS = {
     "doctor": "yes  calls",
     "explain": "# Grammar (lark)\nstart:",
     "lint": "fit for conversations; it writes no calls",
-    "styles": "chosen: long (generic), because",
-    "report": "# chat / long",
+    "styles": "chosen: compact (generic), because",
+    "report": "# chat / compact",
     "pull": "recorded.gguf",
+    "tune": "smollm2.toml: profile: ",
     "tools list": "get_weather: Get the weather.",
     "replay": "now: the same",
     "serve": "http://127.0.0.1:8080/v1",
@@ -81,6 +82,7 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     recorded = Path("recorded.gguf")
     monkeypatch.setattr("toolgram.models.catalog.cached", to(recorded))
+    monkeypatch.setattr("toolgram.models.profiles.gguf_metadata", to({}))
     monkeypatch.setattr("toolgram.cli.inputs.load_engine", lambda *_, **__: Replay(CALL, '{"rain": true}'))
     monkeypatch.setattr("toolgram.cli.serve.sampling_of_gguf", to({}))
     monkeypatch.setattr("toolgram.cli.explain._size", to("not counted"))

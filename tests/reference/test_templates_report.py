@@ -64,10 +64,10 @@ def test_each_template_has_its_section(folder: Path, request_file: Path) -> None
     broken, chatml, refusing = (part.split("\n\n\n") for part in document.split("\n# ")[1:])
     assert "Error (TemplateError):" in broken[1]
     assert chatml[1] == f"Template:\n\n```jinja\n{CHATML}\n```"
-    assert chatml[2] == "## chatml / long"
-    assert chatml[3].startswith("Style: long, since ")
+    assert chatml[2] == "## chatml / compact"
+    assert chatml[3].startswith("Style: compact, since ")
     assert chatml[4].startswith("Prompt:\n\n```text\n<|im_start|>system\n")
-    assert chatml[5].startswith("Format prompt:\n\n```text\nCall one or more functions")
+    assert chatml[5].startswith("Format prompt:\n\n```text\nYou can call these functions")
     assert chatml[6] == 'Stops:\n\n```json\n[\n  "<|im_end|>"\n]\n```'
     assert chatml[7].startswith("Grammar:\n\n```gbnf\nroot ::= ")
     assert "- `/tools/0/function/parameters/properties/keys` uniqueItems: items may be equal" in chatml[8].split("\n")

@@ -118,11 +118,11 @@ def test_of_two_that_fit_it_says_what_the_other_has() -> None:
 
 
 def test_a_generic_style_goes_with_any_template() -> None:
-    long, short = (find_style(name) for name in ("long", "short"))
-    assert long is not None
+    compact, short = (find_style(name) for name in ("compact", "short"))
+    assert compact is not None
     assert short is not None
-    assert explain_fit(CHATML, long).verdict.endswith("announces the tools itself, and is the style chosen")
-    assert explain_fit(CHATML, short).verdict.endswith("announces the tools itself, but long is chosen")
+    assert explain_fit(CHATML, compact).verdict.endswith("announces the tools itself, and is the style chosen")
+    assert explain_fit(CHATML, short).verdict.endswith("announces the tools itself, but compact is chosen")
 
 
 def test_the_reason_for_a_style_names_the_family_that_comes_near() -> None:

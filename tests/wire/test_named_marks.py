@@ -11,9 +11,12 @@ import toolgram
 from llama_oracle import gbnf_accepted
 from made_up import SHARED
 from oracles import ebnf_accepts, lark_accepts
-from situations import WEATHER, fed, joined, tool
+from situations import CHATML, WEATHER, fed, joined, tool
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import ContentDelta
+from toolgram.styles.generic import COMPACT, THOUGHTFUL_STEPS
+from toolgram.styles.own_calls import with_own_calls
+from toolgram.styles.registry import all_styles
 
 TOOLS = [tool("get_weather", WEATHER), tool("get", {"type": "object", "properties": {"key": {"type": "string"}}})]
 FENCED = """\
@@ -186,3 +189,32 @@ def test_many_tools_are_told_apart_by_lexemes(template: toolgram.ChatTemplate) -
     assert "_in_characters" not in plan.constraint.grammar.to("lark")
     for each in tools:
         assert accepted(plan, FENCED.replace("get_weather", each["function"]["name"]))
+
+
+OWN = [style for style in all_styles() if with_own_calls(style) is not style]
+
+
+@pytest.mark.parametrize("style", OWN, ids=lambda style: style.name)
+def test_any_style_of_free_text_and_calls_can_have_such_calls(style: toolgram.ToolStyle) -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
+    plan = toolgram.plan(body, CHATML, with_own_calls(style))
+    assert plan.constraint is not None
+    for text in (FENCED, EMPTY, ON_A_LINE, BARE):
+        assert plan.constraint.grammar.accepts(text)
+        said = parse(plan, text)
+        assert said.content is None
+        assert len(said.tool_calls) == 1
+    for text in NO_CALLS:
+        assert parse(plan, text).tool_calls == ()
+
+
+def test_the_dialects_agree_on_them_in_the_default_style() -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
+    plan = toolgram.plan(body, CHATML, with_own_calls(COMPACT))
+    assert all(accepted(plan, text) for text in (FENCED, EMPTY, ON_A_LINE, BARE, "```python\nx\n```"))
+    assert not accepted(plan, FENCED.replace("3", "15"))
+
+
+def test_where_no_turn_begins_with_text_a_style_stays_as_it_is() -> None:
+    assert with_own_calls(THOUGHTFUL_STEPS) is THOUGHTFUL_STEPS
+    assert with_own_calls(COMPACT) is with_own_calls(COMPACT)

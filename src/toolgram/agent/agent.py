@@ -33,6 +33,7 @@ from toolgram.conversation.message import ToolCall
 from toolgram.engines.base import Engine, Sampling
 from toolgram.errors import InvalidOutput, PromptTooLong
 from toolgram.planning.plan import Plan, plan
+from toolgram.planning.profile import Profile
 from toolgram.styles.base import ToolStyle
 from toolgram.template.chat_template import ChatTemplate
 
@@ -51,7 +52,8 @@ class Agent(Generic[T]):
     `tools` are functions, `FunctionTool`s or objects with the methods of `Tool`. `answer` is a type that pydantic
     takes, or a JSON Schema: then every turn is calls or this answer, by its grammar, and the last step is this answer
     alone; without one the answer is text. `ask` says for which tools an approval is asked: `approve` gives it, and
-    without one the run ends and waits. `sampling` is that of each step, but for `max_tokens`, which `limits` sets.
+    without one the run ends and waits. `sampling` is that of each step, but for `max_tokens`, which `limits` sets. The
+    `profile` is the model's.
     """
 
     engine: Engine
@@ -64,6 +66,7 @@ class Agent(Generic[T]):
     approve: Approval | None = None
     style: str | ToolStyle | None = None
     sampling: Sampling = field(default_factory=Sampling)
+    profile: Profile | None = None
     _tools: Mapping[str, Tool] = field(init=False, repr=False)
     _answer: AnswerType | None = field(init=False, repr=False)
 
@@ -194,7 +197,7 @@ class Agent(Generic[T]):
             body |= {"tools": [tool.to_openai() for tool in self._tools.values()], "tool_choice": choice}
         if form is not None:
             body["response_format"] = form
-        return plan(body, self.template, self.style)
+        return plan(body, self.template, self.style, profile=self.profile)
 
     async def _run_calls(self, calls: Sequence[ToolCall], turn: Progress) -> AsyncGenerator[AgentEvent, None]:
         allowed: list[ToolCall] = []

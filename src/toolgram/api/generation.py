@@ -14,6 +14,7 @@ from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.dialects.gbnf_reader import read_gbnf
 from toolgram.grammar.grammar import Grammar
 from toolgram.planning.plan import Plan, plan_of
+from toolgram.planning.profile import Profile
 from toolgram.template.chat_template import ChatTemplate
 
 GRAMMAR = "/grammar"
@@ -61,14 +62,20 @@ class Generation:
     stream: bool = False
     ignored: tuple[str, ...] = ()
 
-    def plan(self, template: ChatTemplate, style: str | None = None, now: datetime | None = None) -> Plan:
-        """The plan with a model's template; `style` is the server's, which the body's own goes before.
+    def plan(
+        self,
+        template: ChatTemplate,
+        style: str | None = None,
+        now: datetime | None = None,
+        profile: Profile | None = None,
+    ) -> Plan:
+        """The plan with a model's template and profile; `style` is the server's, which the body's own goes before.
 
         Raises what `toolgram.plan` raises, with pointers into the body.
         """
         if self.chat_template is not None:
-            template = self.chat_template.instead_of(template)
-        made = plan_of(self.request, template, self.style or style, now)
+            template, profile = self.chat_template.instead_of(template), None
+        made = plan_of(self.request, template, self.style or style, now, profile)
         return made if self.grammar is None else _with_grammar(made, self.grammar)
 
 

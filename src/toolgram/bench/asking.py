@@ -12,7 +12,9 @@ from toolgram.bench.questions import Question
 from toolgram.chat import generate
 from toolgram.engines.base import Engine, Sampling
 from toolgram.errors import EngineError
-from toolgram.planning.plan import plan
+from toolgram.planning.plan import Plan, plan
+from toolgram.planning.profile import Profile
+from toolgram.styles.base import ToolStyle
 from toolgram.template.chat_template import ChatTemplate
 
 
@@ -49,32 +51,37 @@ async def ask(
     engine: Engine,
     sampling: Sampling,
     *,
-    style: str | None = None,
+    style: str | ToolStyle | None = None,
     tool_choice: str = "auto",
+    profile: Profile | None = None,
 ) -> AsyncGenerator[Answer, None]:
-    """The answer to each question. An engine that fails on one has it wrong; `plan` raises what it always does."""
+    """The answer to each question, as `answer` has it; `plan` raises what it always does."""
     for question in questions:
-        prepared = plan(question.body(tool_choice), template, style)
-        began = time.perf_counter()
-        try:
-            reply = await generate(prepared, engine, sampling)
-        except EngineError as error:
-            wrong = f"an error: {error}"
-            seconds = time.perf_counter() - began
-            yield Answer(question.id, question.kind, question.ask, wrong, False, False, "", "error", 0, 0, seconds)  # noqa: FBT003 - neither is right
-            continue
-        odds = reply.call_log_odds
-        yield Answer(
-            id=question.id,
-            kind=question.kind,
-            ask=question.ask,
-            fault=fault(question, reply.message),
-            tools=right_tools(question, reply.message),
-            number=len(reply.message.tool_calls) == len(question.calls),
-            text=reply.text,
-            finish_reason=reply.finish_reason,
-            prompt_tokens=reply.usage.prompt_tokens,
-            tokens=reply.usage.completion_tokens,
-            seconds=time.perf_counter() - began,
-            call_log_odds=odds if odds is not None and math.isfinite(odds) else None,
-        )
+        prepared = plan(question.body(tool_choice), template, style, profile=profile)
+        yield await answer(question, prepared, engine, sampling)
+
+
+async def answer(question: Question, prepared: Plan, engine: Engine, sampling: Sampling) -> Answer:
+    """The answer to a question. An engine that fails on it has it wrong."""
+    began = time.perf_counter()
+    try:
+        reply = await generate(prepared, engine, sampling)
+    except EngineError as error:
+        wrong = f"an error: {error}"
+        seconds = time.perf_counter() - began
+        return Answer(question.id, question.kind, question.ask, wrong, False, False, "", "error", 0, 0, seconds)  # noqa: FBT003 - neither is right
+    odds = reply.call_log_odds
+    return Answer(
+        id=question.id,
+        kind=question.kind,
+        ask=question.ask,
+        fault=fault(question, reply.message),
+        tools=right_tools(question, reply.message),
+        number=len(reply.message.tool_calls) == len(question.calls),
+        text=reply.text,
+        finish_reason=reply.finish_reason,
+        prompt_tokens=reply.usage.prompt_tokens,
+        tokens=reply.usage.completion_tokens,
+        seconds=time.perf_counter() - began,
+        call_log_odds=odds if odds is not None and math.isfinite(odds) else None,
+    )

@@ -65,10 +65,22 @@ def interval(right: int, of: int) -> tuple[float, float]:
     return max(0.0, middle - width), min(1.0, middle + width)
 
 
+def gain(right: Sequence[bool], before: Sequence[bool]) -> tuple[float, float]:
+    """The bounds of how much larger one share is than another, of the same questions, with 95 % confidence."""
+    changes = [one - other for one, other in zip(right, before, strict=True)]
+    middle = fmean(changes)
+    width = _Z * sqrt(fmean((change - middle) ** 2 for change in changes) / len(changes))
+    return middle - width, middle + width
+
+
 def table(answers: Sequence[Answer]) -> str:
     """The rows as text."""
-    cells = [_HEAD, *map(_cells, rows(answers))]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(_HEAD))]
+    return columns([_HEAD, *map(_cells, rows(answers))])
+
+
+def columns(cells: Sequence[Sequence[str]]) -> str:
+    """Rows of cells as text, the first column to the left and the others to the right."""
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
     return "\n".join(_line(row, widths) for row in cells)
 
 

@@ -295,7 +295,7 @@ def _choice(plan: Plan, engine: Engine) -> Choice | None:
     if decision is None or not decision.at_once or not engine.capabilities.choice:
         return None
     tokens = decision.bind(engine.tokens) if isinstance(engine, HasTokens) else ()
-    return Choice(tokens, plan.request.tool_bias) if tokens else None
+    return Choice(tokens, plan.request.tool_bias or 0.0) if tokens else None
 
 
 def bound(constraint: Constraint | None, engine: Engine) -> Constraint | None:

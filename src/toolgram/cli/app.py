@@ -17,10 +17,12 @@ from toolgram.cli.commands.doctor import doctor
 from toolgram.cli.commands.replay import replay
 from toolgram.cli.commands.serve import serve
 from toolgram.cli.commands.tools import app as tool_commands
+from toolgram.cli.commands.tune import tune
 from toolgram.cli.options import (
     Dialect,
     Model,
     Parallel,
+    Profile,
     Schema,
     Server,
     Style,
@@ -105,10 +107,16 @@ def bench(
     model: Model = None,
     template: Template = None,
     style: Style = None,
+    profile: Profile = None,
     max_tokens: Annotated[int, typer.Option(metavar="N", help="The most tokens in an answer.")] = 256,
     temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all answers there.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with plots there.")] = None,
     wrong: Annotated[bool, typer.Option("--wrong", help="Print the wrong answers.")] = False,
+    show: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Ask nobody: compare what such a --json has; may be repeated."),
+    ] = None,
     upstream: UpstreamUrl = None,
     upstream_kind: UpstreamKind = None,
     upstream_model: UpstreamModel = None,
@@ -117,14 +125,21 @@ def bench(
     """Ask a model 216 questions with known answers, and print how many are right, by kind."""
     from toolgram.cli import bench as asking
     from toolgram.cli.ask import model_of
+    from toolgram.cli.inputs import style_of
+    from toolgram.cli.profiles import profile_of
     from toolgram.engines.base import Sampling
 
+    if show:
+        asking.shown(show, html)
+        return
     kinds = tuple(kind or ())
     asking.chosen(kinds, questions, tool_choice)  # errors are reported before a model is fetched
     sampling = Sampling(max_tokens=max_tokens, temperature=temperature)
     asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
-    asked = asking.Asked(kinds, questions, tool_choice, style, sampling, asks.name)
-    asking.bench(asked, asks.template, asks.load(), json, show_wrong=wrong)
+    chosen = style_of(style)
+    best = profile_of(profile, asks.bound, chosen)
+    asked = asking.Asked(kinds, questions, tool_choice, chosen, sampling, asks.name, best)
+    asking.bench(asked, asks.template, asks.load(), json, html, show_wrong=wrong)
 
 
 app.command(epilog="Example: toolgram doctor smollm2 --probe calls")(doctor)
@@ -144,6 +159,7 @@ def explain(
     model: Model = None,
     template: Template = None,
     style: Style = None,
+    profile: Profile = None,
     dialect: Annotated[Dialect, typer.Option(help="The dialect to show the grammar in.")] = Dialect.gbnf,
     trace: Annotated[
         bool, typer.Option("--trace", help="Run the request, and show what the model would write without the grammar.")
@@ -159,10 +175,7 @@ def explain(
         read_json,
         read_schema,
         request_of,
-        style_of,
-        template_of,
     )
-    from toolgram.planning.plan import plan as make_plan
 
     asked = Question(question or "", tools, tool_choice, parallel, schema, system)
     if request is not None and asked != Question(""):
@@ -180,11 +193,24 @@ def explain(
         from toolgram.cli.trace import trace_plan
 
         file = model_file(model)
-        trace_plan(make_plan(body, template_of(template, file), style_of(style)), load_engine(file))
+        trace_plan(_planned(body, template, file, style, profile), load_engine(file))
         return
     file = model_at_hand(model) if model or not template else None
-    plan = make_plan(body, template_of(template, file), style_of(style))
+    plan = _planned(body, template, file, style, profile)
     explain_plan(plan, dialect.value, file)
+
+
+def _planned(
+    body: Any, template: Path | None, file: Path | None, style: str | None, profile: str | None
+) -> toolgram.Plan:
+    """The plan as `ask` makes it; without a model's file its name is not known, and the profile is the one given."""
+    from toolgram.cli.inputs import style_of, template_of
+    from toolgram.cli.profiles import profile_of
+    from toolgram.models.profiles import model_name
+
+    of, chosen = template_of(template, file), style_of(style)
+    best = profile_of(profile, (model_name(file) if file else None, of), chosen)
+    return toolgram.plan(body, of, chosen, profile=best)
 
 
 @app.command(epilog="Example: toolgram styles --template chat_template.jinja")
@@ -247,6 +273,7 @@ def report(
 app.command(epilog='Example: toolgram agent "Will it rain in Paris?" --tools tools.py --answer tools.py:Forecast')(
     agent
 )
+app.command(epilog="Example: toolgram tune --model smollm2 --budget 30m --output smollm2.toml")(tune)
 app.add_typer(tool_commands, name="tools")
 app.command(epilog="Example: toolgram replay failed.json --shrink smallest.json")(replay)
 app.command(epilog="Example: toolgram serve --model smollm2 --port 8080")(serve)

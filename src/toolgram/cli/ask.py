@@ -19,6 +19,7 @@ from toolgram.cli.options import Server
 from toolgram.conversation.events import ContentDelta
 from toolgram.engines.base import Chunk, Engine, Sampling
 from toolgram.models import catalog
+from toolgram.models.profiles import model_name
 from toolgram.planning.plan import Plan
 from toolgram.template.chat_template import ChatTemplate
 
@@ -48,11 +49,20 @@ def model_file(name: str | None) -> Path:
 
 
 class Chosen(NamedTuple):
-    """A model by its name, its chat template, and what loads an engine with it: a plan may fail before that."""
+    """A model by its name, its chat template, and what loads an engine with it: a plan may fail before that.
+
+    Profiles know the model as `profiled`, by which name a file has it still when that is renamed.
+    """
 
     name: str
     template: ChatTemplate
     load: Callable[[], Engine]
+    profiled: str
+
+    @property
+    def bound(self) -> tuple[str, ChatTemplate]:
+        """What its profiles are bound to."""
+        return self.profiled, self.template
 
 
 def model_of(name: str | None, template: Path | None, server: Server, parallel: int = 1) -> Chosen:
@@ -60,14 +70,14 @@ def model_of(name: str | None, template: Path | None, server: Server, parallel: 
     if server.url is None:
         file = model_file(name)
         load = partial(inputs.load_engine, file, parallel=parallel)
-        return Chosen(file.name, inputs.template_of(template, file), load)
+        return Chosen(file.name, inputs.template_of(template, file), load, model_name(file))
     if name is not None:
         raise inputs.BadInput("give --model or --upstream, not both")
     from toolgram.cli.upstream import Upstream, connect  # httpx2 is costly
 
     found = connect(Upstream((server.url,), server.kind, server.model, server.key), template)
     typer.echo(found.about, err=True)
-    return Chosen(found.name, found.template, partial(found.engine, timeout=600))
+    return Chosen(found.name, found.template, partial(found.engine, timeout=600), found.name)
 
 
 def answer(plan: Plan, engine: Engine, sampling: Sampling, *, raw: bool, plain: bool) -> Reply:

@@ -13,10 +13,14 @@ from pathlib import Path
 import typer
 
 from toolgram.bench.asking import Answer, ask
+from toolgram.bench.page import page
 from toolgram.bench.questions import KINDS, Question, questions
+from toolgram.bench.runs import Run, beside, common
 from toolgram.bench.tables import as_json, table, wrong
-from toolgram.cli.inputs import BadInput
+from toolgram.cli.inputs import BadInput, read_json
 from toolgram.engines.base import Engine, Sampling
+from toolgram.planning.profile import Profile
+from toolgram.styles.base import ToolStyle
 from toolgram.template.chat_template import ChatTemplate
 
 CHOICES = ("auto", "required")
@@ -29,9 +33,10 @@ class Asked:
     kinds: tuple[str, ...]
     most: int | None
     tool_choice: str
-    style: str | None
+    style: str | ToolStyle | None
     sampling: Sampling
     model: str
+    profile: Profile | None = None
 
 
 def chosen(kinds: Sequence[str], most: int | None, tool_choice: str) -> tuple[Question, ...]:
@@ -47,7 +52,29 @@ def chosen(kinds: Sequence[str], most: int | None, tool_choice: str) -> tuple[Qu
     return tuple(question for kind in left for question in questions(kind)[:most])
 
 
-def bench(asked: Asked, template: ChatTemplate, engine: Engine, file: Path | None, *, show_wrong: bool) -> None:
+def shown(files: Sequence[Path], html: Path | None) -> None:
+    """Prints runs that were written to files, on the questions that all of them have.
+
+    Raises BadInput for a file that is none, and where they have no question in common.
+    """
+    runs = common([_read(file) for file in files])
+    if not runs[0].answers:
+        raise BadInput("these runs have no question in common")
+    typer.echo(beside(runs))
+    if html is not None:
+        html.write_text(page(runs), encoding="utf-8")
+
+
+def _read(file: Path) -> Run:
+    try:
+        return Run.read(file.stem, read_json(file))
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"{file}: is not what `toolgram bench --json` writes") from error
+
+
+def bench(
+    asked: Asked, template: ChatTemplate, engine: Engine, file: Path | None, html: Path | None, *, show_wrong: bool
+) -> None:
     """Asks, and prints the table; progress goes to stderr. What there is, is printed if it is interrupted."""
     found: list[Answer] = []
     try:
@@ -60,10 +87,13 @@ def bench(asked: Asked, template: ChatTemplate, engine: Engine, file: Path | Non
         about = {
             "model": asked.model,
             "tool_choice": asked.tool_choice,
-            "style": asked.style,
+            "style": asked.style.name if isinstance(asked.style, ToolStyle) else asked.style,
+            "profile": None if asked.profile is None else asked.profile.write(),
             "temperature": asked.sampling.temperature,
         }
         file.write_text(json.dumps(as_json(about, found), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if html is not None:
+        html.write_text(page([Run(asked.model, tuple(found))]), encoding="utf-8")
     for paragraph in wrong(found) if show_wrong else ():
         typer.echo(paragraph)
     typer.echo(table(found))
@@ -72,7 +102,15 @@ def bench(asked: Asked, template: ChatTemplate, engine: Engine, file: Path | Non
 async def _run(asked: Asked, template: ChatTemplate, engine: Engine, found: list[Answer]) -> None:
     put = chosen(asked.kinds, asked.most, asked.tool_choice)
     try:
-        answers = ask(put, template, engine, asked.sampling, style=asked.style, tool_choice=asked.tool_choice)
+        answers = ask(
+            put,
+            template,
+            engine,
+            asked.sampling,
+            style=asked.style,
+            tool_choice=asked.tool_choice,
+            profile=asked.profile,
+        )
         async with aclosing(answers):
             async for answer in answers:
                 found.append(answer)

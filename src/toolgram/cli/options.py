@@ -65,6 +65,13 @@ Style = Annotated[
         help="How calls are written: a style, or a file with one (default: what fits).",
     ),
 ]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|none",
+        help="What `toolgram tune` found best for the model (default: what ships with toolgram, if it does).",
+    ),
+]
 UpstreamUrl = Annotated[
     str | None, typer.Option("--upstream", metavar="URL", help="A server that runs the model, in the place of --model.")
 ]

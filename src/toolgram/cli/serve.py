@@ -18,10 +18,13 @@ import typer
 from toolgram.cli import inputs
 from toolgram.cli.ask import model_file
 from toolgram.cli.inputs import BadInput
+from toolgram.cli.profiles import profiles_of
 from toolgram.cli.upstream import Connection
 from toolgram.engines.base import Engine, SamplingDefaults
 from toolgram.models import catalog as models
 from toolgram.models.defaults import sampling_of_gguf
+from toolgram.models.profiles import model_name
+from toolgram.planning.profile import Profile
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
 from toolgram.styles.registry import no_such_style, style_names
@@ -37,7 +40,10 @@ _GARBAGE = (10_000, 20, 20)  # objects, and how often before older ones are look
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """Which models to load, and how; no model means the default one. `aliases` are other names for the first."""
+    """Which models to load, and how; no model means the default one. `aliases` are other names for the first.
+
+    `profiles` are files, or "none".
+    """
 
     models: tuple[str, ...]
     aliases: tuple[str, ...] = ()
@@ -46,17 +52,19 @@ class Loading:
     threads: int | None = None
     parallel: int = 1
     deterministic: bool = False
+    profiles: tuple[str, ...] = ()
 
 
 def load(loading: Loading) -> tuple[Served, ...]:
-    """Loads the models. Raises ModelError, TemplateError, and BadInput for two models with one name."""
+    """Loads the models. Raises ModelError, TemplateError, ProfileError, and BadInput for two models with one name."""
     names = loading.models or (models.DEFAULT,)
     if not loading.models:
         _say(f"no --model given: this is {models.DEFAULT}, a very small one, to try things out")
+    files = [model_file(name) for name in names]
+    templates = [inputs.template_of(loading.template, file) for file in files]
+    profiles = profiles_of(loading.profiles, [*zip(map(model_name, files), templates, strict=True)])
     served: list[Served] = []
-    for name in names:
-        file = model_file(name)
-        template = inputs.template_of(loading.template, file)
+    for name, file, template, profile in zip(names, files, templates, profiles, strict=True):
         engine = inputs.load_engine(
             file, loading.context, loading.threads, loading.parallel, deterministic=loading.deterministic
         )
@@ -67,7 +75,7 @@ def load(loading: Loading) -> tuple[Served, ...]:
             raise BadInput(f"two models would be named {known!r}")
         defaults = inputs.defaults_of(sampling_of_gguf(file), f"the metadata of {file.name}")
         _say(sampled(known, defaults))
-        served.append(Served(known, template, engine, aliases, defaults=defaults))
+        served.append(Served(known, template, engine, aliases, defaults=defaults, profile=profile))
     return tuple(served)
 
 
@@ -134,12 +142,15 @@ class Remote:
     aliases: tuple[str, ...]
     settings: Settings
     log_file: Path | None
+    profile: Profile | None = None
 
     def served(self) -> tuple[Served, ...]:
         """The model that the other server runs."""
         found = self.connection
         engine = found.engine(self.settings.timeout)
-        return (Served(found.name, found.template, engine, self.aliases, defaults=found.defaults),)
+        return (
+            Served(found.name, found.template, engine, self.aliases, defaults=found.defaults, profile=self.profile),
+        )
 
     def __call__(self) -> ASGIApp:
         """The application."""

@@ -92,7 +92,7 @@ class Request:
     reasoning_format: Literal["auto", "none"] = "auto"
     reasoning_max_tokens: int | None = None
     end_repetitions: bool = True
-    tool_bias: float = 0.0
+    tool_bias: float | None = None
     continue_final_message: bool = False
     add_generation_prompt: bool = True
     chat_template_kwargs: Json = field(default_factory=dict[str, Any])
@@ -146,7 +146,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
         reasoning_format=body.reasoning_format or "auto",
         reasoning_max_tokens=body.reasoning_max_tokens,
         end_repetitions=body.end_repetitions is not False,
-        tool_bias=body.tool_bias or 0.0,
+        tool_bias=body.tool_bias,
         continue_final_message=continues,
         add_generation_prompt=not continues if adds is None else adds,
         chat_template_kwargs=template_kwargs(body.chat_template_kwargs or {}, body.reasoning_effort),

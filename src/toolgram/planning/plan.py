@@ -20,6 +20,7 @@ from toolgram.planning.after_reasoning import grammar_after_reasoning
 from toolgram.planning.call_ids import CallIds, IdMaker
 from toolgram.planning.decision import Decision, decision_of
 from toolgram.planning.lazy import lazy_grammar
+from toolgram.planning.profile import Profile
 from toolgram.planning.prompt import Prompt, build_prompt
 from toolgram.planning.turn import CompiledTurn, compile_turn
 from toolgram.planning.turn_spec import TurnSpec, turn_spec, weight
@@ -86,6 +87,11 @@ class Plan:
     def format(self) -> WireFormat:
         """The wire format of this turn: that of the style, or of its turns where no tools are announced."""
         return self._turn.spec.format
+
+    @property
+    def parallel(self) -> bool:
+        """Whether the turn may have several calls."""
+        return self._turn.spec.parallel
 
     @property
     def after_reasoning(self) -> int | None:
@@ -177,33 +183,42 @@ def plan(
     template: ChatTemplate,
     style: str | ToolStyle | None = None,
     now: datetime | None = None,
+    profile: Profile | None = None,
 ) -> Plan:
     """The plan for a chat-completions body, a mapping or a `ChatBody`, with a chat template.
 
     Its `response_format` may be a type: a BaseModel, a dataclass, a TypedDict, or any other that pydantic validates.
     The answer has its JSON Schema, relaxed where a grammar cannot enforce it; `Plan.value` checks the rest.
 
-    `style` is a name or a ToolStyle, else the best is chosen; `now` is the date that prompts tell, else today's. Raises
-    InvalidRequest with a pointer into the request, InvalidSchema, UnsupportedSchema (for what is `strict`), and
-    TemplateError.
+    `style` is a name or a ToolStyle, else the best is chosen; `now` is the date that prompts tell, else today's. The
+    `profile` of the model fills in what the request leaves open, unless a style is named. Raises InvalidRequest with a
+    pointer into the request, InvalidSchema, UnsupportedSchema (for what is `strict`), TemplateError, and ProfileError
+    for a profile of another chat template.
     """
     request, answer_type = typed_answer(request)
-    made = plan_of(parse_request(request), template, style, now)
+    made = plan_of(parse_request(request), template, style, now, profile)
     return made if answer_type is None else replace(made, answer_type=answer_type)
 
 
 def plan_of(
-    request: Request, template: ChatTemplate, style: str | ToolStyle | None = None, now: datetime | None = None
+    request: Request,
+    template: ChatTemplate,
+    style: str | ToolStyle | None = None,
+    now: datetime | None = None,
+    profile: Profile | None = None,
 ) -> Plan:
     """As `plan`, of a request that was checked; what is wrong with a message is told with its place in the body."""
     try:
-        return _plan_of(request, template, style, now)
+        if profile is None or style is not None:
+            return _plan_of(request, template, choose_style(template, style), now)
+        profile.check(template)
+        return _plan_of(profile.filling(request), template, profile.choose_style(template), now)
     except InvalidRequest as error:
         raise InvalidRequest(placed(request.places, error.pointer), error.reason) from error
 
 
-def _plan_of(checked: Request, template: ChatTemplate, style: str | ToolStyle | None, now: datetime | None) -> Plan:
-    chosen, why = choose_style(template, style)
+def _plan_of(checked: Request, template: ChatTemplate, style: tuple[ToolStyle, str], now: datetime | None) -> Plan:
+    chosen, why = style
     prompt = build_prompt(checked, template, chosen, now or datetime.now())
     capabilities = template.capabilities
     parallel = checked.parallel_tool_calls

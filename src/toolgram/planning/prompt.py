@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any, cast
 
 from toolgram.conversation.message import Message, ToolCall
-from toolgram.conversation.request import Request
-from toolgram.errors import InvalidRequest, TemplateError
+from toolgram.conversation.request import Request, Tool
+from toolgram.errors import InvalidRequest, InvalidSchema, TemplateError
 from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, plain_prompt
 from toolgram.styles.detect import speaks
 from toolgram.styles.generic.tagged import list_tools
@@ -175,11 +176,24 @@ def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announc
             has_answer=answer is not None and not answer.plain,
         )
         # A model that was trained to call tools knows its format, and needs but the list.
-        announced = (style.announce or list_tools)(about)
+        with _in_place(request.tools):
+            announced = (style.announce or list_tools)(about)
         return f"{announced}\n\n{plain_prompt(answer.schema)}" if answer and answer.plain else announced
     if answer is None:
         return None
     return plain_prompt(answer.schema) if answer.plain else answer_prompt(answer.schema)
+
+
+@contextmanager
+def _in_place(tools: Sequence[Tool]) -> Generator[None]:
+    """What is no schema, by its place in a list of tools, is told by its place in the body."""
+    try:
+        yield
+    except InvalidSchema as error:
+        _, _, at, *_ = error.pointer.split("/")
+        inside = error.pointer.removeprefix(f"/tools/{at}/function/parameters")
+        pointer = tools[int(at)].schema_pointer + inside
+        raise InvalidSchema(pointer, error.keyword, error.reason.removeprefix(f"{error.keyword}: ")) from error
 
 
 # History

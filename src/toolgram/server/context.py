@@ -146,7 +146,7 @@ class Desk:
         if generation.chat_template is not None and (errand := work.errand()) is not None:
             errand.at_most(_TEMPLATE_SECONDS)
         try:
-            plan = generation.plan(served.template, self.settings.style)
+            plan = generation.plan(served.template, self.settings.style, profile=served.profile)
         except RecursionError as error:
             raise ApiError(400, "invalid_value", "the request is nested too deeply", "") from error
         if runs and not self.settings.allow_unenforced:

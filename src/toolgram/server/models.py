@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 from toolgram.api.errors import ApiError
 from toolgram.engines.base import Engine, Prompt, SamplingDefaults, SupportsGrammar
 from toolgram.errors import EngineError, PromptTooLong
+from toolgram.planning.profile import Profile
 from toolgram.template.chat_template import ChatTemplate
 
 
@@ -70,7 +71,10 @@ class Compiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model: its name, its chat template, the engine that runs it, and how its tokens are chosen by default."""
+    """A model: its name, its chat template, the engine that runs it, how its tokens are chosen by default, and what is
+
+    best for it where a request does not say.
+    """
 
     name: str
     template: ChatTemplate
@@ -78,6 +82,7 @@ class Served:
     aliases: tuple[str, ...] = ()
     created: int = field(default_factory=lambda: int(time.time()))
     defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
+    profile: Profile | None = None
 
     @property
     def context(self) -> int | None:

@@ -8,7 +8,7 @@ from toolgram.errors import InvalidRequest, TemplateError
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import comes_near, fit
 from toolgram.styles.discovery import discover
-from toolgram.styles.generic import LONG
+from toolgram.styles.generic import COMPACT
 from toolgram.styles.registry import all_styles, find_style, no_such_style
 from toolgram.styles.response_template.read import described_style
 from toolgram.template.chat_template import ChatTemplate
@@ -36,7 +36,7 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
     found = discover(template)
     near = _near(template)
     if found.style is None:
-        return LONG, f"{found.why}, so that we ask for calls in a format of ours{near}{trouble}"
+        return COMPACT, f"{found.why}, so that we ask for calls in a format of ours{near}{trouble}"
     kept = next((known for known in all_styles() if known.wire == found.style.wire and not known.is_generic), None)
     return kept or found.style, f"{found.why}{near}{trouble}"
 

@@ -15,6 +15,7 @@ import typer
 from toolgram.cli.options import (
     ISOLATE,
     Model,
+    Profile,
     Schema,
     Server,
     Style,
@@ -69,6 +70,7 @@ def agent(
     model: Model = None,
     template: Template = None,
     style: Style = None,
+    profile: Profile = None,
     temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Makes sampling repeatable.")] = None,
     upstream: UpstreamUrl = None,
@@ -89,6 +91,7 @@ def agent(
         runnable_tools,
         style_of,
     )
+    from toolgram.cli.profiles import profile_of
     from toolgram.engines import Replay
     from toolgram.engines.base import Sampling
 
@@ -120,7 +123,8 @@ def agent(
     made(Replay(), None)  # errors in what was given are told before a model is fetched
     config = read_mcp(mcp) if mcp else None
     asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
-    ended = asyncio.run(_run(made(asks.load(), asks.template), goal, config))
+    best = profile_of(profile, asks.bound, style)
+    ended = asyncio.run(_run(replace(made(asks.load(), asks.template), profile=best), goal, config))
     if ended.waiting:
         names = ", ".join(call.name for call in ended.waiting)
         _say(f"waits for an approval of {names}: run it in a terminal, or give --approve never")

@@ -10,6 +10,7 @@ import typer
 from toolgram.cli.options import (
     Model,
     Parallel,
+    Profile,
     Schema,
     Server,
     Style,
@@ -39,6 +40,7 @@ def ask(
     model: Model = None,
     template: Template = None,
     style: Style = None,
+    profile: Profile = None,
     stream: Annotated[
         bool | None,
         typer.Option("--stream/--no-stream", help="Show the raw text on stderr (default: if it alone is a terminal)."),
@@ -61,6 +63,7 @@ def ask(
     from toolgram.chat.guarantees import refuse_unenforced
     from toolgram.cli.ask import answer, model_of
     from toolgram.cli.inputs import Question, question_of, request_of, style_of
+    from toolgram.cli.profiles import profile_of
     from toolgram.conversation.request import parse_request
     from toolgram.engines.base import Sampling
     from toolgram.planning.plan import plan as make_plan
@@ -72,7 +75,8 @@ def ask(
     sampling = Sampling(max_tokens=max_tokens, temperature=temperature, seed=seed)
     chosen = style_of(style)
     asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
-    plan = make_plan(body, asks.template, chosen)
+    best = profile_of(profile, asks.bound, chosen)
+    plan = make_plan(body, asks.template, chosen, profile=best)
     engine = asks.load()
     if not allow_unenforced:
         refuse_unenforced(plan.request, engine)

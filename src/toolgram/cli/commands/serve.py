@@ -58,6 +58,14 @@ def serve(
     style: Annotated[
         str | None, typer.Option(metavar="NAME", envvar=_env("STYLE"), help="How calls are written.")
     ] = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE|none",
+            envvar=_env("PROFILE"),
+            help="What `toolgram tune` found best for a model; may be repeated (default: what ships with toolgram).",
+        ),
+    ] = None,
     upstream: Annotated[
         list[str] | None,
         typer.Option(metavar="URL", envvar=_env("UPSTREAM"), help="A server that runs the model; may be repeated."),
@@ -238,6 +246,7 @@ def serve(
 ) -> None:
     """Serve models to clients of OpenAI's and Anthropic's APIs; every option is also a variable, TOOLGRAM_…."""
     from toolgram.cli.inputs import BadInput
+    from toolgram.cli.profiles import profiles_of
     from toolgram.cli.serve import Loading, Remote, check, is_local, keys, load, run, run_workers, sampled
     from toolgram.cli.upstream import Upstream, connect
     from toolgram.server.settings import Settings
@@ -262,12 +271,17 @@ def serve(
         redact=redact,
     )
     check(settings, host, port)
-    aliases = tuple(alias or ())
+    aliases, profiles = tuple(alias or ()), tuple(profile or ())
+    if style is not None:
+        profiles_of(profiles, (), style)  # not both
+        profiles = ("none",)
     if upstream and model:
         raise BadInput("give --model or --upstream, not both")
     if upstream:
         server = Upstream(tuple(upstream), upstream_kind, upstream_model, upstream_key, upstream_backend)
-        remote = Remote(connect(server, template, wait=True), aliases, settings, log_file)
+        found = connect(server, template, wait=True)
+        best = profiles_of(profiles, [(found.name, found.template)])[0]
+        remote = Remote(found, aliases, settings, log_file, best)
         typer.echo(remote.connection.about, err=True)
         typer.echo(sampled(remote.connection.name, remote.connection.defaults), err=True)
         if workers > 1:
@@ -277,5 +291,5 @@ def serve(
         return
     if workers > 1:
         raise BadInput("--workers needs --upstream: an embedded model runs in one process, which batches its requests")
-    loading = Loading(tuple(model or ()), aliases, template, context, threads, parallel, deterministic)
+    loading = Loading(tuple(model or ()), aliases, template, context, threads, parallel, deterministic, profiles)
     run(load(loading), settings, host, port, log_file)

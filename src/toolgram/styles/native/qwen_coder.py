@@ -18,26 +18,13 @@ The history has calls between tags, as the template writes them.
 
 from __future__ import annotations
 
-from toolgram.styles.base import ToolStyle
-from toolgram.styles.native.common import think
-from toolgram.styles.native.hermes import CALLS, HERMES
-from toolgram.wire.encodings import Encoding
-from toolgram.wire.format import Alt, Arguments, Call, Content, Lit, Many, NamedMark, Opt, Seq, WireFormat
+from dataclasses import replace
 
-_ON_LINES = Encoding("json", margin="\n    ", last_margin="\n  ")
-_OWN_CALLS = Many(
-    Alt(
-        Call(Seq(NamedMark('```json\n{\n  "name": "', '",\n  "arguments": '), Arguments(_ON_LINES), Lit("\n}\n```"))),
-        Call(Seq(NamedMark('```json\n{"name": "', '", "arguments": '), Arguments(), Lit("}\n```"))),
-        Call(Seq(NamedMark('{"name": "', '", "arguments": '), Arguments(), Lit("}"))),
-    ),
-    separator=Lit("\n"),
-    min=1,
-)
+from toolgram.styles.native.hermes import HERMES
+from toolgram.styles.own_calls import with_own_calls
 
-QWEN_CODER = ToolStyle(
-    "qwen_coder",
-    HERMES.wire,
-    "as hermes; where the model may call or not, also fenced or bare JSON: Qwen 2.5 Coder",
-    in_auto=WireFormat(Seq(think(), Alt(Seq(Opt(Content()), CALLS), _OWN_CALLS))),
+QWEN_CODER = replace(
+    with_own_calls(HERMES),
+    name="qwen_coder",
+    about="as hermes; where the model may call or not, also fenced or bare JSON: Qwen 2.5 Coder",
 )

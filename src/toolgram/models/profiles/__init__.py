@@ -1,0 +1,32 @@
+"""The profiles that ship with toolgram: each made by `toolgram tune`, for one model with its own chat template."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from toolgram.planning.profile import Profile, template_hash
+from toolgram.template.chat_template import ChatTemplate
+from toolgram.template.sources import gguf_metadata
+
+
+def model_name(file: Path) -> str:
+    """The name by which profiles know the model of a GGUF file: its own, else that of the file.
+
+    Raises TemplateError for a file that cannot be read.
+    """
+    name = gguf_metadata(file).get("general.name")
+    return name if isinstance(name, str) and name else file.stem
+
+
+def shipped(model: str, template: ChatTemplate) -> Profile | None:
+    """The profile of a model with a chat template, if there is one and it helped where it was measured."""
+    bound = (model, template_hash(template))
+    return next((each for each in _all() if (each.model, each.template) == bound and each.helps), None)
+
+
+@cache
+def _all() -> tuple[Profile, ...]:
+    found = sorted(each.name for each in files(__name__).iterdir() if each.name.endswith(".toml"))
+    return tuple(Profile.read(files(__name__).joinpath(name).read_text(encoding="utf-8")) for name in found)

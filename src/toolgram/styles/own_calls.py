@@ -1,0 +1,70 @@
+"""Calls that a model writes in its own way, where it may call or not: JSON in a fence, or bare JSON.
+
+::
+
+    ```json
+    {
+      "name": "get_weather",
+      "arguments": {
+        "city": "Paris"
+      }
+    }
+    ```
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from toolgram.styles.base import ToolStyle
+from toolgram.wire.encodings import Encoding
+from toolgram.wire.format import (
+    Alt,
+    Arguments,
+    Call,
+    Content,
+    Lit,
+    Many,
+    NamedMark,
+    Node,
+    Opt,
+    Reasoning,
+    Seq,
+    holds,
+)
+
+_ON_LINES = Encoding("json", margin="\n    ", last_margin="\n  ")
+OWN_CALLS = Many(
+    Alt(
+        Call(Seq(NamedMark('```json\n{\n  "name": "', '",\n  "arguments": '), Arguments(_ON_LINES), Lit("\n}\n```"))),
+        Call(Seq(NamedMark('```json\n{"name": "', '", "arguments": '), Arguments(), Lit("}\n```"))),
+        Call(Seq(NamedMark('{"name": "', '", "arguments": '), Arguments(), Lit("}"))),
+    ),
+    separator=Lit("\n"),
+    min=1,
+)
+
+
+@lru_cache(maxsize=64)
+def with_own_calls(style: ToolStyle) -> ToolStyle:
+    """The style in which such calls are calls too; itself where they are already, or where no turn begins with text."""
+    turn = _beside(style.wire.turn)
+    return (
+        style if turn is None or style.in_auto is not None else replace(style, in_auto=replace(style.wire, turn=turn))
+    )
+
+
+def _beside(turn: Node) -> Node | None:
+    """The turn, or such calls in the place of all but its reasoning."""
+    match turn:
+        case Seq((Opt(thought), *rest)) if holds(thought, Reasoning) and _begins_with_text(rest):
+            return Seq(Opt(thought), Alt(Seq(*rest), OWN_CALLS))
+        case Seq((*items,)) if _begins_with_text(items):
+            return Alt(turn, OWN_CALLS)
+        case _:
+            return None
+
+
+def _begins_with_text(items: list[Node]) -> bool:
+    return items[:1] == [Opt(Content())]

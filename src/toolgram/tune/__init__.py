@@ -1,0 +1,1 @@
+"""What is best for a model, found by asking it questions with known answers."""

@@ -1,0 +1,120 @@
+"""Trying profiles on questions: what a model answers when it must call, and how much it wants to where it need not.
+
+A question is asked but once, with a bias that makes the model call in the way in which it would call by itself. From
+the odds of the call, which the engine tells without the bias, follows what the answer is with any other one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice, pairwise, zip_longest
+from statistics import fmean
+from typing import Any
+
+from toolgram.bench.asking import Answer, answer
+from toolgram.bench.questions import KINDS, Question, questions
+from toolgram.engines.base import Engine, Sampling
+from toolgram.planning.plan import plan
+from toolgram.planning.profile import Profile
+from toolgram.template.chat_template import ChatTemplate
+
+_CALLS_EACH = 4  # questions with a call for each without one, as long as there are
+_MOST_BIAS = 100.0
+_MARGIN = 1.0  # of the logits beyond all odds that were seen
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The answer to a question that a call answers, or none does, and whether it is right if the model calls.
+
+    Without `log_odds` the model made its choice, and `right` is what came of it.
+    """
+
+    calls: bool
+    right: bool
+    log_odds: float | None
+    answer: Answer
+
+    def is_right(self, bias: float) -> bool:
+        """Whether the answer is right with a bias towards a call."""
+        if self.log_odds is None:
+            return self.right
+        called = self.log_odds + bias > 0
+        return called and self.right if self.calls else not called
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who is asked: a model with its chat template; `tools` are offered beside those of each question."""
+
+    template: ChatTemplate
+    engine: Engine
+    sampling: Sampling
+    tools: tuple[Any, ...] = ()
+
+    async def ask(self, question: Question, profile: Profile | None) -> Answer:
+        """The answer with a profile, as a user gets it."""
+        return await self._answer(question, profile, self.sampling)
+
+    async def tried(self, question: Question, profile: Profile, *, odds_alone: bool = False) -> Trial:
+        """The answer with a bias towards a call; with `odds_alone`, or where no call is right, its first token."""
+        forced = replace(profile, tool_bias=_MOST_BIAS)
+        decides = plan(self._body(question), self.template, profile=forced).decision
+        first = (odds_alone or not question.calls) and decides is not None and decides.at_once
+        sampling = replace(self.sampling, max_tokens=1) if first else self.sampling
+        given = await self._answer(question, forced, sampling)
+        if given.call_log_odds is None and first:  # the engine cannot tell them, so that nothing was forced
+            given = await self._answer(question, profile, self.sampling)
+        return Trial(bool(question.calls), given.right, given.call_log_odds, given)
+
+    async def _answer(self, question: Question, profile: Profile | None, sampling: Sampling) -> Answer:
+        prepared = plan(self._body(question), self.template, profile=profile)
+        return await answer(question, prepared, self.engine, sampling)
+
+    def _body(self, question: Question) -> dict[str, Any]:
+        body = question.body("auto")
+        names = {tool["function"]["name"] for tool in body["tools"]}
+        return {**body, "tools": [*body["tools"], *(t for t in self.tools if t["function"]["name"] not in names)]}
+
+
+def halves() -> tuple[tuple[Question, ...], tuple[Question, ...]]:
+    """The questions that offer tools, in two halves: every kind in both, and early in each."""
+    kinds = [questions(kind) for kind in KINDS if kind != "schema"]
+    return _mixed(kind[0::2] for kind in kinds), _mixed(kind[1::2] for kind in kinds)
+
+
+def _mixed(kinds: Iterable[Sequence[Question]]) -> tuple[Question, ...]:
+    split = list(kinds)
+    with_calls = iter([q for group in zip_longest(*split) for q in group if q is not None and q.calls])
+    without = [q for kind in split for q in kind if not q.calls]
+    mixed = chain.from_iterable((*islice(with_calls, _CALLS_EACH), question) for question in without)
+    return (*mixed, *with_calls)
+
+
+def score(trials: Sequence[Trial], bias: float) -> float:
+    """The share of right answers, where questions with a call and without one count the same."""
+    groups = ([t.is_right(bias) for t in trials if t.calls == calls] for calls in (True, False))
+    return fmean(fmean(group) for group in groups if group)
+
+
+def best_bias(trials: Sequence[Trial]) -> float:
+    """The bias that best tells questions with a call from those without one, which count the same; 0 if none can.
+
+    Of all that are equally good it is the one in the middle of the widest range.
+    """
+    known = [(trial.log_odds, trial.calls) for trial in trials if trial.log_odds is not None]
+    if len({calls for _, calls in known}) < 2:
+        return 0.0
+    odds = sorted({odds for odds, _ in known})
+    edges = [odds[0] - 2 * _MARGIN, *odds, odds[-1] + 2 * _MARGIN]
+    ranges = [(_separation(known, (low + high) / 2), high - low, (low + high) / 2) for low, high in pairwise(edges)]
+    middle = max(ranges)[2]
+    return max(-_MOST_BIAS, min(_MOST_BIAS, -round(middle, 2)))
+
+
+def _separation(known: Sequence[tuple[float, bool]], at: float) -> float:
+    """The sum of the shares of both kinds that are on their own side of these odds."""
+    groups = ([(odds > at) == calls for odds, calls in known if calls == kind] for kind in (True, False))
+    return math.fsum(fmean(group) for group in groups)

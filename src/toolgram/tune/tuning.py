@@ -1,0 +1,94 @@
+"""Finding the profile of a model: races on one half of the questions, a report on the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from toolgram.bench.asking import Answer
+from toolgram.bench.questions import Question
+from toolgram.bench.tables import gain, interval
+from toolgram.planning.profile import Kind, Measured, Profile
+from toolgram.tune.candidates import styles, variants
+from toolgram.tune.race import Runner, race
+from toolgram.tune.trials import Asker, best_bias, halves
+
+_STYLES, _VARIANTS, _FIT = 0.3, 0.2, 0.1  # of all the time; the rest is for the report
+_LEAST = 10  # questions in a report, whatever the time
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The answers to a question with the profile and without one."""
+
+    question: Question
+    answer: Answer
+    without: Answer
+
+
+async def tune(model: str, asker: Asker, seconds: float, told: Told, names: Sequence[str] = ()) -> Profile:
+    """The profile of a model, with what was measured; `told` of what happens.
+
+    `names` are the styles to choose from, all that the template admits if there are none.
+    """
+    first, other = halves()
+    end = time.monotonic() + seconds
+    told(f"styles, on up to {len(first)} questions")
+    best = await race(styles(model, asker.template, names), first, _STYLES * seconds, asker.tried, told)
+    told("variants of the best one")
+    best = await race(variants(best.profile, asker.template), first, _VARIANTS * seconds, asker.tried, told)
+    profile = await _fitted(best, first, _FIT * seconds, asker)
+    told(f"measuring it on the other {len(other)} questions: {profile}")
+    pairs = await _pairs(profile, other, end, asker)
+    return replace(profile, measured=tuple(measured(pairs)))
+
+
+async def _fitted(best: Runner, questions: Sequence[Question], seconds: float, asker: Asker) -> Profile:
+    """The best profile with its bias, for which the odds are asked of the questions that it did not get."""
+    end = time.monotonic() + seconds
+    trials = list(best.trials)
+    for question in questions[len(trials) :]:
+        if time.monotonic() > end or (trials and trials[-1].log_odds is None):
+            break
+        trials.append(await asker.tried(question, best.profile, odds_alone=True))
+    return replace(best.profile, tool_bias=best_bias(trials) or None)
+
+
+async def _pairs(profile: Profile, questions: Sequence[Question], end: float, asker: Asker) -> list[Pair]:
+    pairs: list[Pair] = []
+    for question in questions:
+        if len(pairs) < _LEAST or time.monotonic() < end:
+            pairs.append(Pair(question, await asker.ask(question, profile), await asker.ask(question, None)))
+    return pairs
+
+
+def measured(pairs: Sequence[Pair]) -> list[Measured]:
+    """What the answers come to."""
+    groups: dict[Kind, list[Pair]] = {
+        "with a call": [pair for pair in pairs if pair.question.calls],
+        "without a call": [pair for pair in pairs if not pair.question.calls],
+        "all": list(pairs),
+    }
+    return [_measured(name, group) for name, group in groups.items() if group]
+
+
+def _measured(name: Kind, pairs: Sequence[Pair]) -> Measured:
+    right = [pair.answer.right for pair in pairs]
+    without = [pair.without.right for pair in pairs]
+    return Measured(
+        name,
+        len(pairs),
+        sum(right),
+        _rounded(interval(sum(right), len(pairs))),
+        sum(without),
+        _rounded(interval(sum(without), len(pairs))),
+        _rounded(gain(right, without)),
+    )
+
+
+def _rounded(bounds: tuple[float, float]) -> tuple[float, float]:
+    low, high = bounds
+    return round(low, 3), round(high, 3)

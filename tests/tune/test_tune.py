@@ -1,0 +1,220 @@
+"""Finding a profile: the bias that best tells calls from answers, the race, the report, and the command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from situations import CHATML
+from toolgram import ChatTemplate, Profile
+from toolgram.bench.asking import Answer
+from toolgram.bench.questions import KINDS, Question, questions
+from toolgram.bench.tables import gain
+from toolgram.cli.app import app
+from toolgram.cli.inputs import BadInput
+from toolgram.cli.tune import seconds_of
+from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar, Usage
+from toolgram.styles.generic import GENERIC
+from toolgram.tune.candidates import styles, variants
+from toolgram.tune.trials import Asker, Trial, best_bias, halves, score
+from toolgram.tune.tuning import tune
+
+ANSWER = Answer(
+    "1",
+    "simple",
+    "?",
+    "",
+    tools=True,
+    number=True,
+    text="",
+    finish_reason="stop",
+    prompt_tokens=10,
+    tokens=5,
+    seconds=0.1,
+)
+BY_ASK = {question.ask: question for kind in KINDS for question in questions(kind)}
+HERMES = ChatTemplate(
+    "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}{% for message in messages %}<|im_start|>"
+    "{{ message.role }}\n{{ message.content or '' }}{% for call in message.tool_calls or [] %}"
+    "\n<tool_call>\n{{ call.function | tojson }}\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+ODDS_OF_CALLS, ODDS_OF_OTHERS = -2.0, -8.0
+
+
+def call(log_odds: float | None, *, right: bool = True) -> Trial:
+    return Trial(calls=True, right=right, log_odds=log_odds, answer=ANSWER)
+
+
+def other(log_odds: float | None) -> Trial:
+    return Trial(calls=False, right=True, log_odds=log_odds, answer=ANSWER)
+
+
+def value(expected: Any) -> Any:
+    """A value that is right, without what may be left out."""
+    if isinstance(expected, dict):
+        if "any" in expected:
+            return value(expected["any"][0])
+        return {name: value(each) for name, each in expected.items() if not name.endswith("?")}
+    return [value(each) for each in expected] if isinstance(expected, list) else expected
+
+
+class Model:
+    """Calls rightly if tools are listed without a word, as `short` does; it wants to call where it should, a little."""
+
+    capabilities = Capabilities(dialects=("lark",), choice=True)
+    tokens = {"<": 1}  # noqa: RUF012 - as engines have it
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        text = "".join(part for part, _ in prompt)
+        question = next(each for ask, each in BY_ASK.items() if ask in text)
+        odds = ODDS_OF_CALLS if question.calls else ODDS_OF_OTHERS
+        called = sampling.choice is not None and odds + sampling.choice.bias > 0
+        yield Chunk(self.call(question) if called and "Here are the tools available" in text else "Hm.", (1,))
+        known = None if sampling.choice is None else odds
+        yield Chunk("", finish="stop", usage=Usage(prompt_tokens=len(text)), log_odds=known)
+
+    def call(self, question: Question) -> str:
+        calls = question.calls or questions("simple")[0].calls
+        each = (json.dumps({"name": call.name, "arguments": value(call.arguments)}) for call in calls)
+        return "\n".join(f"<tool_call>\n{call}\n</tool_call>" for call in each)
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("trials", "bias"),
+    [
+        ([call(-3.0), call(-4.0), other(-8.0), other(-9.0)], 6.0),
+        ([call(9.0), other(3.0), other(5.0)], -7.0),
+        ([call(-1.0), call(-2.0), call(-9.0), other(-5.0), other(-6.0)], 3.5),
+        ([call(-3.0)], 0.0),
+        ([call(None), other(None)], 0.0),
+        ([], 0.0),
+    ],
+)
+def test_the_bias_lies_in_the_middle_between_calls_and_others(trials: list[Trial], bias: float) -> None:
+    assert best_bias(trials) == bias
+
+
+def test_both_kinds_of_questions_count_the_same() -> None:
+    calls = [call(-1.0), call(-1.0, right=False), call(-5.0), call(-5.0)]
+    trials = [*calls, other(-3.0)]
+    assert score(trials, 2.0) == pytest.approx((1 / 4 + 1) / 2)
+    assert score(trials, 10.0) == pytest.approx((3 / 4 + 0) / 2)
+    assert score(trials, -10.0) == pytest.approx(1 / 2)
+    assert score([call(None), call(None, right=False)], 100.0) == 1 / 2
+
+
+def test_the_halves_share_nothing_and_have_all_kinds_early() -> None:
+    first, other = halves()
+    assert not {q.id for q in first} & {q.id for q in other}
+    assert {q.id for q in (*first, *other)} == {q.id for kind in KINDS if kind != "schema" for q in questions(kind)}
+    for half in (first, other):
+        assert {q.kind for q in half[:15]} == {*KINDS} - {"schema"}
+        assert sum(not q.calls for q in half[:25]) == 5
+
+
+def test_the_candidates_are_what_the_template_admits() -> None:
+    plain = styles("m", CHATML)
+    assert [each.style for each in plain] == ["compact", *(style.name for style in GENERIC if style.name != "compact")]
+    native = [each.style for each in styles("m", HERMES)]
+    assert native[0] == "hermes"
+    assert "compact" not in native  # the template shows the tools for it, as for its own
+    assert [each.style for each in styles("m", CHATML, ["short", "long"])] == ["short", "long"]
+    made = variants(plain[0], CHATML)
+    assert len(made) == len(set(made)) == 4
+    assert {(each.own_calls, each.parallel_tool_calls) for each in made} == {
+        (own, parallel) for own in (False, True) for parallel in (None, False)
+    }
+
+
+def found(template: ChatTemplate, tools: tuple[Any, ...] = ()) -> tuple[Profile, list[str]]:
+    said: list[str] = []
+    asker = Asker(template, Model(), Sampling(), tools)
+    return asyncio.run(tune("m", asker, 60, said.append)), said
+
+
+def test_the_best_style_and_its_bias_are_found_and_measured_on_other_questions() -> None:
+    profile, said = found(CHATML)
+    assert profile.style == "short"
+    assert profile.tool_bias == pytest.approx(-(ODDS_OF_CALLS + ODDS_OF_OTHERS) / 2)
+    with_call, without, all_ = profile.measured
+    assert (with_call.right, with_call.without) == (with_call.of, 0)
+    assert without.right == without.without == without.of
+    assert all_.of == with_call.of + without.of == len(halves()[1])
+    assert profile.helps
+    assert any(line.startswith("variants") for line in said)
+    assert Profile.read(profile.write()) == profile
+
+
+def test_further_tools_are_offered_beside_those_of_a_question() -> None:
+    seen: list[str] = []
+
+    class Seeing(Model):
+        async def generate(
+            self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+        ) -> AsyncGenerator[Chunk, None]:
+            seen.append("".join(part for part, _ in prompt))
+            async for chunk in super().generate(prompt, constraint, sampling):
+                yield chunk
+
+    question = questions("simple")[0]
+    further = {"type": "function", "function": {"name": "open_door", "parameters": {"type": "object"}}}
+    same = question.tools[0]
+    asyncio.run(Asker(CHATML, Seeing(), Sampling(), (further, same)).ask(question, None))
+    assert seen[0].count("open_door") == 1
+    assert seen[0].count(same["function"]["description"]) == 1
+
+
+def test_how_much_larger_a_share_is() -> None:
+    assert gain([True] * 4, [True] * 4) == (0, 0)
+    low, high = gain([True, True, True, False], [False, False, True, True])
+    assert (low + high) / 2 == pytest.approx(0.25)
+    assert low < 0 < high
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("10m", 600), ("1.5h", 5400)])
+def test_a_budget_is_a_time(text: str, seconds: float) -> None:
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["10", "m", "-1m", "1d"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="--budget is a time such as"):
+        seconds_of(text)
+
+
+def test_the_command_writes_a_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("toolgram.models.catalog.cached", lambda *_: Path("some-model.gguf"))
+    monkeypatch.setattr("toolgram.models.profiles.gguf_metadata", lambda *_: {})
+    monkeypatch.setattr("toolgram.cli.inputs.load_engine", lambda *_, **__: Model())
+    monkeypatch.setattr("toolgram.template.chat_template.ChatTemplate.from_gguf", lambda *_: CHATML)
+    file = tmp_path / "profile.toml"
+    result = CliRunner().invoke(app, ["tune", "--budget", "1m", "--output", str(file)])
+    assert result.exit_code == 0, result.output
+    profile = Profile.read(file.read_text())
+    assert (profile.model, profile.style) == ("some-model", "short")
+    assert "questions that a call answers: " in result.stdout
+    assert "questions that no tool fits: " in result.stdout
+
+
+def test_styles_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("toolgram.models.catalog.cached", lambda *_: Path("some-model.gguf"))
+    monkeypatch.setattr("toolgram.models.profiles.gguf_metadata", lambda *_: {})
+    monkeypatch.setattr("toolgram.cli.inputs.load_engine", lambda *_, **__: Model())
+    monkeypatch.setattr("toolgram.template.chat_template.ChatTemplate.from_gguf", lambda *_: CHATML)
+    file = tmp_path / "profile.toml"
+    words = ["tune", "--budget", "1m", "--output", str(file), "--style"]
+    assert CliRunner().invoke(app, [*words, "mixtral"]).exit_code == 0
+    assert Profile.read(file.read_text()).style == "mixtral"
+    assert "there is no style 'mixtrla'" in CliRunner().invoke(app, [*words, "mixtrla"]).stderr
