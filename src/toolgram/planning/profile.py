@@ -103,8 +103,10 @@ class Profile:
         return "\n\n".join(blocks) + "\n"
 
     def __str__(self) -> str:
-        values = {name: value for name, value in asdict(self).items() if name not in _ABOUT and value is not None}
-        said = ", ".join(f"{name} {json.dumps(value)}" for name, value in values.items())
+        says = {name: value for name, value in asdict(self).items() if name not in _ABOUT and value is not None}
+        if not self.own_calls:
+            del says["own_calls"]
+        said = ", ".join(f"{name} {json.dumps(value)}" for name, value in says.items())
         last = self.measured[-1:]
         return f"profile: {said}" + "".join(
             f" ({m.right} of {m.of} answers right, {m.without} without it)" for m in last
