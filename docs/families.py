@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 import toolgram
-from toolgram.planning.turn import some_id
+from toolgram.planning.readable_names import some_id
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.registry import all_styles, kind_of
 from toolgram.wire.format import Reasoning, holds
