@@ -16,7 +16,6 @@ from toolgram.grammar.ir import (
     Choice,
     Except,
     Expr,
-    Literal,
     Ref,
     Token,
     choice,
@@ -27,7 +26,6 @@ from toolgram.grammar.ir import (
 )
 from toolgram.grammar.ir import Text as FreeText
 from toolgram.grammar.regular import to_expr
-from toolgram.grammar.regular.alphabet import ANY_CHAR
 from toolgram.grammar.regular.automata import Automaton, intersection
 from toolgram.grammar.regular.languages import without
 from toolgram.grammar.regular.regex import pattern
@@ -42,12 +40,12 @@ from toolgram.schema.writing.json_style import (
     escapes,
     multiples,
     number_range,
-    one_char,
     quoted,
     raw_chars,
     writable,
 )
-from toolgram.schema.writing.object_members import BARE_LETTERS, all_members, plain_char, single, some_members
+from toolgram.schema.writing.object_members import BARE_LETTERS, all_members, plain_char, some_members
+from toolgram.schema.writing.plain_strings import one_of, plain_string
 from toolgram.work import TooLarge
 
 MAX_RULES = 50_000
@@ -244,7 +242,7 @@ class Lowering:
         """The texts of a language as a string holds them; a raw string does not hold its quote."""
         if not self.spelling.encoding.escapes:
             automaton = intersection(automaton, without(self.spelling.encoding.quote))
-        return self._written(automaton, self._one_of, "text", low, high)
+        return self._written(automaton, self._one_of, "text", low, high, plain_string)
 
     def _one_of(self, charset: CharSet) -> Expr:
         """One of these characters."""
@@ -253,17 +251,21 @@ class Lowering:
         return self._chars[charset]
 
     def _one_char(self, charset: CharSet) -> Expr:
-        if (only := single(charset)) is not None:
-            return Literal(quoted(only, self.spelling)[1:-1] if self.spelling.encoding.escapes else only)
-        if charset == ANY_CHAR and self.spelling.encoding.escapes:
+        made = one_of(charset, self.spelling)
+        if made is None:
             return self._char()
-        made = one_char(charset, self.spelling)
         return self._shared("string-char", lambda: made, charset) if isinstance(made, Choice) else made
 
     def _written(
-        self, automaton: Automaton, char: Callable[[CharSet], Expr], hint: str, low: int = 0, high: int | None = None
+        self,
+        automaton: Automaton,
+        char: Callable[[CharSet], Expr],
+        hint: str,
+        low: int = 0,
+        high: int | None = None,
+        known: Callable[[Automaton, Spelling, int, int | None], Expr | None] | None = None,
     ) -> Expr:
-        """The texts of a language; the rules are the same wherever the language is."""
+        """The texts of a language, as `known` has them, if it does; rules are the same wherever the language is."""
         key = (hint, automaton, low, high)
         if key not in self._texts:
             count = itertools.count(1)
@@ -273,7 +275,8 @@ class Lowering:
                 self._waiting.append((name, make))
                 return Ref(name)
 
-            body = to_expr.expression(automaton, char, rule, hint, low, high)
+            body = known and known(automaton, self.spelling, low, high)
+            body = body or to_expr.expression(automaton, char, rule, hint, low, high)
             shared = to_expr.size(body) > _SHARED_SIZE
             self._texts[key] = self._shared(hint, lambda: body, key) if shared else body
         return self._texts[key]
