@@ -177,10 +177,29 @@ def _of_plain(ended: Expr, running: Expr) -> tuple[CharSet | None, bool]:
     """As `_of_automata`, of expressions without words; None for all characters, as where one is too large to know."""
     alphabet = Alphabet((ended, running), {})
     try:
-        over, together = _of_automata(Automaton(ended, alphabet, {}), Automaton(running, alphabet, {}))
+        one = Automaton(ended, alphabet, {})
+        if ended == running:
+            return alphabet.set_of(_of_itself(one)), True
+        over, together = _of_automata(one, Automaton(running, alphabet, {}))
     except TooManyStates:
         return None, True
     return alphabet.set_of(over), together
+
+
+def _of_itself(automaton: Automaton) -> int:
+    """What a lexeme can run on over where it could have ended."""
+    over = 0
+    seen = {automaton.start}
+    waiting = [automaton.start]
+    while waiting:
+        moves = automaton.moves(waiting.pop())
+        spend(4)
+        for _, to in moves:
+            if to not in seen:
+                seen.add(to)
+                waiting.append(to)
+                over |= automaton.next(to) if automaton.accepts(to) else 0
+    return over
 
 
 def _of_automata(ended: Automaton, running: Automaton) -> tuple[int, bool]:
