@@ -63,19 +63,23 @@ class _Subsets:
                 return then
             case Alt(options):
                 return self._add([self.place(option, then) for option in options])
-            case Rep(item, low, None):
-                loop = self._add(())
-                begin = self.place(item, loop)
-                self._then[loop] = (begin, then)
-                begin, copies = (begin, low - 1) if low else (loop, 0)
-            case Rep(item, low, high):
-                begin, copies = then, low
-                for _ in range(high - low):
-                    begin = self._add((self.place(item, begin), then))
+            case Rep():
+                return self._repeated(tree, then)
             case Look():
                 raise AssertionError(tree)
+
+    def _repeated(self, tree: Rep, then: int) -> int:
+        begin, copies = then, tree.min
+        if tree.max is None:
+            loop = self._add(())
+            begin = self.place(tree.item, loop)
+            self._then[loop] = (begin, then)
+            begin, copies = (begin, tree.min - 1) if tree.min else (loop, 0)
+        else:
+            for _ in range(tree.max - tree.min):
+                begin = self._add((self.place(tree.item, begin), then))
         for _ in range(copies):
-            begin = self.place(item, begin)
+            begin = self.place(tree.item, begin)
             self._spend(1)
         return begin
 
