@@ -46,6 +46,7 @@ PRINTS = {
     "agent": '"rain": true',
     "ask": '"name": "get_weather"',
     "bench": "simple      1   1  100",
+    "chat": "",
     "doctor": "yes  calls",
     "explain": "# Grammar (lark)\nstart:",
     "lint": "fit for conversations; it writes no calls",

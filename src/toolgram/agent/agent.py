@@ -72,7 +72,7 @@ class Agent(Generic[T]):
 
     def __post_init__(self) -> None:
         # A frozen value is completed by these alone: what was given stays as it was, for dataclasses.replace.
-        object.__setattr__(self, "_tools", _by_name(self.tools, self.limits))
+        object.__setattr__(self, "_tools", by_name(self.tools, self.limits))
         object.__setattr__(self, "_answer", None if self.answer is None else AnswerType.of(self.answer))
 
     async def run(
@@ -256,7 +256,8 @@ class Agent(Generic[T]):
         return False
 
 
-def _by_name(tools: Iterable[Callable[..., Any] | FunctionTool | Tool], limits: Limits) -> Mapping[str, Tool]:
+def by_name(tools: Iterable[Callable[..., Any] | FunctionTool | Tool], limits: Limits) -> Mapping[str, Tool]:
+    """The tools by their names, made ready to run. Raises InvalidTool for two of one name."""
     named: dict[str, Tool] = {}
     for each in tools:
         tool = _tool(each, limits)

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 import toolgram
 from toolgram.cli.commands.agent import agent
 from toolgram.cli.commands.ask import ask
+from toolgram.cli.commands.chat import chat
 from toolgram.cli.commands.doctor import doctor
 from toolgram.cli.commands.replay import replay
 from toolgram.cli.commands.serve import serve
@@ -142,6 +143,7 @@ def bench(
     asking.bench(asked, asks.template, asks.load(), json, html, show_wrong=wrong)
 
 
+app.command(epilog="Example: toolgram chat --tools tools.py")(chat)
 app.command(epilog="Example: toolgram doctor smollm2 --probe calls")(doctor)
 
 

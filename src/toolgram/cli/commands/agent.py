@@ -115,7 +115,7 @@ def agent(
             instructions,
             limits,
             approve.value,
-            _approved if sys.stdin.isatty() else None,
+            approved if sys.stdin.isatty() else None,
             style_of(style),
             Sampling(temperature=temperature, seed=seed),
         )
@@ -186,7 +186,7 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in line)
 
 
-def _approved(call: ToolCall) -> bool:
+def approved(call: ToolCall) -> bool:
     return typer.confirm(f"  call {visible(call.name)}({visible(call.arguments)})?", err=True)
 
 

@@ -26,9 +26,9 @@ def doctor(
 ) -> None:
     """Find out what a running model and its server really do; exits with 1 if something is not enforced or fails."""
     from toolgram.cli.ask import model_of
-    from toolgram.cli.doctor import Patient, chosen
-    from toolgram.cli.doctor import doctor as examine
     from toolgram.cli.inputs import style_of
+    from toolgram.cli.sessions.doctor import Patient, chosen
+    from toolgram.cli.sessions.doctor import doctor as examine
 
     probes, asked = chosen(probe or ()), style_of(style)  # errors are reported before a model is fetched
     remote = target.startswith(("http://", "https://"))

@@ -20,6 +20,6 @@ def replay(
     from toolgram.errors import needing
 
     with needing("server", "toolgram replay"):
-        from toolgram.cli.replay import replay as again
+        from toolgram.cli.sessions.replay import replay as again
     if not again(file, shrink):
         raise typer.Exit(1)
