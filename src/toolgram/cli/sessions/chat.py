@@ -16,7 +16,7 @@ from toolgram.agent.agent import by_name
 from toolgram.agent.calls import DENIED, Tool, results
 from toolgram.agent.progress import whole_calls, with_own_ids
 from toolgram.agent.results import shortened
-from toolgram.agent.runs import JsonMessage, Limits
+from toolgram.agent.runs import JsonMessage, Limits, Result
 from toolgram.chat import Reply, stream
 from toolgram.cli.commands.agent import visible
 from toolgram.cli.explain import explain_plan
@@ -169,6 +169,8 @@ async def _results(state: Chat, calls: Sequence[ToolCall]) -> AsyncGenerator[Jso
     texts = {call.id: DENIED for call in denied}
     async with aclosing(results([call for call in calls if call not in denied], state.tools, Limits())) as made:
         async for result in made:
+            if not isinstance(result, Result):  # how far a call has come
+                continue
             color, what = ("red", "error: ") if result.is_error else ("green", "")
             typer.secho(f"= {what}{visible(shortened(result.text, _RESULT))} ({result.seconds:.1f} s)", fg=color)
             texts[result.call.id] = result.text
