@@ -37,7 +37,9 @@ FOUND = [name for name in NAMES if not any(name in names for names in NO_STYLE.v
 
 # Outputs that do not come out as expected, by reason. One that does come out must be taken off the list. Those of which
 # we hold the expected message to be wrong are listed with the other tests of these outputs.
+UNSHOWN = "a call inside reasoning that is never closed: no template shows that models do so"
 NOT_READ = {
+    UNSHOWN: frozenset({11}),
     "headers that the template never writes: other channels, other orders, other tokens": frozenset(
         {419, *range(423, 430), 432, 433}
     ),
@@ -111,4 +113,4 @@ def test_what_is_found_reads_real_outputs(name: str) -> None:
 def test_most_templates_have_a_style_to_be_found_that_reads_their_outputs() -> None:
     found = [name for name in NAMES if discover(template(name)).style is not None]
     assert len(found) >= 37
-    assert len([name for name in found if unread(name) <= HELD_WRONG]) >= 36
+    assert len([name for name in found if unread(name) <= HELD_WRONG | NOT_READ[UNSHOWN]]) >= 36

@@ -30,6 +30,7 @@ from toolgram.wire import format as wire
 from toolgram.wire.allowed import Calls, allowed
 from toolgram.wire.program import compile_format
 from toolgram.wire.reader import Reader
+from toolgram.wire.unclosed import closed_by_calls
 
 DISCOVERED = discovered()
 STYLES = {style.name: style for style in NATIVE} | DISCOVERED
@@ -54,6 +55,13 @@ STYLES |= {
     name: ToolStyle(name, style.format(with_tools=True, may_call=tuple(PARAMETERS)), style.about)
     for name, style in IN_AUTO.items()
 }
+# Those in which a call may close the reasoning, whether or not the style has it so by itself.
+UNCLOSED = {
+    f"{style.name}_unclosed": ToolStyle(style.name, closed, style.about)
+    for style in NATIVE
+    if (closed := closed_by_calls(style.wire, tuple(PARAMETERS))) != style.wire
+}
+STYLES |= UNCLOSED
 VALIDATORS = {
     name: jsonschema_rs.validator_for({"additionalProperties": False} | (schema or {"maxProperties": 0}))
     for name, schema in PARAMETERS.items()
@@ -118,6 +126,7 @@ def compiled(case: Case) -> CompiledTurn:
 
 CASES = [Case(style.name, *each) for style in NATIVE for each in itertools.product(MODES, (True, False))]
 CASES += [Case(style, "auto", parallel) for style in IN_AUTO for parallel in (True, False)]
+CASES += [Case(style, *each) for style in UNCLOSED for each in (("auto", True), ("required", False))]
 # There are many of them, and they are made of the same pieces.
 CASES += [Case(style, *each) for style in DISCOVERED for each in (("auto", True), ("required", False))]
 each_case = pytest.mark.parametrize("case", CASES, ids=str)

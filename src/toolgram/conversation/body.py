@@ -388,6 +388,7 @@ class ChatBody(Fields):
     reasoning_effort: Effort | None = None
     reasoning_format: Literal["auto", "none"] | None = None
     reasoning_max_tokens: Count | None = None
+    calls_close_reasoning: bool | None = None
     end_repetitions: bool | None = None
     tool_bias: Annotated[float, Number(-100, 100)] | None = None
     continue_final_message: bool | None = None

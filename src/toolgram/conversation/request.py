@@ -80,6 +80,8 @@ class ResponseFormat:
 class Request:
     """A request after checking; `messages` are as given, which is how templates print them.
 
+    Where `calls_close_reasoning`, a call that begins in the reasoning ends it, whatever the style says of that.
+
     `tool_bias` is added to the logits of what begins a call, where the model chooses whether to call. `places` tells
     where a message, or a part of it, stands in a body of another API: "/messages/1" → "/input/0".
     """
@@ -91,6 +93,7 @@ class Request:
     response_format: ResponseFormat | None = None
     reasoning_format: Literal["auto", "none"] = "auto"
     reasoning_max_tokens: int | None = None
+    calls_close_reasoning: bool | None = None
     end_repetitions: bool = True
     tool_bias: float | None = None
     continue_final_message: bool = False
@@ -145,6 +148,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
         response_format=_response_format(body),
         reasoning_format=body.reasoning_format or "auto",
         reasoning_max_tokens=body.reasoning_max_tokens,
+        calls_close_reasoning=body.calls_close_reasoning,
         end_repetitions=body.end_repetitions is not False,
         tool_bias=body.tool_bias,
         continue_final_message=continues,

@@ -207,6 +207,11 @@ def not_chars(*pieces: str | tuple[int, int]) -> CharSet:
     return CharSet(_normal(ranges))
 
 
+def less(charset: CharSet, excluded: Iterable[str]) -> CharSet:
+    """The set without some characters."""
+    return not_chars(*not_chars(*charset.ranges).ranges, *excluded)
+
+
 def _normal(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     cut: list[tuple[int, int]] = []
     for low, high in ranges:

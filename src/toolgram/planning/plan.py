@@ -35,6 +35,7 @@ from toolgram.wire.allowed import read_reasoning_alone
 from toolgram.wire.format import WireFormat
 from toolgram.wire.reader import Reader
 from toolgram.wire.reader.unconstrained import LenientReader
+from toolgram.wire.unclosed import closed_by_calls
 
 if TYPE_CHECKING:
     from toolgram.schema.python_types import PythonType
@@ -227,6 +228,8 @@ def _plan_of(checked: Request, template: ChatTemplate, style: tuple[ToolStyle, s
     format_ = chosen.format(with_tools=bool(checked.tools), may_call=_may_call(checked))
     if not (reasons(template, chosen) or _shows_reasoning(checked) or opens_reasoning(chosen, prompt.opened)):
         format_ = replace(format_, turn=read_reasoning_alone(format_.turn))
+    if _calls_close_reasoning(checked, chosen):
+        format_ = closed_by_calls(format_, tuple(tool.name for tool in checked.callable_tools))
     spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened, tail=tail(template))
     turn = compile_turn(spec)
     constrained = bool(checked.tools) or checked.response_format is not None
@@ -247,6 +250,12 @@ def _may_call(request: Request) -> tuple[str, ...]:
     """The tools that the model may call or not, where its answer is free text; none where it must call or must not."""
     chooses = request.tool_choice.mode == "auto" and request.response_format is None
     return tuple(tool.name for tool in request.callable_tools) if chooses else ()
+
+
+def _calls_close_reasoning(request: Request, style: ToolStyle) -> bool:
+    """Whether a call may close the reasoning: as the request says, or else the style."""
+    asked = request.calls_close_reasoning
+    return bool(request.callable_tools) and (style.calls_close_reasoning if asked is None else asked)
 
 
 def _shows_reasoning(request: Request) -> bool:

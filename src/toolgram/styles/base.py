@@ -39,7 +39,8 @@ class ToolStyle:
     which the model then knows nothing about, and the same format for a native one. `reasons` says that all models of
     the style reason, even where their templates leave the reasoning out of the history. `in_auto` is the format of a
     turn in which the model chooses whether to call, where it may write calls in ways of its own too; the history has
-    them as `wire` says.
+    them as `wire` says. `calls_close_reasoning` says that the models at times begin a call where they should have
+    closed their reasoning first, and mean it; those of other styles quote calls in their reasoning.
     """
 
     name: str
@@ -51,6 +52,7 @@ class ToolStyle:
     without_tools: WireFormat | None = None
     reasons: bool = False
     in_auto: WireFormat | None = None
+    calls_close_reasoning: bool = False
 
     @property
     def is_generic(self) -> bool:

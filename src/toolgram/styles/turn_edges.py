@@ -35,9 +35,10 @@ def opened_by(turn: wire.Node, prompt: str, content: str = "", reasoning: str = 
     """
     program = compile_format(wire.as_written(turn))
     places = [match.start() for match in _MARK.finditer(prompt)]
+    places += (at for mark in program.marks if (at := prompt.rfind(mark)) >= 0 and not _MARK.match(mark))
     if content and (at := prompt.rfind(content.strip())) >= 0:
         places.append(at)
-    for place in places:
+    for place in sorted(places):
         reader = Reader(program)
         events = reader.feed(prompt[place:])
         message, held = Message.from_events(events), reader.held

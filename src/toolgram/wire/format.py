@@ -62,6 +62,24 @@ class NamedMark:
 
 
 @dataclass(frozen=True, slots=True)
+class CallAhead:
+    """Nothing: reasoning that nobody closed ends where a call begins, at `opener` and one of `rests`.
+
+    Each of these is the name of a tool that is offered and what leads to its arguments: the opener with anything else
+    behind it is text. White space `before` it belongs to neither.
+    """
+
+    opener: str
+    rests: tuple[str, ...]
+    before: str = ""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts at which a call has begun for good."""
+        return tuple(self.opener + rest for rest in self.rests)
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
     """The answer: free text, or the value of the response schema. Inside an `Object` a JSON string, or that value."""
 
@@ -213,6 +231,7 @@ Node = (
     Lit
     | Mark
     | NamedMark
+    | CallAhead
     | Content
     | Reasoning
     | Name

@@ -8,8 +8,6 @@ from itertools import zip_longest
 
 from toolgram.grammar import ir
 from toolgram.grammar.ir import (
-    START,
-    CharSet,
     Expr,
     Ref,
     Rules,
@@ -17,19 +15,20 @@ from toolgram.grammar.ir import (
     Token,
     chars,
     choice,
-    not_chars,
     optional,
     repeat,
     seq,
 )
-from toolgram.grammar.until import automaton, text_after
+from toolgram.grammar.rest import rest_after
 from toolgram.schema import RuleNames
 from toolgram.schema.writing.json_style import Spelling, quoted
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import Calls, allowed
 from toolgram.wire.encodings import AnyEncoding
+from toolgram.wire.free_text import free_text, opener, unclosed_text
 from toolgram.wire.marks import as_tokens
 from toolgram.wire.program import Program, compile_format
+from toolgram.wire.unclosed import unclosed
 from toolgram.work import give_way
 
 
@@ -73,11 +72,10 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         names=names,
         rules=dict(rules),
         content=(*program.markers("content"), *turn.stops),
-        reasoning=(*program.markers("reasoning"), *turn.stops),
+        thought=_thought(format_, program, turn.stops),
         first_marks=program.first_marks,
         content_first=_readable(format_, turn).first_characters,
         content_last=program.last_characters("content"),
-        reasoning_last=program.last_characters("reasoning"),
     )
     modes: tuple[Calls, ...] = ("none", "only") if turn.calls == "any" and turn.answer is not None else (turn.calls,)
     options: list[Expr] = []
@@ -85,23 +83,27 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         node = allowed(format_.turn, mode, parallel=turn.parallel, must_answer=turn.answer is not None)
         if node is not None:
             options.append(lowering.last(node))
+            if mode != "none":
+                options.append(lowering.unclosed(node))
     return {"root": choice(*options), **lowering.rules}
 
 
 @dataclass
 class _Lowering:
-    """From nodes to expressions, which refer to `rules`; `content` and `reasoning` are the marks never in either."""
+    """From nodes to expressions, which refer to `rules`.
+
+    `content` are the marks that are never in an answer, `thought` is what reasoning may be.
+    """
 
     format_: wire.WireFormat
     turn: Turn
     names: RuleNames
     rules: dict[str, Expr]
     content: tuple[str, ...]
-    reasoning: tuple[str, ...]
+    thought: Expr
     first_marks: tuple[str, ...]
     content_first: str
     content_last: str
-    reasoning_last: str
     callee: Callee | None = None
     calls: dict[tuple[wire.Node, str], str] = field(default_factory=dict[tuple[wire.Node, str], str])
 
@@ -124,9 +126,11 @@ class _Lowering:
                     return self.turn.answer
                 if in_json:
                     return self.string()
-                return _free(self.content, self.first_marks, self.content_first, self.content_last)
+                return free_text(self.content, self.first_marks, self.content_first, self.content_last)
             case wire.Reasoning():
-                return self.string() if in_json else _free(self.reasoning, (), "", self.reasoning_last)
+                return self.string() if in_json else self.thought
+            case wire.CallAhead():
+                return ir.NOTHING  # what follows where it stands is `unclosed`
             case wire.Name():
                 name = self.current().name
                 return seq(self.quoted(name) if in_json else name)
@@ -178,6 +182,18 @@ class _Lowering:
                 return self.node(node, in_json=False)
             case _:
                 return seq(self.node(node, in_json=False), self.tail())
+
+    def unclosed(self, node: wire.Node) -> Expr:
+        """The turns in which a call closes the reasoning; nothing else can follow it then."""
+        found = unclosed(node)
+        if found is None:
+            return ir.NOTHING
+        thought, rest, ahead = found
+        calls = allowed(rest, "only", parallel=self.turn.parallel)
+        if calls is None:
+            return ir.NOTHING
+        after = rest_after(self.last(calls), ahead.before + ahead.opener, self.rules)
+        return seq(self.node(thought, in_json=False), opener(ahead), after)
 
     def is_free(self, node: wire.Node) -> bool:
         """Whether a turn that ends with this node ends with free text."""
@@ -288,29 +304,21 @@ def _readable(format_: wire.WireFormat, turn: Turn) -> Program:
     return compile_format(left or wire.NOTHING_WRITTEN)
 
 
+def _thought(format_: wire.WireFormat, program: Program, stops: tuple[str, ...]) -> Expr:
+    """What reasoning may be."""
+    marks, last = (*program.markers("reasoning"), *stops), program.last_characters("reasoning")
+    ahead = next((node for node in wire.walk(format_.turn) if isinstance(node, wire.CallAhead)), None)
+    if ahead is None or last:
+        return free_text(marks, (), "", last)
+    return unclosed_text(tuple(mark for mark in marks if mark not in ahead.texts), ahead)
+
+
 def _leading_space(separator: wire.Node) -> str:
     """The white space with which a separator begins."""
     if isinstance(separator, wire.Seq) and separator.items:
         return _leading_space(separator.items[0])
     text = separator.text if isinstance(separator, wire.Lit) else ""
     return text[: len(text) - len(text.lstrip())]
-
-
-def _free(markers: tuple[str, ...], first: tuple[str, ...], not_first: str, not_last: str) -> Expr:
-    """Text without these markers, that begins with none of `first` or `not_first`, and ends with none of `not_last`."""
-    text = Text((*markers, *(START + mark for mark in first)), START) if first else Text(markers)
-    if not_last:
-        return optional(seq(text, not_chars(not_last)))
-    if not_first:
-        edges = automaton(text.without, text.seen)[0].edges
-        starts = ((_without(charset, not_first), text_after(text, target)) for charset, target in edges)
-        return choice(*(seq(charset, rest) for charset, rest in starts if charset.ranges), seq())
-    return text
-
-
-def _without(charset: CharSet, excluded: str) -> CharSet:
-    """The set without some characters."""
-    return not_chars(*not_chars(*charset.ranges).ranges, *excluded)
 
 
 def _joined(items: Iterable[Expr], separator: str) -> Iterable[Expr | str]:

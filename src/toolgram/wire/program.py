@@ -38,6 +38,14 @@ class MarkAt:
 
 
 @dataclass(frozen=True, slots=True)
+class AheadAt:
+    """Where reasoning ends because a call begins with this text, which is part of the call."""
+
+    text: str
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
 class FreeAt:
     """Free text into a field; with `value` it may be the JSON value of a response schema."""
 
@@ -101,7 +109,7 @@ class StopAt:
     """The turn may end."""
 
 
-Instruction = TextAt | MarkAt | FreeAt | NameAt | ArgumentsAt | JsonAt | ActionAt | ForkAt | StopAt
+Instruction = TextAt | MarkAt | AheadAt | FreeAt | NameAt | ArgumentsAt | JsonAt | ActionAt | ForkAt | StopAt
 Action = tuple[str, str]
 
 
@@ -109,7 +117,7 @@ Action = tuple[str, str]
 class Exit:
     """A mark at which free text may end: `text`, the prescribed text before it, and where it stands.
 
-    With `first` it is one only where the text begins.
+    With `first` it is one only where the text begins; with `ahead` it is not taken, as what follows begins with it.
     """
 
     text: str
@@ -117,6 +125,7 @@ class Exit:
     at: int
     actions: tuple[Action, ...]
     first: bool = False
+    ahead: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +179,8 @@ class Program:
             match self.code[place]:
                 case MarkAt(text, _, first):
                     found.append(Exit(text, before, place, (*actions, *more), first))
+                case AheadAt(text):
+                    found.append(Exit(text, before, place, (*actions, *more), ahead=True))
                 case TextAt(text, next_):
                     self._collect(next_, before + text, (*actions, *more), found, seen)
                 case _:
@@ -184,7 +195,7 @@ class Program:
 
     def _may_begin_word(self, place: int) -> bool:
         match self.code[place]:
-            case MarkAt(text):
+            case MarkAt(text) | AheadAt(text):
                 return _is_in_word(text[0])
             case TextAt(text, next_):
                 begun = text.lstrip()
@@ -296,6 +307,8 @@ class _Compiler:
             case wire.NamedMark():
                 known = [(node.text(name), self.add(ActionAt("name", after, name))) for name in node.tools]
                 return self.fork(*(self.add(MarkAt(text, at, first=True)) for text, at in known))
+            case wire.CallAhead():
+                return self.fork(*(self.add(AheadAt(text, after)) for text in node.texts))
             case wire.Content():
                 return self.add(FreeAt("content", after))
             case wire.Reasoning():

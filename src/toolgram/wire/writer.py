@@ -90,6 +90,8 @@ class _Writing:
                 return state.plus(text)
             case wire.NamedMark():
                 return None if state.call is None else state.plus(node.text(state.call.name))
+            case wire.CallAhead():
+                return None  # reasoning is always closed
             case wire.Const(text):
                 return state.plus(_string(text))
             case wire.Content():

@@ -339,6 +339,7 @@ class ResponsesBody(OpenAISampling):
     text: TextOptions | None = None
     reasoning: ReasoningOptions | None = None
     reasoning_max_tokens: Count | None = None
+    calls_close_reasoning: bool | None = None
     end_repetitions: bool | None = None
     chat_template_kwargs: Held | None = None
     style: str | None = None

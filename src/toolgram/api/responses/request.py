@@ -138,6 +138,7 @@ def _request(body: ResponsesBody, offered: Offer) -> tuple[Request, tuple[str, .
         parallel_tool_calls=body.parallel_tool_calls,
         response_format=_format(body),
         reasoning_max_tokens=body.reasoning_max_tokens,
+        calls_close_reasoning=body.calls_close_reasoning,
         end_repetitions=body.end_repetitions is not False,
         chat_template_kwargs=template_kwargs(body.chat_template_kwargs or {}, effort),
         places=said.places,

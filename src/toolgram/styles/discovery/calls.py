@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolgram.styles.discovery.arguments import Notation, json_objects, notation
@@ -27,6 +27,8 @@ from toolgram.wire.format import (
     Opt,
     Seq,
 )
+
+_BETWEEN, _WORD_END = re.compile(r"[^\w\s\"'<>\[\]=|]{1,2}"), re.compile(r"(?:\w+[./:#-])*\Z", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,18 @@ def _counted(one: str, other: str) -> list[Piece] | None:
     return [piece for piece in (one[:at], COUNT, one[at + 1 :]) if piece]
 
 
+def _whole_ids(pieces: list[Piece]) -> list[Piece]:
+    """The pieces; a count that makes one word with the name before it ("functions.f:0") is part of such an id."""
+    for at, piece in enumerate(pieces):
+        if piece == COUNT and at >= 3 and pieces[at - 2] == Name():
+            before, between = pieces[at - 3], pieces[at - 1]
+            if isinstance(between, str) and isinstance(before, str) and _BETWEEN.fullmatch(between):
+                word = _WORD_END.search(before)
+                form = f"{word[0] if word else ''}{{name}}{between}{{id}}"
+                return [*pieces[:at], replace(COUNT, form=form), *pieces[at + 1 :]]
+    return pieces
+
+
 def _with_count(text: str, first: _Found, second: _Found) -> tuple[_Found, _Found]:
     """The calls from a digit that precedes each and counts up, if there is one."""
     before, between = text[: first.start], text[first.end : second.start]
@@ -236,8 +250,9 @@ def _several(
         if (begin.strip(), end, rest) == ("[", "]", written.item_separator):
             return Calls(Array(Call(same[0])), written, bare=True)
     lead = laid.lead_of_marks
-    marked = _section(begin, end, [opener, *same, closer], rest.removeprefix(closer), written, lead)
-    return marked or _python_list(begin, end, [opener, *same, closer], rest.removeprefix(closer), written)
+    call = _whole_ids([opener, *same, closer])
+    marked = _section(begin, end, call, rest.removeprefix(closer), written, lead)
+    return marked or _python_list(begin, end, call, rest.removeprefix(closer), written)
 
 
 def _python_list(begin: str, end: str, call: list[Piece], separator: str, written: Notation) -> Calls | None:

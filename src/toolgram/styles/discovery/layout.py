@@ -157,6 +157,8 @@ def _lead(header: str, said: Tails) -> str:
 def _closing(said: Tails) -> str:
     """What closes a turn, whether it ends with an answer or with a call; it may close a question as well."""
     shared = common_suffix(said.after_content, said.call[last_of_call(said.call) :])
+    if TAG.search(shared) and (said.to_call or "").startswith(shared):
+        return ""  # it closes each part of a turn
     alike = common_suffix(shared, said.question_close)
     return next((closing for closing in (alike, shared) if TAG.search(closing)), "")
 
@@ -207,6 +209,9 @@ def _between_reasoning_and_answer(said: Tails, content: Around) -> tuple[str, st
             at = _opener_of(content.after, to_answer)
             if at is not None:
                 return to_answer[:at], to_answer[at:]
+        own = to_answer.removesuffix(content.before)
+        if content.before.strip() and own != to_answer and TAG.search(own) and to_call.startswith(own):
+            return own, content.before
         after = common_prefix(to_answer, to_call)
         return after if TAG.search(after) else _through_tag(after), content.before
     if to_answer:

@@ -37,8 +37,8 @@ def _only_mark(found: tuple[Node, ...]) -> Mark | None:
 
 def opener_forgotten(opener: tuple[Node, ...], rest: tuple[Node, ...]) -> tuple[Node, ...]:
     """The opener and the rest; a single tag may be missing before another tag, which says as much."""
-    first, *space = opener
-    if not isinstance(first, Mark) or not all(isinstance(node, Lit) and not node.text.strip() for node in space):
+    marks = [node for node in opener if not (isinstance(node, Lit) and not node.text.strip())]
+    if len(marks) != 1 or not isinstance(marks[0], Mark):
         return (*opener, *rest)
     return (Lenient(Seq(*opener), NOTHING_WRITTEN), *rest)
 

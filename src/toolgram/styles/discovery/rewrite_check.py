@@ -69,13 +69,16 @@ def _written(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> list[str
 def _said(format_: wire.WireFormat, calls: tuple[CallProbe, ...]) -> list[tuple[ToolCall, ...]]:
     """The calls with ids as the format writes them; ids that count up may begin with 0 or 1."""
     form = format_.call_id
-    counted = form is not None and form.alphabet == "0-9"
+    counts = form is not None and form.alphabet == "0-9"
+
+    def id_of(probe: CallProbe, at: int) -> str | None:
+        if form is None:
+            return None
+        return form.form.format(name=probe.name, id=at) if counts else probe.id
+
     return [
-        tuple(
-            ToolCall(each.name, each.text, None if form is None else str(at) if counted else each.id)
-            for at, each in enumerate(calls, begin)
-        )
-        for begin in ((0, 1) if counted else (0,))
+        tuple(ToolCall(each.name, each.text, id_of(each, at)) for at, each in enumerate(calls, begin))
+        for begin in ((0, 1) if counts else (0,))
     ]
 
 

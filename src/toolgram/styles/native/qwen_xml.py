@@ -47,4 +47,5 @@ QWEN_XML = ToolStyle(
     "qwen_xml",
     WireFormat(Seq(think(), Opt(Content()), Many(_CALL, separator=Lit("\n")))),
     "parameters between tags: Qwen3-Coder, Qwen 3.5, Nemotron 3",
+    calls_close_reasoning=True,  # as turns of Qwen 3.5 show
 )

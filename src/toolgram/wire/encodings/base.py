@@ -65,6 +65,11 @@ class AnyEncoding(ABC):
         """The text with which arguments begin, where there are any."""
 
     @property
+    def may_be_empty(self) -> bool:
+        """Whether no arguments are no text at all."""
+        return False
+
+    @property
     def tags(self) -> tuple[str, ...]:
         """The tags and quotes that no other encoding has, by which a prompt that asks for this one is known."""
         return ()

@@ -51,6 +51,11 @@ class Elements(AnyEncoding):
         return JSON
 
     @property
+    def may_be_empty(self) -> bool:
+        """Whether no arguments are no text at all."""
+        return True
+
+    @property
     def opener(self) -> str:
         """What each tag begins with."""
         return self.lead

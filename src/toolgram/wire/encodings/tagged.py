@@ -61,6 +61,11 @@ class Tagged(AnyEncoding):
         return JSON
 
     @property
+    def may_be_empty(self) -> bool:
+        """Whether no arguments are no text at all."""
+        return True
+
+    @property
     def opener(self) -> str:
         """The tag of the first parameter."""
         return self.open

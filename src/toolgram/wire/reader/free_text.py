@@ -59,4 +59,6 @@ def free_text_at(program: Program, at: int, others: tuple[Exit, ...]) -> FreeTex
         begin = FreeText.of(with_exits(exits, first), free.field, may_stop=may_stop, once_begun=text)
         return begin if first else text
     # A model may skip the reasoning that its prompt opens: what may begin a turn then comes first of all.
-    return FreeText.of(with_exits(exits, program.home_exits), free.field, may_stop=may_stop, once_begun=text)
+    begun = tuple(exit_.text for exit_ in exits if exit_.ahead)
+    home = tuple(exit_ for exit_ in program.home_exits if not any(each.startswith(exit_.text) for each in begun))
+    return FreeText.of(with_exits(exits, home), free.field, may_stop=may_stop, once_begun=text)

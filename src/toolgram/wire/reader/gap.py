@@ -13,6 +13,7 @@ from typing import NamedTuple
 from toolgram.wire.program import (
     Action,
     ActionAt,
+    AheadAt,
     ArgumentsAt,
     Exit,
     ForkAt,
@@ -121,11 +122,15 @@ def step(program: Program, thread: Thread, char: str, alive: list[Thread]) -> Th
                 return thread
             if char.isspace():
                 alive.append(thread)
+            elif isinstance(body, ArgumentsAt) and body.encoding.may_be_empty:
+                return _step_all(program, ways(program, body.next, thread.actions), char, alive)
         case FreeAt():
             return thread
         case StopAt():
             if char.isspace():
                 alive.append(thread)
+        case AheadAt():
+            pass  # only free text ends so
         case ActionAt() | ForkAt():
             raise TypeError("not a place to wait at")
     return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from toolgram.conversation.message import Message
 from toolgram.wire.encodings.expected import UNKNOWN
 from toolgram.wire.encodings.json import VALUE_STARTS, RawValue, Status, skip_space
-from toolgram.wire.program import Action, ArgumentsAt, FreeAt, JsonAt, MarkAt, StopAt
+from toolgram.wire.program import Action, ArgumentsAt, Exit, FreeAt, JsonAt, MarkAt, StopAt
 from toolgram.wire.reader.bodies import Body, body_of
 from toolgram.wire.reader.free_text import FreeText, free_text_at, with_exits
 from toolgram.wire.reader.gap import (
@@ -72,12 +72,22 @@ class InText(State):
         opened.held = 0
         threads: list[Thread] = []
         for exit_ in exits:
-            if exit_.text == mark:
+            if exit_.ahead:
+                if exit_.text == mark:
+                    return self._go_ahead(exit_, before, mark, match.end())
+            elif exit_.text == mark:
                 threads.extend(ways(reading.program, following(reading.program, exit_.at), exit_.actions))
             else:
                 threads.append(Thread(exit_.at, exit_.actions, len(mark)))
         enter_gap(reading, threads, before + mark)
         return match.end(), False
+
+    def _go_ahead(self, exit_: Exit, before: str, mark: str, end: int) -> tuple[int, bool]:
+        """A call begins that nothing announced: it is read from its beginning on."""
+        reading = self.reading
+        enter_gap(reading, ways(reading.program, following(reading.program, exit_.at), exit_.actions), before)
+        reading.again = mark
+        return end, False
 
     def _at_value(self, buffer: str, start: int) -> tuple[int, bool] | None:
         """Where a value may begin, or has ended, white space is none of the answer; None where it is text."""
@@ -117,7 +127,7 @@ class InText(State):
         if self.free.field != "reasoning":
             return ()
         free = self.free.once_begun or self.free
-        return tuple(exit_.before + exit_.text for exit_ in free.exits)
+        return tuple(exit_.before + exit_.text for exit_ in free.exits if not exit_.ahead)
 
 
 @dataclass(slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from itertools import groupby
 
+from toolgram.grammar.dialects.lark.text import text_expression
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     EMPTY,
@@ -24,8 +24,6 @@ from toolgram.grammar.ir import (
     not_chars,
     seq,
 )
-from toolgram.grammar.regular.elimination import eliminated
-from toolgram.grammar.until import automaton
 from toolgram.grammar.walk import names_in
 
 _QUOTED = re.compile(r'["\\\x00-\x1f\x7f]')
@@ -149,17 +147,3 @@ def _ranges(charset: CharSet) -> str:
         _in_regex(chr(low)) if low == high else f"{_in_regex(chr(low))}-{_in_regex(chr(high))}"
         for low, high in charset.ranges
     )
-
-
-@lru_cache(maxsize=1024)
-def text_expression(text: Text) -> Expr:
-    """The language of a `Text` in sequences, choices, repeats and character sets.
-
-    It has no dead ends, which llguidance's complement (`~`) leaves in its masks.
-    """
-    states = automaton(text.without, text.seen)
-    steps = {
-        number: {target: charset for charset, target in state.edges if charset.ranges}
-        for number, state in enumerate(states)
-    }
-    return eliminated(0, steps, dict.fromkeys(steps, EMPTY), None) or NOTHING

@@ -1,0 +1,107 @@
+"""Text without some markers as an expression of sequences, choices, repeats and character sets.
+
+It is written around the state in which nothing of a marker has begun, as all else leads there or ends: what comes
+before it, any text from there on, and what never gets there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from toolgram.grammar.ir import EMPTY, NOTHING, START, CharSet, Choice, Expr, Text, choice, less, optional, seq
+from toolgram.grammar.regular.elimination import eliminated
+from toolgram.grammar.until import State, automaton
+
+_HOME = 0  # the state in which nothing of a marker has begun
+
+_Steps = Mapping[int, Mapping[int, CharSet]]
+
+
+class _Ways(NamedTuple):
+    """What leads to the state in which nothing has begun, and what ends before it does."""
+
+    home: Expr
+    ended: Expr
+
+
+@lru_cache(maxsize=1024)
+def text_expression(text: Text) -> Expr:
+    """The language of a `Text`. It has no dead ends, which llguidance's complement (`~`) leaves in its masks."""
+    first = tuple(marker.removeprefix(START) for marker in text.without if marker.startswith(START))
+    markers = tuple(marker for marker in text.without if not marker.startswith(START))
+    states = automaton(markers)
+    steps = {
+        number: {target: charset for charset, target in state.edges if charset.ranges}
+        for number, state in enumerate(states)
+    }
+    any_text = eliminated(_HOME, steps, dict.fromkeys(steps, EMPTY), None) or NOTHING
+    if text.seen == START:
+        home, ended = _not_first(first, states, steps)
+    else:
+        start = _run(states, text.seen)
+        if start == _HOME:
+            return any_text
+        home, ended = _ways_from(start, steps)
+    return choice(seq(home, any_text), ended)
+
+
+def _run(states: tuple[State, ...], text: str) -> int:
+    """The state after a text."""
+    state = _HOME
+    for char in text:
+        state = states[state].step(char) or _HOME
+    return state
+
+
+def _ways_from(start: int, steps: _Steps) -> _Ways:
+    """The ways on from a state in which something of a marker has begun."""
+    inner: dict[int, dict[int, CharSet]] = {}
+    waiting = [start]
+    while waiting:
+        state = waiting.pop()
+        if state not in inner:
+            inner[state] = {target: charset for target, charset in steps[state].items() if target != _HOME}
+            waiting += inner[state]
+    left = {state: steps[state].get(_HOME, NOTHING) for state in inner}
+    ended = eliminated(start, inner, dict.fromkeys(inner, EMPTY), None)
+    return _Ways(eliminated(start, inner, left, None) or NOTHING, ended or NOTHING)
+
+
+def _not_first(texts: tuple[str, ...], states: tuple[State, ...], steps: _Steps) -> _Ways:
+    """The ways on where a text begins, which must not begin with these: up to the character at which it leaves them."""
+    following: dict[str, dict[str, None]] = {}
+    for text in texts:
+        for end, char in enumerate(text):
+            following.setdefault(text[:end], {})[char] = None
+    state_of = {"": _HOME}  # of each beginning of them that may be text
+    for begun in sorted(following, key=len)[1:]:
+        before = state_of.get(begun[:-1])
+        state = None if before is None or begun in texts else states[before].step(begun[-1])
+        if state is not None:
+            state_of[begun] = state
+
+    def leaving(begun: str, target: int) -> Expr:
+        here = (less(charset, following[begun]) for charset, to in states[state_of[begun]].edges if to == target)
+        further = (seq(char, leaving(begun + char, target)) for char in following[begun] if begun + char in state_of)
+        return _either(*(charset for charset in here if charset.ranges), *further)
+
+    def staying(begun: str) -> Expr:
+        return optional(
+            _either(*(seq(char, staying(begun + char)) for char in following[begun] if begun + char in state_of))
+        )
+
+    home, ended = leaving("", _HOME), [staying("")]
+    for target in dict.fromkeys(to for state in state_of.values() for to in steps[state] if to != _HOME):
+        left = leaving("", target)
+        if left != NOTHING:
+            ways = _ways_from(target, steps)
+            home = _either(home, seq(left, ways.home))
+            ended.insert(0, seq(left, ways.ended))
+    return _Ways(home, choice(*ended))
+
+
+def _either(*options: Expr) -> Expr:
+    """One of these that match anything."""
+    return choice(*(option for option in options if not (isinstance(option, Choice) and not option.options)))
