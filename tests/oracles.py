@@ -6,6 +6,7 @@ llama.cpp's own recogniser needs a vocabulary, so GBNF is read by it only where 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from functools import lru_cache
 from importlib.machinery import ModuleSpec
@@ -87,16 +88,24 @@ def structural_tag_accepts(tag: dict[str, Any], text: str) -> bool:
 class TokenOracles:
     """llguidance and XGrammar with a vocabulary of single bytes and some special tokens, which follow them."""
 
-    def __init__(self, special: tuple[str, ...]) -> None:
+    def __init__(self, special: tuple[str, ...], control: tuple[str, ...] | None = None) -> None:
+        """`control` are those of the special tokens that no text is, by default all of them."""
         self.ids = {text: 256 + i for i, text in enumerate(special)}
         self._end = 256 + len(special)
         tokens = [*(bytes([code]) for code in range(256)), *(text.encode() for text in (*special, "</s>"))]
+        never = self.ids.values() if control is None else [self.ids[text] for text in control]
         raw = SimpleNamespace(
-            eos_token_id=self._end, bos_token_id=None, tokens=tokens, special_token_ids=[*self.ids.values(), self._end]
+            eos_token_id=self._end, bos_token_id=None, tokens=tokens, special_token_ids=[*never, self._end]
         )
         self._llguidance = LLTokenizer(TokenizerWrapper(_Bytes(raw)))
         info = xgrammar().TokenizerInfo(tokens, xgrammar().VocabType.RAW, stop_token_ids=[self._end])
         self._xgrammar = xgrammar().GrammarCompiler(info)
+
+    def tokenized(self, text: str) -> list[int]:
+        """The text in tokens: the special ones as themselves, all else as bytes."""
+        pattern = "|".join(map(re.escape, sorted(self.ids, key=len, reverse=True))) or "(?!)"
+        pieces = re.split(f"({pattern})", text)
+        return [token for piece in pieces for token in ([self.ids[piece]] if piece in self.ids else piece.encode())]
 
     def lark_accepts(self, lark: str, tokens: list[int]) -> bool:
         """Whether llguidance takes these tokens as a sentence."""

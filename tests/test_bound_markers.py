@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 import pytest
@@ -41,13 +40,6 @@ def markers(constraint: Constraint) -> list[str]:
     return [text for text in dict.fromkeys(found) if text not in PLAIN]
 
 
-def tokenized(text: str, ids: dict[str, int]) -> list[int]:
-    """The text in tokens: markers as themselves, all else as bytes."""
-    pattern = "|".join(map(re.escape, sorted(ids, key=len, reverse=True))) or "(?!)"
-    pieces = re.split(f"({pattern})", text)
-    return [token for piece in pieces for token in ([ids[piece]] if piece in ids else piece.encode())]
-
-
 @pytest.mark.parametrize("style", STYLES)
 def test_the_token_is_taken_and_its_letters_are_not(style: str) -> None:
     constraint = Constraint(turn(style).grammar)
@@ -58,7 +50,7 @@ def test_the_token_is_taken_and_its_letters_are_not(style: str) -> None:
     text = turn(style).write(Message(None, None, (call,)))
     assert text is not None
     assert bound.grammar.accepts(text)
-    tokens, letters = tokenized(text, oracles.ids), list(text.encode())
+    tokens, letters = oracles.tokenized(text), list(text.encode())
     for accepts in (
         lambda tokens: oracles.lark_accepts(lark, tokens),
         lambda tokens: oracles.ebnf_accepts(ebnf, tokens),

@@ -127,6 +127,11 @@ class Exit:
     first: bool = False
     ahead: bool = False
 
+    @property
+    def calls(self) -> bool:
+        """Whether a call begins with it."""
+        return any(action == "begin" for action, _ in self.actions)
+
 
 @dataclass(frozen=True, eq=False)
 class Program:

@@ -95,7 +95,11 @@ def _ahead(format_: wire.WireFormat, calls: wire.Node, tools: tuple[str, ...]) -
     lead = begun[0][0]
     tokens = TOKEN.findall(lead)
     # Where a token comes again within an opener, engines cannot tell where text ends and a call begins.
-    if not lead.strip() or len(set(tokens)) < len(tokens) or any(before != lead or not named for before, named in begun):
+    if (
+        not lead.strip()
+        or len(set(tokens)) < len(tokens)
+        or any(before != lead or not named for before, named in begun)
+    ):
         return None
     return wire.CallAhead(lead.lstrip(), tuple(dict.fromkeys(named for _, named in begun)), _space(lead))
 

@@ -59,6 +59,7 @@ def free_text_at(program: Program, at: int, others: tuple[Exit, ...]) -> FreeTex
         begin = FreeText.of(with_exits(exits, first), free.field, may_stop=may_stop, once_begun=text)
         return begin if first else text
     # A model may skip the reasoning that its prompt opens: what may begin a turn then comes first of all.
-    begun = tuple(exit_.text for exit_ in exits if exit_.ahead)
-    home = tuple(exit_ for exit_ in program.home_exits if not any(each.startswith(exit_.text) for each in begun))
+    home = program.home_exits
+    if begun := tuple(exit_.text for exit_ in exits if exit_.ahead):
+        home = tuple(exit_ for exit_ in home if not (exit_.calls or any(each.startswith(exit_.text) for each in begun)))
     return FreeText.of(with_exits(exits, home), free.field, may_stop=may_stop, once_begun=text)

@@ -76,7 +76,8 @@ class Reading:
     """What the states of a reader share; `value`: the content is a JSON value; `trims`: it does not end in white space.
 
     What was taken since the last event stands in `before` and, from the gap that the reader is in, in `here`: if no way
-    goes on, the first becomes content, and the second is read `again`, since a mark may begin in it.
+    goes on, the first becomes content, and the second is read `again`, since a mark may begin in it. With `committed` a
+    call has begun that ended the reasoning: no longer can it be text.
     """
 
     program: Program
@@ -88,6 +89,7 @@ class Reading:
     before: list[str] = field(default_factory=list[str])
     here: list[str] = field(default_factory=list[str])
     again: str = ""
+    committed: bool = False
     state: State = field(init=False)
 
     def forget(self) -> None:
@@ -132,5 +134,6 @@ class Reading:
                         return False
                     self.forget()
         if emit.in_named_call:
+            self.committed = False
             self.forget()
         return True

@@ -86,7 +86,7 @@ class InText(State):
         """A call begins that nothing announced: it is read from its beginning on."""
         reading = self.reading
         enter_gap(reading, ways(reading.program, following(reading.program, exit_.at), exit_.actions), before)
-        reading.again = mark
+        reading.again, reading.committed = mark, True
         return end, False
 
     def _at_value(self, buffer: str, start: int) -> tuple[int, bool] | None:
@@ -271,6 +271,7 @@ class InGap(State):
                 if not act(reading, thread.actions):
                     _said(reading, reading.again)
                 return True
+        tell_committed(reading, self.threads)
         if not reading.emit.in_named_call:
             text, reason = reading.taken() + rest, "the text ends inside " + awaited(reading.program, self.threads)
             (reading.emit.unreadable if self._is_no_name(text) else reading.emit.cut)(text, reason)
@@ -405,11 +406,20 @@ def begin_text(reading: Reading, thread: Thread, threads: Iterable[Thread]) -> N
     enter_text(reading, free_text_at(reading.program, thread.at, first_exits(reading.program, others)), fresh=True)
 
 
+def tell_committed(reading: Reading, threads: Iterable[Thread]) -> None:
+    """Where it was settled that a call begins, of a tool that is offered, it stays one, whatever comes of it."""
+    if reading.committed and not reading.emit.in_named_call:
+        ways = (way.actions for way in threads if any(text in reading.expected for _, text in way.actions))
+        reading.act(next(ways, ()))
+    reading.committed = False
+
+
 def recover(reading: Reading, threads: Iterable[Thread], *, may_stop: bool = False) -> None:
     """No way goes on: what was taken since the last event becomes content, and reading goes on from there.
 
     Inside a call that was reported already, what would have ended it still does.
     """
+    tell_committed(reading, threads)
     raw, again = "".join(reading.before), "".join(reading.here)
     exits = reading.program.home_exits
     reason = "expected " + awaited(reading.program, threads)
