@@ -22,6 +22,10 @@ EXAMPLES: dict[type[wire.Node], tuple[str, Message]] = {
     wire.Lit: ('Seq(Lit("Answer: "), Content())', ANSWER),
     wire.Mark: ('Seq(Content(), Mark("<end>"))', ANSWER),
     wire.NamedMark: ('Call(Seq(NamedMark("<call ", ">", tools=("get_time",)), Arguments()))', CALLS),
+    wire.CallAhead: (
+        'Seq(Mark("<think>"), Reasoning(), Alt(Mark("</think>"), CallAhead("<call>", ("get_time{",))), Opt(Content()))',
+        THOUGHT,
+    ),
     wire.Content: ("Content()", ANSWER),
     wire.Reasoning: ('Seq(Mark("<think>"), Reasoning(), Mark("</think>"), Content())', THOUGHT),
     wire.Name: ('Call(Seq(Mark("<call>"), Name(), Mark("<args>"), Arguments()))', CALLS),

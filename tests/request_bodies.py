@@ -51,6 +51,7 @@ CHAT: list[Any] = [
         "metadata": {"a": "b"},
         "chat_template_kwargs": {"a": 1},
         "reasoning_max_tokens": 4,
+        "calls_close_reasoning": True,
         "end_repetitions": False,
         "tool_bias": 1.5,
         "style": "short",

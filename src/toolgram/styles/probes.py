@@ -16,8 +16,8 @@ from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import MARKER
 
 QUESTION, CONTENT, REASONING, RESULT, NEXT = "zqquestion", "zqanswer", "zqthought", "zqresult", "zqnext"
-TAG = re.compile(MARKER.pattern + r"|<[^<>\s][^<>\n]*>")
-"""What looks like a tag of a template: a control token, or anything between angle brackets on one line."""
+TAG = re.compile(MARKER.pattern + r"|<[^<>\s][^<>\n]*>|\[[A-Z]+(?: [A-Z]+)+\]")
+"""What looks like a tag of a template: a control token, anything between angle brackets on one line, [WORDS SO]."""
 
 _NOW = datetime(2024, 1, 2)
 _THINKS: dict[str, Any] = {"enable_thinking": True, "thinking": True}

@@ -85,9 +85,15 @@ def without_reasoning(node: wire.Node) -> wire.Node:
     match node:
         case wire.Reasoning():
             return wire.Content()
-        case wire.Opt() | wire.Many() if wire.holds(node, wire.Reasoning) and not (
-            wire.holds(node, wire.Content) or wire.holds(node, wire.Call)
-        ):
+        case wire.Opt() | wire.Many() if _only_reasons(node):
             return wire.NOTHING_WRITTEN
+        case wire.Lenient(item, others):
+            return wire.Lenient(
+                without_reasoning(item), *(without_reasoning(each) for each in others if not _only_reasons(each))
+            )
         case _:
             return wire.rebuild(node, without_reasoning)
+
+
+def _only_reasons(node: wire.Node) -> bool:
+    return wire.holds(node, wire.Reasoning) and not (wire.holds(node, wire.Content) or wire.holds(node, wire.Call))

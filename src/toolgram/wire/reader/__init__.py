@@ -87,8 +87,8 @@ class Reader:
     def _events(self, *, final: bool = False) -> list[Event]:
         events, opened = self._reading.emit.take(), self._reading.opened
         if opened.prefill is not None and (events or final):
-            if opened.prefill.content or opened.prefill.reasoning:
-                events.insert(0, opened.prefill)
+            if (prefill := _said(opened.prefill)) != Prefill():
+                events.insert(0, prefill)
             opened.prefill = None
         return events
 
@@ -112,3 +112,8 @@ class Reader:
         threads = self._reading.state.threads
         begun = [any(action == "begin" for action, _ in thread.actions) for thread in threads]
         return self._reading.emit.in_unnamed_call or (bool(begun) and all(begun))
+
+
+def _said(prefill: Prefill) -> Prefill:
+    """What the prompt says for the model; the white space of tags with nothing in them is nothing."""
+    return Prefill(*(text if text.strip() else "" for text in (prefill.content, prefill.reasoning)))
