@@ -20,7 +20,6 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.native.common import thinking
 from toolgram.wire.format import Arguments, Array, Call, Content, Lit, Mark, Name, Object, Opt, Seq, WireFormat
 
-
 _CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
 _CALLS = Seq(Mark("<tool_calls>"), Array(_CALL), Mark("</tool_calls>"))
 
