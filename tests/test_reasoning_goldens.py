@@ -18,7 +18,7 @@ from situations import CHATML, WEATHER, fed, joined, tool
 from toolgram import ChatTemplate, Message, ToolCall
 from toolgram.chat import generate_sync
 from toolgram.engines.replay import Replay
-from toolgram.planning.turn import some_id
+from toolgram.planning.readable_names import some_id
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.native import NATIVE
 
