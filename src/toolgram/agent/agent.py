@@ -26,6 +26,7 @@ from toolgram.agent.runs import (
     StepUsage,
     Text,
 )
+from toolgram.agent.search import NAME, Index, Shown
 from toolgram.agent.tools import FunctionTool, InvalidTool, tool_of
 from toolgram.chat import Reply, stream
 from toolgram.conversation.events import ContentDelta, ReasoningDelta
@@ -53,7 +54,8 @@ class Agent(Generic[T]):
     takes, or a JSON Schema: then every turn is calls or this answer, by its grammar, and the last step is this answer
     alone; without one the answer is text. `ask` says for which tools an approval is asked: `approve` gives it, and
     without one the run ends and waits. `sampling` is that of each step, but for `max_tokens`, which `limits` sets. The
-    `profile` is the model's.
+    `profile` is the model's. Of more tools than `most_tools` so many are shown at once, those that fit best, and
+    `search_tools` finds others.
     """
 
     engine: Engine
@@ -67,13 +69,23 @@ class Agent(Generic[T]):
     style: str | ToolStyle | None = None
     sampling: Sampling = field(default_factory=Sampling)
     profile: Profile | None = None
+    most_tools: int | None = None
+    _index: Index | None = field(init=False, repr=False)
     _tools: Mapping[str, Tool] = field(init=False, repr=False)
     _answer: AnswerType | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         # A frozen value is completed by these alone: what was given stays as it was, for dataclasses.replace.
         object.__setattr__(self, "_tools", by_name(self.tools, self.limits))
+        object.__setattr__(self, "_index", self._indexed())
         object.__setattr__(self, "_answer", None if self.answer is None else AnswerType.of(self.answer))
+
+    def _indexed(self) -> Index | None:
+        if self.most_tools is None or len(self._tools) <= self.most_tools:
+            return None
+        if self.most_tools < 1 or NAME in self._tools:
+            raise InvalidTool(f"most_tools must be at least 1, and no tool named {NAME}")
+        return Index(self._tools.values())
 
     async def run(
         self,
@@ -104,6 +116,8 @@ class Agent(Generic[T]):
         what `toolgram.plan` raises.
         """
         turn = Progress(list(messages), approved or {})
+        if self._index is not None:
+            turn.shown = Shown(self._tools, self._index, self.most_tools or 1)
         calls = unanswered(turn.messages)
         while True:
             async with aclosing(self._run_calls(calls, turn)) as events:
@@ -114,6 +128,8 @@ class Agent(Generic[T]):
                 return
             if turn.number == 0:
                 self._begin(goal, turn)
+                if turn.shown is not None:
+                    turn.shown.read(turn.messages)
             turn.number += 1
             last = turn.is_over(self.limits)
             yield Step(turn.number, last)
@@ -191,10 +207,13 @@ class Agent(Generic[T]):
         reasoning = room if made.format.reasoning and turn.tightness == 0 else 0
         return replace(made, request=replace(made.request, reasoning_max_tokens=reasoning)), room + reasoning
 
+    def _shown(self, turn: Progress) -> Mapping[str, Tool]:
+        return self._tools if turn.shown is None else turn.shown.now()
+
     def _made(self, turn: Progress, choice: str, form: Mapping[str, Any] | None) -> Plan:
         body: dict[str, Any] = {"messages": turn.messages}
-        if self._tools:
-            body |= {"tools": [tool.to_openai() for tool in self._tools.values()], "tool_choice": choice}
+        if shown := self._shown(turn):
+            body |= {"tools": [tool.to_openai() for tool in shown.values()], "tool_choice": choice}
         if form is not None:
             body["response_format"] = form
         return plan(body, self.template, self.style, profile=self.profile)
@@ -217,7 +236,7 @@ class Agent(Generic[T]):
                 allowed.append(call)
         if turn.waiting and not texts and not allowed:
             return
-        async with aclosing(results(allowed, self._tools, self.limits)) as made:
+        async with aclosing(results(allowed, {**self._tools, **self._shown(turn)}, self.limits)) as made:
             async for told in made:
                 if isinstance(told, Result):
                     texts[told.call.id] = told.text

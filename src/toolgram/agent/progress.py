@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from toolgram.agent.results import shortened
 from toolgram.agent.runs import JsonMessage, Limits, Run
+from toolgram.agent.search import Shown
 from toolgram.chat import Reply
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.engines.base import Usage
@@ -35,6 +36,7 @@ class Progress:
     usage: Usage = field(default_factory=Usage)
     texts: list[str] = field(default_factory=list[str])
     waiting: list[ToolCall] = field(default_factory=list[ToolCall])
+    shown: Shown | None = None  # where only some of the tools are
     answer: Any = None
     cut: bool = False
     repeats: int = 0  # turns with the same calls, up to the last

@@ -57,6 +57,10 @@ def agent(
         bool, typer.Option("--python", help="A tool that runs Python code, without files or network.")
     ] = False,
     isolate: Annotated[bool, typer.Option("--isolate", help=ISOLATE)] = False,
+    most_tools: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Show N tools that fit, of more; the model can search for others."),
+    ] = None,
     answer: Schema = None,
     instructions: System = None,
     max_steps: Annotated[
@@ -118,6 +122,7 @@ def agent(
             approved if sys.stdin.isatty() else None,
             style_of(style),
             Sampling(temperature=temperature, seed=seed),
+            most_tools=most_tools,
         )
 
     made(Replay(), None)  # errors in what was given are told before a model is fetched
