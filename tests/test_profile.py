@@ -16,7 +16,7 @@ from toolgram.cli.app import app
 from toolgram.cli.inputs import BadInput
 from toolgram.cli.profiles import profile_of, profiles_of
 from toolgram.engines.replay import Replay
-from toolgram.models.profiles import _all, shipped
+from toolgram.models.profiles import by_name, shipped
 from toolgram.planning.profile import Measured, template_hash
 
 MEASURED = Measured("all", 10, 8, (0.49, 0.943), 2, (0.057, 0.51), (0.2, 1.0))
@@ -109,28 +109,29 @@ def test_reasoning_is_bounded_unless_it_stays_in_the_content() -> None:
     assert toolgram.plan(left_in, CHATML, profile=short).request.reasoning_max_tokens is None
 
 
-@pytest.mark.parametrize("profile", _all(), ids=lambda profile: profile.model)
+@pytest.mark.parametrize("profile", by_name().values(), ids=list(by_name()))
 def test_what_ships_was_measured(profile: Profile) -> None:
-    assert profile.helps
     assert {each.questions for each in profile.measured} == {"with a call", "without a call", "all"}
 
 
 def test_only_what_helped_is_used_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     useless = replace(PROFILE, measured=(replace(MEASURED, gain=(-0.1, 0.4)),))
     for profile, found in [(PROFILE, PROFILE), (useless, None), (replace(PROFILE, measured=()), None)]:
-        monkeypatch.setattr("toolgram.models.profiles._all", lambda profile=profile: (profile,))
+        monkeypatch.setattr("toolgram.models.profiles.by_name", lambda profile=profile: {"some": profile})
         assert shipped("Some Model", CHATML) == found
         assert shipped("Other", CHATML) is None
         assert shipped("Some Model", replace(CHATML, source="{{ messages }}")) is None
 
 
 def test_commands_find_the_profile_of_a_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("toolgram.models.profiles._all", lambda: (PROFILE,))
+    monkeypatch.setattr("toolgram.models.profiles.by_name", lambda: {"some": PROFILE})
+    monkeypatch.setattr("toolgram.cli.profiles.by_name", lambda: {"some": PROFILE})
     other = replace(PROFILE, model="Other", tool_bias=None)
     (tmp_path / "other.toml").write_text(other.write())
     file = str(tmp_path / "other.toml")
     bound = ("Some Model", CHATML)
     assert profile_of(None, bound) == PROFILE
+    assert profile_of("some", bound) == PROFILE
     assert profile_of("none", bound) is None
     assert profile_of(None, bound, "long") is None
     assert profiles_of([file], [bound, ("Other", CHATML)]) == (PROFILE, other)
@@ -149,7 +150,7 @@ def test_commands_find_the_profile_of_a_model(monkeypatch: pytest.MonkeyPatch, t
 def test_ask_says_what_it_uses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in {
         "catalog.cached": Path("m.gguf"),
-        "profiles._all": (PROFILE,),
+        "profiles.by_name": {"some": PROFILE},
         "profiles.gguf_metadata": {"general.name": "Some Model"},
     }.items():
         monkeypatch.setattr(f"toolgram.models.{name}", lambda *_, value=value: value)

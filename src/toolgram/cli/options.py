@@ -68,7 +68,7 @@ Style = Annotated[
 Profile = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|none",
+        metavar="FILE|NAME|none",
         help="What `toolgram tune` found best for the model (default: what ships with toolgram, if it does).",
     ),
 ]

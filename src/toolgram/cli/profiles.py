@@ -9,7 +9,7 @@ import typer
 
 from toolgram.cli.inputs import BadInput
 from toolgram.errors import ProfileError
-from toolgram.models.profiles import shipped
+from toolgram.models.profiles import by_name, shipped
 from toolgram.planning.profile import Profile
 from toolgram.template.chat_template import ChatTemplate
 
@@ -24,7 +24,7 @@ def profile_of(given: str | None, model: Bound, style: object = None) -> Profile
 
 
 def profiles_of(given: Sequence[str], models: Sequence[Bound], style: object = None) -> tuple[Profile | None, ...]:
-    """The profile of each model, which is told on stderr; none where a style is named.
+    """The profile of each model, which is told on stderr; none where a style is named. A shipped one goes by its name.
 
     Raises BadInput for one that cannot be read or is given beside a style, ProfileError for one of no such model.
     """
@@ -51,6 +51,8 @@ def _found(read: Sequence[Profile], model: str | None, template: ChatTemplate) -
 
 
 def _read(name: str) -> Profile:
+    if (found := by_name().get(name)) is not None:
+        return found
     try:
         return Profile.read(Path(name).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

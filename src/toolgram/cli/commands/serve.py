@@ -61,7 +61,7 @@ def serve(
     profile: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE|none",
+            metavar="FILE|NAME|none",
             envvar=_env("PROFILE"),
             help="What `toolgram tune` found best for a model; may be repeated (default: what ships with toolgram).",
         ),

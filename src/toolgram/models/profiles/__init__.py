@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,10 +24,12 @@ def model_name(file: Path) -> str:
 def shipped(model: str, template: ChatTemplate) -> Profile | None:
     """The profile of a model with a chat template, if there is one and it helped where it was measured."""
     bound = (model, template_hash(template))
-    return next((each for each in _all() if (each.model, each.template) == bound and each.helps), None)
+    return next((each for each in by_name().values() if (each.model, each.template) == bound and each.helps), None)
 
 
 @cache
-def _all() -> tuple[Profile, ...]:
+def by_name() -> Mapping[str, Profile]:
+    """All of them, those too that did not help."""
     found = sorted(each.name for each in files(__name__).iterdir() if each.name.endswith(".toml"))
-    return tuple(Profile.read(files(__name__).joinpath(name).read_text(encoding="utf-8")) for name in found)
+    texts = {name: files(__name__).joinpath(name).read_text(encoding="utf-8") for name in found}
+    return {name.removesuffix(".toml"): Profile.read(text) for name, text in texts.items()}
