@@ -247,14 +247,24 @@ def styles(
 @app.command(epilog="Example: toolgram lint chat_template.jinja")
 def lint(
     template: Annotated[
-        Path, typer.Argument(help="A chat template: .jinja, .gguf, or a Hugging Face folder.", show_default=False)
-    ],
+        Path | None,
+        typer.Argument(help="A chat template: .jinja, .gguf, or a Hugging Face folder.", show_default=False),
+    ] = None,
+    tools: Tools = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Say what is wrong with a chat template, what it renders there, and what to do; exits with 1 if it has errors."""
+    """Say what is wrong with a chat template, or with --tools, and what to do; exits with 1 if there are errors."""
+    from toolgram.cli.inputs import BadInput
     from toolgram.cli.lint import linted
+    from toolgram.cli.lint_tools import tools_linted
 
-    if not linted(template, as_json=as_json):
+    if tools is not None:
+        sound = tools_linted(tools, template, as_json=as_json)
+    elif template is not None:
+        sound = linted(template, as_json=as_json)
+    else:
+        raise BadInput("there is nothing to look at: give a template or --tools FILE")
+    if not sound:
         raise typer.Exit(1)
 
 
