@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,33 @@ Run = Callable[[Task, list[Callable[..., Any]]], Any]
 
 def pydantic_ai(url: str, model: str) -> Run:
     """The task as an agent of pydantic-ai."""
-    from pydantic_ai import Agent, UsageLimits
+    from pydantic_ai import Agent, ModelRetry, UsageLimits
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
     asked = OpenAIChatModel(model, provider=OpenAIProvider(base_url=url, api_key="none"))
 
+    def told(tool: Callable[..., Any]) -> Callable[..., Any]:
+        """The tool, whose errors are told to the model, as the others do by themselves."""
+
+        @wraps(tool)
+        def call(**arguments: Any) -> Any:
+            try:
+                return tool(**arguments)
+            except Exception as error:
+                raise ModelRetry(f"{type(error).__name__}: {error}") from error
+
+        return call
+
     def run(task: Task, tools: list[Callable[..., Any]]) -> Any:
         settings: Any = {"temperature": 0, "max_tokens": TOKENS}
-        agent = Agent(asked, output_type=task.answer, tools=tools, instructions=INSTRUCTIONS, model_settings=settings)
+        agent = Agent(
+            asked,
+            output_type=task.answer,
+            tools=[told(each) for each in tools],
+            instructions=INSTRUCTIONS,
+            model_settings=settings,
+        )
         return agent.run_sync(task.goal, usage_limits=UsageLimits(request_limit=STEPS)).output
 
     return run

@@ -1,0 +1,99 @@
+"""`toolgram agent` on the embedded model: a goal, tools of a Python file and of a real server, and a typed answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from toolgram.cli.app import app
+
+TOOLS = '''
+import os
+from dataclasses import dataclass
+
+
+@dataclass
+class Number:
+    """A number."""
+
+    value: float
+
+
+def temperature(city: str) -> int:
+    """The temperature in a city now, in degrees Celsius."""
+    return 3
+
+
+with open(os.path.join(os.path.dirname(__file__), "seen"), "a") as seen:
+    seen.write(f"{os.getpid()}\\n")
+'''
+DOCUMENT: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "paths": {
+        "/prices/{item}": {
+            "get": {
+                "operationId": "price",
+                "summary": "The price of an item, in euros.",
+                "parameters": [{"name": "item", "in": "path", "required": True, "schema": {"type": "string"}}],
+            }
+        }
+    },
+}
+INSTRUCTIONS = "Use the tools to find out what you are asked for, then answer."
+
+
+class Shop(BaseHTTPRequestHandler):
+    """A document, and prices."""
+
+    asked: list[str] = []  # noqa: RUF012 - what this class was asked, over all requests
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        said = DOCUMENT if self.path == "/openapi.json" else {"euros": 2.5}
+        body = json.dumps(said).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def shop() -> Iterator[str]:
+    Shop.asked.clear()
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Shop)
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{httpd.server_address[1]}"
+    httpd.shutdown()
+
+
+@pytest.mark.parametrize("more", [(), ("--isolate",)], ids=["here", "isolated"])
+def test_a_goal_with_tools_of_a_file_and_of_a_server_ends_with_a_typed_answer(
+    shop: str, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(TOOLS)
+    ended = CliRunner().invoke(
+        app,
+        ["agent", "What is the price of tea?", "--tools", str(file), "--tools", f"{shop}/openapi.json", "--instructions",
+         INSTRUCTIONS, "--answer", f"{file}:Number", "--max-steps", "2", "--max-tokens", "80", *more],
+    )  # fmt: skip
+    assert ended.exit_code == 0, ended.output
+    assert 'price({"item": "tea"})' in ended.stderr
+    assert Shop.asked == ["/openapi.json", "/prices/tea"]
+    answer = json.loads(ended.stdout)
+    assert list(answer) == ["value"]
+    assert isinstance(answer["value"], int | float)
+    loaded_by = (tmp_path / "seen").read_text().split()
+    assert len(loaded_by) == 2  # for the tools, and for the type
+    assert (str(os.getpid()) in loaded_by) != bool(more)
