@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from toolgram.grammar.dialects.lark.alphabet import Alphabet, Letters, letters
 from toolgram.grammar.dialects.lark.automaton import Automaton, TooManyStates
 from toolgram.grammar.dialects.lark.tree import Lexeme
-from toolgram.grammar.ir import CharSet, Expr, Literal, Ref, Rules, Sequence, Text, seq
+from toolgram.grammar.ir import START, CharSet, Expr, Literal, Ref, Rules, Sequence, Text, seq
 from toolgram.grammar.walk import is_plain
 from toolgram.work import remembered, spend
 
@@ -131,7 +131,8 @@ class Lexicon:
 
     def _product(self, ended: Expr, running: Expr) -> tuple[int, bool]:
         left, right = self._spelled(ended), self._spelled(running)
-        if is_plain(left) and is_plain(right):
+        # Text that must not begin so or so is of one set of tools: it is not worth to be remembered beyond that.
+        if is_plain(left) and is_plain(right) and not (_is_begun(left) or _is_begun(right)):
             over, together = _of_plain(left, right)
             return self.alphabet.everything if over is None else self.alphabet.of_set(over), together
         one, other = self._automaton(ended), self._automaton(running)
@@ -170,6 +171,12 @@ class Lexicon:
             if states is None:
                 break
         return places
+
+
+def _is_begun(expr: Expr) -> bool:
+    """Whether an expression begins with text that must not begin with some texts."""
+    first = expr.items[0] if isinstance(expr, Sequence) else expr
+    return isinstance(first, Text) and first.seen == START
 
 
 @remembered(maxsize=1024)  # the texts of a format and the numbers of JSON are in every grammar
