@@ -125,3 +125,19 @@ def test_the_command(tmp_path: Path) -> None:
     file.write_text("{% if %}")
     broken = CliRunner().invoke(app, ["lint", str(file)])
     assert (broken.exit_code, broken.stdout.count("[syntax]")) == (1, 1)
+
+
+def test_the_response_template_is_one_that_reads_the_calls_back(tmp_path: Path) -> None:
+    text = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
+    text += '<tool_call>\n{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n'
+    text += "</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
+    text += "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    file = tmp_path / "t.jinja"
+    file.write_text(text)
+    result = CliRunner().invoke(app, ["lint", str(file), "--response-template"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)["response_template"]
+    assert "<tool_call>" in json.dumps(found)
+    assert found["fields"]["tool_calls"]
+    alone = CliRunner().invoke(app, ["lint", "--response-template"])
+    assert "is of a template" in alone.stderr

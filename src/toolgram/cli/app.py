@@ -252,12 +252,20 @@ def lint(
     ] = None,
     tools: Tools = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    response_template: Annotated[
+        bool, typer.Option("--response-template", help="Print what tokenizer_config.json may have to read calls back.")
+    ] = False,
 ) -> None:
     """Say what is wrong with a chat template, or with --tools, and what to do; exits with 1 if there are errors."""
     from toolgram.cli.inputs import BadInput
-    from toolgram.cli.lint import linted
+    from toolgram.cli.lint import linted, print_response_template
     from toolgram.cli.lint_tools import tools_linted
 
+    if response_template:
+        if template is None or tools is not None:
+            raise BadInput("--response-template is of a template: give that alone")
+        print_response_template(template)
+        return
     if tools is not None:
         sound = tools_linted(tools, template, as_json=as_json)
     elif template is not None:

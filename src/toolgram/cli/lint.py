@@ -15,6 +15,7 @@ from toolgram.errors import TemplateError
 from toolgram.styles.choose import choose_style
 from toolgram.styles.lint import Finding, lint, verdict
 from toolgram.styles.registry import kind_of
+from toolgram.styles.response_template.write import response_template
 from toolgram.template.chat_template import ChatTemplate
 
 _SHOWN = 400  # characters of what is rendered
@@ -32,6 +33,13 @@ def linted(file: Path, *, as_json: bool) -> bool:
     else:
         Console(highlight=False, markup=False, soft_wrap=True).print("\n".join(_lines(template, findings)))
     return not any(each.level == "error" for each in findings)
+
+
+def print_response_template(file: Path) -> None:
+    """Prints what tokenizer_config.json may have for transformers to read calls back. Raises TemplateError."""
+    template = template_of(file, None)
+    found = response_template(choose_style(template)[0], template)
+    print(json.dumps({"response_template": found}, indent=2, ensure_ascii=False))  # noqa: T201 - the result
 
 
 def _document(template: ChatTemplate | None, findings: Sequence[Finding]) -> dict[str, Any]:
