@@ -37,7 +37,7 @@ from toolgram.grammar.ir import Expr, Literal, Rules, Sequence, Text
 from toolgram.grammar.walk import size
 from toolgram.work import TooLarge, give_way, limited, spend
 
-_MOST_WORK = 200_000  # steps of looking for conflicts and mending them; beyond, all that may be one is taken apart
+_MOST_WORK = 100_000  # steps of looking for conflicts and mending them; beyond, all that may be one is taken apart
 _WORK_OF_LETTER = 200  # of a marker that a text is without
 _USUAL_WEIGHT = 2_000  # leaves; more of them may take more work, in proportion
 _MOST_ATTEMPTS = 1  # at a lexeme that did not grow
