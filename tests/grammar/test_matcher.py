@@ -8,7 +8,9 @@ from small_languages import LONGEST, SOME, random_rules, sentences, strings
 from toolgram.errors import GrammarError
 from toolgram.grammar.ir import (
     NOTHING,
+    Except,
     Expr,
+    Literal,
     Ref,
     Repeat,
     Rules,
@@ -243,3 +245,11 @@ def test_tidy_keeps_the_language(rules: Rules):
     else:
         with pytest.raises(GrammarError):
             tidy(rules)
+
+
+def test_what_is_none_of_some_strings_stays_so_before_a_text_comes_to_it():
+    other = Except(not_chars('"', "\\"), not_chars('"', "\\"), Literal("\\n"), ("a", "ab"))
+    rules = {"root": seq("x", Ref("rest")), "rest": seq("y", other)}
+    assert Matcher(rules).after("x")["rest"] == rules["rest"]
+    inside = Matcher(Matcher(rules).after('xy"a'))
+    assert [rest for rest in ('bc"', 'b"', '"') if inside.accepts(rest)] == ['bc"']

@@ -261,3 +261,21 @@ def test_real_patterns_mean_what_the_validator_says(real: list[str]) -> None:
                 candidate = grammar.sample(seed)
                 if not any(char in odd for char in candidate):
                     assert automaton.accepts(candidate) is validator.is_valid(candidate), (text, candidate)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a(b|cd)*e?",
+        "[a-f0-9]{2,5}",
+        "(?:a|ab)(?:c|bcd)d*",
+        "x{0,40}",
+        "(a|b)*a(a|b){3}",
+        "(?:)",
+        "[^a]+|a",
+        "(a?){9}a{9}",
+    ],
+)
+@pytest.mark.parametrize("end", ["$", ""])
+def test_what_has_no_assertions_is_read_as_if_it_had(text: str, end: str):
+    assert pattern(f"^(?:{text}){end}") == pattern(f"^(?=)(?:{text}){end}")
