@@ -85,8 +85,8 @@ def test_a_goal_with_tools_of_a_file_and_of_a_server_ends_with_a_typed_answer(
     file.write_text(TOOLS)
     ended = CliRunner().invoke(
         app,
-        ["agent", "What is the price of tea?", "--tools", str(file), "--tools", f"{shop}/openapi.json", "--instructions",
-         INSTRUCTIONS, "--answer", f"{file}:Number", "--max-steps", "2", "--max-tokens", "80", *more],
+        ["agent", "What is the price of tea?", "--tools", str(file), "--tools", f"{shop}/openapi.json",
+         "--instructions", INSTRUCTIONS, "--answer", f"{file}:Number", "--max-steps", "2", "--max-tokens", "80", *more],
     )  # fmt: skip
     assert ended.exit_code == 0, ended.output
     assert 'price({"item": "tea"})' in ended.stderr
