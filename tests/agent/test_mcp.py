@@ -209,7 +209,7 @@ def test_what_a_server_offers_is_listed(tmp_path: Path) -> None:
 def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolgram.agent.mcp._SECONDS", 1.0)
     silent = {"mcpServers": {"x": {"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]}}}
-    with pytest.raises(InvalidTool, match="did not list its tools within 1 s"):
+    with pytest.raises(InvalidTool, match="does not start within 1 s"):
         told(given=silent)
 
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import Context, copy_context
@@ -37,7 +39,7 @@ _MAX_NAME = 64  # characters of a name that every API takes
 _MAX_ABOUT = 10_000  # characters of a description
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _STARTS = 2  # of a server: the first, and one more when it has ended
-_SECONDS = 30.0  # that a server has to start, and to list its tools
+_SECONDS = 30.0  # that a server has to start, and that it has to list its tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,23 @@ class McpTool:
     name: str
     writes: bool
     problem: str
-    _server: _Server = field(repr=False)
+    _server: McpServer = field(repr=False)
     _tool: types.Tool = field(repr=False)
+
+    @property
+    def own_name(self) -> str:
+        """The name that its server has for it."""
+        return self._tool.name
+
+    def listed(self) -> dict[str, Any]:
+        """The tool as its server lists it, in the shape of OpenAI's responses."""
+        about = self._tool.annotations
+        return {
+            "name": self._tool.name,
+            "description": shortened(self._tool.description or self._tool.title or "", _MAX_ABOUT),
+            "input_schema": self._tool.input_schema,
+            "annotations": None if about is None else about.model_dump(mode="json", by_alias=True, exclude_none=True),
+        }
 
     def to_openai(self) -> dict[str, Any]:
         """The tool in the shape of a chat-completions request."""
@@ -84,7 +101,7 @@ async def mcp_tools(
     `allow` and `deny` are names in that form. Raises InvalidTool for a configuration, and for a server that does not
     start within half a minute or does not list its tools.
     """
-    async with _servers(config) as servers:
+    async with _running(config) as servers:
         tools = [tool for listed in await _of_each(server.tools() for server in servers) for tool in listed]
         yield [tool for tool in tools if (allow is None or tool.name in allow) and tool.name not in deny]
 
@@ -94,16 +111,24 @@ async def mcp_offers(config: Mapping[str, Any]) -> tuple[list[McpTool], list[Mcp
 
     Raises InvalidTool as `mcp_tools` does.
     """
-    async with _servers(config) as servers:
+    async with _running(config) as servers:
         tools = await _of_each(server.tools() for server in servers)
         offers = await _of_each(server.offers() for server in servers)
         return [tool for listed in tools for tool in listed], [offer for listed in offers for offer in listed]
 
 
+def mcp_servers(config: Mapping[str, Any], rest: float = math.inf) -> dict[str, McpServer]:
+    """The servers of a configuration by their names, none of them started; whoever uses one stops it in the end.
+
+    One that ends is started again once, and once more in every `rest` seconds. Raises InvalidTool.
+    """
+    return {name: McpServer(name, _Target.of(name, given), rest) for name, given in _listed(config).items()}
+
+
 @asynccontextmanager
-async def _servers(config: Mapping[str, Any]) -> AsyncGenerator[list[_Server], None]:
+async def _running(config: Mapping[str, Any]) -> AsyncGenerator[list[McpServer], None]:
     """The servers of a configuration, which are started when they are asked, and stopped in the end."""
-    servers = [_Server(name, _Target.of(name, given)) for name, given in _listed(config).items()]
+    servers = list(mcp_servers(config).values())
     async with AsyncExitStack() as stack:
         for server in servers:
             stack.push_async_callback(server.stop)
@@ -151,57 +176,68 @@ class _Target:
             yield client
 
 
-class _Server:
-    """One server, kept by a task of its own: what opens a connection must close it."""
+class McpServer:
+    """One server, kept by a task of its own: what opens a connection must close it.
 
-    def __init__(self, name: str, target: _Target) -> None:
-        self._name, self._target = name, target
-        self._starts = 0
-        self._lock = asyncio.Lock()
-        self._client: Client | None = None
+    It is started when it is first asked. Who asks meanwhile waits for the same start, which goes on when they leave.
+    """
+
+    def __init__(self, name: str, target: _Target, rest: float = math.inf) -> None:
+        self.name, self.url = name, target.url
+        self._target, self._rest = target, rest
+        self._starts: list[float] = []  # when
+        self._ready: asyncio.Future[Client] | None = None
         self._leave = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def tools(self) -> Sequence[McpTool]:
-        """All tools of the server, started if need be."""
-        async with self._listing("tools") as client:
-            found = await _pages(client.list_tools, lambda page: page.tools)
+        """All tools of the server, started if need be. Raises InvalidTool."""
+        found = await self._listed("tools", lambda client: _pages(client.list_tools, lambda page: page.tools))
         problems = await asyncio.to_thread(lambda: [_problem(tool.input_schema) for tool in found])
         return [
-            McpTool(_tool_name(self._name, tool.name), _writes(tool), problem, self, tool)
+            McpTool(tool_name(self.name, tool.name), _writes(tool), problem, self, tool)
             for tool, problem in zip(found, problems, strict=True)
         ]
 
-    @asynccontextmanager
-    async def _listing(self, what: str) -> AsyncGenerator[Client, None]:
-        """The client, started if need be, for as long as a list may take. Raises InvalidTool."""
-        try:
-            async with asyncio.timeout(_SECONDS):
-                yield await self._connected()
-        except TimeoutError as error:
-            raise InvalidTool(f"the MCP server {self._name!r} did not list its {what} within {_SECONDS:g} s") from error
-        except MCPError as error:
-            raise InvalidTool(f"the MCP server {self._name!r} does not list its {what}: {error}") from error
-
     async def offers(self) -> Sequence[McpOffer]:
-        """Its resources and prompts, where it has some."""
+        """Its resources and prompts, where it has some. Raises InvalidTool."""
+        return await self._listed("resources and prompts", self._offers)
+
+    async def _listed(self, what: str, ask: Callable[[Client], Awaitable[_Item]]) -> _Item:
+        """What it lists, in time. One that has ended meanwhile is started again: no call is lost by that."""
+        try:
+            while True:
+                client = await self._connected()
+                try:
+                    async with asyncio.timeout(_SECONDS):
+                        return await ask(client)
+                except MCPError as error:
+                    if error.code != types.CONNECTION_CLOSED:
+                        raise
+                    await self._ended(client)
+        except TimeoutError as error:
+            raise InvalidTool(f"the MCP server {self.name!r} did not list its {what} within {_SECONDS:g} s") from error
+        except (MCPError, CallFailed) as error:
+            raise InvalidTool(f"the MCP server {self.name!r} does not list its {what}: {error}") from error
+
+    async def _offers(self, client: Client) -> Sequence[McpOffer]:
         found: list[McpOffer] = []
-        async with self._listing("resources and prompts") as client:
-            has = client.server_capabilities
-            if has.resources is not None:
-                resources = await _pages(client.list_resources, lambda page: page.resources)
-                found += [self._offer("resource", each.uri, each.description or each.name) for each in resources]
-                patterns = await _pages(client.list_resource_templates, lambda page: page.resource_templates)
-                found += [self._offer("resource", each.uri_template, each.description) for each in patterns]
-            if has.prompts is not None:
-                prompts = await _pages(client.list_prompts, lambda page: page.prompts)
-                found += [self._offer("prompt", each.name, each.description) for each in prompts]
+        has = client.server_capabilities
+        if has.resources is not None:
+            resources = await _pages(client.list_resources, lambda page: page.resources)
+            found += [self._offer("resource", each.uri, each.description or each.name) for each in resources]
+            patterns = await _pages(client.list_resource_templates, lambda page: page.resource_templates)
+            found += [self._offer("resource", each.uri_template, each.description) for each in patterns]
+        if has.prompts is not None:
+            prompts = await _pages(client.list_prompts, lambda page: page.prompts)
+            found += [self._offer("prompt", each.name, each.description) for each in prompts]
         return found
 
     def _offer(self, kind: Literal["resource", "prompt"], name: Any, about: str | None) -> McpOffer:
-        return McpOffer(self._name, kind, str(name), shortened(about or "", _MAX_ABOUT))
+        return McpOffer(self.name, kind, str(name), shortened(about or "", _MAX_ABOUT))
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> str:
+        """What it answers, as text. Raises CallFailed with its own words, or where it has ended; InvalidTool."""
         client = await self._connected()
         try:
             result = await client.call_tool(tool, arguments, progress_callback=_progress(copy_context()))
@@ -209,7 +245,7 @@ class _Server:
             if error.code != types.CONNECTION_CLOSED:
                 raise CallFailed(str(error)) from error
             await self._ended(client)
-            raise CallFailed(f"The server {self._name} ended before it gave a result.") from error
+            raise CallFailed(f"The server {self.name} ended before it gave a result.") from error
         text = "\n".join(map(_text, result.content))
         if not text and result.structured_content is not None:
             text = json.dumps(result.structured_content, ensure_ascii=False)
@@ -219,40 +255,47 @@ class _Server:
 
     async def stop(self) -> None:
         """End the connection, and the server where it was started here."""
+        ready, task, self._ready, self._task = self._ready, self._task, None, None
         self._leave.set()
-        if self._task is not None:
-            if self._client is None:  # it has not answered yet, and may never do
-                self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        if task is not None:
+            if ready is not None and not ready.done():  # it has not answered yet, and may never do
+                task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def _connected(self) -> Client:
-        async with self._lock:
-            if self._client is None:
-                if self._starts == _STARTS:
-                    raise CallFailed(f"The server {self._name} has ended again and is not started any more.")
-                self._starts += 1
-                self._leave = asyncio.Event()
-                ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-                self._task = asyncio.create_task(self._kept(ready, self._leave))
-                self._client = await ready
-            return self._client
+        if self._ready is None:
+            self._start()
+        return await asyncio.shield(cast("asyncio.Future[Client]", self._ready))
+
+    def _start(self) -> None:
+        now = time.monotonic()
+        self._starts = [at for at in self._starts if now - at < self._rest]
+        if len(self._starts) == _STARTS:
+            raise CallFailed(f"The server {self.name} has ended again and is not started any more.")
+        self._starts.append(now)
+        self._leave = asyncio.Event()
+        self._ready = asyncio.get_running_loop().create_future()
+        self._ready.add_done_callback(lambda made: made.cancelled() or made.exception())  # nobody may wait any more
+        self._task = asyncio.create_task(self._kept(self._ready, self._leave))
 
     async def _ended(self, client: Client) -> None:
-        async with self._lock:
-            if self._client is client:
-                await self.stop()
-                self._client = None
+        if self._ready is not None and self._ready.done() and self._ready.result() is client:
+            await self.stop()
 
     async def _kept(self, ready: asyncio.Future[Client], leave: asyncio.Event) -> None:
         try:
-            async with self._target.connected() as client:
-                if not ready.done():
-                    ready.set_result(client)
+            async with asyncio.timeout(_SECONDS) as limit, self._target.connected() as client:
+                limit.reschedule(None)
+                ready.set_result(client)
                 await leave.wait()
         except BaseException as error:
             if ready.done():
                 raise
-            ready.set_exception(InvalidTool(f"the MCP server {self._name!r} does not start: {_cause(error)}"))
+            within = f" within {_SECONDS:g} s" if isinstance(error, TimeoutError) else f": {_cause(error)}"
+            ready.set_exception(InvalidTool(f"the MCP server {self.name!r} does not start{within}"))
+        finally:
+            if self._ready is ready:
+                self._ready = None
 
 
 async def _pages(ask: Callable[..., Awaitable[Any]], listed: Callable[[Any], Sequence[_Item]]) -> list[_Item]:
@@ -294,7 +337,7 @@ def _listed(config: Mapping[str, Any]) -> Mapping[str, Any]:
     raise InvalidTool('the MCP configuration must be {"mcpServers": {NAME: {"command": …} or {"url": …}}}')
 
 
-def _tool_name(server: str, tool: str) -> str:
+def tool_name(server: str, tool: str) -> str:
     """`server_tool`, in characters that every API takes; one that is too long ends in a digest of the whole."""
     name = _NOT_IN_NAMES.sub("_", f"{server}_{tool}")
     return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 9]}_{sha256(name.encode()).hexdigest()[:8]}"

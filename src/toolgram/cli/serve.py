@@ -25,6 +25,7 @@ from toolgram.models import catalog as models
 from toolgram.models.defaults import sampling_of_gguf
 from toolgram.models.profiles import model_name
 from toolgram.planning.profile import Profile
+from toolgram.server.mcp import servers_of
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
 from toolgram.styles.registry import no_such_style, style_names
@@ -175,7 +176,9 @@ def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
 
 
 def check(settings: Settings, host: str, port: int) -> None:
-    """Warn if everybody is let in, and make the folder of recordings. Raises BadInput for what cannot be served."""
+    """Warn if everybody is let in, and make the folder of recordings. Raises BadInput for what cannot be served,
+    and InvalidTool for a configuration of no MCP servers.
+    """
     if not 0 <= port <= _LAST_PORT:
         raise BadInput(f"a port is a number from 0 to {_LAST_PORT}, not {port}")
     if not settings.api_keys and not is_local(host):
@@ -189,6 +192,7 @@ def check(settings: Settings, host: str, port: int) -> None:
             raise BadInput(f"{settings.record}: cannot be written to: {error.strerror}") from error
     if settings.style is not None and settings.style not in style_names():
         raise BadInput(no_such_style(settings.style))
+    servers_of(settings.mcp)
 
 
 def _bound(config: uvicorn.Config) -> socket.socket:

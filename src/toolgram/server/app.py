@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from toolgram.api.openapi.document import OF_BODIES, document
 from toolgram.server.context import Desk, json_response
 from toolgram.server.limits import Admission
+from toolgram.server.mcp import servers_of
 from toolgram.server.metrics import Metrics
 from toolgram.server.middleware import Front
 from toolgram.server.models import Models, Served
@@ -24,6 +25,7 @@ from toolgram.server.playground import page, pages
 from toolgram.server.recording.capture import Folder, Observer
 from toolgram.server.routes.chat import chat_completions, explain
 from toolgram.server.routes.completions import completions
+from toolgram.server.routes.mcp import mcp_servers
 from toolgram.server.routes.messages import count_tokens, messages
 from toolgram.server.routes.responses import responses
 from toolgram.server.routes.tokenize import detokenize, tokenize
@@ -106,6 +108,7 @@ async def _page(_desk: Desk, request: Request) -> ASGIApp:
 _GET: dict[str, Handler] = {
     "/v1/models": _models,
     "/v1/models/{name:path}": _one_model,
+    "/v1/mcp/servers": mcp_servers,
     "/health": _health,
     "/metrics": _metrics,
     "/openapi.json": _openapi,
@@ -131,19 +134,23 @@ def create_app(
 ) -> ASGIApp:
     """The application that serves these models, the first as the default; it closes their engines at shutdown.
 
-    `observer` is told a recording of each request; without one what fails is written where the settings say.
+    `observer` is told a recording of each request; without one what fails is written where the settings say. MCP
+    servers are started when they are first asked, and ended at shutdown. Raises InvalidTool for a wrong configuration.
     """
     if observer is None and settings.record is not None:
         observer = Folder(settings.record, settings.redact)
     metrics = Metrics()
     admission = Admission(settings.parallel, settings.queue, settings.timeout, metrics)
-    desk = Desk(Models(tuple(models), settings.any_model_name), settings, admission, metrics)
+    servers = servers_of(settings.mcp)
+    desk = Desk(Models(tuple(models), settings.any_model_name), settings, admission, metrics, servers)
 
     @asynccontextmanager
     async def lifespan(_app: Router) -> AsyncGenerator[None]:
         # Threads mostly wait for their turn.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "toolgram"))
         yield
+        for server in servers.values():
+            await server.stop()
         for served in models:
             await served.engine.aclose()
 

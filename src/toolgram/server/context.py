@@ -7,8 +7,8 @@ import json
 import re
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import orjson
 from starlette.requests import ClientDisconnect, Request
@@ -36,6 +36,9 @@ from toolgram.server.request_log import record_of
 from toolgram.server.settings import Settings
 from toolgram.server.sse import ClientGone, EventStream, while_connected
 from toolgram.work import in_thread
+
+if TYPE_CHECKING:
+    from toolgram.agent.mcp import McpServer  # of an extra
 
 T = TypeVar("T")
 
@@ -65,12 +68,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The server's models, settings, limits and counts."""
+    """The server's models, settings, limits and counts, and the MCP servers of its configuration by their names."""
 
     models: Models
     settings: Settings
     admission: Admission
     metrics: Metrics
+    mcp: Mapping[str, McpServer] = field(default_factory=dict[str, "McpServer"])
 
     async def body(self, request: Request, read: Callable[[Any], T]) -> T:
         """The JSON of a request's body, read by `read`; a long one in a thread, so that others are served meanwhile.

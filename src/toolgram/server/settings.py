@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,7 @@ class Settings:
     With `request_templates` a body may bring a chat template, which is limited, but may keep a core busy for a minute.
     With `allow_unenforced` an engine that takes no grammar is asked even for what only a grammar guarantees.
     What fails is written into the folder `record`, with `redact` without what was said.
+    `mcp` are the MCP servers whose tools a request may ask for, in the form that editors use.
     With `any_model_name` the first model answers to any name there is no model of, since agents ask for their own.
     """
 
@@ -40,3 +43,4 @@ class Settings:
     allow_unenforced: bool = False
     record: Path | None = None
     redact: bool = False
+    mcp: Mapping[str, Any] | None = None

@@ -148,6 +148,9 @@ _ROUTES = {
     "/detokenize": _Route("The text of tokens.", others.TEXT, _READ, ref("TokensBody"), examples=examples.DETOKENIZE),
     "/v1/models": _Route("The models.", others.MODELS, _TOLD, parameters=(_VERSION,)),
     "/v1/models/{name}": _Route("A model.", others.MODEL, (*_TOLD, 404), parameters=(_NAME, _VERSION)),
+    "/v1/mcp/servers": _Route(
+        "The MCP servers of the configuration, and the tools of each.", others.MCP_SERVERS, _TOLD
+    ),
     "/health": _Route(
         "Whether the server lives, and reaches the servers that run its models.", others.HEALTH, (503,), own_503=True
     ),

@@ -54,6 +54,22 @@ HEALTH = given(
     models=array(given(id=STRING, status=one_word("ok", "unavailable"), enforced=BOOLEAN)),
 )
 
+_MCP_TOOL = given(
+    name=STRING, description=STRING, input_schema={"type": "object"}, annotations=nullable({"type": "object"})
+)
+MCP_SERVERS = given(
+    object=always("list"),
+    data=array(
+        given(
+            object=always("mcp.server"),
+            server_label=STRING,
+            transport=one_word("stdio", "http"),
+            error=nullable(STRING),
+            tools=array(_MCP_TOOL),
+        )
+    ),
+)
+
 ERROR = given(
     error=given({"pointer": STRING}, message=STRING, type=STRING, param=nullable(STRING), code=STRING),
 )

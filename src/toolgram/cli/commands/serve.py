@@ -209,6 +209,14 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    mcp: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            envvar=_env("MCP"),
+            help="MCP servers whose tools are run for /v1/responses, as editors are configured for them.",
+        ),
+    ] = None,
     keep_alive: Annotated[
         float,
         typer.Option(
@@ -245,7 +253,7 @@ def serve(
     ] = False,
 ) -> None:
     """Serve models to clients of OpenAI's and Anthropic's APIs; every option is also a variable, TOOLGRAM_…."""
-    from toolgram.cli.inputs import BadInput
+    from toolgram.cli.inputs import BadInput, read_mcp
     from toolgram.cli.profiles import profiles_of
     from toolgram.cli.serve import Loading, Remote, check, is_local, keys, load, run, run_workers, sampled
     from toolgram.cli.upstream import Upstream, connect
@@ -269,6 +277,7 @@ def serve(
         allow_unenforced=allow_unenforced,
         record=record,
         redact=redact,
+        mcp=None if mcp is None else read_mcp(mcp),
     )
     check(settings, host, port)
     aliases, profiles = tuple(alias or ()), tuple(profile or ())
