@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from toolgram.engines.base import Choice, Sampling
-from toolgram.engines.llama_cpp.sampling import Sampler, biased, choose, log_odds, logprobs_of, ruled_out
+from toolgram.engines.llama_cpp.sampling import Sampler, biased, choose, log_odds, logprobs_of, one_side, ruled_out
 from toolgram.errors import EngineError
 
 PROBABILITIES = np.array([0.1, 0.4, 0.0, 0.3, 0.2])
@@ -35,6 +35,24 @@ def test_the_odds_of_a_choice_and_its_bias() -> None:
     moved = biased(LOGITS, Choice((1, 3, 99), log(3 / 7)))
     assert log_odds(moved, (1, 3)) == pytest.approx(0, abs=1e-6)
     assert biased(LOGITS, Choice((1,))) is LOGITS
+
+
+def test_the_likelier_side_of_a_choice_may_not_have_the_likeliest_token() -> None:
+    sampler = Sampler(Sampling(temperature=0), ())
+    odds = log_odds(LOGITS, (1,))  # 0.4 against 0.1, 0.3 and 0.2
+    assert not sampler.side(odds)
+    assert sampler.choose(one_side(LOGITS, (1,), sampler.side(odds))) == 3
+    assert sampler.side(odds + 0.5)  # 0.66 × e^0.5 = 1.1
+    assert sampler.choose(one_side(LOGITS, (1,), sampler.side(odds + 0.5))) == 1
+
+
+@pytest.mark.parametrize(("temperature", "share"), [(1, 0.4), (0.5, 16 / 52), (2, 2 / (2 + 6**0.5))])
+def test_sides_come_as_often_as_they_should(temperature: float, share: float) -> None:
+    sampler = Sampler(Sampling(temperature=temperature, seed=7), ())
+    odds = log_odds(LOGITS, (1,))
+    assert sum(sampler.side(odds) for _ in range(20_000)) / 20_000 == pytest.approx(share, abs=0.015)
+    assert not sampler.side(-inf)
+    assert sampler.side(inf)
 
 
 def test_temperature_0_takes_the_likeliest() -> None:

@@ -123,7 +123,7 @@ def bench(
     upstream_model: UpstreamModel = None,
     upstream_key: UpstreamKey = None,
 ) -> None:
-    """Ask a model 216 questions with known answers, and print how many are right, by kind."""
+    """Ask a model 246 questions with known answers, and print how many are right, by kind."""
     from toolgram.cli import bench as asking
     from toolgram.cli.ask import model_of
     from toolgram.cli.inputs import style_of

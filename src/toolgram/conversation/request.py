@@ -82,7 +82,7 @@ class Request:
 
     Where `calls_close_reasoning`, a call that begins in the reasoning ends it, whatever the style says of that.
 
-    `tool_bias` is added to the logits of what begins a call, where the model chooses whether to call. `places` tells
+    `tool_bias` is added to the logarithm of the odds of a call, where the model chooses whether to call. `places` tells
     where a message, or a part of it, stands in a body of another API: "/messages/1" → "/input/0".
     """
 

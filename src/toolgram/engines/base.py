@@ -37,7 +37,11 @@ class SupportsGrammar(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice between some `tokens` and all others, at the first token that is sampled, with a `bias` on these."""
+    """A choice between some `tokens` and all others, at the first token that is sampled, with a `bias` on these.
+
+    With a bias the two sides are chosen between by their odds, and then a token of that side; greedily the likelier
+    side is taken, even if its likeliest token is not the likeliest of all.
+    """
 
     tokens: tuple[int, ...]
     bias: float = 0.0

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolgram.engines.base import Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, TracePoint, Usage
+from toolgram.engines.base import Choice, Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, TracePoint, Usage
 from toolgram.engines.llama_cpp.guide import Guide
 from toolgram.engines.llama_cpp.prompt_lookup import Drafter
-from toolgram.engines.llama_cpp.sampling import Logits, Sampler, biased, log_odds, logprobs_of, ruled_out
+from toolgram.engines.llama_cpp.sampling import Logits, Sampler, biased, log_odds, logprobs_of, one_side, ruled_out
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.engines.stops import Detokenizer, StopScanner
 
@@ -112,11 +112,12 @@ class Generation:
         self._passes += not drafted
         self._read = self._read or time.perf_counter()
         logits = self._sampler.adjusted(logits)
-        if self._sampling.choice is not None and self._log_odds is None:
-            self._log_odds = log_odds(self._allowed(logits), self._sampling.choice.tokens)
-            logits = biased(logits, self._sampling.choice)
+        choice = self._sampling.choice if self._log_odds is None else None
+        if choice is not None:
+            self._log_odds = log_odds(self._allowed(logits), choice.tokens)
+            logits = biased(logits, choice)
         alone, logits = logits, self._allowed(logits)
-        token = self._sampler.choose(logits)
+        token = self._sampler.choose(logits if choice is None else self._decided(logits, choice))
         if token in self._ends and (self._guide is None or self._guide.accepting):
             self.finish = "stop"
             return None
@@ -129,6 +130,15 @@ class Generation:
         top = self._sampling.logprobs
         likely = [] if top is None else [logprobs_of(logits, token, top, self._vocabulary.pieces)]
         return self._write([token], likely, trace)
+
+    def _decided(self, logits: Logits, choice: Choice) -> Logits:
+        """With a bias it is the sides that are chosen between: many ways to begin a text are no less likely for that.
+
+        Without one the token is the model's, as any other engine would choose it.
+        """
+        if self._log_odds is None or not choice.bias:
+            return logits
+        return one_side(logits, choice.tokens, self._sampler.side(self._log_odds + choice.bias))
 
     def _allowed(self, logits: Logits) -> Logits:
         return logits if self._guide is None else np.where(self._guide.allowed(), logits, np.float32(-np.inf))

@@ -53,12 +53,25 @@ class Sampler:
         """The next token, of adjusted logits."""
         return choose(logits, self._sampling, self._random)
 
+    def side(self, log_odds: float) -> bool:
+        """Whether the side of a choice is taken that is likelier than the other one by these odds."""
+        temperature = self._sampling.temperature
+        if temperature < _GREEDY:
+            return log_odds > 0
+        return self._random.random() < 0.5 * (1 + float(np.tanh(log_odds / temperature / 2)))
+
     def note(self, tokens: Sequence[int]) -> None:
         """Tell which tokens were written."""
         if self._counts_matter:
             self._counts.update(tokens)
         if self._sampling.repetition_penalty != 1:
             self._seen.update(tokens)
+
+
+def _marked(tokens: Sequence[int], size: int) -> NDArray[np.bool_]:
+    marked = np.zeros(size, dtype=np.bool_)
+    marked[[token for token in tokens if 0 <= token < size]] = True
+    return marked
 
 
 def _numbers(by: Mapping[int, float], size: int) -> _Numbers:
@@ -90,8 +103,7 @@ def logprobs_of(logits: Logits, token: int, top: int, pieces: Sequence[bytes]) -
 
 def log_odds(logits: Logits, tokens: Sequence[int]) -> float:
     """The logarithm of how much likelier some tokens are than all others; infinite where only one side is allowed."""
-    side = np.zeros(len(logits), dtype=np.bool_)
-    side[[token for token in tokens if 0 <= token < len(logits)]] = True
+    side = _marked(tokens, len(logits))
     best = float(logits.max())
     weights = np.exp(logits - best, dtype=np.float64)
     with np.errstate(divide="ignore"):
@@ -103,6 +115,11 @@ def biased(logits: Logits, choice: Choice) -> Logits:
     if not choice.bias:
         return logits
     return _changed(logits, _numbers(dict.fromkeys(choice.tokens, choice.bias), len(logits)), np.add)
+
+
+def one_side(logits: Logits, tokens: Sequence[int], side: bool) -> Logits:
+    """The logits of some tokens alone, or of all others."""
+    return np.where(_marked(tokens, len(logits)) == side, logits, np.float32(-np.inf))
 
 
 def ruled_out(logits: Logits, allowed: NDArray[np.bool_]) -> tuple[int, float]:
