@@ -13,7 +13,7 @@ from _common import CHATML, Tool, request
 from toolgram.engines.llama_cpp import ffi
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.models import catalog
-from toolgram.planning.turn import some_id
+from toolgram.planning.readable_names import some_id
 
 SAVE: Tool = {
     "type": "function",

@@ -151,10 +151,10 @@ def test_planning_takes_two_threads_and_who_finds_too_many_waiting_is_told_to_co
     planning, free = threading.Semaphore(0), threading.Event()
     plan = Generation.plan
 
-    def slowly(*given: Any) -> Any:
+    def slowly(*given: Any, **named: Any) -> Any:
         planning.release()
         assert free.wait(20)
-        return plan(*given)
+        return plan(*given, **named)
 
     monkeypatch.setattr(Generation, "plan", slowly)
     settings = Settings(parallel=2, queue=1)
@@ -295,7 +295,7 @@ def test_what_would_be_sent_is_explained() -> None:
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
     with serving(Replay()) as address:
         told = httpx2.post(address + "/v1/explain", json={**HI, "tools": tools, "dialect": "lark"}).json()
-        assert told["style"]["name"] == "long"
+        assert told["style"]["name"] == "compact"
         assert "".join(part["text"] for part in told["prompt_parts"]) == told["prompt"]
         assert told["grammar"]["text"].startswith("start:")
         wrong = httpx2.post(address + "/v1/explain", json={**HI, "tools": tools, "dialect": "bnf"})

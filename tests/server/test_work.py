@@ -65,9 +65,9 @@ class Planning:
 def planning(monkeypatch: pytest.MonkeyPatch) -> Iterator[Planning]:
     plan, slow = Generation.plan, Planning()
 
-    def slowly(self: Generation, *given: Any) -> Any:
+    def slowly(self: Generation, *given: Any, **named: Any) -> Any:
         slow.after(self)
-        return plan(self, *given)
+        return plan(self, *given, **named)
 
     monkeypatch.setattr(Generation, "plan", slowly)
     yield slow
