@@ -95,8 +95,9 @@ class Model:
     ("trials", "bias"),
     [
         ([call(-3.0), call(-4.0), other(-8.0), other(-9.0)], 6.0),
-        ([call(9.0), other(3.0), other(5.0)], -7.0),
-        ([call(-1.0), call(-2.0), call(-9.0), other(-5.0), other(-6.0)], 3.5),
+        ([call(9.0), other(3.0), other(5.0)], -6.5),
+        ([call(-1.0), call(-2.0), call(-9.0), other(-5.0), other(-6.0)], 3.75),
+        ([call(-3.0), other(-2.0)], 0.0),
         ([call(-3.0)], 0.0),
         ([call(None), other(None)], 0.0),
         ([], 0.0),
