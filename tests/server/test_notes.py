@@ -28,7 +28,7 @@ BODY: dict[str, Any] = {
     "tool_choice": "required",
     "parallel_tool_calls": False,
 }
-TOLD = {"call": 0, "pointer": "/amount", "preferred": ",", "removed": 0.9}
+TOLD = {"call": 0, "pointer": "/amount", "preferred": ",", "removed": 0.9, "offset": len(BEGIN) + 2}
 
 
 class Traced(Replay):

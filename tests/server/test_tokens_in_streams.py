@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 
 from live_server import serving
-from toolgram.engines.base import Chunk, Logprob, Prompt, Sampling, SupportsGrammar, TokenLogprobs, Usage
+from toolgram.engines.base import Chunk, Logprob, Prompt, Sampling, SupportsGrammar, TokenLogprobs, TracePoint, Usage
 from toolgram.engines.replay import Replay
 
 CHAT = "/v1/chat/completions"
@@ -67,6 +67,27 @@ def test_an_engine_that_does_not_tell_tokens_apart_tells_its_pieces() -> None:
             {"text": "Hel", "forced": False},
             {"text": "lo.", "forced": False},
         ]
+
+
+class Traced(Replay):
+    """Two tokens, of which the second was not what the model wanted; the trace comes with the end."""
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        pieces = (Logprob(5, b"Oh", -1.0), Logprob(6, b".", 0.0))
+        yield Chunk("Oh.", (5, 6), logprobs=tuple(TokenLogprobs(piece, ()) for piece in pieces))
+        points = (TracePoint(0, 5, 5, b"Oh", 0.9), TracePoint(1, 6, 7, b"!", 0.61234, 2))
+        yield Chunk("", finish="stop", usage=Usage(completion_tokens=2), trace=points)
+
+
+def test_a_stream_of_tokens_tells_where_the_model_wanted_another() -> None:
+    with serving(Traced()) as address:
+        told = [choice for chunk in chunks(address, TOKENS) for choice in chunk["choices"]]
+        assert [choice["trace"] for choice in told if "trace" in choice] == [
+            [{"position": 1, "preferred": "!", "removed": 0.6123}]
+        ]
+        assert not any("trace" in choice for chunk in chunks(address, BODY) for choice in chunk["choices"])
 
 
 def test_tokens_are_for_streams() -> None:

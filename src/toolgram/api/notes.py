@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any
 
 from toolgram.chat import Reply
+from toolgram.engines.base import TracePoint
 
 Json = dict[str, Any]
 
@@ -33,8 +34,22 @@ def divergences_json(reply: Reply) -> list[Json]:
             "pointer": one.pointer,
             "preferred": one.preferred,
             "removed": round(one.removed, _DIGITS),
+            "offset": one.offset,
         }
         for one in reply.divergences
+    ]
+
+
+def trace_json(points: Sequence[TracePoint]) -> list[Json]:
+    """Where the model alone would have written another token: the number of that token, and what it preferred."""
+    return [
+        {
+            "position": point.position,
+            "preferred": point.piece.decode(errors="replace"),
+            "removed": round(point.removed, _DIGITS),
+        }
+        for point in points
+        if point.preferred != point.token
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.api.notes import notes_of
+from toolgram.api.notes import notes_of, trace_json
 from toolgram.chat import Reply
 from toolgram.conversation.custom_tools import input_of
 from toolgram.conversation.events import (
@@ -30,7 +30,7 @@ class Head:
     """What an answer and all chunks of it say of themselves.
 
     `logprobs`: the chunks tell how likely their tokens were, if the engine does; `include_tokens`: they tell each
-    token, and whether the grammar forced it.
+    token, whether the grammar forced it, and where the model alone would have written another one.
     """
 
     id: str
@@ -156,8 +156,9 @@ class ChunkWriter:
             case Chunk():
                 if self.head.logprobs:
                     self._likely += item.logprobs
-                if self.head.include_tokens and (tokens := tokens_json(item)):
-                    yield self._chunk({}, tokens=tokens)
+                told = {"tokens": tokens_json(item), "trace": trace_json(item.trace)} if self.head.include_tokens else {}
+                if told := {name: value for name, value in told.items() if value}:
+                    yield self._chunk({}, **told)
             case ContentDelta(text) | Unreadable(text):
                 if text:
                     yield self._chunk({"content": text})
@@ -219,11 +220,9 @@ class ChunkWriter:
             return self._chunk({"function_call": {"arguments": arguments}})
         return self._chunk({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]})
 
-    def _chunk(self, delta: Json, finish: str | None = None, tokens: list[Json] | None = None, **noted: Any) -> Json:
+    def _chunk(self, delta: Json, finish: str | None = None, **noted: Any) -> Json:
         likely, self._likely = _logprobs(self._likely), []  # of the tokens since the last chunk
         choice: Json = {"index": self.index, "delta": delta, "logprobs": likely, "finish_reason": finish, **noted}
-        if tokens is not None:
-            choice["tokens"] = tokens
         return _chunk(self.head, [choice])
 
 

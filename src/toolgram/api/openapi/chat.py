@@ -76,6 +76,7 @@ _DELTA = given(
     }
 )
 _TOKEN = given({"bytes": array(whole(0, 255)), "logprob": NUMBER}, text=STRING, forced=BOOLEAN)
+_POINT = given(position=COUNT, preferred=STRING, removed=NUMBER)
 CHUNK = any_of(
     given(
         {"usage": nullable(USAGE)},
@@ -83,7 +84,7 @@ CHUNK = any_of(
         object=always("chat.completion.chunk"),
         choices=array(
             given(
-                {"tokens": array(_TOKEN), **NOTED},
+                {"tokens": array(_TOKEN, 1), "trace": array(_POINT, 1), **NOTED},
                 index=COUNT,
                 delta=_DELTA,
                 logprobs=_LOGPROBS,

@@ -73,7 +73,7 @@ def ref(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-_DIVERGENCE = given(call=nullable(COUNT), pointer=STRING, preferred=STRING, removed=NUMBER)
+_DIVERGENCE = given(call=nullable(COUNT), pointer=STRING, preferred=STRING, removed=NUMBER, offset=COUNT)
 _ENDED = given(call=nullable(COUNT), pointer=STRING)
 NOTED: Json = {
     "dropped_tool_calls": COUNT,
