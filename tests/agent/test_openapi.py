@@ -224,3 +224,11 @@ def test_a_source_may_be_an_address(server: str, monkeypatch: pytest.MonkeyPatch
     assert listed.stdout.splitlines()[:2] == ["getOrder: One order.", "post_orders (writes): Order it."]
     failed = CliRunner().invoke(app, ["tools", "list", f"{server}/v1/broken"])
     assert "it cannot be fetched" in failed.output
+
+
+def test_tools_are_listed_as_a_request_has_them(tmp_path: Any) -> None:
+    file = tmp_path / "shop.json"
+    file.write_text(json.dumps({**SHOP, "servers": [{"url": "http://localhost:1/v1"}]}))
+    ran = CliRunner().invoke(app, ["tools", "list", str(file), "--json"])
+    tools = openapi_tools(SHOP, "http://localhost:1/")
+    assert json.loads(ran.stdout) == [tool.to_openai() for tool in tools]

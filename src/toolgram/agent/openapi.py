@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -19,6 +20,7 @@ import httpx2
 from toolgram.agent.calls import CallFailed
 from toolgram.agent.tools import InvalidTool
 from toolgram.errors import json_pointer
+from toolgram.work import spend
 
 Json = Mapping[str, Any]
 
@@ -29,6 +31,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _MAX_NAME = 64
 _MAX_ANSWER = 1_000_000  # bytes that are read of an answer
 _MAX_HOPS = 20  # references to references
+_CHARACTERS = 16  # of a text that cost a step
 _SECONDS = 60.0  # that a document has to be fetched
 _COMPONENT = "#/components/schemas/"
 
@@ -107,7 +110,7 @@ def openapi_tools(
     `base_url` is where the document is, to which a relative server is joined. `headers` go with every call,
     and `auth` has the secret of each security scheme by its name. Raises InvalidTool with a JSON pointer for what is
     no OpenAPI document, and for an operation whose parameters cannot be read; one with a body other than JSON is left
-    out.
+    out. Counts its steps, as `toolgram.work` does.
     """
     if not isinstance(document, Mapping) or not str(cast("Json", document).get("openapi", "")).startswith("3."):
         raise InvalidTool('not an OpenAPI 3 document: it has no "openapi": "3.…"')
@@ -143,10 +146,13 @@ class _Document:
     def tools(self, server: str, headers: Json) -> Iterator[OpenApiTool]:
         """All operations as tools; names that are alike are told apart by a number."""
         taken: set[str] = set()
+        numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
         for path, method, pointer, common, operation in self.operations():
             tool = self.tool(path, method, pointer, common, operation, server, headers)
             if tool is not None:
-                name = next(name for name in _numbered(tool.name) if name not in taken)
+                name, stem = tool.name, tool.name[: _MAX_NAME - 5]
+                while name in taken:
+                    name = f"{stem}_{next(numbers[stem])}"
                 taken.add(name)
                 yield replace(tool, name=name)
 
@@ -161,9 +167,10 @@ class _Document:
     def tool(
         self, path: str, method: str, pointer: str, common: Sequence[Any], operation: Json, server: str, headers: Json
     ) -> OpenApiTool | None:
-        name = _NOT_IN_NAMES.sub("_", str(operation.get("operationId") or f"{method}_{path.strip('/')}")).strip("_")[
-            :_MAX_NAME
-        ]
+        about = "\n\n".join(str(operation[key]) for key in ("summary", "description") if operation.get(key))
+        called = str(operation.get("operationId") or f"{method}_{path.strip('/')}")
+        spend(_steps(about) + _steps(called))
+        name = _NOT_IN_NAMES.sub("_", called).strip("_")[:_MAX_NAME]
         properties: dict[str, Any] = {}
         required: list[str] = []
         places: dict[str, tuple[str, str]] = {}
@@ -185,7 +192,6 @@ class _Document:
             if body.get("required", True):
                 required.append("body")
         schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-        about = "\n\n".join(str(operation[key]) for key in ("summary", "description") if operation.get(key))
         extra_headers, extra_query = self.secrets(operation)
         parameters = self.with_components(schema, pointer)
         return OpenApiTool(
@@ -196,6 +202,7 @@ class _Document:
         """Those that go into the path, the query or the headers; an operation's own replace those of its path."""
         known: dict[tuple[str, str], Json] = {}
         for at, each in enumerate(given):
+            spend(1)
             parameter = self.resolved(each, f"{pointer}/parameters/{at}")
             if not isinstance(parameter.get("name"), str) or not isinstance(parameter.get("in"), str):
                 raise InvalidTool(f"{pointer}/parameters/{at}: a parameter needs a name and a place")
@@ -263,9 +270,9 @@ class _Document:
         return headers, query
 
 
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name[: _MAX_NAME - 5]}_{number}" for number in count(2))
+def _steps(value: Any) -> int:
+    """What a value costs without its parts: it stands in each tool that refers to it."""
+    return 1 + len(value) // _CHARACTERS if isinstance(value, str) else 1
 
 
 def _members(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
@@ -291,6 +298,7 @@ def _described(schema: Any, description: Any) -> Any:
 
 def _references(value: Any) -> Iterator[str]:
     """The names of the components that a schema refers to."""
+    spend(1)
     if isinstance(value, Mapping):
         here = cast("Json", value)
         reference = here.get("$ref")
@@ -305,6 +313,7 @@ def _references(value: Any) -> Iterator[str]:
 
 def _own(value: Any) -> Any:
     """The schema with references into the components as references to its own definitions, in words of today."""
+    spend(_steps(value))
     if isinstance(value, Mapping):
         made = {key: _own(each) for key, each in cast("Json", value).items()}
         reference = made.get("$ref")

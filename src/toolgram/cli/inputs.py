@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from toolgram.api.tools import openai_tools
 from toolgram.engines.base import SamplingDefaults
 from toolgram.errors import EngineError, TemplateError, ToolgramError
 from toolgram.models import catalog
@@ -198,33 +199,14 @@ def read_tools(path: Path, *, strict: bool = False) -> list[Any]:
 
         tools: list[Any] = [tool.to_openai() for tool in tools_of(path)]
     else:
-        tools = [_openai_tool(tool) for tool in _listed(path, read_json(path))]
+        found = openai_tools(read_json(path))
+        if found is None:
+            raise BadInput(f'{path}: must be a list of tools, such as [{{"type": "function", "function": {{…}}}}]')
+        tools = found
     for tool in tools if strict else ():
         if isinstance(tool, dict) and isinstance(function := cast("dict[str, Any]", tool).get("function"), dict):
             function["strict"] = True
     return tools
-
-
-def _listed(path: Path, given: Any) -> list[Any]:
-    if isinstance(given, dict) and isinstance(listed := cast("dict[str, Any]", given).get("tools"), list):
-        return cast("list[Any]", listed)
-    if isinstance(given, list):
-        return cast("list[Any]", given)
-    if isinstance(given, dict) and {"name", "function", "type"} & cast("dict[str, Any]", given).keys():
-        return [given]
-    raise BadInput(f'{path}: must be a list of tools, such as [{{"type": "function", "function": {{…}}}}]')
-
-
-def _openai_tool(tool: Any) -> Any:
-    """A tool of Anthropic's (`input_schema`), MCP's (`inputSchema`) or OpenAI's responses' shape as in a chat."""
-    if not isinstance(tool, dict) or "name" not in tool:
-        return tool  # pyright: ignore[reportUnknownVariableType] - JSON, checked by `plan`
-    given = cast("dict[str, Any]", tool)
-    function = {key: given[key] for key in ("name", "description", "strict") if given.get(key) is not None}
-    for key in ("parameters", "input_schema", "inputSchema"):
-        if key in given:
-            return {"type": "function", "function": {**function, "parameters": given[key]}}
-    return {"type": "function", "function": function} if given.get("type", "function") == "function" else given
 
 
 def template_of(file: Path | None, model: Path | None) -> ChatTemplate:

@@ -29,6 +29,7 @@ from toolgram.server.routes.mcp import mcp_servers
 from toolgram.server.routes.messages import count_tokens, messages
 from toolgram.server.routes.responses import responses
 from toolgram.server.routes.tokenize import detokenize, tokenize
+from toolgram.server.routes.tools import import_tools
 from toolgram.server.settings import Settings
 
 _THREADS = 128
@@ -42,6 +43,7 @@ _POST: dict[str, Handler] = {
     "/v1/messages": messages,
     "/v1/messages/count_tokens": count_tokens,
     "/v1/explain": explain,
+    "/v1/tools/import": import_tools,
     "/tokenize": tokenize,
     "/detokenize": detokenize,
 }

@@ -156,7 +156,9 @@ class ChunkWriter:
             case Chunk():
                 if self.head.logprobs:
                     self._likely += item.logprobs
-                told = {"tokens": tokens_json(item), "trace": trace_json(item.trace)} if self.head.include_tokens else {}
+                told = (
+                    {"tokens": tokens_json(item), "trace": trace_json(item.trace)} if self.head.include_tokens else {}
+                )
                 if told := {name: value for name, value in told.items() if value}:
                     yield self._chunk({}, **told)
             case ContentDelta(text) | Unreadable(text):

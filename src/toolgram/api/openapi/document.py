@@ -138,6 +138,13 @@ _ROUTES = {
         ref("ExplainBody"),
         examples=examples.CHAT,
     ),
+    "/v1/tools/import": _Route(
+        "The tools of an OpenAPI document, of an MCP server's answer, or of another API; nothing is run or fetched.",
+        others.TOOLS,
+        _PLAN,
+        ref("ImportBody"),
+        examples=examples.IMPORT,
+    ),
     "/tokenize": _Route(
         "The tokens of a text, or of a conversation as it would be prompted.",
         others.TOKENS,

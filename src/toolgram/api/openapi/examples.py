@@ -66,3 +66,8 @@ MESSAGES: dict[str, Json] = {
 COUNT_TOKENS: dict[str, Json] = {"a question": {"messages": [_HI]}}
 TOKENIZE: dict[str, Json] = {"a text": {"content": "Hello."}, "a conversation": {"messages": [_HI]}}
 DETOKENIZE: dict[str, Json] = {"a text": {"tokens": [1, 2, 3]}}
+_OPERATION: Json = {"operationId": "get_weather", "parameters": [{"name": "city", "in": "query", "required": True}]}
+IMPORT: dict[str, Json] = {
+    "OpenAPI": {"document": {"openapi": "3.1.0", "paths": {"/weather": {"get": _OPERATION}}}},
+    "MCP": {"document": {"tools": [{"name": "get_weather", "inputSchema": _SCHEMA}]}},
+}

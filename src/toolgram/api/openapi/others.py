@@ -31,6 +31,7 @@ COMPLETION = given(
 COMPLETION_CHUNK = any_of(COMPLETION, ref("Error"))
 
 TOKENS = given(tokens=array(COUNT), count=COUNT, max_model_len=nullable(COUNT))
+TOOLS = given(tools=array({"type": "object"}))
 TEXT = given(prompt=STRING, content=STRING)
 
 _OF_MODEL: Json = {

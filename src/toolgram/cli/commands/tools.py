@@ -38,17 +38,22 @@ def list_(
     source: Annotated[
         str, typer.Argument(metavar="FILE|URL", help="A Python file, an OpenAPI document, or an MCP configuration.")
     ],
+    json_: Annotated[bool, typer.Option("--json", help="Print them as a request has them, and nothing else.")] = False,
 ) -> None:
     """List the tools of a source: which of them write, and what of their schemas no grammar enforces.
 
     Of MCP servers the resources and prompts are listed too.
     """
     import asyncio
+    import json
 
     from toolgram.cli.commands.agent import visible
     from toolgram.schema import schema_grammar
 
     tools, offers = asyncio.run(_listed(source))
+    if json_:
+        typer.echo(json.dumps([tool.to_openai() for tool in tools], indent=2, ensure_ascii=False))
+        return
     for tool in tools:
         function = tool.to_openai()["function"]
         typer.echo(f"{tool.name}{' (writes)' if tool.writes else ''}: {visible(function['description'])}")
