@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from browser import CONTROL, ENTER, Browser
 from live_server import serving
@@ -82,6 +84,12 @@ def page(browser: Browser, engine: Replay, settings: Settings = OPEN, *, refusal
 def run(browser: Browser) -> None:
     browser.keys(CONTROL, ENTER)
     browser.wait(lambda: browser.text("#figures"), "the end of the answer")
+
+
+def body(browser: Browser) -> Any:
+    """The request that the form makes, as the page shows it once it was explained."""
+    browser.wait(lambda: not browser.shows("#problem"), "no problem")
+    return json.loads(browser.text("#body-text"))
 
 
 def texts(browser: Browser, selector: str) -> list[str]:

@@ -49,7 +49,8 @@ def test_the_first_example_runs_at_one_key(browser: Browser) -> None:
         assert "60.7 % likely" in browser.script("return document.querySelector('#tokens .token:not(.forced)').title")
         assert "get_weather" in browser.text("#message")
         assert '{"city": "Paris", "days": 3}' in browser.text("#message")
-        assert "8 tokens" in browser.text("#figures")
+        assert "completion tokens8forced tokens5" in browser.text("#figures")
+        assert texts(browser, "#message .json-key, #message .json-number") == ['"city"', '"days"', "3"]
         kinds = texts(browser, "#event-list .kind")
         assert kinds[:2] == ["begin", "call"]
         assert kinds[-2:] == ["finish", "usage"]
@@ -114,6 +115,7 @@ _NO_JSON = {
 def test_what_is_wrong_is_told_at_its_place(browser: Browser) -> None:
     tools = '[{"type": "function",\n "function": {"name": "f", "parameters":\n {"type": "object", "minimum": "x"}}}]'
     with page(browser, Replay(), refusals=True):
+        browser.click("#tools-as-json summary")
         browser.type("#tools", tools)
         browser.wait_for_text("#problem", "Tools: minimum: is not a number")
         assert browser.text("#fault") == "line 3: minimum: is not a number"
@@ -184,7 +186,7 @@ def test_a_connection_that_is_cut_is_told(browser: Browser) -> None:
 def test_another_template_is_shown_and_run(browser: Browser) -> None:
     engine = Telling([(["It ", "rains."], [])])
     with page(browser, engine, refusals=True):
-        browser.type("#tools", "")
+        browser.click("#tool-list .remove")
         browser.choose("#template", "recorded")
         browser.wait(lambda: browser.value("#template-text") == CHATML.source, "the model's template")
         assert browser.value("#eos") == "<|im_end|>"

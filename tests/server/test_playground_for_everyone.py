@@ -16,9 +16,10 @@ def test_nothing_is_cut_off_and_everything_has_a_name(browser: Browser, width: i
         browser.size(width, 740)
         run(browser)
         wide = "return document.documentElement.scrollWidth - innerWidth"
-        for tab in ("answer", "prompt", "grammar", "relaxations", "events", "body"):
+        for tab in ("answer", "chat", "prompt", "grammar", "relaxations", "events", "body"):
             browser.click(f"#tab-{tab}")
             assert browser.script(wide) <= 0, tab
+        assert browser.script(_TABS_CUT_OFF) == []
         nameless = """
             return [...document.querySelectorAll("input, select, textarea, button")]
               .filter((one) => one.checkVisibility())
@@ -26,6 +27,12 @@ def test_nothing_is_cut_off_and_everything_has_a_name(browser: Browser, width: i
               .filter((one) => !one.matches("button") || !one.textContent.trim())
               .map((one) => one.outerHTML)"""
         assert browser.script(nameless) == []
+
+
+_TABS_CUT_OFF = """
+    return [...document.querySelectorAll("[role=tab]")]
+      .filter((tab) => tab.scrollWidth > tab.clientWidth || tab.getBoundingClientRect().right > innerWidth)
+      .map((tab) => tab.id)"""
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -37,7 +44,7 @@ def test_texts_can_be_read_by_day_and_by_night(browser: Browser, dark: bool) -> 
         browser.type("#temperature", "9")
         browser.wait(lambda: browser.shows("#fault"), "a fault")
         shades: list[list[str]] = []
-        for tab in ("answer", "prompt", "relaxations", "events"):
+        for tab in ("answer", "chat", "prompt", "relaxations", "events"):
             browser.click(f"#tab-{tab}")
             browser.wait(lambda: not browser.script("return document.getAnimations().length"), "stillness")
             shades += browser.script(_SHADES)
@@ -71,20 +78,20 @@ def _luminance(colour: str) -> float:
 def test_the_keyboard_reaches_everything(browser: Browser) -> None:
     with page(browser, Telling()):
         wanted = browser.script("""
-            return [...document.querySelectorAll("input, select, textarea, button, [tabindex='0']")]
+            return [...document.querySelectorAll("input, select, textarea, button, summary, [tabindex='0']")]
               .filter((one) => one.checkVisibility() && one.tabIndex >= 0).length""")
         seen: list[str] = []
         browser.script("document.activeElement.blur(); getSelection().removeAllRanges()")
         for _ in range(wanted):
             browser.keys(TAB)
-            place = "const one = document.activeElement; return one.id || one.className"
+            place = "const one = document.activeElement; return one.id || one.ariaLabel || one.textContent"
             seen.append(browser.script(place))
             outline = "return getComputedStyle(document.activeElement).outlineStyle"
             assert browser.script(outline) == "solid", seen[-1]
         assert len(set(seen)) == wanted, seen
-        assert seen.index("example") < seen.index("tools") < seen.index("model") < seen.index("tab-answer")
+        assert seen.index("example") < seen.index("add-tool") < seen.index("model") < seen.index("tab-answer")
         browser.keys(SHIFT, TAB)
         browser.script("document.querySelector('#tab-answer').focus()")
         browser.keys(RIGHT)
-        assert browser.shows("#prompt")
-        assert browser.script("return document.activeElement.id") == "tab-prompt"
+        assert browser.shows("#chat")
+        assert browser.script("return document.activeElement.id") == "tab-chat"

@@ -156,11 +156,10 @@ class ChunkWriter:
             case Chunk():
                 if self.head.logprobs:
                     self._likely += item.logprobs
-                told = (
-                    {"tokens": tokens_json(item), "trace": trace_json(item.trace)} if self.head.include_tokens else {}
-                )
-                if told := {name: value for name, value in told.items() if value}:
-                    yield self._chunk({}, **told)
+                if self.head.include_tokens:
+                    told = {"tokens": tokens_json(item), "trace": trace_json(item.trace)}
+                    if told := {name: value for name, value in told.items() if value}:
+                        yield self._chunk({}, **told)
             case ContentDelta(text) | Unreadable(text):
                 if text:
                     yield self._chunk({"content": text})

@@ -56,7 +56,8 @@ _HEADERS: dict[str, Json] = {
     },
     "x-toolgram-divergences": {
         "description": "Numbers and bounded strings that the model was about to write otherwise, as JSON: choice, call "
-        "(null: the answer), pointer, what it preferred, how much of its probability the grammar ruled out, the characters of raw text before it.",
+        "(null: the answer), pointer, what it preferred, how much of its probability the grammar ruled out, "
+        "how many characters of raw text stand before it.",
         "schema": STRING,
     },
     "x-toolgram-ignored": {"description": "Fields that are not known here.", "schema": STRING},

@@ -1,15 +1,22 @@
 // The page: explains the request as it is edited, and runs it on demand.
 
 import { Answer } from "./results/answer.js";
-import { get, post, shellCommand, stream } from "./common/api.js";
+import { post, shellCommand, stream } from "./common/api.js";
+import { copied } from "./common/copy.js";
 import { $ } from "./common/dom.js";
+import { colourable } from "./common/editor.js";
+import { coloured } from "./common/json.js";
+import { askForKey } from "./common/keys.js";
 import { examples } from "./request/examples.js";
-import { showExplanation } from "./results/explain.js";
 import { clearFaults, showFault } from "./request/faults.js";
 import { fillForm, jsonErrors, offerToolChoices, readForm, showWhatApplies } from "./request/form.js";
-import { askForKey } from "./common/keys.js";
-import { addMessage, arrange, removeMessage } from "./request/messages.js";
-import { showTab } from "./results/tabs.js";
+import { addMessage, arrange, fillMessages, readMessages, removeMessage } from "./request/messages.js";
+import { fromFile, linked, share } from "./request/share.js";
+import { offerModels, readTemplateFile, takeTemplate } from "./request/template.js";
+import { showTools } from "./request/tools.js";
+import { readChat, showAnswer, showChat } from "./results/chat.js";
+import { showExplanation } from "./results/explain.js";
+import { shownTab, showTab } from "./results/tabs.js";
 
 const PAUSE = 250; // milliseconds without typing before the request is explained
 const CHAT = "v1/chat/completions";
@@ -18,6 +25,7 @@ let explaining = new AbortController();
 let explained = ""; // what is shown, as JSON; "" if that is no longer true
 let running = null; // the AbortController of the answer that streams
 let answer = null;
+let said = null; // the answer that is not a message of the form yet
 let timer = 0;
 
 // The body of the form, or null after showing a fault in it.
@@ -38,8 +46,9 @@ async function explain() {
   const wanted = JSON.stringify([asked, $("dialect").value]);
   if (!asked || wanted === explained) return;
   explained = "";
-  $("body-text").textContent = JSON.stringify(asked, null, 2);
+  $("body-text").replaceChildren(...coloured(JSON.stringify(asked, null, 2)));
   $("curl-text").textContent = shellCommand(CHAT, { ...asked, stream: true });
+  if (!running) showChat(asked.messages, said, false);
   await reported(async () => {
     const explanation = await post("v1/explain", { ...asked, dialect: $("dialect").value }, signal);
     clearFaults();
@@ -60,22 +69,27 @@ async function run() {
   running = new AbortController();
   const { signal } = running;
   showRunning(true);
-  showTab("answer");
+  if (shownTab() !== "chat") showTab("answer");
   if (matchMedia("(max-width: 60rem)").matches) $("results").scrollIntoView();
   clearFaults();
   const options = { stream: true, stream_options: { include_usage: true, include_tokens: true } };
   let reason = "stopped";
   await reported(async () => {
     const chunks = stream(CHAT, { ...asked, ...options }, signal);
-    const mine = (answer = new Answer());
+    const mine = (answer = said = new Answer());
+    showChat(asked.messages, mine, true);
     try {
-      for await (const chunk of chunks) mine.take(chunk);
+      for await (const chunk of chunks) {
+        mine.take(chunk);
+        if (said === mine) showAnswer(mine, true);
+      }
       reason = mine.finish;
     } catch (error) {
       if (!signal.aborted) reason = "an error";
       throw error;
     } finally {
       if (answer === mine) mine.end(reason);
+      if (said === mine) showChat(asked.messages, mine, false);
     }
   });
   if (running?.signal !== signal) return; // another run began
@@ -95,6 +109,22 @@ function showRunning(runs) {
   if (runs) $("status").textContent = "running …";
 }
 
+// Goes on from the chat: its answer, the results and the text become messages of the form, which is run.
+function goOn() {
+  if (running || !body()) return;
+  const { results, text } = readChat();
+  const messages = [...readMessages(), ...(said?.turn ?? [])];
+  const first = messages.length - results.length;
+  results.forEach(([, result], at) => (messages[first + at].content = result));
+  if (text) messages.push({ role: "user", content: text });
+  if (["assistant", undefined].includes(messages.at(-1)?.role)) return $("chat-text").focus();
+  said = null;
+  fillMessages(messages);
+  $("chat-text").value = "";
+  explainSoon();
+  run();
+}
+
 // Does some work with the server, and resolves to whether it succeeded. Errors are shown, and a key is asked for if the
 // server needs one; with a new key everything starts over.
 async function reported(work) {
@@ -112,54 +142,6 @@ async function reported(work) {
   }
 }
 
-// The models of the server, which the form offers, and their templates.
-async function offerModels() {
-  const { data } = await get("v1/models");
-  const chosen = $("model").value;
-  $("model").replaceChildren(...data.map(({ id }) => new Option(id, id)));
-  if (data.some(({ id }) => id === chosen)) $("model").value = chosen;
-  const others = data.map(({ id }) => new Option(`of ${id}, to be changed`, id));
-  $("template").replaceChildren(new Option("the model's own", ""), ...others, new Option("another one", "*"));
-}
-
-async function takeTemplate() {
-  const from = $("template").value;
-  if (from === "" || from === "*") return;
-  const { chat_template: given } = await get(`v1/models/${encodeURIComponent(from)}`);
-  showTemplate(given.template, given.bos_token, given.eos_token);
-}
-
-function showTemplate(source, bos, eos) {
-  $("template-text").value = source;
-  $("bos").value = bos;
-  $("eos").value = eos;
-}
-
-// A template's file, or a tokenizer's configuration with the template and the tokens in it.
-async function readTemplateFile(file) {
-  const text = await file.text();
-  if (!file.name.endsWith(".json")) return showTemplate(text, $("bos").value, $("eos").value);
-  try {
-    const { chat_template: given, bos_token: bos, eos_token: eos } = JSON.parse(text);
-    const source = Array.isArray(given) ? (given.find(({ name }) => name === "default") ?? given[0]).template : given;
-    const token = (value) => value?.content ?? value ?? "";
-    showTemplate(source ?? "", token(bos), token(eos));
-  } catch (error) {
-    showFault({ message: `${file.name} is no tokenizer configuration: ${error.message}`, pointer: "/chat_template" });
-  }
-}
-
-// Copies a text, or selects it if the browser does not let pages copy. Returns what was done, in words.
-async function copied(element) {
-  try {
-    await navigator.clipboard.writeText(element.textContent);
-    return "copied";
-  } catch {
-    getSelection().selectAllChildren(element);
-    return "selected: copy it with Ctrl C";
-  }
-}
-
 async function begin() {
   explained = "";
   if (!(await reported(offerModels))) return;
@@ -167,10 +149,33 @@ async function begin() {
   await explain();
 }
 
+// Shows a request in the form, and says what of it has no place there.
+function open(request) {
+  stop();
+  said = null;
+  const lost = fillForm(request);
+  if (lost.length) $("status").textContent = `left out, since there is no field for it here: ${lost.join(", ")}`;
+}
+
+// Opens what `from` resolves to, if that is anything; resolves to whether it was. What is wrong is shown.
+async function opened(from) {
+  try {
+    const request = await from;
+    if (request) open(request);
+    return Boolean(request);
+  } catch (error) {
+    showFault({ message: error.message });
+    return false;
+  }
+}
+
 const form = $("request");
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("input", ({ target }) => {
-  if (target.id === "tools") offerToolChoices();
+  if (target.id === "tools") {
+    showTools();
+    offerToolChoices();
+  }
   explainSoon();
 });
 form.addEventListener("change", async ({ target }) => {
@@ -181,7 +186,7 @@ form.addEventListener("change", async ({ target }) => {
   explainSoon();
 });
 form.addEventListener("click", ({ target }) => {
-  if (target.matches(".remove")) removeMessage(target.closest(".message"));
+  if (target.matches(".message .remove")) removeMessage(target.closest(".message"));
   else if (target.id === "add-message") addMessage({ role: "user" }).querySelector(".content").focus();
   else return;
   explainSoon();
@@ -196,27 +201,54 @@ $("template-text").addEventListener("drop", async (event) => {
 });
 $("example").replaceChildren(...Object.keys(examples).map((name) => new Option(name)));
 $("example").addEventListener("change", () => {
-  fillForm(examples[$("example").value]);
+  open(examples[$("example").value]);
   explain();
 });
 $("dialect").addEventListener("change", explain);
 $("run").addEventListener("click", run);
 $("stop").addEventListener("click", stop);
 $("key").addEventListener("click", async () => (await askForKey()) && begin());
+$("share").addEventListener("click", () => {
+  const asked = body();
+  if (asked) share(asked);
+});
+$("share-open").addEventListener("change", async ({ target }) => {
+  if (!target.files.length) return;
+  $("share-dialog").close();
+  if (await opened(fromFile(target.files[0]))) explain();
+  target.value = "";
+});
+addEventListener("hashchange", async () => (await opened(linked())) && explain());
 $("continue").addEventListener("click", () => {
   const cards = answer.turn.map(addMessage);
+  if (said === answer) said = null;
+  $("continue").hidden = true;
   cards.at(-1).querySelector(".content").focus();
   explainSoon();
+});
+$("chat-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  goOn();
+});
+$("chat-text").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey || event.isComposing) return;
+  event.preventDefault();
+  goOn();
 });
 document.addEventListener("click", async ({ target }) => {
   if (target.dataset.copy) $("status").textContent = await copied($(target.dataset.copy));
 });
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !$("key-dialog").open) {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !document.querySelector("dialog[open]")) {
     event.preventDefault();
-    run();
+    if (event.target.closest("#chat")) goOn();
+    else run();
   } else if (event.key === "Escape" && running) stop();
 });
 
-fillForm(Object.values(examples)[0]);
-begin();
+document.querySelectorAll("textarea[data-json], textarea[data-coloured]").forEach(colourable);
+let unread = null;
+const first = await linked().catch((error) => void (unread = error));
+open(first ?? Object.values(examples)[0]);
+await begin();
+if (unread) showFault(unread);

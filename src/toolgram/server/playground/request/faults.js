@@ -14,6 +14,7 @@ export function showFault({ message, pointer = null, line = null, at = null }) {
   if (!found) return;
   const { field, control, rest } = found;
   const place = at === null ? (lineTold(control, message) ?? locatedIn(control, rest)) : { start: at, end: at, line };
+  open(control);
   const note = element("p", place ? `line ${place.line}: ${bare(message, pointer)}` : bare(message, pointer), "fault");
   note.id = "fault";
   if (field.matches("ol")) field.after(note); // a list holds only its items
@@ -42,6 +43,7 @@ function jump(control, place) {
   const button = element("button", place ? `Show line ${place.line}` : "Show", "quiet");
   button.type = "button";
   button.addEventListener("click", () => {
+    open(control);
     control.focus();
     if (!place) return;
     control.setSelectionRange(place.start, place.end);
@@ -51,11 +53,17 @@ function jump(control, place) {
   return button;
 }
 
+// Opens what a control may be folded away in.
+function open(control) {
+  const around = control.closest("details");
+  if (around) around.open = true;
+}
+
 // The innermost field that holds the place, and the rest of the pointer, within that field's text.
 function fieldOf(pointer) {
   const holds = (at) => pointer === at || pointer.startsWith(`${at}/`);
   const fields = [...document.querySelectorAll("[data-at]")]
-    .filter((field) => holds(field.dataset.at) && field.checkVisibility())
+    .filter((field) => holds(field.dataset.at) && !field.closest("[hidden]"))
     .sort((one, other) => other.dataset.at.length - one.dataset.at.length);
   for (const field of fields) {
     const control = field.querySelector("textarea, select, input");

@@ -1,9 +1,12 @@
 // The form and the body of a chat-completions request, each made from the other.
 
 import { $ } from "../common/dom.js";
+import { recolour } from "../common/editor.js";
 import { pretty } from "../common/json.js";
 import { jsonError } from "./json_error.js";
-import { addMessage, clearMessages, readMessages } from "./messages.js";
+import { fillMessages, readMessages } from "./messages.js";
+import { showTemplate } from "./template.js";
+import { toolNames, writeTools } from "./tools.js";
 
 const written = (value) => (value === undefined ? "" : pretty(value));
 
@@ -13,13 +16,17 @@ const NUMBERS = {
   seed: "seed",
   reasoning_max_tokens: "reasoning-limit",
 };
+const FIELDS = new Set([
+  ...["model", "messages", "tools", "tool_choice", "parallel_tool_calls", "response_format", "regex", "choice"],
+  ...["reasoning_effort", "style", "chat_template", "stream", ...Object.keys(NUMBERS)],
+]);
 const DEFAULTS = { temperature: 0, max_tokens: 256 };
-const CHOICES = { auto: "the model decides", none: "no call", required: "a call" };
+const CHOICES = { auto: "auto: the model decides", none: "none: no call", required: "required: a call" };
 
 // Every text that should be JSON but is not: [{control, line, at, why}].
 export function jsonErrors() {
   return [...document.querySelectorAll("#request [data-json]")]
-    .filter((control) => control.checkVisibility())
+    .filter((control) => !control.closest("[hidden]"))
     .map((control) => ({ control, ...jsonError(control.value) }))
     .filter(({ why }) => why);
 }
@@ -72,24 +79,36 @@ function readTemplate() {
 
 const parsed = (text) => (text.trim() ? JSON.parse(text) : undefined);
 
-// Shows a body; what it leaves out is reset, except the model and the template.
+// Shows a body, and returns the names of its fields that the form has no place for. What it leaves out is reset, except
+// the model and the template.
 export function fillForm(body) {
-  clearMessages();
-  body.messages.forEach(addMessage);
-  $("tools").value = written(body.tools);
+  fillMessages(body.messages);
+  writeTools(body.tools);
   offerToolChoices();
-  $("tool-choice").value = body.tool_choice ?? "auto";
+  const { function: called, custom } = body.tool_choice ?? {};
+  const choice = called ?? custom;
+  $("tool-choice").value = choice ? `call ${choice.name}` : (body.tool_choice ?? "auto");
   $("parallel").value = body.parallel_tool_calls ?? "";
   const format = body.response_format?.type ?? ["regex", "choice"].find((name) => name in body) ?? "text";
   $("format").value = format;
-  $("schema").value = written(body.response_format?.json_schema.schema);
+  $("schema").value = written(body.response_format?.json_schema?.schema);
+  recolour($("schema"));
   $("strict").checked = body.response_format?.json_schema?.strict ?? false;
   $("regex").value = body.regex ?? "";
   $("choice").value = (body.choice ?? []).join("\n");
   $("effort").value = body.reasoning_effort ?? "";
   for (const [name, id] of Object.entries(NUMBERS)) $(id).value = body[name] ?? DEFAULTS[name] ?? "";
   $("style").value = body.style ?? "";
+  if (body.model) $("model").value = $("model").dataset.wanted = body.model; // the models may still be unknown
+  if (body.chat_template) fillTemplate(body.chat_template);
   showWhatApplies();
+  return Object.keys(body).filter((name) => !FIELDS.has(name));
+}
+
+function fillTemplate(given) {
+  const { template, bos_token: bos, eos_token: eos } = typeof given === "string" ? { template: given } : given;
+  $("template").value = "*";
+  showTemplate(template, bos ?? "", eos ?? "");
 }
 
 // Offers the tools as choices; a chosen tool that no longer exists becomes "auto".
@@ -99,13 +118,6 @@ export function offerToolChoices() {
   for (const name of toolNames()) options.push(new Option(`a call of ${name}`, `call ${name}`));
   $("tool-choice").replaceChildren(...options);
   $("tool-choice").value = options.some(({ value }) => value === chosen) ? chosen : "auto";
-}
-
-function toolNames() {
-  if (jsonError($("tools").value)) return [];
-  const tools = parsed($("tools").value);
-  const names = Array.isArray(tools) ? tools.map((tool) => tool?.function?.name ?? tool?.custom?.name) : [];
-  return new Set(names.filter((name) => typeof name === "string" && name));
 }
 
 // Hides the fields that do not apply.

@@ -13,6 +13,8 @@ export function showTab(id) {
   }
 }
 
+export const shownTab = () => idOf(tabs.find((tab) => tab.ariaSelected === "true"));
+
 const idOf = (tab) => tab.id.replace("tab-", "");
 
 for (const [index, tab] of tabs.entries()) {
