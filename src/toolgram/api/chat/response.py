@@ -157,7 +157,7 @@ class ChunkWriter:
                 if self.head.logprobs:
                     self._likely += item.logprobs
                 if self.head.include_tokens:
-                    told = {"tokens": tokens_json(item), "trace": trace_json(item.trace)}
+                    told: Json = {"tokens": tokens_json(item), "trace": trace_json(item.trace)}
                     if told := {name: value for name, value in told.items() if value}:
                         yield self._chunk({}, **told)
             case ContentDelta(text) | Unreadable(text):
