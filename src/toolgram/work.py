@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Hashable
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from toolgram.errors import OutOfTime, TooMuchWork
+from toolgram.turns import Turns
 
 MAX_STEPS = 250_000
 """Of one automaton."""
@@ -141,60 +142,22 @@ def remembered(
     return decorate
 
 
-class _Lane:
-    """Places for threads, given to those who wait in the order in which they came."""
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
+class Client:
+    """Who asks, as far as requests can be told apart by that; `threads` are those that may work for it at once."""
 
-    def __init__(self, places: int) -> None:
-        self._free = places
-        self._lock = threading.Lock()
-        self._waiting = deque[threading.Event]()
-
-    def take(self) -> None:
-        """Wait for a place."""
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                return
-            given = threading.Event()
-            self._waiting.append(given)
-        given.wait()
-
-    def give_back(self) -> None:
-        """Pass the place on."""
-        with self._lock:
-            if self._waiting:
-                self._waiting.popleft().set()
-            else:
-                self._free += 1
-
-
-class Turns:
-    """Lets threads work in turns: `count` of them that have just begun, and one of those that take long.
-
-    More of these would be no faster, since Python runs one thread at a time, and would delay all others more.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._short = _Lane(count)
-        self._long = _Lane(1)
-
-    def take(self, *, long: bool = False) -> None:
-        """Wait for a turn."""
-        (self._long if long else self._short).take()
-
-    def give_back(self, *, long: bool = False) -> None:
-        """Pass the turn on."""
-        (self._long if long else self._short).give_back()
+    threads: AbstractAsyncContextManager[Any]
 
 
 class Errand:
-    """The work for one request: until when it may go on (in `time.monotonic`), and for how much processor time.
+    """The work for a client's request: until when it may go on (in `time.monotonic`), for how much processor time.
 
     With `turns` it works in turns with others. Safe to share between threads.
     """
 
-    def __init__(self, until: float, turns: Turns | None = None) -> None:
+    def __init__(self, until: float, turns: Turns | None = None, client: Client | None = None) -> None:
         self.until = until
+        self.client = client
         self._turns = turns
         self._left = MAX_SECONDS
         self._over = False
@@ -213,7 +176,7 @@ class Errand:
     def at_work(self) -> Generator[None]:
         """What this thread does inside is done for this errand, as soon as it is its turn."""
         if self._turns is not None:
-            self._turns.take()
+            self._turns.take(self.client)
         self._thread.begun, self._thread.turn, self._thread.long = time.thread_time(), time.monotonic(), False
         try:
             yield
@@ -238,7 +201,7 @@ class Errand:
         if turns is None or getattr(mine, "begun", None) is None or time.monotonic() - mine.turn < _TURN:
             return
         turns.give_back(long=mine.long)
-        turns.take(long=True)
+        turns.take(self.client, long=True)
         mine.turn, mine.long = time.monotonic(), True
         self.look()
 
@@ -289,4 +252,5 @@ async def in_thread(
 
     import asyncio  # which is slow to import, and grammars count their steps without it
 
-    return await asyncio.to_thread(done)
+    async with nullcontext() if mine is None or mine.client is None else mine.client.threads:
+        return await asyncio.to_thread(done)

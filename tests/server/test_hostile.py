@@ -36,6 +36,10 @@ COMPLETIONS = "/v1/completions"
 HI: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi."}]}
 
 
+def said(text: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text}]}
+
+
 class Counting(Replay):
     """Writes answers, of which the first `may_end` end, and counts how many it writes at once."""
 
@@ -82,8 +86,7 @@ def test_each_choice_of_a_request_needs_a_place_and_others_come_before_its_next(
         all_of_them = pool.submit(httpx2.post, address + path, json={**many, "stream": stream}, timeout=30)
         assert engine.begun.acquire(timeout=10)
         assert engine.begun.acquire(timeout=10)
-        other: dict[str, Any] = {"messages": [{"role": "user", "content": "Another."}]}
-        ordinary = pool.submit(httpx2.post, address + CHAT, json=other, timeout=30)
+        ordinary = pool.submit(httpx2.post, address + CHAT, json=said("Another."), timeout=30)
         wait_for(lambda: "toolgram_requests_waiting 1.0" in httpx2.get(address + "/metrics").text)
         engine.may_end = 2  # one of these is the place of the request, the other a spare one
         assert engine.begun.acquire(timeout=10)
@@ -96,6 +99,72 @@ def test_each_choice_of_a_request_needs_a_place_and_others_come_before_its_next(
         assert answer.text.count("word") == 8
         assert engine.most == 2
         wait_for(lambda: "toolgram_requests_running 0.0" in httpx2.get(address + "/metrics").text)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_requests_for_many_choices_pass_their_place_on_between_them(*, stream: bool) -> None:
+    engine = Counting()
+    asked: list[Any] = []
+    with serving(engine, Settings(parallel=1)) as address, ThreadPoolExecutor() as pool:
+        for waiting, (name, n) in enumerate({"first": 3, "second": 3, "third": 1, "fourth": 1}.items()):
+            body = {**said(name), "n": n, "stream": stream}
+            asked.append(pool.submit(httpx2.post, address + CHAT, json=body, timeout=30))
+            now = f"toolgram_requests_waiting {waiting}.0"
+            wait_for(lambda now=now: bool(engine.prompts) and now in httpx2.get(address + "/metrics").text)
+        engine.may_end = 1
+        wait_for(lambda: len(engine.prompts) == 2)
+        assert "toolgram_requests_waiting 3.0" in httpx2.get(address + "/metrics").text
+        assert "toolgram_requests_running 1.0" in httpx2.get(address + "/metrics").text
+        engine.may_end = 99
+        assert [one.result().text.count("word") for one in asked] == [3, 3, 1, 1]
+        wait_for(lambda: "toolgram_requests_running 0.0" in httpx2.get(address + "/metrics").text)
+    order = " ".join(re.findall("first|second|third|fourth", "".join(engine.prompts)))
+    assert order == "first second third fourth first second first second"
+
+
+def test_no_place_is_lost_where_clients_leave_while_theirs_are_passed_on() -> None:
+    engine = Counting()
+    with serving(engine, Settings(parallel=2)) as address, ThreadPoolExecutor() as pool:
+
+        def leaving() -> None:
+            with pytest.raises(httpx2.TimeoutException):
+                httpx2.post(address + CHAT, json={**HI, "n": 4}, timeout=1)
+
+        many = pool.submit(leaving)
+        wait_for(lambda: len(engine.prompts) == 2)
+        others = [pool.submit(httpx2.post, address + CHAT, json=HI, timeout=30) for _ in range(2)]
+        wait_for(lambda: "toolgram_requests_waiting 2.0" in httpx2.get(address + "/metrics").text)
+        engine.may_end = 2
+        many.result()
+        wait_for(lambda: "toolgram_requests_waiting 0.0" in httpx2.get(address + "/metrics").text)
+        others += [pool.submit(httpx2.post, address + CHAT, json=HI, timeout=30) for _ in range(3)]
+        wait_for(lambda: "toolgram_requests_waiting 3.0" in httpx2.get(address + "/metrics").text)
+        assert engine.running == 2
+        engine.may_end = 99
+        assert [one.result().status_code for one in others] == [200] * 5
+        assert engine.most == 2
+
+
+def test_many_requests_of_one_client_do_not_stand_before_those_of_another() -> None:
+    engine = Counting()
+    settings = Settings(parallel=1, queue=4, api_keys=("greedy", "modest"))
+
+    def ask(key: str) -> httpx2.Response:
+        return httpx2.post(address + CHAT, json=said(key), headers={"x-api-key": key}, timeout=30)
+
+    with serving(engine, settings) as address, ThreadPoolExecutor(9) as pool:
+        asked = [pool.submit(ask, "greedy")]
+        wait_for(lambda: len(engine.prompts) == 1)
+        asked += [pool.submit(ask, "greedy") for _ in range(4)]
+        wait_for(lambda: "toolgram_requests_waiting 4.0" in httpx2.get(address + "/metrics").text)
+        assert ask("greedy").status_code == 429
+        asked += [pool.submit(ask, "modest") for _ in range(2)]
+        wait_for(lambda: "toolgram_requests_waiting 6.0" in httpx2.get(address + "/metrics").text)
+        assert ask("modest").status_code == 429
+        engine.may_end = 99
+        assert [one.result().status_code for one in asked] == [200] * 7
+    whose = ["modest" if "modest" in prompt else "greedy" for prompt in engine.prompts]
+    assert whose == ["greedy", "greedy", "modest", "greedy", "modest", "greedy", "greedy"]
 
 
 def test_all_places_are_free_after_a_request_for_many_choices_is_gone() -> None:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import httpx2
@@ -22,6 +22,7 @@ from toolgram.errors import InvalidRequest, OutOfTime, TooMuchWork
 from toolgram.planning.turn import _Compilation
 from toolgram.planning.turn_spec import CallableTool
 from toolgram.server.settings import Settings
+from toolgram.turns import Turns
 from toolgram.wire.grammar import Callee
 
 CHAT = "/v1/chat/completions"
@@ -104,7 +105,7 @@ def test_what_is_planned_at_once_passes_what_takes_long(planning: Planning) -> N
 
 def test_of_those_that_take_long_one_works_at_a_time_and_all_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "_TURN", 0.0)
-    turns, ended = work.Turns(2), threading.Event()
+    turns, ended = Turns(2), threading.Event()
     at_work, most, order = set[int](), 0, list[int]()
 
     def long(number: int) -> None:
@@ -125,12 +126,54 @@ def test_of_those_that_take_long_one_works_at_a_time_and_all_in_turn(monkeypatch
         wait_for(lambda: set(order[:-40]) == {0, 1, 2})
         last = order[-30:]
         for _ in range(2):
-            turns.take()  # is there at once for who begins
+            turns.take(None)  # is there at once for who begins
         ended.set()
         for one in working:
             one.result()
     assert most == 1
     assert all(set(last[at : at + 3]) == {0, 1, 2} for at in range(27))
+
+
+def test_many_that_take_long_of_one_client_do_not_stand_before_that_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "_TURN", 0.0)
+    turns, ended = Turns(9), threading.Event()
+    greedy, modest = (work.Client(nullcontext()) for _ in range(2))
+    order: list[work.Client] = []
+
+    def long(client: work.Client) -> None:
+        errand = work.Errand(time.monotonic() + 60, turns, client)
+        with errand.at_work():
+            while not ended.is_set():
+                errand.give_way()
+                order.append(client)
+                time.sleep(0.001)
+
+    with ThreadPoolExecutor(9) as pool:
+        working = [pool.submit(long, client) for client in (*[greedy] * 8, modest)]
+        wait_for(lambda: order.count(modest) > 40)
+        last = order[-60:]
+        ended.set()
+        for one in working:
+            one.result()
+    assert last.count(modest) > 12  # with nine in a row it would be six or seven
+
+
+def test_a_client_has_so_many_threads_that_others_have_some_too(
+    planning: Planning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolgram.server.app._THREADS", 5)
+    monkeypatch.setattr("toolgram.server.limits._THREADS_OF_ONE", 4)
+    settings = Settings(api_keys=("greedy", "modest"))
+    with (
+        serving(Replay(*["a"] * 9), settings) as address,
+        asked(address, 6, SLOW, headers={"x-api-key": "greedy"}) as slow,
+    ):
+        for _ in range(4):
+            assert planning.begun.acquire(timeout=20)
+        assert httpx2.post(address + CHAT, json=HI, headers={"x-api-key": "modest"}, timeout=30).status_code == 200
+        assert not planning.begun.acquire(timeout=0.2)
+        planning.free.set()
+        assert [one.result().status_code for one in slow] == [200] * 6
 
 
 def test_the_time_of_a_request_counts_its_planning(planning: Planning) -> None:

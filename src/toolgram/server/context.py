@@ -295,10 +295,10 @@ async def merged(
 ) -> AsyncGenerator[tuple[int, T], None]:
     """The items of several generators as they arrive, each with the number of its generator.
 
-    One runs at a time in the place that the request has, and more in places that nobody else waits for.
+    One runs at a time in the request's place, which others have in between, and more in places that nobody waits for.
     """
     if len(streams) == 1:
-        async with aclosing(streams[0]) as items:
+        async with admission.place(), aclosing(streams[0]) as items:
             async for item in items:
                 yield 0, item
         return
@@ -315,8 +315,10 @@ async def merged(
             queue.put_nowait(error)
 
     async def run_here() -> None:
-        for index, items in left:
-            await run(index, items)
+        async with admission.place() as pass_on:
+            for index, items in left:
+                await run(index, items)
+                await pass_on()
 
     async def run_beside() -> None:
         while True:

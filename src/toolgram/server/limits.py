@@ -4,79 +4,88 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 from toolgram import work
 from toolgram.api.errors import ApiError
 from toolgram.server.metrics import Metrics
+from toolgram.turns import FairQueue, Shares, Turns
 
 _RETRY_AFTER = 1  # seconds
 _PLANNERS = 2  # threads: planning is Python, more of them plan no faster, and each delays the streams
+_THREADS_OF_ONE = 32  # which mostly wait for their turn: of those of the server others need some too
 
 
 class Admission:
-    """At most `parallel` answers are written at once, and `queue` requests wait, in order of arrival.
+    """At most `parallel` answers are written at once, and `queue` requests wait: clients in turn, and the requests of
 
-    A request that wants several answers has one place for all of them, and more only where nobody waits for those. As
-    many requests as may run and wait may wait to be planned: they are in turns, so that what is planned in no time does
-    not wait for what takes long. What a request takes in all, from its first byte on, is at most `timeout` seconds.
+    each in order of arrival. A client with few of them may have some wait though the queue is full of those of others.
+
+    A request writes one answer after the other at its place, which whoever waits has in between, and more only where
+    nobody waits for theirs. As many requests as may run and wait may wait to be planned: they are in turns, so that
+    what is planned in no time does not wait for what takes long. What a request takes in all, from its first byte on,
+    is at most `timeout` seconds.
     """
 
     def __init__(self, parallel: int, queue: int, timeout: float, metrics: Metrics) -> None:
         self.parallel = parallel
+        self._clients = WeakValueDictionary[Hashable, work.Client]()
         self._places = _Places(parallel)
-        self._turns = work.Turns(_PLANNERS)
-        self._unplanned = 0
-        self._queue = queue
-        self._most_unplanned = parallel + queue + _PLANNERS
+        self._waiting = Shares(queue)
+        self._turns = Turns(_PLANNERS)
+        self._planned = Shares(parallel + queue + _PLANNERS)
         self._timeout = timeout
         self._metrics = metrics
-        self.waiting = 0
-        self.running = 0
 
-    def errand(self) -> work.Errand:
-        """The work for a request that begins now."""
-        return work.Errand(time.monotonic() + self._timeout, self._turns)
+    def errand(self, client: Hashable) -> work.Errand:
+        """The work for a client's request that begins now."""
+        known = self._clients.get(client) or work.Client(asyncio.Semaphore(_THREADS_OF_ONE))
+        self._clients[client] = known
+        return work.Errand(time.monotonic() + self._timeout, self._turns, known)
 
     @asynccontextmanager
     async def planning(self) -> AsyncGenerator[None]:
         """What is planned inside. Raises ApiError: 429 if too many are planned, 504 if it takes too long."""
-        if self._unplanned >= self._most_unplanned:
-            message = f"{self._unplanned - _PLANNERS} requests are waiting to be planned: try again later"
-            raise ApiError(429, "too_many_requests", message, retry_after=_RETRY_AFTER)
-        self._unplanned += 1
-        try:
-            with self._metrics.planned.track_inprogress():
-                async with self._in_time():
-                    yield
-        finally:
-            self._unplanned -= 1
+        client = _client()
+        if self._planned.full(client):
+            raise _too_many("requests are waiting to be planned")
+        with self._planned.one(client), self._metrics.planned.track_inprogress():
+            async with self._in_time():
+                yield
 
     @asynccontextmanager
     async def work(self) -> AsyncGenerator[None]:
-        """A slot for work, returned at the end. Raises ApiError: 429 if too many wait, 504 if it takes too long.
-
-        It must be entered and left in the same task.
-        """
-        if not self._places.free and self.waiting >= self._queue:
-            message = f"{self.running} requests are running and {self.waiting} are waiting: try again later"
-            raise ApiError(429, "too_many_requests", message, retry_after=_RETRY_AFTER)
+        """What has its `place` inside. Raises ApiError: 429 if too many wait for theirs, 504 if it takes too long."""
+        if self._places.free < 1 and self._waiting.full(_client()):
+            raise _too_many("requests are running and waiting")
         async with self._in_time():
-            self.waiting += 1
+            yield
+
+    @asynccontextmanager
+    async def place(self) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
+        """A place to write an answer, returned at the end; what is given passes it on to those who wait, for the time
+
+        until it is one's turn again. It must be entered and left in the same task.
+        """
+        client = _client()
+
+        async def pass_on() -> None:
+            self._metrics.running.dec()
             try:
-                with self._metrics.waiting.track_inprogress():
-                    await self._places.take()
+                with self._waiting.one(client), self._metrics.waiting.track_inprogress():
+                    await self._places.pass_on(client)
             finally:
-                self.waiting -= 1
-            self.running += 1
-            try:
-                with self._metrics.running.track_inprogress():
-                    yield
-            finally:
-                self.running -= 1
-                self._places.give_back()
+                self._metrics.running.inc()
+
+        with self._waiting.one(client), self._metrics.waiting.track_inprogress():
+            await self._places.take(client)
+        try:
+            with self._metrics.running.track_inprogress():
+                yield pass_on
+        finally:
+            self._places.give_back()
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncGenerator[None]:
@@ -94,28 +103,37 @@ class Admission:
     @asynccontextmanager
     async def spare(self) -> AsyncGenerator[None]:
         """A further place for a request that has one, returned at the end; whoever has none yet comes first."""
-        await self._places.take(spare=True)
+        await self._places.take(_client(), spare=True)
         try:
             yield
         finally:
             self._places.give_back()
 
 
+def _client() -> work.Client | None:
+    errand = work.errand()
+    return None if errand is None else errand.client
+
+
+def _too_many(what: str) -> ApiError:
+    return ApiError(429, "too_many_requests", f"too many {what}: try again later", retry_after=_RETRY_AFTER)
+
+
 class _Places:
-    """A semaphore that who waits for a spare one passes last."""
+    """A semaphore that clients have in turn, and who waits for a spare place last."""
 
     def __init__(self, count: int) -> None:
         self.free = count
-        self._waiting = deque[asyncio.Future[None]]()
-        self._waiting_for_spare = deque[asyncio.Future[None]]()
+        self._waiting = FairQueue[asyncio.Future[None]]()
+        self._waiting_for_spare = FairQueue[asyncio.Future[None]]()
 
-    async def take(self, *, spare: bool = False) -> None:
-        if self.free:  # then nobody waits
+    async def take(self, client: Hashable, *, spare: bool = False) -> None:
+        """Wait for a place."""
+        if self.free > 0:  # then nobody waits
             self.free -= 1
             return
         given = asyncio.get_running_loop().create_future()
-        waiting = self._waiting_for_spare if spare else self._waiting
-        waiting.append(given)
+        (self._waiting_for_spare if spare else self._waiting).put(client, given)
         try:
             await given
         except asyncio.CancelledError:
@@ -123,11 +141,29 @@ class _Places:
                 self.give_back()
             raise
 
+    async def pass_on(self, client: Hashable) -> None:
+        """Give a place back, and wait for one behind those who wait. Who is cancelled meanwhile still has to give one
+
+        back: until then one is missing.
+        """
+        if not self._waiting:
+            return
+        given = asyncio.get_running_loop().create_future()
+        self._waiting.put(client, given)
+        self.give_back()
+        try:
+            await given
+        except asyncio.CancelledError:
+            if given.cancelled():
+                self.free -= 1
+            raise
+
     def give_back(self) -> None:
-        for waiting in (self._waiting, self._waiting_for_spare):
-            while waiting:
-                given = waiting.popleft()
-                if not given.done():
-                    given.set_result(None)
-                    return
+        """Return a place."""
         self.free += 1
+        for waiting in (self._waiting, self._waiting_for_spare):
+            while self.free > 0 and waiting:
+                given = waiting.take()
+                if not given.done():
+                    self.free -= 1
+                    given.set_result(None)

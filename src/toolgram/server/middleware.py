@@ -76,8 +76,9 @@ class Front:
             await send(message)
 
         try:
-            with work.on(self._admission.errand()):
-                await self._answered(scope, receive, answer, headers)
+            key = self._known_key(headers)
+            with work.on(self._admission.errand(key or (scope.get("client") or ("",))[0])):
+                await self._answered(scope, receive, answer, headers, knows_key=key is not None)
         except ClientGone:
             status = _CLIENT_GONE
         except ToolgramError as error:
@@ -95,10 +96,12 @@ class Front:
         finally:
             self._over(scope, status, record)
 
-    async def _answered(self, scope: Scope, receive: Receive, send: Send, headers: Mapping[bytes, str]) -> None:
+    async def _answered(
+        self, scope: Scope, receive: Receive, send: Send, headers: Mapping[bytes, str], *, knows_key: bool
+    ) -> None:
         check_host(headers, self._settings.hosts)
         check_origin(scope["method"], headers, self._settings.origins)
-        if self._keys and scope["path"] not in _OPEN and not self._knows(headers):
+        if self._keys and scope["path"] not in _OPEN and not knows_key:
             raise ApiError(401, "invalid_api_key", "give a key that this server knows, as `Authorization: Bearer …`")
         length = headers.get(b"content-length", "")
         if length.isdigit() and int(length) > self._settings.max_body:
@@ -112,12 +115,12 @@ class Front:
             reason = f"{scope['method']} {scope['path']}: {error.detail}; there are {known}"
             raise ApiError(error.status_code, "no_such_route", reason) from error
 
-    def _knows(self, headers: Mapping[bytes, str]) -> bool:
-        """Whether a known key is given; takes the same time whichever key it is and however much of it is right."""
+    def _known_key(self, headers: Mapping[bytes, str]) -> bytes | None:
+        """The key that is given, if it is known; takes the same time whichever it is, and however much is right."""
         scheme, _, token = headers.get(b"authorization", "").partition(" ")
         given = (token if scheme.lower() == "bearer" else headers.get(b"x-api-key", "")).strip().encode()
         known = [hmac.compare_digest(given, key) for key in self._keys]  # all of them, before any is looked at
-        return any(known)
+        return given if any(known) else None
 
     def _over(self, scope: Scope, status: int, record: Record) -> None:
         seconds = time.perf_counter() - record.began

@@ -1,0 +1,105 @@
+"""Who comes next: clients in turn, and the requests of one in the order in which they came."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict, deque
+from collections.abc import Generator, Hashable
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class FairQueue(Generic[T]):
+    """What waits, by whose it is: a hundred of one client do not stand before the one of another."""
+
+    def __init__(self) -> None:
+        self._waiting = OrderedDict[Hashable, deque[T]]()  # who has waited longest for a turn comes first
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def put(self, client: Hashable, item: T) -> None:
+        """Wait behind what is the same client's."""
+        self._waiting.setdefault(client, deque()).append(item)
+
+    def take(self) -> T:
+        """The next one. Raises KeyError where nothing waits."""
+        client, items = self._waiting.popitem(last=False)
+        item = items.popleft()
+        if items:
+            self._waiting[client] = items
+        return item
+
+
+class Shares:
+    """How many of something there are: `most`, and beyond that no more of any client than its part of these."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._of = Counter[Hashable]()
+
+    def full(self, client: Hashable) -> bool:
+        """Whether there can be no further one of this client."""
+        if self._of.total() < self._most:
+            return False
+        clients = len({*self._of, client})
+        return self._of[client] >= self._most // clients
+
+    @contextmanager
+    def one(self, client: Hashable) -> Generator[None]:
+        """A further one, as long as this lasts."""
+        self._of[client] += 1
+        try:
+            yield
+        finally:
+            self._of[client] -= 1
+            if not self._of[client]:
+                del self._of[client]
+
+
+class _Lane:
+    """Places for threads."""
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._lock = threading.Lock()
+        self._waiting = FairQueue[threading.Event]()
+
+    def take(self, client: Hashable) -> None:
+        """Wait for a place."""
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            given = threading.Event()
+            self._waiting.put(client, given)
+        given.wait()
+
+    def give_back(self) -> None:
+        """Pass the place on."""
+        with self._lock:
+            if self._waiting:
+                self._waiting.take().set()
+            else:
+                self._free += 1
+
+
+class Turns:
+    """Lets threads work in turns: `count` of them that have just begun, and one of those that take long.
+
+    More of these would be no faster, since Python runs one thread at a time, and would delay all others more.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._short = _Lane(count)
+        self._long = _Lane(1)
+
+    def take(self, client: Hashable, *, long: bool = False) -> None:
+        """Wait for a turn."""
+        (self._long if long else self._short).take(client)
+
+    def give_back(self, *, long: bool = False) -> None:
+        """Pass the turn on."""
+        (self._long if long else self._short).give_back()
