@@ -13,8 +13,10 @@ from urllib.parse import unquote
 
 import jsonschema_rs
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "conformance"
-DEFAULT_FILES = (SHARED / "maskbench_dev.jsonl", SHARED / "json_schema_test_suite_2020_12.jsonl")
+from _data import folder
+
+_FOLDER = folder() / "conformance"
+DEFAULT_FILES = (_FOLDER / "maskbench_dev.jsonl", _FOLDER / "json_schema_test_suite_2020_12.jsonl")
 _SPACED, _COMPACT = (", ", ": "), (",", ":")
 _BRANCHES = ("allOf", "anyOf", "oneOf")
 _SINGLE = ("if", "then", "else")

@@ -1,6 +1,6 @@
 """What grammars cost for the tools that agents offer: those of public MCP servers and coding agents, real templates.
 
-Each set of ../shared/conformance/tool_sets.jsonl with each template of ../shared/templates, in each dialect: processor
+Each set of conformance/tool_sets.jsonl with each of the templates (`_data.py` says where), in each dialect: processor
 time of the plan and of the text, with a template that is known and tools that are not; the size of the text; and with
 --engines whether the engine takes it, the time to its first mask, and whether it agrees with our own matcher.
 """
@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 import _peers  # noqa: F401 # pyright: ignore[reportUnusedImport] - makes the recognisers of the tests importable
 import toolgram
 from _common import clear_caches, show
+from _data import folder
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+SHARED = folder()
 DIALECTS = ("lark", "ebnf", "gbnf")
 _ENGINES = {"lark": "llguidance", "ebnf": "XGrammar", "gbnf": "llama.cpp"}
 FEW = (  # one for each way to write arguments: tags, elements, JSON, Python, delimiters of its own
@@ -245,7 +246,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--no-all", action="store_true", help="without all tools as one set")
     chosen = parser.parse_args(arguments)
     if not (SHARED / "conformance" / "tool_sets.jsonl").exists():
-        print("the tool sets are not beside this checkout (../shared/conformance/tool_sets.jsonl)")
+        print(f"the tool sets are not there: {SHARED}/conformance/tool_sets.jsonl (TOOLGRAM_DATA names the folder)")
         return
     of_template, _, of_set = chosen.only.partition("/")
     every = sorted((SHARED / "templates").glob("*.jinja"))

@@ -9,20 +9,20 @@ import argparse
 import json
 import sys
 from collections import Counter
-from pathlib import Path
 
 import _peers  # noqa: F401 # pyright: ignore[reportUnusedImport] - makes the tests importable
 from _common import show
+from _data import folder
 from unseen import FAMILIES, VARIANTS, Turn, reads, turns
 
-CASES = Path(__file__).resolve().parents[2] / "shared" / "conformance" / "chat_cases.jsonl"
+CASES = folder() / "conformance" / "chat_cases.jsonl"
 
 
 def main() -> None:
     """Prints how many turns were read."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     if not CASES.exists():
-        sys.exit(f"the recorded turns are not there: {CASES}")
+        sys.exit(f"the recorded turns are not there: {CASES} (TOOLGRAM_DATA names the folder)")
     recorded = [json.loads(line) for line in CASES.read_text().splitlines()]
     every, read = Counter[str](), Counter[str]()
     wrong: list[tuple[Turn, str]] = []

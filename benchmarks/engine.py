@@ -25,6 +25,7 @@ from _engine_same import same
 from _engine_sides import Side, apart, here
 from _engine_trace import trace
 from _engine_turns import turns
+from _results import keep
 from _tool_tasks import Task, tasks
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.models.catalog import default_model
@@ -49,6 +50,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=6000, help="of the first turn of a long conversation")
     parser.add_argument("--model", type=Path, help="the file of another model for the long conversation")
     parser.add_argument("--threads", type=int, help="threads of both sides")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what the census found there")
     options = parser.parse_args()
     parts = set(options.parts or PARTS)
     model = default_model()
@@ -64,7 +66,12 @@ def main() -> None:
         if "clients" in parts:
             clients(mine, theirs, chosen)
     if "census" in parts:
-        census(engine, template, smallest(2 * options.tasks))
+        found = census(engine, template, smallest(2 * options.tasks))
+        rows = [
+            {"tokens": each.completion_tokens, "forced": each.forced_tokens, "passes": each.forward_passes}
+            for each in found
+        ]
+        keep(options.json, f"python benchmarks/engine.py census --tasks {options.tasks}", rows)
     if "equality" in parts:
         equality(engine, template, options.answers)
     if "trace" in parts:

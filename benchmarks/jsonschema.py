@@ -1,7 +1,7 @@
 """How exact schema to grammar is, for toolgram and for peers, over schemas with valid and invalid instances.
 
-By default over a sample of MaskBench and the official test suite in ../shared/conformance; or over files and folders
-in their form: JSON (or one object a line) with `schema` and `tests`, each of `valid` and `data`.
+By default over a sample of MaskBench and the official test suite (`_data.py` says where); or over files and folders in
+their form: JSON (or one object a line) with `schema` and `tests`, each of `valid` and `data`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from _common import show
+from _results import keep
 from _schema_cases import DEFAULT_FILES, Case, load
 from _schema_contestants import MODES, OURS, PEERS, READERS, Contestant, Outcome, Reader, judge
 from _schema_pool import Lost, run
@@ -86,6 +87,18 @@ def show_scores(results: Results) -> None:
     print("except format: the same, where instances that `format` alone forbids (by jsonschema-rs) do not count.")
     print("of it by format: nothing else unsound was accepted.")
     print("Times: from schema to grammar object (llama.cpp: to text).")
+
+
+def score_rows(results: Results) -> list[dict[str, object]]:
+    """What `show_scores` prints, as values by the names of the columns."""
+    rows: list[dict[str, object]] = []
+    for source in dict.fromkeys(case.source for case in results.cases):
+        chosen = [at for at, case in enumerate(results.cases) if case.source == source]
+        cases = [results.cases[at] for at in chosen]
+        for name, each in results.contestants().items():
+            row = score_row(name, cases, [each[at] for at in chosen])
+            rows.append({"source": source, **dict(zip(HEAD, row, strict=True))})
+    return rows
 
 
 def show_goals(results: Results) -> None:
@@ -268,6 +281,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--masks", type=int, nargs="?", const=30, default=0, help="token masks of so many schemas of each source, too"
     )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the scores there")
     parser.add_argument("--failures", type=Path, help="write every wrong verdict and refusal there, as JSON lines")
     return parser.parse_args(argv)
 
@@ -278,16 +292,21 @@ def chosen_cases(paths: Sequence[Path], limit: int | None) -> list[Case]:
     return [case for group in groups for case in group[:: max(len(group) // limit, 1) if limit else 1][:limit]]
 
 
+def _sample(options: argparse.Namespace) -> str:
+    return f" --limit {options.limit}" if options.limit else ""
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the tables."""
     options = arguments(argv)
     cases = chosen_cases(options.paths, options.limit)
     if not cases:
-        print(f"No schemas: {DEFAULT_FILES[0].parent} is not there; name files or folders in MaskBench's form.")
+        print(f"No schemas: {DEFAULT_FILES[0].parent} is not there: run benchmarks/fetch.py, or name files or folders.")
         return
     start = time.monotonic()
     results = judge_all(cases, options.jobs, options.seconds, options.every)
     show_scores(results)
+    keep(options.json, f"python benchmarks/jsonschema.py{_sample(options)}", score_rows(results))
     show_goals(results)
     show_engines(results)
     show_agreement(results)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import _peers as peers
 import toolgram
 from _common import CHATML, median, show
 from _outputs import cut, cutter, output, plan_for
+from _results import keep
 from toolgram.conversation.events import Event
 from toolgram.errors import TemplateError
 from toolgram.styles.response_template.write import response_template
@@ -72,8 +75,24 @@ def row(style: str, lengths: Sequence[int], seconds: float) -> list[float | None
     return [*ours, ours[-1] / ours[0], *costs(lambda pieces: read_by_transformers(template, pieces), style, short, 0)]
 
 
+def kept_rows(rows: Sequence[Sequence[object]], again: Sequence[float]) -> list[dict[str, object]]:
+    """Microseconds a token by reader, style and length."""
+    short = [length for length in LENGTHS if length <= PEER_MOST]
+    kept: list[dict[str, object]] = []
+    for style, *costs in rows:
+        told = [("toolgram", *pair) for pair in zip(LENGTHS, costs, strict=False)]
+        told += [("transformers", *pair) for pair in zip(short, costs[-len(short) :], strict=True)]
+        kept += [{"reader": who, "style": style, "tokens": n, "µs": cost} for who, n, cost in told if cost is not None]
+    return kept + [
+        {"reader": "rereading", "style": "long", "tokens": n, "µs": cost} for n, cost in zip(short, again, strict=True)
+    ]
+
+
 def main() -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured there")
+    options = parser.parse_args()
     rows: list[list[object]] = [[style, *row(style, LENGTHS, SECONDS)] for style in toolgram.style_names()]
     short = [length for length in LENGTHS if length <= PEER_MOST]
     head = ["style", *(f"{length:,} tokens" for length in LENGTHS), "last ÷ first"]
@@ -82,6 +101,7 @@ def main() -> None:
     again = costs(read_by_rereading, "long", short, SECONDS)
     peer = ["regular expressions over all text, long", *again]
     show("At every token, in the way of vLLM's hermes parser, rewritten in short", ["peer", *head[1:3]], [peer])
+    keep(options.json, "python benchmarks/reader.py", kept_rows(rows, again))
     print("\ntransformers: its streaming parser, with the response template that toolgram writes of the style,")
     print("if it can be expressed; it parses arguments when the call closes.")
 

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import toolgram
 from _common import clear_caches, show
+from _data import folder
 from toolgram.styles.choose import choose_style
 from toolgram.styles.discovery import discover
 from toolgram.styles.registry import all_styles
 
 ROUNDS = 3
-TEMPLATES = Path(__file__).resolve().parents[2] / "shared" / "templates"
+TEMPLATES = folder() / "templates"
 
 
 class Row(NamedTuple):

@@ -1,7 +1,7 @@
 """Searching tools: whether the one that a question wants is among those shown, and what is saved.
 
 The 54 questions of `_tool_tasks` each name the tools that may answer them; all these stand among those of the shop
-(`_common.tools`) and, where ../shared/conformance/tool_sets.jsonl is there, those of public MCP servers and agents.
+(`_common.tools`) and, where conformance/tool_sets.jsonl is there (see `_data.py`), those of public MCP servers.
 `found` is the share of questions of which a tool that may answer them is among so many of the best by BM25, with the
 question as the query. The prompt is that of SmolLM2's template.
 
