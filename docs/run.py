@@ -6,8 +6,9 @@ It runs in the root of the repository. Of every document it runs
 - `python` blocks, which share one namespace; a `text` block directly after one is its output;
 - `console` blocks: a line that begins with "$ " is a command, the lines after it are its output;
 - `<!-- printed by: COMMAND -->` … `<!-- end -->`: the command prints the Markdown between.
-After a line `<!-- needs the model -->` a block runs only with `--model`, after `<!-- needs ../FOLDER -->` only if the
-folder exists, after `<!-- run by: TEST -->` in that test alone, after `<!-- not run: REASON -->` never.
+After a line `<!-- needs the model -->` a block runs only with `--model`, after `<!-- needs the data -->` only if there
+are chat templates in the folder of `TOOLGRAM_DATA` (without it, where benchmarks/_data.py looks), after
+`<!-- run by: TEST -->` in that test alone, after `<!-- not run: REASON -->` never.
 `--update` rewrites the documents.
 """
 
@@ -27,10 +28,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+sys.path.insert(0, str(ROOT / "benchmarks"))
+from _data import folder  # noqa: E402 - of the benchmarks
+
+DATA = folder()
+_PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", *_PAGES)
 
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<mark>needs the model|needs \S+|run by: \S+|not run: [^\n]+) -->\n+)?"
+    r"(?:^<!-- (?P<mark>needs the model|needs the data|run by: \S+|not run: [^\n]+) -->\n+)?"
     r"(?:^```(?P<kind>\w*)\n(?P<source>.*?)^```$(?P<text>\n\n```text\n.*?^```$)?"
     r"|^<!-- printed by: (?P<command>[^\n]+) -->\n(?P<printed>.*?)^<!-- end -->$)",
     re.MULTILINE | re.DOTALL,
@@ -89,7 +95,7 @@ def rewritten(document: str, *, model: bool) -> str:
             continue
         if block.mark == "needs the model" and not model:
             continue
-        if block.mark.startswith("needs ../") and not (ROOT / block.mark.removeprefix("needs ")).exists():
+        if block.mark == "needs the data" and not (DATA / "templates").is_dir():
             continue
         old, new = document[block.begin : block.end], shown(block, namespace)
         same = _VARYING.sub("…", old) == _VARYING.sub("…", new)
@@ -109,10 +115,11 @@ def _python(block: Block, namespace: dict[str, Any]) -> str:
 
 def _command(command: str, *, check: bool = False) -> str:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    same = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1"}
     done = subprocess.run(  # noqa: S603 - our own documents
         ["/bin/sh", "-c", command],
         cwd=ROOT,
-        env={**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1"},
+        env={**os.environ, "PATH": path, "TOOLGRAM_DATA": str(DATA), **same},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,

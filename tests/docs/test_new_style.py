@@ -1,4 +1,4 @@
-"""The style that docs/architecture.md adds in one block works like those that are there."""
+"""The style that docs/howto/new-family.md adds in one block works like those that are there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolgram.styles import registry
 from toolgram.styles.base import ToolStyle
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs/architecture.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs/howto/new-family.md"
 CALL = '<call get_weather>{"city": "Oslo", "days": 3}</call>'
 
 

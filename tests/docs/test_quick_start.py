@@ -1,4 +1,4 @@
-"""What README.md tells to type with one's own model, typed: against a GGUF file, a llama-server, a vLLM of our own."""
+"""What the documents tell to type with one's own model, typed: against a GGUF file, a llama-server, a vLLM made up."""
 
 from __future__ import annotations
 
@@ -33,22 +33,30 @@ BODY = {
 
 
 def blocks(kind: str) -> list[str]:
-    """The blocks of README.md that this test runs."""
+    """The blocks of the documents that this test runs, each once."""
     spec = importlib.util.spec_from_file_location("docs_run_here", ROOT / "docs/run.py")
     assert spec is not None
     assert spec.loader is not None
     sys.modules[spec.name] = run = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(run)
-    found = run.blocks((ROOT / "README.md").read_text(encoding="utf-8"))
-    return [block.source for block in found if block.kind == kind and block.mark == MARK]
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in run.DOCUMENTS]
+    found = [block for text in texts for block in run.blocks(text)]
+    return list(dict.fromkeys(block.source for block in found if block.kind == kind and block.mark == MARK))
 
 
-COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
+# A command in two documents is one, however it is commented on.
+COMMANDS = list(
+    {
+        line.partition("#")[0].rstrip(): line
+        for block in sorted(blocks("sh"), key=lambda text: "vLLM" in text)
+        for line in block.splitlines()
+    }.values()
+)
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """The home of somebody who has the default model under each of the names that README.md has for it."""
+    """The home of somebody who has the default model under each of the names that the documents have for it."""
     model = default_model()
     snapshot = tmp_path / "hub" / "models--org--repo" / "snapshots" / ("0" * 40)
     (tmp_path / "hub" / "models--org--repo" / "refs").mkdir(parents=True)
