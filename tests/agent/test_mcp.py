@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from typer.testing import CliRunner
 
+from mcp_over_http import DEMO, over_http
 from situations import CHATML
 from toolgram.agent import Agent, InvalidTool, Limits, report_progress, tools_of
 from toolgram.agent.calls import CallFailed
@@ -24,8 +21,6 @@ from toolgram.agent.runs import CallProgress, Result
 from toolgram.cli.app import app
 from toolgram.cli.commands.agent import _line
 from toolgram.engines import Replay
-
-DEMO = str(Path(__file__).with_name("mcp_demo.py"))
 
 
 def config(*arguments: str) -> dict[str, Any]:
@@ -49,35 +44,11 @@ def told(*calls: tuple[str, Any], given: Any = None, limits: Limits | None = Non
     return [message["content"] for message in asyncio.run(run()) if message["role"] == "tool"]
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-def wait_for(url: str) -> None:
-    """Wait until a server answers, whatever it says."""
-    for _ in range(600):
-        try:
-            httpx2.get(url)
-        except httpx2.TransportError:
-            time.sleep(0.1)
-        else:
-            return
-    raise TimeoutError(url)
-
-
 @pytest.fixture
 def address() -> Iterator[str]:
     """A server over HTTP."""
-    port = free_port()
-    server = subprocess.Popen([sys.executable, DEMO, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_for(f"http://127.0.0.1:{port}/")
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        server.kill()
-        server.wait()
+    with over_http() as url:
+        yield url
 
 
 def test_tools_are_named_by_their_server_and_say_whether_they_write() -> None:

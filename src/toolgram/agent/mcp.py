@@ -184,6 +184,7 @@ class McpServer:
 
     def __init__(self, name: str, target: _Target, rest: float = math.inf) -> None:
         self.name, self.url = name, target.url
+        self.known: Sequence[McpTool] = ()  # the tools that it listed last
         self._target, self._rest = target, rest
         self._starts: list[float] = []  # when
         self._ready: asyncio.Future[Client] | None = None
@@ -194,10 +195,11 @@ class McpServer:
         """All tools of the server, started if need be. Raises InvalidTool."""
         found = await self._listed("tools", lambda client: _pages(client.list_tools, lambda page: page.tools))
         problems = await asyncio.to_thread(lambda: [_problem(tool.input_schema) for tool in found])
-        return [
+        self.known = [
             McpTool(tool_name(self.name, tool.name), _writes(tool), problem, self, tool)
             for tool, problem in zip(found, problems, strict=True)
         ]
+        return self.known
 
     async def offers(self) -> Sequence[McpOffer]:
         """Its resources and prompts, where it has some. Raises InvalidTool."""

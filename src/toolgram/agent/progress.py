@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, cast
 
@@ -59,7 +59,7 @@ class Progress:
         """What a step wrote and cost."""
         self.cut = reply.finish_reason == "length"
         self.texts.append(reply.text)
-        self.usage = _sum(self.usage, reply.usage)
+        self.usage = self.usage + reply.usage
 
     def tell(self, said: str | None, problem: str) -> None:
         """A word to the model, after what it said: in a turn of the user's, of which no two follow one another."""
@@ -136,9 +136,3 @@ def unanswered(messages: Conversation) -> tuple[ToolCall, ...]:
             if call.get("id") and call["id"] not in answered and "function" in call
         )
     return ()
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    """What both cost together."""
-    summed = {each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(Usage)}
-    return Usage(**{**summed, "reasoning_closed": one.reasoning_closed or other.reasoning_closed})

@@ -165,6 +165,11 @@ class Usage:
     reasoning_tokens: int = 0
     reasoning_closed: bool = False
 
+    def __add__(self, other: Usage) -> Usage:
+        """What both cost together."""
+        summed = {each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(Usage)}
+        return Usage(**{**summed, "reasoning_closed": self.reasoning_closed or other.reasoning_closed})
+
 
 @dataclass(frozen=True, slots=True)
 class Logprob:

@@ -143,6 +143,12 @@ class Desk:
             record.headers["x-toolgram-relaxations"] = _header(relaxations_json(relaxations))
         return Job(served, plan, sampling, generation.n, count, generation.grammar is not None)
 
+    async def next_turn(self, job: Job, generation: Generation, sampling: Sampling) -> Job:
+        """A further turn of a job that runs: its conversation with what was done meanwhile. Raises as `job` does."""
+        async with self.admission.planning():
+            plan, count = await in_thread(self._planned, generation, job.served, None, runs=True)
+        return replace(job, plan=plan, prompt_tokens=count, sampling=sampling)
+
     def _planned(
         self, generation: Generation, served: Served, capture: Capture | None, *, runs: bool
     ) -> tuple[Plan, int | None]:
@@ -175,18 +181,19 @@ class Desk:
             return replace(sampling, max_tokens=most)
         raise ApiError(400, "too_many_tokens", f"an answer may have at most {most} tokens on this server", f"/{field}")
 
-    async def items(self, request: Request, job: Job) -> AsyncGenerator[tuple[int, Item], None]:
-        """What the engine generates for all choices, as it arrives."""
+    async def items(self, request: Request, job: Job, turn: int = 0) -> AsyncGenerator[tuple[int, Item], None]:
+        """What the engine generates for all choices, as it arrives; with several turns there is one choice."""
         record = record_of(request.scope)
         replies: dict[int, Reply] = {}
         capture = record.capture
         streams = [
             stream(job.plan, job.served.engine, sampling, heard=None if capture is None else capture.hearing(index))
-            for index, sampling in enumerate(_seeded(job))
+            for index, sampling in enumerate(_seeded(job), start=turn)
         ]
         with grammar_at_fault(GRAMMAR if job.grammar_given else "/tools"), capturing(capture):
             async with aclosing(merged(streams, self.admission)) as items:
-                async for index, item in items:
+                async for choice, item in items:
+                    index = choice + turn
                     if isinstance(item, Reply):
                         record.replied(item)
                         if capture is not None:

@@ -55,7 +55,7 @@ HEALTH = given(
     models=array(given(id=STRING, status=one_word("ok", "unavailable"), enforced=BOOLEAN)),
 )
 
-_MCP_TOOL = given(
+MCP_TOOL = given(
     name=STRING, description=STRING, input_schema={"type": "object"}, annotations=nullable({"type": "object"})
 )
 MCP_SERVERS = given(
@@ -66,7 +66,7 @@ MCP_SERVERS = given(
             server_label=STRING,
             transport=one_word("stdio", "http"),
             error=nullable(STRING),
-            tools=array(_MCP_TOOL),
+            tools=array(MCP_TOOL),
         )
     ),
 )

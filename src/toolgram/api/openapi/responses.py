@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolgram.api.openapi.others import MCP_TOOL
 from toolgram.api.openapi.shapes import (
     BOOLEAN,
     COUNT,
@@ -25,11 +26,28 @@ _IS: Json = {"id": STRING, "status": _STATUS}
 _TEXT = given(type=always("output_text"), text=STRING, annotations=array({}, most=0), logprobs=array({}, most=0))
 _THOUGHT = given(type=always("reasoning_text"), text=STRING)
 _PLACE: Json = {"namespace": STRING}
+_CALLED: Json = {"server_label": STRING, "name": STRING, "arguments": STRING}
 _OUTPUT = any_of(
     given(**_IS, type=always("message"), role=always("assistant"), content=array(_TEXT)),
     given(**_IS, type=always("reasoning"), summary=array({}, most=0), content=array(_THOUGHT)),
     given(_PLACE, **_IS, type=always("function_call"), call_id=nullable(STRING), name=STRING, arguments=STRING),
     given(_PLACE, **_IS, type=always("custom_tool_call"), call_id=nullable(STRING), name=STRING, input=STRING),
+    given(
+        id=STRING,
+        type=always("mcp_list_tools"),
+        server_label=STRING,
+        tools=array(MCP_TOOL),
+        error=nullable(STRING),
+    ),
+    given(
+        **_IS,
+        type=always("mcp_call"),
+        **_CALLED,
+        output=nullable(STRING),
+        error=nullable(given(type=always("mcp_tool_execution_error"), content=array({}))),
+        approval_request_id=nullable(STRING),
+    ),
+    given(id=STRING, type=always("mcp_approval_request"), **_CALLED),
 )
 _USAGE = given(
     input_tokens=COUNT,
@@ -42,7 +60,7 @@ _ECHO: Json = {
     "background": BOOLEAN,
     "instructions": nullable(STRING),
     "max_output_tokens": nullable(INTEGER),
-    "max_tool_calls": NULL,
+    "max_tool_calls": nullable(INTEGER),
     "metadata": OBJECT,
     "parallel_tool_calls": BOOLEAN,
     "previous_response_id": NULL,
@@ -99,5 +117,13 @@ EVENT = any_of(
     _event("response.function_call_arguments.done", **_AT, arguments=STRING, name=STRING),
     _event("response.custom_tool_call_input.delta", **_AT, delta=STRING),
     _event("response.custom_tool_call_input.done", **_AT, input=STRING),
+    _event("response.mcp_call_arguments.delta", **_AT, delta=STRING),
+    _event("response.mcp_call_arguments.done", **_AT, arguments=STRING),
+    _event(
+        *("response.mcp_call.in_progress", "response.mcp_call.completed", "response.mcp_call.failed"),
+        *("response.mcp_list_tools.in_progress", "response.mcp_list_tools.completed"),
+        "response.mcp_list_tools.failed",
+        **_AT,
+    ),
     _event("error", code=STRING, message=STRING, param=nullable(STRING)),
 )

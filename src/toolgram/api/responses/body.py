@@ -6,6 +6,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from toolgram.api.responses.mcp_body import (
+    McpApprovalRequestItem,
+    McpApprovalResponseItem,
+    McpCallItem,
+    McpChoice,
+    McpListItem,
+    McpTools,
+)
 from toolgram.api.sampling import Limit, OpenAISampling
 from toolgram.conversation.body import Effort, Function, PlainInput
 from toolgram.conversation.fields import (
@@ -28,7 +36,7 @@ from toolgram.conversation.fields import (
 WITHOUT_EFFECT = frozenset(
     (
         *("store", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
-        *("prompt_cache_retention", "max_tool_calls", "stream_options", "truncation", "moderation"),
+        *("prompt_cache_retention", "stream_options", "truncation", "moderation"),
         *("include", "client_metadata"),
     )
 )
@@ -110,19 +118,19 @@ class ResponsesCustom(Fields):
 class HostedTool(Fields):
     """A tool that OpenAI runs."""
 
-    type: Annotated[str, unlike("function", "custom", "namespace")]
+    type: Annotated[str, unlike("function", "custom", "namespace", "mcp")]
 
 
 def _tool(value: Any) -> str:
     named = type_of(value)
-    return named if named in ("function", "custom", "namespace") else "other"
+    return named if named in ("function", "custom", "namespace", "mcp") else "other"
 
 
 InnerTool = Annotated[
     Annotated[ResponsesFunction, of("function")]
     | Annotated[ResponsesCustom, of("custom")]
     | Annotated[HostedTool, of("other")],
-    by(lambda value: "other" if (named := _tool(value)) == "namespace" else named, "must be a tool"),
+    by(lambda value: named if (named := _tool(value)) in ("function", "custom") else "other", "must be a tool"),
 ]
 
 
@@ -139,6 +147,7 @@ Tool = Annotated[
     Annotated[ResponsesFunction, of("function")]
     | Annotated[ResponsesCustom, of("custom")]
     | Annotated[Namespace, of("namespace")]
+    | Annotated[McpTools, of("mcp")]
     | Annotated[HostedTool, of("other")],
     by(_tool, "must be a tool"),
 ]
@@ -202,6 +211,7 @@ _ITEMS = {
     "custom_tool_call_output": "output",
     "reasoning": "reasoning",
     "additional_tools": "tools",
+    **{kind: kind for kind in ("mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response")},
 }
 
 
@@ -230,6 +240,10 @@ Item = Annotated[
     | Annotated[OutputItem, of("output")]
     | Annotated[ReasoningItem, of("reasoning")]
     | Annotated[ToolsItem, of("tools")]
+    | Annotated[McpListItem, of("mcp_list_tools")]
+    | Annotated[McpCallItem, of("mcp_call")]
+    | Annotated[McpApprovalRequestItem, of("mcp_approval_request")]
+    | Annotated[McpApprovalResponseItem, of("mcp_approval_response")]
     | Annotated[OtherItem, of("other")],
     by(_item, "must be an item"),
 ]
@@ -246,15 +260,13 @@ class NamedTool(Fields):
 class HostedChoice(Fields):
     """A tool that OpenAI runs."""
 
-    type: Annotated[str, unlike("function", "custom", "allowed_tools")]
+    type: Annotated[str, unlike("function", "custom", "mcp", "allowed_tools")]
 
 
-def _named(value: Any) -> str:
-    return "named" if type_of(value) in ("function", "custom") else "hosted"
-
-
+_KINDS = {"function": "named", "custom": "named", "mcp": "mcp"}
 AnyNamed = Annotated[
-    Annotated[NamedTool, of("named")] | Annotated[HostedChoice, of("hosted")], by(_named, "must name a tool")
+    Annotated[NamedTool, of("named")] | Annotated[McpChoice, of("mcp")] | Annotated[HostedChoice, of("hosted")],
+    by(lambda value: _KINDS.get(type_of(value) or "", "hosted"), "must name a tool"),
 ]
 
 
@@ -267,7 +279,7 @@ class AllowedNames(Fields):
 
 
 _CHOICE = "must be none, auto, required, or an object that names tools"
-_CHOICES = {"function": "named", "custom": "named", "allowed_tools": "allowed"}
+_CHOICES = {**_KINDS, "allowed_tools": "allowed"}
 
 
 def _choice(value: Any) -> str | None:
@@ -278,6 +290,7 @@ def _choice(value: Any) -> str | None:
 ToolChoice = Annotated[
     Annotated[Literal["none", "auto", "required"], whole(_CHOICE), of("mode")]
     | Annotated[NamedTool, whole(_CHOICE), of("named")]
+    | Annotated[McpChoice, whole(_CHOICE), of("mcp")]
     | Annotated[AllowedNames, of("allowed")]
     | Annotated[HostedChoice, of("hosted")],
     by(_choice, _CHOICE),
@@ -336,6 +349,7 @@ class ResponsesBody(OpenAISampling):
     tools: list[Tool] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
+    max_tool_calls: Count | None = None
     text: TextOptions | None = None
     reasoning: ReasoningOptions | None = None
     reasoning_max_tokens: Count | None = None

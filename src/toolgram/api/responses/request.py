@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,14 @@ from toolgram.api.responses.body import (
     SchemaFormat,
     ToolsItem,
 )
-from toolgram.api.responses.tools import Offer, Place, choice, offer
+from toolgram.api.responses.mcp import NOT_OFFERED, UNANSWERED, Answers, ApprovedCall, Asked, Listing, McpPlace, denial
+from toolgram.api.responses.mcp_body import (
+    McpApprovalRequestItem,
+    McpApprovalResponseItem,
+    McpCallItem,
+    McpListItem,
+)
+from toolgram.api.responses.tools import Offer, Place, asked_of, choice, offer
 from toolgram.api.results import check_results
 from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.conversation.custom_tools import call_as_function
@@ -44,12 +51,39 @@ Message = dict[str, Any]
 class ResponsesRequest:
     """A body of `/v1/responses`; `echo` are the fields of it that its answer repeats.
 
-    `places` are the tools of namespaces, by the names that the model knows them by.
+    `places` are the tools of namespaces, by the names that the model knows them by, and `mcp` those of MCP servers. The
+    `listings` are told first, then the `approved` calls run, and of all calls at most `max_tool_calls` do.
     """
 
     generation: Generation
     echo: Message
     places: Mapping[str, Place]
+    mcp: Mapping[str, McpPlace]
+    listings: tuple[Listing, ...]
+    approved: tuple[ApprovedCall, ...]
+    max_tool_calls: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedBody:
+    """A body of `/v1/responses` that is read when the MCP servers that it `asked` have listed their tools.
+
+    Where there `is_mcp` here, what servers did in earlier responses is part of the conversation.
+    """
+
+    body: ResponsesBody
+    given: Json
+    is_mcp: bool
+    asked: tuple[Asked, ...]
+
+    def request(self, listings: Sequence[Listing] = ()) -> ResponsesRequest:
+        """The request that it makes with what they listed. Raises InvalidRequest with a pointer into it."""
+        offered = offer(self.body, listings)
+        said = _said(self.body, offered, is_mcp=self.is_mcp)
+        told = tuple(listing for listing in listings if listing.is_told)
+        generation, approved = _generation(self.body, offered, said), tuple(said.approved)
+        echo = _echo(self.body, self.given)
+        return ResponsesRequest(generation, echo, offered.places, offered.mcp, told, approved, self.body.max_tool_calls)
 
 
 # Items of what OpenAI runs or keeps itself: a client sends them back, and to another model they say nothing.
@@ -58,19 +92,23 @@ _OF_THE_SERVER = frozenset(
         *("web_search_call", "file_search_call", "image_generation_call", "code_interpreter_call"),
         *("computer_call", "computer_call_output", "local_shell_call", "local_shell_call_output"),
         *("shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output"),
-        *("mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "mcp_call"),
         *("tool_search_call", "tool_search_output", "compaction", "compaction_summary", "ghost_snapshot"),
     )
 )
 
 
+_OF_MCP = (McpListItem, McpCallItem, McpApprovalRequestItem, McpApprovalResponseItem)
+
+
 class _Conversation:
     """Messages of ours; calls and reasoning, which are items of their own there, are put into the turns."""
 
-    def __init__(self) -> None:
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
         self.messages: list[Message] = []
         self.places: dict[str, str] = {}
         self.left_out: list[str] = []
+        self.approved: list[ApprovedCall] = []
         self._reasoning: list[str] = []
 
     def add(self, message: Message, pointer: str) -> None:
@@ -96,16 +134,23 @@ class _Conversation:
         self.add({"role": "tool", "tool_call_id": id_, "content": content}, pointer)
 
 
-def read_responses_request(body: Any) -> ResponsesRequest:
-    """The request that a body makes. Raises InvalidRequest with a pointer into it."""
+def checked_body(body: Any, servers: Mapping[str, str]) -> CheckedBody:
+    """A body before the MCP servers of a configuration, their names and addresses, list what it asks them for.
+
+    Raises InvalidRequest with a pointer into it.
+    """
     given = json_of(body)
     checked = validated(ResponsesBody, given)
-    offered = offer(checked)
-    return ResponsesRequest(_generation(checked, offered), _echo(checked, given), offered.places)
+    return CheckedBody(checked, given, bool(servers), asked_of(checked, servers) if servers else ())
 
 
-def _generation(body: ResponsesBody, offered: Offer) -> Generation:
-    request, left_out = _request(body, offered)
+def read_responses_request(body: Any) -> ResponsesRequest:
+    """The request that a body makes where there are no MCP servers. Raises InvalidRequest with a pointer into it."""
+    return checked_body(body, {}).request()
+
+
+def _generation(body: ResponsesBody, offered: Offer, said: _Conversation) -> Generation:
+    request = _request(body, offered, said)
     check_results(request)
     return Generation(
         request=request,
@@ -114,24 +159,35 @@ def _generation(body: ResponsesBody, offered: Offer) -> Generation:
         model=body.model,
         style=body.style,
         stream=body.stream or False,
-        ignored=(*(name for name in body.further if name not in WITHOUT_EFFECT), *offered.left_out, *left_out),
+        ignored=(
+            *(name for name in body.further if name not in WITHOUT_EFFECT),
+            *offered.left_out,
+            *dict.fromkeys(said.left_out),
+        ),
     )
 
 
-def _request(body: ResponsesBody, offered: Offer) -> tuple[Request, tuple[str, ...]]:
-    """The request, and the types of the items that are left out of it."""
-    said = _Conversation()
+def _said(body: ResponsesBody, offered: Offer, *, is_mcp: bool) -> _Conversation:
+    """The conversation of a body, and the types of the items that are left out of it."""
+    said = _Conversation(Answers.of(() if isinstance(body.input, str) else body.input))
     if body.instructions is not None:
         said.add({"role": "system", "content": body.instructions}, "/instructions")
     if isinstance(body.input, str):
         said.add({"role": "user", "content": body.input}, "/input")
     else:
         for i, item in enumerate(body.input):
-            _item(said, item, f"/input/{i}", offered)
+            if is_mcp or not isinstance(item, _OF_MCP):
+                _item(said, item, f"/input/{i}", offered)
+            else:
+                said.left_out.append(f"input.{item.type}")
     if not said.messages:
         raise InvalidRequest("/input", "must hold at least one message")
+    return said
+
+
+def _request(body: ResponsesBody, offered: Offer, said: _Conversation) -> Request:
     effort = None if body.reasoning is None else body.reasoning.effort
-    request = Request(
+    return Request(
         messages=tuple(said.messages),
         tools=offered.tools,
         tool_choice=choice(body, offered),
@@ -143,7 +199,6 @@ def _request(body: ResponsesBody, offered: Offer) -> tuple[Request, tuple[str, .
         chat_template_kwargs=template_kwargs(body.chat_template_kwargs or {}, effort),
         places=said.places,
     )
-    return request, tuple(dict.fromkeys(said.left_out))
 
 
 def _item(said: _Conversation, item: Item, pointer: str, offered: Offer) -> None:
@@ -151,8 +206,18 @@ def _item(said: _Conversation, item: Item, pointer: str, offered: Offer) -> None
         case MessageItem():
             said.add({"role": item.role, "content": _content(item.content, f"{pointer}/content")}, pointer)
         case FunctionCallItem():
-            function = {"name": offered.name(item.name, item.namespace), "arguments": item.arguments}
-            said.call({"id": item.call_id, "type": "function", "function": function}, pointer)
+            said.call(_call(item.call_id, offered.name(item.name, item.namespace), item.arguments), pointer)
+        case McpListItem():
+            pass  # its tools are asked of the server
+        case McpCallItem():
+            name = offered.name_of_call(item.server_label, item.name)
+            said.call(_call(item.id, name, item.arguments), pointer)
+            said.result(item.id, item.told, pointer)
+        case McpApprovalRequestItem():
+            if item.id not in said.answers.ran:  # else its call follows
+                _asked(said, item, pointer, offered)
+        case McpApprovalResponseItem():
+            said.answers.check(item, pointer)
         case CustomCallItem():
             name = offered.name(item.name, item.namespace)
             said.call({"id": item.call_id, **call_as_function(name, item.input)}, pointer)
@@ -166,6 +231,27 @@ def _item(said: _Conversation, item: Item, pointer: str, offered: Offer) -> None
             said.left_out.append(f"input.{item.type}")
         case _:
             raise InvalidRequest(f"{pointer}/type", f"an item of type {item.type!r} cannot be shown to a model here")
+
+
+def _call(id_: str, name: str, arguments: str) -> Message:
+    return {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _asked(said: _Conversation, item: McpApprovalRequestItem, pointer: str, offered: Offer) -> None:
+    """A call that waited for an approval, with what is known of its result: one that may run has none yet."""
+    name = offered.name_of_call(item.server_label, item.name)
+    said.call(_call(item.id, name, item.arguments), pointer)
+    answer, at = said.answers.given.get(item.id), len(said.messages)
+    if answer is None:
+        result = UNANSWERED
+    elif not answer.approve:
+        result = denial(answer)
+    elif name in offered.mcp:
+        result = ""
+        said.approved.append(ApprovedCall(len(said.approved), at, name, item.arguments, item.id))
+    else:
+        result = NOT_OFFERED
+    said.result(item.id, result, pointer)
 
 
 def _content(value: Content, pointer: str) -> Any:
@@ -222,7 +308,7 @@ def _echo(body: ResponsesBody, given: Json) -> Message:
         "background": False,
         "instructions": body.instructions,
         "max_output_tokens": body.max_output_tokens,
-        "max_tool_calls": None,
+        "max_tool_calls": body.max_tool_calls,
         "metadata": body.metadata or {},
         "parallel_tool_calls": True if body.parallel_tool_calls is None else body.parallel_tool_calls,
         "previous_response_id": None,

@@ -8,6 +8,8 @@ from typing import Any
 
 from toolgram.api.errors import ApiError, param
 from toolgram.api.notes import notes_of
+from toolgram.api.responses.mcp import ApprovedCall, CallResult, Listing, McpPlace, item_of_list
+from toolgram.api.responses.mcp_body import error_of
 from toolgram.api.responses.tools import Place
 from toolgram.chat import Reply
 from toolgram.conversation.custom_tools import input_of
@@ -30,17 +32,34 @@ _TEXTS = {
     "message": ("output_text", "response.output_text"),
     "reasoning": ("reasoning_text", "response.reasoning_text"),
 }
+# The event in which the arguments of a call grow; an approval is asked for when they are whole.
+_GROWING = {"function_call": "response.function_call_arguments", "mcp_call": "response.mcp_call_arguments"}
+_PREFIXES = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+    "mcp_list_tools": "mcpl",
+    "mcp_call": "mcp",
+    "mcp_approval_request": "mcpr",
+}
 
 
 @dataclass(slots=True)
 class ResponseWriter:
-    """The events of one response. `feed` takes what `toolgram.chat.stream` gives; the last event holds the response."""
+    """The events of one response, whose last one holds the response.
+
+    `feed` takes what `toolgram.chat.stream` gives, of one turn or of several, and what MCP servers do between them; a
+    reply is the end. `places` and `mcp` are the tools of namespaces and of MCP servers, by the names that the model
+    knows them by.
+    """
 
     id: str
     created: int
     model: str
     echo: Mapping[str, Any]
     places: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    mcp: Mapping[str, McpPlace] = field(default_factory=dict[str, McpPlace])
     _output: list[Json] = field(default_factory=list[Json])
     _pieces: list[str] = field(default_factory=list[str])
     _open: bool = False
@@ -48,8 +67,9 @@ class ResponseWriter:
     _number: int = 0
     _tokens: int = 0
     _thought: int = 0
+    _running: dict[int, int] = field(default_factory=dict[int, int])  # calls of a turn that have no result yet
 
-    def feed(self, item: Chunk | Event | Reply) -> Iterator[Json]:
+    def feed(self, item: Chunk | Event | Reply | Listing | ApprovedCall | CallResult) -> Iterator[Json]:
         """The events that a piece of the answer makes."""
         if not self._begun:
             self._begun = True
@@ -68,8 +88,16 @@ class ResponseWriter:
                 yield from self._call(name, id_, custom=isinstance(item, CustomCallStart))
             case ArgumentsDelta(_, text):
                 yield from self._arguments(text)
-            case ToolCallEnd(_, id_):
-                yield from self._ended(id_)
+            case ToolCallEnd(index, id_):
+                yield from self._ended(index, id_)
+            case Listing():
+                yield from self._listing(item)
+            case ApprovedCall():
+                yield from self._mcp_call(self.mcp[item.name], item.approval)
+                yield from self._arguments(item.arguments)
+                yield from self._ended(item.index, None)
+            case CallResult():
+                yield from self._result(item)
             case Reply():
                 yield from self._over(item)
             case _:
@@ -96,6 +124,9 @@ class ResponseWriter:
 
     def _call(self, name: str, id_: str | None, *, custom: bool) -> Iterator[Json]:
         """A call begins; it is told once it has an id, that of a custom tool at its end."""
+        if (of_server := self.mcp.get(name)) is not None:
+            yield from self._mcp_call(of_server)
+            return
         type_, carried = ("custom_tool_call", "input") if custom else ("function_call", "arguments")
         called = {"name": name}
         if (place := self.places.get(name)) is not None:  # the client knows it by its namespace and its name there
@@ -104,21 +135,36 @@ class ResponseWriter:
         if id_ is not None and not custom:
             yield self._told()
 
+    def _mcp_call(self, place: McpPlace, approval: str | None = None) -> Iterator[Json]:
+        """A call of a server's tool begins. One that waits for an approval is told at its end."""
+        called = {"server_label": place.label, "name": place.tool.own_name, "arguments": ""}
+        if place.asks and approval is None:
+            self._add({"type": "mcp_approval_request", **called})
+            return
+        self._add({"type": "mcp_call", **called, "approval_request_id": approval, "output": None, "error": None})
+        yield self._told()
+        yield self._at("response.mcp_call.in_progress")
+
     def _arguments(self, text: str) -> Iterator[Json]:
         self._pieces.append(text)
         call = self._output[-1]
-        if text and call["call_id"] is not None and call["type"] == "function_call":
-            yield self._at("response.function_call_arguments.delta", delta=text)
+        if text and call["type"] in _GROWING and call.get("call_id", "") is not None:
+            yield self._at(f"{_GROWING[call['type']]}.delta", delta=text)
 
-    def _ended(self, id_: str | None) -> Iterator[Json]:
+    def _ended(self, index: int, id_: str | None) -> Iterator[Json]:
         yield from self._known(id_)
         if not "".join(self._pieces):
             yield from self._arguments("{}")
-        yield from self._close()
+        if self._output[-1]["type"] == "mcp_call":
+            yield from self._runs(index)
+        else:
+            yield from self._close()
 
     def _known(self, id_: str | None) -> Iterator[Json]:
         """A call that waited for its id, or for its end, is told."""
         call = self._output[-1]
+        if "call_id" not in call:
+            return
         waited = call["call_id"] is None or call["type"] == "custom_tool_call"
         call["call_id"] = call["call_id"] or id_
         if waited:
@@ -126,12 +172,43 @@ class ResponseWriter:
             if (text := "".join(self._pieces)) and call["type"] == "function_call":
                 yield self._at("response.function_call_arguments.delta", delta=text)
 
+    def _runs(self, index: int) -> Iterator[Json]:
+        """The arguments of a server's call are whole: it stays open until its result comes, and others begin."""
+        call = self._output[-1]
+        call["arguments"] = "".join(self._pieces)
+        yield self._at("response.mcp_call_arguments.done", arguments=call["arguments"])
+        self._running[index] = len(self._output) - 1
+        self._open = False
+
+    def _result(self, result: CallResult) -> Iterator[Json]:
+        yield from self._close()
+        at = self._running.pop(result.index)
+        call = self._output[at]
+        if result.is_error:
+            call |= {"status": "failed", "error": error_of(result.text)}
+        else:
+            call |= {"status": "completed", "output": result.text}
+        yield self._at(f"response.mcp_call.{call['status']}", at)
+        yield self._at("response.output_item.done", at, item=dict(call))
+
+    def _listing(self, listing: Listing) -> Iterator[Json]:
+        whole = item_of_list(listing)
+        self._add({**whole, "tools": [], "error": None})
+        yield self._told()
+        yield self._at("response.mcp_list_tools.in_progress")
+        self._output[-1] |= whole
+        yield self._at(f"response.mcp_list_tools.{'completed' if listing.error is None else 'failed'}")
+        yield self._at("response.output_item.done", item=dict(self._output[-1]))
+        self._open = False
+
     def _close(self, status: str = "completed") -> Iterator[Json]:
         """The end of the item that is open."""
         if not self._open:
             return
+        self._open = False
         item, text = self._output[-1], "".join(self._pieces)
-        item["status"] = status
+        if "status" in item:
+            item["status"] = status
         match item["type"]:
             case "function_call":
                 item["arguments"] = text
@@ -140,20 +217,31 @@ class ResponseWriter:
                 item["input"] = input_of(text)
                 yield self._at("response.custom_tool_call_input.delta", delta=item["input"])
                 yield self._at("response.custom_tool_call_input.done", input=item["input"])
+            case "mcp_call":  # it was cut off
+                item |= {"arguments": text, "status": "incomplete"}
+                yield self._at("response.mcp_call_arguments.done", arguments=text)
+            case "mcp_approval_request" if status == "incomplete":  # what is not whole is not asked
+                self._output.pop()
+                return
+            case "mcp_approval_request":
+                item["arguments"] = text
+                yield self._told()
             case kind:
                 part = _part(kind, text)
                 item["content"] = [part]
                 yield self._at(f"{_TEXTS[kind][1]}.done", content_index=0, text=text, **_logprobs(kind))
                 yield self._at("response.content_part.done", content_index=0, part=part)
         yield self._at("response.output_item.done", item=dict(item))
-        self._open = False
 
     def _over(self, reply: Reply) -> Iterator[Json]:
         cut = reply.finish_reason == "length"
+        status = "incomplete" if cut else "completed"
         if self._open and "call_id" in self._output[-1]:
             yield from self._known(reply.message.tool_calls[-1].id)
-        yield from self._close("incomplete" if cut else "completed")
-        status = "incomplete" if cut else "completed"
+        yield from self._close(status)
+        for at in self._running.values():  # these were not run
+            self._output[at]["status"] = "incomplete"
+            yield self._at("response.output_item.done", at, item=dict(self._output[at]))
         whole = {**self._response(status), "usage": self._usage(reply.usage), **notes_of(reply)}
         if cut:
             whole["incomplete_details"] = {"reason": "max_output_tokens"}
@@ -162,16 +250,16 @@ class ResponseWriter:
     def _add(self, item: Json) -> None:
         self._open = True
         self._pieces.clear()
-        prefix = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}[item["type"]]
-        id_ = f"{prefix}_{self.id.removeprefix('resp_')}_{len(self._output)}"
-        self._output.append({"id": id_, **item, "status": "in_progress"})
+        id_ = f"{_PREFIXES[item['type']]}_{self.id.removeprefix('resp_')}_{len(self._output)}"
+        status = {} if item["type"] in ("mcp_list_tools", "mcp_approval_request") else {"status": "in_progress"}
+        self._output.append({"id": id_, **item, **status})
 
     def _told(self) -> Json:
         return self._at("response.output_item.added", item=dict(self._output[-1]))
 
-    def _at(self, type_: str, **fields: Any) -> Json:
-        """An event of the last item."""
-        index = len(self._output) - 1
+    def _at(self, type_: str, index: int | None = None, **fields: Any) -> Json:
+        """An event of an item, by default of the last one."""
+        index = len(self._output) - 1 if index is None else index
         if "item" not in fields:
             fields["item_id"] = self._output[index]["id"]
         return self._event(type_, output_index=index, **fields)

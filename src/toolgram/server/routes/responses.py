@@ -1,10 +1,10 @@
-"""OpenAI's `/v1/responses`, without state."""
+"""OpenAI's `/v1/responses`, without state; calls of MCP servers are run here."""
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -12,22 +12,34 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from toolgram.api.errors import api_error
-from toolgram.api.responses.request import read_responses_request
-from toolgram.api.responses.response import ResponseWriter
+from toolgram.api.responses.request import CheckedBody, ResponsesRequest, checked_body
+from toolgram.api.responses.response import Json, ResponseWriter
 from toolgram.errors import ToolgramError
 from toolgram.server.context import Desk, Job, json_response
+from toolgram.server.mcp import request_of, turns
 from toolgram.server.sse import named
 
 
 async def responses(desk: Desk, request: Request) -> ASGIApp:
     """Answer a conversation."""
-    read = await desk.body(request, read_responses_request)
+    urls = {name: server.url for name, server in desk.mcp.items()}
+    body, read = await desk.body(request, lambda given: _read(given, urls))
+    if read is None:
+        read = await request_of(desk, request, body)
     job = await desk.job(request, read.generation)
     id_ = f"resp_{uuid.uuid4().hex}"
-    writer = ResponseWriter(id_, int(time.time()), job.served.name, {**read.echo, **_sampled(job)}, read.places)
+    echo = {**read.echo, **_sampled(job)}
+    writer = ResponseWriter(id_, int(time.time()), job.served.name, echo, read.places, read.mcp)
+    events = _events(turns(desk, request, job, read), writer)
     if read.generation.stream:
-        return desk.streamed(request, _events(desk, request, job, writer), lambda error: _failure(writer, error))
-    return json_response(request, await desk.whole(request, _answer(desk, request, job, writer)))
+        return desk.streamed(request, _streamed(events), lambda error: _failure(writer, error))
+    return json_response(request, await desk.whole(request, _whole(events)))
+
+
+def _read(given: Any, urls: Mapping[str, str]) -> tuple[CheckedBody, ResponsesRequest | None]:
+    """A body, and the request that it makes, unless MCP servers are to list their tools before."""
+    body = checked_body(given, urls)
+    return body, None if body.asked else body.request()
 
 
 def _sampled(job: Job) -> dict[str, float]:
@@ -40,17 +52,24 @@ def _failure(writer: ResponseWriter, error: ToolgramError) -> bytes:
     return b"".join(map(named, writer.failed(api_error(error))))
 
 
-async def _events(desk: Desk, request: Request, job: Job, writer: ResponseWriter) -> AsyncGenerator[bytes, None]:
-    async with aclosing(desk.items(request, job)) as items:
-        async for _, item in items:
-            if events := b"".join(map(named, writer.feed(item))):
+async def _events(made: AsyncGenerator[Any, None], writer: ResponseWriter) -> AsyncGenerator[list[Json], None]:
+    """The events of each thing that happens, where it makes some."""
+    async with aclosing(made):
+        async for item in made:
+            if events := list(writer.feed(item)):
                 yield events
 
 
-async def _answer(desk: Desk, request: Request, job: Job, writer: ResponseWriter) -> Any:
+async def _streamed(made: AsyncGenerator[list[Json], None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(made):
+        async for events in made:
+            yield b"".join(map(named, events))
+
+
+async def _whole(made: AsyncGenerator[list[Json], None]) -> Any:
     """The response in the last event, so that whole and streamed answers cannot differ."""
-    events: list[Any] = []
-    async with aclosing(desk.items(request, job)) as items:
-        async for _, item in items:
-            events[:] = [*events, *writer.feed(item)][-1:]
-    return events[0]["response"]
+    last: Json = {}
+    async with aclosing(made):
+        async for events in made:
+            last = events[-1]
+    return last["response"]
