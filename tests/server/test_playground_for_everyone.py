@@ -7,7 +7,7 @@ import re
 import pytest
 
 from browser import RIGHT, SHIFT, TAB, Browser
-from playground_page import Telling, page, run
+from playground_page import Telling, page, run, texts
 
 
 @pytest.mark.parametrize("width", [360, 768, 1360])
@@ -20,6 +20,9 @@ def test_nothing_is_cut_off_and_everything_has_a_name(browser: Browser, width: i
             browser.click(f"#tab-{tab}")
             assert browser.script(wide) <= 0, tab
         assert browser.script(_TABS_CUT_OFF) == []
+        browser.click("#tab-chat")
+        browser.click("#chat-form button")  # which nothing covers
+        browser.wait(lambda: len(texts(browser, "#turns .turn")) == 5, "another answer")
         nameless = """
             return [...document.querySelectorAll("input, select, textarea, button")]
               .filter((one) => one.checkVisibility())

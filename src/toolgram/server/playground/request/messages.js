@@ -20,6 +20,7 @@ export function addMessage(message) {
   item.querySelector(".role").value = role;
   item.querySelector(".content").value = textOf(content);
   item.given = content;
+  item.reasoned = Boolean(reasoning);
   item.querySelector(".reasoning").value = reasoning ?? "";
   item.querySelector(".calls").value = calls ? pretty(calls) : "";
   item.querySelector(".call-id").value = id ?? "";
@@ -64,9 +65,8 @@ export function arrange() {
     item.querySelector(".role").setAttribute("aria-label", `Role of message ${index + 1}`);
     item.querySelector(".remove").setAttribute("aria-label", `Remove message ${index + 1}`);
     for (const field of item.querySelectorAll("[data-part]")) field.dataset.at = `${at}/${field.dataset.part}`;
-    for (const part of ["reasoning_content", "tool_calls"]) {
-      item.querySelector(`[data-part="${part}"]`).hidden = role !== "assistant";
-    }
+    item.querySelector('[data-part="reasoning_content"]').hidden = role !== "assistant" || !item.reasoned;
+    item.querySelector('[data-part="tool_calls"]').hidden = role !== "assistant";
     item.querySelector(".reasoning").setAttribute("aria-label", `Reasoning of message ${index + 1}`);
     item.querySelector(".calls").setAttribute("aria-label", `Tool calls of message ${index + 1}, as JSON`);
     item.querySelector(".call-id").hidden = role !== "tool";

@@ -6,7 +6,7 @@ import { coloured, indentedIfComplete } from "../common/json.js";
 export function partsOf({ content, reasoning_content: reasoning, tool_calls: calls }, divergences = []) {
   const parts = [];
   if (reasoning) parts.push(part("Reasoning", element("p", reasoning, "text reasoning")));
-  if (content) parts.push(part("Content", shown(content), changed(divergences, null)));
+  if (content) parts.push(part("Content", shown(content), changed(divergences, null), "content"));
   for (const [at, call] of (calls ?? []).entries()) {
     const { name, arguments: given, input } = call.function ?? call.custom ?? {};
     const made = part("Tool call", given === undefined ? element("pre", input ?? "") : json(given), changed(divergences, at));
@@ -38,8 +38,8 @@ function changed(divergences, call) {
     });
 }
 
-function part(title, body, notes = []) {
-  const made = element("section", "", "part");
+function part(title, body, notes = [], kind = "") {
+  const made = element("section", "", `part ${kind}`);
   made.append(element("h4", title), body, ...notes);
   return made;
 }
