@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 import zlib
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -130,6 +131,44 @@ def test_reasoning_is_shown_dimmed_and_kept(browser: Browser) -> None:
             "content": "No.",
             "reasoning_content": "It is winter.",
         }
+
+
+def test_calls_of_mcp_servers_are_run_and_those_that_write_asked_for(browser: Browser) -> None:
+    demo = str(Path(__file__).parents[1] / "agent" / "mcp_demo.py")
+    servers = {"demo": {"command": sys.executable, "args": [demo]}, "gone": {"command": "there-is-none"}}
+    calls = [("demo_add", '{"a": 2, "b": 3}'), ("demo_count", '{"to": 2}')]
+    told = "\n".join(
+        f'<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>' for name, arguments in calls
+    )
+    with page(browser, Replay(told, "Both are done."), Settings(request_templates=True, mcp={"mcpServers": servers})):
+        browser.click("#tool-list .remove")
+        browser.click("#import-tools")
+        browser.wait_for_text("#import-servers", "demo: ")
+        assert "'gone' does not start" in browser.text("#import-servers .fault")
+        browser.click("#import-servers button")
+        browser.click("#import-add")
+        assert "demo_add(a, b)" in texts(browser, "#tool-list .signature")
+        browser.choose("#parallel", "true")
+        browser.click("#tab-chat")
+        browser.keys(CONTROL, ENTER)
+        browser.wait(lambda: len(texts(browser, "#turns textarea")) == 2, "two places for results")
+        assert texts(browser, "#turns .row button") == ["Run add", "Run count"]
+        browser.click("#turns .turn:nth-child(3) button")
+        browser.wait(lambda: browser.value("#turns textarea") == "5", "the sum")
+        browser.click("#turns .turn:nth-child(4) button")
+        assert browser.text("#approve-what") == "count of demo"
+        assert browser.text("#approve-arguments") == '{"to": 2}'
+        assert browser.script("return document.activeElement.id") == "approve-no"
+        browser.keys(ENTER)
+        browser.wait(lambda: not browser.shows("#approve-dialog"), "the end of the question")
+        assert browser.value("#turns .turn:nth-child(4) textarea") == ""
+        browser.click("#turns .turn:nth-child(4) button")
+        browser.click("#approve-dialog .strong")
+        browser.wait(lambda: browser.value("#turns .turn:nth-child(4) textarea") == "counted", "the count")
+        browser.click("#chat-form button")
+        browser.wait_for_text("#turns", "Both are done.")
+        browser.wait(lambda: len(body(browser)["messages"]) == 4, "an explanation of all")
+        assert [message["content"] for message in body(browser)["messages"][2:]] == ["5", "counted"]
 
 
 def _link(address: str, value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Tools as others write them, in the shape of a chat-completions request; the body of `/v1/tools/import`."""
+"""Tools as others write them, in the shape of a chat-completions request; bodies of the routes of tools."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, WithJsonSchema
 
-from toolgram.conversation.fields import Fields, json_of, validated, wrong
+from toolgram.conversation.fields import Fields, Filled, json_of, validated, wrong
 
 
 def _document(value: Any) -> Any:
@@ -22,6 +22,20 @@ class ImportBody(Fields):
     document: Annotated[
         Any, AfterValidator(_document), WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "array"}]})
     ]
+
+
+class McpCallBody(Fields):
+    """A call of a tool of a configured MCP server; `arguments` are JSON text, and `approve` says that it was asked."""
+
+    server_label: Filled
+    name: Filled
+    arguments: str
+    approve: bool | None = None
+
+
+def read_mcp_call(body: Any) -> McpCallBody:
+    """A call. Raises InvalidRequest."""
+    return validated(McpCallBody, json_of(body))
 
 
 def read_import_request(body: Any) -> Any:

@@ -25,7 +25,7 @@ from toolgram.server.playground import page, pages
 from toolgram.server.recording.capture import Folder, Observer
 from toolgram.server.routes.chat import chat_completions, explain
 from toolgram.server.routes.completions import completions
-from toolgram.server.routes.mcp import mcp_servers
+from toolgram.server.routes.mcp import mcp_call, mcp_servers
 from toolgram.server.routes.messages import count_tokens, messages
 from toolgram.server.routes.responses import responses
 from toolgram.server.routes.tokenize import detokenize, tokenize
@@ -44,6 +44,7 @@ _POST: dict[str, Handler] = {
     "/v1/messages/count_tokens": count_tokens,
     "/v1/explain": explain,
     "/v1/tools/import": import_tools,
+    "/v1/mcp/call": mcp_call,
     "/tokenize": tokenize,
     "/detokenize": detokenize,
 }

@@ -13,11 +13,11 @@ from toolgram.api.messages.body import CountBody, MessagesBody
 from toolgram.api.openapi.shapes import Json
 from toolgram.api.responses.body import ResponsesBody
 from toolgram.api.tokens import TextBody, TokensBody
-from toolgram.api.tools import ImportBody
+from toolgram.api.tools import ImportBody, McpCallBody
 
 BODIES = (
     *(ChatCompletionBody, ExplainBody, CompletionBody, ResponsesBody, MessagesBody, CountBody, TextBody, TokensBody),
-    ImportBody,
+    *(ImportBody, McpCallBody),
 )
 
 

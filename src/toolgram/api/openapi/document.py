@@ -156,6 +156,13 @@ _ROUTES = {
     "/detokenize": _Route("The text of tokens.", others.TEXT, _READ, ref("TokensBody"), examples=examples.DETOKENIZE),
     "/v1/models": _Route("The models.", others.MODELS, _TOLD, parameters=(_VERSION,)),
     "/v1/models/{name}": _Route("A model.", others.MODEL, (*_TOLD, 404), parameters=(_NAME, _VERSION)),
+    "/v1/mcp/call": _Route(
+        "Call a tool of a configured MCP server; one that may change something needs `approve`.",
+        others.MCP_CALL,
+        _RUN,
+        ref("McpCallBody"),
+        examples=examples.MCP_CALL,
+    ),
     "/v1/mcp/servers": _Route(
         "The MCP servers of the configuration, and the tools of each.", others.MCP_SERVERS, _TOLD
     ),

@@ -71,3 +71,6 @@ IMPORT: dict[str, Json] = {
     "OpenAPI": {"document": {"openapi": "3.1.0", "paths": {"/weather": {"get": _OPERATION}}}},
     "MCP": {"document": {"tools": [{"name": "get_weather", "inputSchema": _SCHEMA}]}},
 }
+MCP_CALL: dict[str, Json] = {
+    "a call": {"server_label": "files", "name": "read", "arguments": '{"path": "notes.md"}', "approve": True}
+}

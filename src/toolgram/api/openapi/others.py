@@ -71,6 +71,15 @@ MCP_SERVERS = given(
     ),
 )
 
+MCP_CALL = given(
+    object=always("mcp.call"),
+    server_label=STRING,
+    name=STRING,
+    arguments=STRING,
+    output=nullable(STRING),
+    error=nullable(STRING),
+)
+
 ERROR = given(
     error=given({"pointer": STRING}, message=STRING, type=STRING, param=nullable(STRING), code=STRING),
 )

@@ -3,6 +3,7 @@
 import { post } from "../common/api.js";
 import { $, element } from "../common/dom.js";
 import { recolour } from "../common/editor.js";
+import { mcpServers } from "../common/mcp.js";
 import { jsonError } from "./json_error.js";
 
 const dialog = $("import-dialog");
@@ -19,6 +20,7 @@ export function importTools(names) {
   recolour($("import-text"));
   show([]);
   dialog.showModal();
+  offerServers();
   return new Promise((resolve) => {
     settled = resolve;
   });
@@ -31,6 +33,28 @@ function show(tools) {
   $("import-count").textContent = `${tools.length} tools`;
   $("import-list").replaceChildren(...tools.map(row));
   count();
+}
+
+// The MCP servers that this server is configured with, which may have to be started before they list their tools.
+async function offerServers() {
+  const place = $("import-servers");
+  place.replaceChildren();
+  try {
+    const servers = await mcpServers();
+    place.replaceChildren(...servers.map(serverButton));
+  } catch (error) {
+    if (error.status === undefined) throw error;
+    place.replaceChildren(element("p", error.message, "fault"));
+  }
+  $("import-mcp").hidden = !place.childElementCount;
+}
+
+function serverButton({ server_label: label, error, tools }) {
+  if (error) return element("p", error, "fault");
+  const button = element("button", `${label}: ${tools.length} tools`);
+  button.type = "button";
+  button.addEventListener("click", () => show(tools));
+  return button;
 }
 
 function row(tool, at) {

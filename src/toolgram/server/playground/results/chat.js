@@ -2,17 +2,22 @@
 
 import { $, element } from "../common/dom.js";
 import { partsOf, shown } from "./message.js";
+import { runButton } from "./run_call.js";
 
 const list = $("turns");
+let drawn = ""; // what is shown, as JSON
 
 // Shows messages, and below them those of the answer that is not in the form yet; `running` while it streams.
 export function showChat(messages, answer, running) {
   const turn = answer?.turn ?? [];
+  const now = JSON.stringify([messages, answer?.message, running]);
+  if (now === drawn) return; // or else a field would lose its focus
+  drawn = now;
   const whole = [...messages, ...turn];
   const open = running ? whole.length : firstOpen(whole);
   const typed = new Map(readChat().results);
   list.replaceChildren(...messages.map((_, at) => bubble(whole, at, at >= open)));
-  if (answer) {
+  if (answer && (running || turn.length || answer.message.reasoning_content)) {
     list.append(element("li", "", "turn answering"));
     showAnswer(answer, running);
   }
@@ -48,10 +53,11 @@ function bubble(messages, at, open) {
   const { role, content, tool_call_id: id, ...rest } = messages[at];
   const item = element("li", "", "turn");
   item.dataset.role = role;
-  const name = role === "tool" ? `result of ${nameOf(messages.slice(0, at), id)}` : role;
+  const call = role === "tool" ? callOf(messages.slice(0, at), id) : null;
+  const name = role === "tool" ? `result of ${(call?.function ?? call?.custom)?.name ?? id ?? "a call"}` : role;
   item.append(element("h4", name));
   const text = typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? `[${part.type}]`).join("\n");
-  if (role === "tool" && open) item.append(resultField(name, id, text));
+  if (role === "tool" && open) item.append(resultField(name, id, text), ...runButton(call, (result) => fillIn(id, result)));
   else if (role === "assistant") item.append(...partsOf({ content: text, ...rest }));
   else item.append(shown(text));
   return item;
@@ -66,8 +72,15 @@ function resultField(name, id, text) {
   return area;
 }
 
-function nameOf(messages, id) {
+// Puts a result into its field, which may be another one than when it was asked for.
+function fillIn(id, result) {
+  const area = [...list.querySelectorAll("textarea")].find(({ dataset }) => dataset.call === (id ?? ""));
+  if (!area) return;
+  area.value = result;
+  area.focus();
+}
+
+function callOf(messages, id) {
   const calls = messages.flatMap(({ tool_calls: made }) => made ?? []);
-  const call = calls.findLast((one) => one.id === id);
-  return (call?.function ?? call?.custom)?.name ?? id ?? "a call";
+  return calls.findLast((call) => call.id === id);
 }
