@@ -48,7 +48,8 @@ fuzz: $(VENV)/.dev
 	$(BIN)/pytest -n 2 --dist worksteal -m fuzz tests/fuzz tests/server
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 --dist worksteal tests/schema
 
-## docs: the documentation site, in site/ (installs 60 MB into .docs, once); begin with site/index.html
+## docs: the documentation site: open site/index.html, or for its search serve it by python -m http.server -d site
+## (installs 60 MB into .docs, once)
 docs: $(DOCS)/.installed
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 

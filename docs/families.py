@@ -34,7 +34,7 @@ def code(text: str) -> str:
 
 def prose(text: str) -> str:
     """Text as it is, in a table."""
-    return text.replace("<", "\\<").replace("|", "\\|")
+    return text.replace("<", "&lt;").replace("|", "\\|")
 
 
 def styles() -> None:

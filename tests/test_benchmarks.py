@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
+import tarfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +23,9 @@ outputs: Any = import_module("_outputs")
 grammars: Any = import_module("grammars")
 plans: Any = import_module("plan")
 readers: Any = import_module("reader")
+fetching: Any = import_module("fetch")
+places: Any = import_module("_data")
+keeping: Any = import_module("_results")
 styles: Any = import_module("styles")
 
 CALL = '<tool_call>\n{"name": "create_order", "arguments": {"order_id": "7", "state": "open"}}\n</tool_call>'
@@ -158,3 +163,45 @@ def test_finding_a_style_is_timed(tmp_path: Path) -> None:
     row = styles.row(file)
     assert (row.template, row.style, row.discovered) == ("fence", "discovered", "yes")
     assert min(row.capabilities, row.detection, row.discovery) > 0
+
+
+def archive(path: Path, files: dict[str, str]) -> Path:
+    """A source archive of these files."""
+    with tarfile.open(path, "w:gz") as opened:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            opened.addfile(member, io.BytesIO(text.encode()))
+    return path
+
+
+def test_data_is_taken_from_source_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    group = {"description": "d", "schema": {"type": "null"}, "tests": [{"description": "t", "data": 1, "valid": False}]}
+    suite = "x-1/json/tests/draft2020-12"
+    held = {
+        fetching.SUITE: {
+            f"{suite}/type.json": json.dumps([group, group]),
+            f"{suite}/optional/format.json": "[]",
+            "x-1/json/tests/draft7/type.json": json.dumps([group]),
+        },
+        fetching.TEMPLATES: {"y-2/vendor/llama.cpp/models/templates/A-b.jinja": "{{ 1 }}", "y-2/README.md": ""},
+    }
+    monkeypatch.setattr(fetching, "archive", lambda package, folder: archive(folder / "a.tar.gz", held[package]))
+    assert fetching.fetch(tmp_path / "data") == {"schemas": 2, "templates": 1}
+    lines = (tmp_path / "data/conformance/json_schema_test_suite_2020_12.jsonl").read_text().splitlines()
+    case = {"id": "type#1", "schema": {"type": "null"}, "tests": [{"valid": False, "data": 1}]}
+    assert json.loads(lines[1]) == case
+    assert (tmp_path / "data/templates/A-b.jinja").read_text() == "{{ 1 }}"
+
+
+def test_a_variable_names_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLGRAM_DATA", str(tmp_path))
+    assert places.folder() == tmp_path
+
+
+def test_what_was_measured_is_kept_with_command_and_versions(tmp_path: Path) -> None:
+    keeping.keep(None, "nothing", [])
+    keeping.keep(tmp_path / "results" / "a.json", "python a.py", [{"µs": 1.5}])
+    kept = json.loads((tmp_path / "results" / "a.json").read_text())
+    assert (kept["command"], kept["rows"]) == ("python a.py", [{"µs": 1.5}])
+    assert kept["versions"]["toolgram"]

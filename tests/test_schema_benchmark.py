@@ -47,9 +47,9 @@ def row_of(table: str, who: str) -> list[str]:
 def test_a_whole_run_over_a_file_of_maskbench_s_form(tmp_path: Path):
     (tmp_path / "tiny.json").write_text(json.dumps(CASE))
     wrong = tmp_path / "wrong.jsonl"
-    out = run(
-        ["jsonschema.py", str(tmp_path / "tiny.json"), "--walks", "3", "--failures", str(wrong), "--seconds", "30"]
-    )
+    kept = tmp_path / "kept.json"
+    options = ["--walks", "3", "--failures", str(wrong), "--seconds", "30", "--json", str(kept)]
+    out = run(["jsonschema.py", str(tmp_path / "tiny.json"), *options])
     scores = out[: out.index("Goals")]
     total, *shares, hung, died, _, _, _ = row_of(scores, "toolgram exact")
     assert total == "1"
@@ -62,6 +62,8 @@ def test_a_whole_run_over_a_file_of_maskbench_s_form(tmp_path: Path):
         for mode in ("exact", "relaxed"):
             assert row_of(walks, rf"{mode} *\| {engine}")[2:] == ["3", "100", "100", "0", "0", "0"]
     assert [line for line in wrong.read_text().splitlines() if '"toolgram' in line] == []
+    rows = {row["who"]: row for row in json.loads(kept.read_text())["rows"]}
+    assert rows["toolgram exact"]["all-correct %"] == rows["llguidance"]["all-correct %"] == 100
 
 
 def test_wrong_verdicts_and_refusals_are_told(tmp_path: Path):
