@@ -190,3 +190,9 @@ def test_a_string_beside_text_is_taken_apart() -> None:
     string = seq('"', repeat(_LETTER), '"')
     grammar = Grammar({"root": choice(seq(Ref("string"), "!"), seq(Text(("?",)), "?")), "string": string})
     _assert_agree(grammar, ['"a"!', '"a"?', '"a', "a?", '"a\\""!', '"a"', "?", '"!'])
+
+
+def test_what_follows_a_rule_that_may_be_empty_is_looked_at() -> None:
+    nested = choice(seq("<", Ref("nested"), "<<"), EMPTY)
+    grammar = Grammar({"root": seq(chars("<"), Ref("nested")), "nested": nested})
+    _assert_agree(grammar, ["<" * count for count in range(24)])

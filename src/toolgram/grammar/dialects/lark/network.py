@@ -267,9 +267,11 @@ def _explore(network: Network, depth: int, limit: int | None) -> list[Conflict] 
 def _has_a_choice(network: Network, state: int, depth: int) -> bool:
     """Whether two threads that both stand here can part, or a lexeme run on over what follows it.
 
-    Where the one way on is a call, the rule's own entry says so.
+    Where the one way on is a call, the rule's own entry says so, unless the rule may be empty.
     """
     if network.empty[state] or len(network.takes[state]) + len(network.enters[state]) > 1:
+        return True
+    if any(network.reach((network.entry[name], ()), depth).leaves for name, _ in network.enters[state]):
         return True
     return any(network.runs_on(number, (target, ()), depth) for _, number, target in network.takes[state])
 
