@@ -26,6 +26,7 @@ test-vllm: $(VENV)/.dev $(VLLM)/.model
 ## test-agents: real agents carry out a task (needs node and npm; installs 2.5 GB into .agents, once)
 test-agents: $(VENV)/.dev $(AGENTS)/.installed
 	PYTHONPATH=tests $(BIN)/python tests/clients/real_agents.py $(AGENTS)
+	TOOLGRAM_AGENTS=$(AGENTS) $(BIN)/pytest tests/clients/real_hosted_mcp.py
 
 ## test-mcp: real MCP servers are listed and called (needs node and npm; installs 200 MB into .mcp, once)
 test-mcp: $(VENV)/.dev $(MCP)/.installed

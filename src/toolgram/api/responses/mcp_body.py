@@ -144,4 +144,4 @@ def _text_of(error: Any) -> str:
         case str():
             return error
         case _:
-            return "The call gave no result."
+            return "What came of this call was not kept."
