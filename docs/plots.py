@@ -2,7 +2,7 @@
 
     python docs/plots.py
 
-prints the table of schemas, as docs/comparison.md and README.md have it.
+prints the table of schemas and the figures beside it, as docs/comparison.md and README.md have them.
 """
 
 from __future__ import annotations
@@ -51,20 +51,27 @@ def exactness(source: str) -> str:
     return bars(f"How exactly schemas are enforced: {rows[0]['schemas']} {_SOURCES[source][1]}", shown, notes, most=110)
 
 
-def reading() -> str:
-    """Microseconds a token by the length of the output: the median of all styles, and peers."""
+def reading_costs() -> dict[str, list[tuple[int, float]]]:
+    """For each reader the lengths of answers, in tokens, and the microseconds a token: the median over the styles."""
     rows = results("reader")["rows"]
+    costs = dict[str, list[tuple[int, float]]]()
+    for reader in dict.fromkeys(row["reader"] for row in rows):
+        mine = [row for row in rows if row["reader"] == reader]
+        lengths = sorted({row["tokens"] for row in mine})
+        costs[reader] = [(n, median(row["µs"] for row in mine if row["tokens"] == n)) for n in lengths]
+    return costs
+
+
+def reading() -> str:
+    """Microseconds a token by the length of the output, of toolgram and peers."""
     names = {"toolgram": "toolgram", "transformers": "transformers", "rereading": "reading all text again"}
-    series = list[tuple[str, list[tuple[float, float]]]]()
-    for reader, name in names.items():
-        lengths = sorted({row["tokens"] for row in rows if row["reader"] == reader})
-        costs = [median(row["µs"] for row in rows if (row["reader"], row["tokens"]) == (reader, n)) for n in lengths]
-        series.append((name, list(zip(lengths, costs, strict=True))))
+    costs = reading_costs()
     notes = [
         "the median over the styles that each can express; at every token, in the way of a stream",
         "reading all text again: in the way of vLLM's hermes parser, rewritten in short",
         measured("reader"),
     ]
+    series = [(name, costs[reader]) for reader, name in names.items()]
     return lines("What reading costs, by the length of the answer", series, ("tokens", "µs a token"), notes)
 
 
@@ -107,6 +114,26 @@ def table() -> str:
     return f"{printed}\n\n`{kept['command']}`, {kept['date']}."
 
 
+def sentences() -> str:
+    """What reading and forced tokens come to, in words, as Markdown."""
+    reader = {
+        who: " and ".join(f"{cost:.1f} µs at {n:,} tokens" for n, cost in costs) for who, costs in _ends().items()
+    }
+    rows = results("engine")["rows"]
+    saved = 100 - 100 * sum(row["passes"] for row in rows) / sum(row["tokens"] for row in rows)
+    return (
+        f"- A token of a stream is read in {reader['toolgram']}; by transformers' parser in {reader['transformers']}; "
+        f"by one that reads all text again in {reader['rereading']} (`{results('reader')['command']}`).\n"
+        f"- Forced tokens save {saved:.0f} % of the forward passes of a call, over {len(rows)} calls "
+        f"(`{results('engine')['command']}`)."
+    )
+
+
+def _ends() -> dict[str, list[tuple[int, float]]]:
+    """The costs of reading the shortest answer and the longest one."""
+    return {reader: [costs[0], costs[-1]] for reader, costs in reading_costs().items()}
+
+
 DRAWN: dict[str, Callable[[], str]] = {
     **{name: (lambda source=source: exactness(source)) for source, (name, _) in _SOURCES.items()},
     "reading": reading,
@@ -114,4 +141,4 @@ DRAWN: dict[str, Callable[[], str]] = {
 }
 
 if __name__ == "__main__":
-    print(f"\n{table()}\n")
+    print(f"\n{table()}\n\n{sentences()}\n")

@@ -87,6 +87,11 @@ def test_what_is_named_is_there(name: str) -> None:
         assert f"\n{target}:" in text_of("Makefile"), target
 
 
+def test_no_document_speaks_of_data_that_nobody_else_has() -> None:
+    files = [*(ROOT / "benchmarks").glob("*.py"), *(ROOT / name for name in run.DOCUMENTS), ROOT / "SECURITY.md"]
+    assert [path.name for path in files if "../shared" in path.read_text(encoding="utf-8")] == []
+
+
 def test_the_quick_start_shows_the_demo() -> None:
     done = subprocess.run(["/bin/sh", "examples/demo.sh", "echo"], cwd=ROOT, check=True, capture_output=True, text=True)
     commands = [line for line in done.stdout.splitlines() if line.startswith("$ ")]
