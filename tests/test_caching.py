@@ -9,7 +9,7 @@ import pytest
 
 import toolgram
 from situations import CHATML, tool
-from toolgram.caching import MEGABYTE, Document, packed, unpacked, weighed
+from toolgram.caching import MEGABYTE, Document, Memory, packed, unpacked, weighed
 
 STATM = Path("/proc/self/statm")
 
@@ -17,26 +17,26 @@ STATM = Path("/proc/self/statm")
 def test_what_was_used_last_is_kept_within_the_bound() -> None:
     made: list[str] = []
 
-    @weighed(100, len)
+    @weighed(len, Memory(100))
     def shout(text: str) -> str:
         made.append(text)
         return text.upper()
 
-    texts = ["a" * 20, "b" * 20, "c" * 20, "d" * 20, "e" * 20]
+    texts = [letter * 10 for letter in "abcdefghij"]
     assert [shout(text) for text in texts] == [text.upper() for text in texts]
     assert shout(texts[0]) == texts[0].upper()  # all of them fit
-    assert len(made) == 5
-    shout("f" * 20)  # for which the oldest one goes: the first was used since
+    assert len(made) == 10
+    shout("k" * 10)  # for which the oldest one goes: the first was used since
     shout(texts[0])
-    assert len(made) == 6
+    assert len(made) == 11
     shout(texts[1])
-    assert len(made) == 7
+    assert len(made) == 12
 
 
 def test_what_would_fill_the_cache_is_made_each_time_and_drives_nothing_out() -> None:
     made: list[str] = []
 
-    @weighed(100, len)
+    @weighed(len, Memory(100))
     def copied(text: str) -> str:
         made.append(text)
         return text
@@ -48,10 +48,37 @@ def test_what_would_fill_the_cache_is_made_each_time_and_drives_nothing_out() ->
     assert made == ["small", "x" * 30, "x" * 30]
 
 
+def test_functions_share_a_bound_and_are_forgotten_apart() -> None:
+    made: list[str] = []
+    memory = Memory(100)
+
+    @weighed(len, memory)
+    def loud(text: str) -> str:
+        made.append(text)
+        return text.upper()
+
+    @weighed(len, memory)
+    def long(text: str) -> str:
+        made.append(text)
+        return text * 2
+
+    texts = [letter * 10 for letter in "abcde"]
+    for text in texts:
+        assert (loud(text), long(text)) == (text.upper(), text * 2)
+    assert (len(made), memory.held) == (10, 100)
+    assert loud("f" * 10) == "F" * 10  # for which the first one goes
+    assert (long(texts[0]), loud(texts[0])) == (texts[0] * 2, texts[0].upper())
+    assert (len(made), memory.held) == (12, 100)
+    vars(loud)["cache_clear"]()
+    assert memory.held == 50
+    assert long(texts[4]) == texts[4] * 2
+    assert len(made) == 12
+
+
 def test_errors_are_not_kept_and_threads_agree() -> None:
     tries: list[int] = []
 
-    @weighed(1000, lambda number: number)
+    @weighed(int, Memory(1000))
     def half(number: int) -> int:
         tries.append(number)
         if number % 2:

@@ -1,4 +1,4 @@
-"""A cache bounded by what it holds: what users send may be of any size, so that a count of entries bounds nothing.
+"""Caches bounded by what they hold: what users send may be of any size, so that a count of entries bounds nothing.
 
 And what users send as a value to look up by, a `Document`.
 """
@@ -11,14 +11,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from hashlib import sha256
 from sys import getsizeof
 from typing import Any, ParamSpec, TypeVar
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
-_LARGEST = 4  # of what a cache may hold, this part at most is one entry
+_LARGEST = 8  # of what a cache may hold, this part at most is one entry
 _GROWTH = 32  # bytes that a grammar takes in all its forms, for one of the text that it was made of
 _PARSED = 8  # bytes that a value takes, for one of what it is packed in
 _BY_CONTENT = 2  # the last format of marshal in which equal values are equal bytes, shared or not
@@ -53,50 +53,67 @@ def compiled_from(grammar: str) -> int:
     return MEGABYTE + made_of(grammar)
 
 
-def weighed(
-    most: int, weigh: Callable[..., int]
-) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
-    """Remember the results of a function, the last used ones, up to `most` bytes in all.
+class Memory:
+    """The results of functions, those of all of them that were used last, up to `most` bytes together.
 
-    `weigh` estimates the bytes of an entry from the arguments, which must be hashable. An entry that would fill a
-    quarter of the cache is made each time. Safe to share between threads; what two ask for at once may be made twice.
+    Safe to share between threads.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.held = 0
+        self._most = most
+        self._kept = OrderedDict[tuple[object, _Key], tuple[Any, int]]()
+        self._lock = threading.Lock()
+
+    def get(self, function: object, key: _Key) -> tuple[Any, int] | None:
+        """What was put here, with its weight."""
+        with self._lock:
+            if (found := self._kept.get((function, key))) is not None:
+                self._kept.move_to_end((function, key))
+            return found
+
+    def put(self, function: object, key: _Key, result: object, weight: int) -> None:
+        """Keep a result, and forget what was not used for longest. One that would fill an eighth is not kept."""
+        if weight > self._most // _LARGEST:
+            return
+        with self._lock:
+            _, before = self._kept.pop((function, key), (None, 0))
+            self._kept[function, key] = result, weight
+            self.held += weight - before
+            while self.held > self._most:
+                _, (_, forgotten) = self._kept.popitem(last=False)
+                self.held -= forgotten
+
+    def clear(self, function: object) -> None:
+        """Forget what this function gave."""
+        with self._lock:
+            for place in [place for place in self._kept if place[0] is function]:
+                self.held -= self._kept.pop(place)[1]
+
+
+TOGETHER = Memory(96 * MEGABYTE)
+"""What is made of requests: some fifty sets of tools of a large agent."""
+
+
+def weighed(
+    weigh: Callable[..., int], memory: Memory = TOGETHER
+) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+    """Remember the results of a function. `weigh` estimates the bytes of one from its arguments, which are hashable.
+
+    What two ask for at once may be made twice.
     """
 
     def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-        kept: OrderedDict[Hashable, tuple[_Result, int]] = OrderedDict()
-        lock = threading.Lock()
-        held = 0
-
-        def put(key: Hashable, result: _Result, weight: int) -> None:
-            nonlocal held
-            with lock:
-                _, before = kept.pop(key, (None, 0))
-                kept[key] = (result, weight)
-                held += weight - before
-                while held > most:
-                    _, (_, forgotten) = kept.popitem(last=False)
-                    held -= forgotten
-
-        def clear() -> None:
-            nonlocal held
-            with lock:
-                kept.clear()
-                held = 0
-
         @wraps(make)
         def remembered(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
             key = _Key((args, *kwargs.items()))
-            with lock:
-                if (found := kept.get(key)) is not None:
-                    kept.move_to_end(key)
-                    return found[0]
+            if (found := memory.get(make, key)) is not None:
+                return found[0]
             result = make(*args, **kwargs)
-            weight = weigh(*args, **kwargs)
-            if weight <= most // _LARGEST:
-                put(key, result, weight)
+            memory.put(make, key, result, weigh(*args, **kwargs))
             return result
 
-        vars(remembered)["cache_clear"] = clear  # as lru_cache names it
+        vars(remembered)["cache_clear"] = partial(memory.clear, make)  # as lru_cache names it
         return remembered
 
     return decorate
@@ -136,6 +153,6 @@ def _parsed(content: bytes) -> int:
     return _PARSED * getsizeof(content)
 
 
-@weighed(16 * MEGABYTE, _parsed)
+@weighed(_parsed)
 def _document(content: bytes) -> Document:
     return Document(sha256(content).digest(), unpacked(content), getsizeof(content))

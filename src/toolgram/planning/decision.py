@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from toolgram.caching import MEGABYTE, weighed
+from toolgram.caching import weighed
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.planning.readable_names import some_id
 from toolgram.planning.turn import CompiledTurn, compile_turn
-from toolgram.planning.turn_spec import TurnSpec, weight
+from toolgram.planning.turn_spec import TurnSpec, light
 from toolgram.styles.probes import common_prefix
 from toolgram.wire import format as wire
 from toolgram.wire.writer import write_freely
@@ -40,7 +40,7 @@ class Decision:
         return tuple(dict.fromkeys(found))
 
 
-@weighed(MEGABYTE, weight)
+@weighed(light)
 def decision_of(spec: TurnSpec) -> Decision | None:
     """The decision of a turn; None where the model must call, or must not."""
     if spec.calls != "any":

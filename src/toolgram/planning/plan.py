@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolgram.caching import MEGABYTE, weighed
+from toolgram.caching import weighed
 from toolgram.conversation.body import ChatBody
 from toolgram.conversation.message import Message
 from toolgram.conversation.request import Request, parse_request, placed
@@ -23,7 +23,7 @@ from toolgram.planning.lazy import lazy_grammar
 from toolgram.planning.profile import Profile
 from toolgram.planning.prompt import Prompt, build_prompt
 from toolgram.planning.turn import CompiledTurn, compile_turn
-from toolgram.planning.turn_spec import TurnSpec, turn_spec, weight
+from toolgram.planning.turn_spec import TurnSpec, light, turn_spec, weight
 from toolgram.planning.typed_answer import answer_of, typed_answer
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.choose import choose_style
@@ -265,13 +265,13 @@ def _shows_reasoning(request: Request) -> bool:
     )
 
 
-@weighed(64 * MEGABYTE, weight)
+@weighed(light)
 def _constraint(spec: TurnSpec) -> Constraint:
     """One constraint for all plans of a turn, so that its grammar is written but once."""
     return Constraint(compile_turn(spec).grammar, _lazy=partial(_lazy, spec))
 
 
-@weighed(64 * MEGABYTE, weight)
+@weighed(weight)
 def _lazy(spec: TurnSpec) -> Constraint:
     trigger, grammar = lazy_grammar(spec)
     return Constraint(grammar, trigger)

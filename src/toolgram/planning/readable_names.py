@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from sys import getsizeof
 
-from toolgram.caching import MEGABYTE, weighed
+from toolgram.caching import weighed
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.schema.writing.json_style import writable
 from toolgram.wire import format as wire
@@ -40,7 +40,7 @@ def _name_weight(name: str, _format: wire.WireFormat) -> int:
     return _OF_A_NAME + getsizeof(name)
 
 
-@weighed(MEGABYTE, _name_weight)
+@weighed(_name_weight)
 def _reads_back(name: str, format_: wire.WireFormat) -> bool:
     """Each is asked by itself: beside other calls a name may be read that is none alone."""
     if not writable(name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from toolgram.caching import MEGABYTE, Document, made_of, weighed
+from toolgram.caching import Document, made_of, weighed
 from toolgram.errors import InvalidSchema, Relaxation, UnsupportedSchema
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.grammar.walk import renamed
@@ -79,7 +79,7 @@ def _weight(wanted: Wanted) -> int:
     return made_of(wanted.parameters)
 
 
-@weighed(64 * MEGABYTE, _weight)
+@weighed(_weight)
 def _known(wanted: Wanted) -> tuple[Arguments, int]:
     """The arguments, and the steps that they take."""
     with in_all(_MOST) as meter:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 
-from toolgram.caching import MEGABYTE, Document, weighed
+from toolgram.caching import Document, weighed
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, Relaxation, TooMuchWork, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
@@ -105,7 +105,7 @@ def _spelled(text: str, spell_value: Spell) -> str | None:
     return spell_value(value)
 
 
-@weighed(128 * MEGABYTE, weight)
+@weighed(weight)
 def compile_turn(spec: TurnSpec) -> CompiledTurn:
     """The grammar of a turn. Raises InvalidSchema, and for what is `strict` UnsupportedSchema."""
     with in_all(MAX_IN_ALL):

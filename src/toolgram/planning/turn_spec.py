@@ -90,6 +90,11 @@ def weight(spec: TurnSpec) -> int:
     return made_of(*(tool.parameters for tool in spec.tools), *answers)
 
 
+def light(spec: TurnSpec) -> int:
+    """As `weight`, for what is little beside the grammar of the turn, which it may share."""
+    return weight(spec) // 8
+
+
 def reading_program(spec: TurnSpec) -> Program:
     """What reads the turn: where no call is allowed, the marks of calls are plain text; what stops it is none of it."""
     turn = spec.format.turn

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from toolgram.caching import MEGABYTE, made_of, weighed
+from toolgram.caching import made_of, weighed
 from toolgram.errors import Relaxation, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import Expr, Ref
@@ -152,7 +152,7 @@ def _weight(document: _Document, _mode: Mode, _any_order: bool) -> int:
     return made_of(document.text)
 
 
-@weighed(64 * MEGABYTE, _weight)
+@weighed(_weight)
 def _known_grammar(document: _Document, mode: Mode, any_order: bool) -> Grammar:
     return _grammar(document.schema, mode, any_order, None)
 

@@ -76,7 +76,7 @@ def _weight(_hint: Any, _text: str) -> int:
     return MEGABYTE // 8  # a model of ten fields: its class, what validates it and its schema
 
 
-@weighed(16 * MEGABYTE, _weight)
+@weighed(_weight)
 def _remembered(hint: Any, _text: str) -> PythonType:
     return PythonType.of(hint)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sys import getsizeof
 from typing import Any, NamedTuple, cast
 
-from toolgram.caching import MEGABYTE, packed, unpacked, weighed
+from toolgram.caching import packed, unpacked, weighed
 from toolgram.schema.reading.keywords import applies_others, check_shapes, known
 from toolgram.schema.reading.references import Place, open_document
 
@@ -79,7 +79,7 @@ def _weight(content: bytes) -> int:
     return 3 * getsizeof(content)
 
 
-@weighed(16 * MEGABYTE, _weight)
+@weighed(_weight)
 def _signatures(content: bytes) -> tuple[str, ...]:
     """Like `signatures`, of tools as they are packed: a conversation shows the same ones at every turn."""
     tools = unpacked(content)

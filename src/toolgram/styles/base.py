@@ -9,7 +9,7 @@ from datetime import datetime
 from sys import getsizeof
 from typing import Any
 
-from toolgram.caching import MEGABYTE, packed, unpacked, weighed
+from toolgram.caching import packed, unpacked, weighed
 from toolgram.wire.format import PLAIN, WireFormat, naming
 
 
@@ -91,7 +91,7 @@ def pretty(value: Any) -> str:
     return _pretty(packed(value))
 
 
-@weighed(32 * MEGABYTE, _bytes)
+@weighed(_bytes)
 def _pretty(content: bytes) -> str:
     """Like `pretty`: indenting is slow, and a conversation shows the same tools at every turn."""
     return json.dumps(unpacked(content), indent=2, ensure_ascii=False)

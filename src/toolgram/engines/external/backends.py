@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from toolgram.caching import MEGABYTE, compiled_from, weighed
+from toolgram.caching import MEGABYTE, Memory, compiled_from, weighed
 from toolgram.engines.base import SupportsGrammar
 from toolgram.errors import EngineError
 
@@ -42,7 +42,7 @@ class _Llguidance:
         self._numpy = import_module("llguidance.numpy")
         self._make = import_module("llguidance").LLMatcher
         self._tokenizer = hf.from_tokenizer(tokenizer, eos_token=list(ends))
-        self._compile = weighed(64 * MEGABYTE, compiled_from)(self._compiled)
+        self._compile = weighed(compiled_from, Memory(64 * MEGABYTE))(self._compiled)
 
     def __call__(self, constraint: SupportsGrammar) -> _LlguidanceMatcher:
         return _LlguidanceMatcher(self._compile(constraint.grammar.to("lark")).deep_copy(), self._numpy)

@@ -11,7 +11,7 @@ import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 from numpy.typing import NDArray
 
-from toolgram.caching import MEGABYTE, compiled_from, weighed
+from toolgram.caching import MEGABYTE, Memory, compiled_from, weighed
 from toolgram.engines.llama_cpp import ffi
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.errors import EngineError, GrammarRefused
@@ -102,7 +102,7 @@ class Guides:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._compile = weighed(64 * MEGABYTE, compiled_from)(partial(_compile, _tokenizer(vocabulary)))
+        self._compile = weighed(compiled_from, Memory(64 * MEGABYTE))(partial(_compile, _tokenizer(vocabulary)))
 
     def start(self, lark: str, ends: tuple[str, ...] = ()) -> Guide:
         """A guide at the start of the grammar, where `ends` end the text too as tokens.

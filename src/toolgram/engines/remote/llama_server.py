@@ -8,7 +8,7 @@ from dataclasses import replace
 from sys import getsizeof
 from typing import Any
 
-from toolgram.caching import MEGABYTE, weighed
+from toolgram.caching import weighed
 from toolgram.engines.base import (
     Capabilities,
     Chunk,
@@ -189,7 +189,7 @@ def _written(constraint: SupportsGrammar) -> str:
     return _checked(constraint.grammar.to("gbnf"))
 
 
-@weighed(16 * MEGABYTE, getsizeof)
+@weighed(getsizeof)
 def _checked(grammar: str) -> str:
     """The grammar, if it is well formed: there are some that the server hangs on, or takes for none at all."""
     try:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TypeVar
 
+from toolgram.caching import weighed
 from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.grammar.ir import CharSet, Expr, chars
 from toolgram.grammar.regular.alphabet import ANY_CHAR, Alphabet, members, size
@@ -21,6 +21,7 @@ __all__ = ["MAX_STEPS", "TooLarge"]  # with what is defined here
 
 MAX_STATES = 5_000
 _STATES_A_TURN = 64  # how many are found, before others may have a turn
+_BYTES_OF_A_STATE = 512
 _FOR_A_STATE = 8  # steps, besides those that lead from it
 _LEGIBLE = "aA0 -_.:/@"
 _Key = TypeVar("_Key", bound=Hashable)
@@ -149,7 +150,12 @@ class Automaton(HashedOnce):
         return frozenset(target for number in numbers for _, target in self.states[number].edges)
 
 
-@lru_cache(maxsize=256)  # asked for several times in each document with the same pattern or format
+def weight(automaton: Automaton) -> int:
+    """How many bytes it takes, roughly, with what is said of it."""
+    return _BYTES_OF_A_STATE * len(automaton.states)
+
+
+@weighed(weight)  # asked for several times in each document with the same pattern or format
 def _lengths(automaton: Automaton) -> tuple[int, int | None]:
     if automaton.is_empty:
         return 0, -1
@@ -168,6 +174,10 @@ def _lengths(automaton: Automaton) -> tuple[int, int | None]:
     return shortest[number], longest[0]
 
 
+def _weight_of_length(low: int, high: int | None) -> int:
+    return _BYTES_OF_A_STATE * (low if high is None else high)
+
+
 EMPTY_STATE = State(accepts=False, edges=())
 NO_TEXT = Automaton((EMPTY_STATE,))
 
@@ -177,7 +187,7 @@ def universal() -> Automaton:
     return of_length(0, None)
 
 
-@lru_cache(maxsize=64)
+@weighed(_weight_of_length)
 def of_length(low: int, high: int | None) -> Automaton:
     """The texts of `low` to `high` code points (None: no bound). Raises TooLarge for lengths of thousands."""
     last = low if high is None else high

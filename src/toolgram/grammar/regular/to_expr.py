@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 
+from toolgram.caching import weighed
 from toolgram.grammar.components import components
 from toolgram.grammar.ir import (
     EMPTY,
@@ -27,7 +28,7 @@ from toolgram.grammar.ir import (
     choice,
     seq,
 )
-from toolgram.grammar.regular.automata import Automaton, of_lengths
+from toolgram.grammar.regular.automata import Automaton, of_lengths, weight
 
 Rule = Callable[[str, Callable[[], Expr]], Ref]
 """Makes a rule with a name like the hint; its body is asked for later, once."""
@@ -67,7 +68,7 @@ def expression(
     return _spelled(body, char, refs)
 
 
-@lru_cache(maxsize=64)  # of the formats, above all, which are in many documents
+@weighed(weight)  # of the formats, above all, which are in many documents
 def _written(automaton: Automaton) -> tuple[Expr, tuple[Expr, ...]]:
     """The language in plain characters, and the bodies of the rules that it refers to by their number."""
     makers: list[Callable[[], Expr]] = []
