@@ -14,19 +14,27 @@ from toolgram.caching import MEGABYTE, Document, Memory, packed, unpacked, weigh
 STATM = Path("/proc/self/statm")
 
 
+def twice(text: str) -> int:
+    return 2 * len(text)
+
+
+def thousand(letter: str) -> str:
+    return letter * 1000
+
+
 def test_what_was_used_last_is_kept_within_the_bound() -> None:
     made: list[str] = []
 
-    @weighed(len, Memory(100))
+    @weighed(twice, Memory(20_000))
     def shout(text: str) -> str:
         made.append(text)
         return text.upper()
 
-    texts = [letter * 10 for letter in "abcdefghij"]
+    texts = [thousand(letter) for letter in "abcdefghij"]
     assert [shout(text) for text in texts] == [text.upper() for text in texts]
     assert shout(texts[0]) == texts[0].upper()  # all of them fit
     assert len(made) == 10
-    shout("k" * 10)  # for which the oldest one goes: the first was used since
+    shout(thousand("k"))  # for which the oldest one goes: the first was used since
     shout(texts[0])
     assert len(made) == 11
     shout(texts[1])
@@ -36,42 +44,48 @@ def test_what_was_used_last_is_kept_within_the_bound() -> None:
 def test_what_would_fill_the_cache_is_made_each_time_and_drives_nothing_out() -> None:
     made: list[str] = []
 
-    @weighed(len, Memory(100))
+    @weighed(twice, Memory(20_000))
     def copied(text: str) -> str:
         made.append(text)
         return text
 
+    @weighed(twice, Memory(20_000))
+    def multiplied(text: str) -> list[str]:
+        made.append(text)
+        return [text + str(number) for number in range(100)]
+
     copied("small")
     for _ in range(2):
-        assert copied("x" * 30) == "x" * 30
+        assert copied("x" * 2000) == "x" * 2000
+        assert len(multiplied("short")) == 100
     copied("small")
-    assert made == ["small", "x" * 30, "x" * 30]
+    assert made == ["small", *["x" * 2000, "short"] * 2]
 
 
 def test_functions_share_a_bound_and_are_forgotten_apart() -> None:
     made: list[str] = []
-    memory = Memory(100)
+    memory = Memory(20_000)
 
-    @weighed(len, memory)
+    @weighed(twice, memory)
     def loud(text: str) -> str:
         made.append(text)
         return text.upper()
 
-    @weighed(len, memory)
-    def long(text: str) -> str:
+    @weighed(twice, memory)
+    def backwards(text: str) -> str:
         made.append(text)
-        return text * 2
+        return text[::-1]
 
-    texts = [letter * 10 for letter in "abcde"]
+    texts = [thousand(letter) for letter in "abcde"]
     for text in texts:
-        assert (loud(text), long(text)) == (text.upper(), text * 2)
-    assert (len(made), memory.held) == (10, 100)
-    assert loud("f" * 10) == "F" * 10  # for which the first one goes
-    assert (long(texts[0]), loud(texts[0])) == (texts[0] * 2, texts[0].upper())
-    assert (len(made), memory.held) == (12, 100)
+        assert (loud(text), backwards(text)) == (text.upper(), text)
+    assert (len(made), memory.held) == (10, 20_000)
+    assert loud(thousand("f")) == thousand("F")  # for which the first one goes
+    assert (backwards(texts[0]), loud(texts[0])) == (texts[0], texts[0].upper())
+    assert (len(made), memory.held) == (12, 20_000)
     vars(loud)["cache_clear"]()
-    assert memory.held == 50
-    assert long(texts[4]) == texts[4] * 2
+    assert memory.held == 10_000
+    assert backwards(texts[4]) == texts[4]
     assert len(made) == 12
 
 

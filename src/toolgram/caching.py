@@ -5,6 +5,7 @@ And what users send as a value to look up by, a `Document`.
 
 from __future__ import annotations
 
+import gc
 import json
 import marshal
 import threading
@@ -14,12 +15,14 @@ from dataclasses import dataclass, field
 from functools import partial, wraps
 from hashlib import sha256
 from sys import getsizeof
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 _LARGEST = 8  # of what a cache may hold, this part at most is one entry
 _GROWTH = 32  # bytes that a grammar takes in all its forms, for one of the text that it was made of
+_OF_THE_PROGRAM = (type, ModuleType, FunctionType, CodeType)  # which is there anyway
 _PARSED = 8  # bytes that a value takes, for one of what it is packed in
 _BY_CONTENT = 2  # the last format of marshal in which equal values are equal bytes, shared or not
 
@@ -61,6 +64,7 @@ class Memory:
 
     def __init__(self, most: int) -> None:
         self.held = 0
+        self.largest = most // _LARGEST
         self._most = most
         self._kept = OrderedDict[tuple[object, _Key], tuple[Any, int]]()
         self._lock = threading.Lock()
@@ -74,7 +78,7 @@ class Memory:
 
     def put(self, function: object, key: _Key, result: object, weight: int) -> None:
         """Keep a result, and forget what was not used for longest. One that would fill an eighth is not kept."""
-        if weight > self._most // _LARGEST:
+        if weight > self.largest:
             return
         with self._lock:
             _, before = self._kept.pop((function, key), (None, 0))
@@ -91,6 +95,18 @@ class Memory:
                 self.held -= self._kept.pop(place)[1]
 
 
+def size_of(value: object, most: int) -> int:
+    """How many bytes a value takes with all that it holds; beyond `most` it is not looked at further."""
+    seen, size, held = set[int](), 0, [value]
+    while held and size <= most:
+        one = held.pop()
+        if id(one) not in seen and not isinstance(one, _OF_THE_PROGRAM):
+            seen.add(id(one))
+            size += getsizeof(one)
+            held += gc.get_referents(one)
+    return size
+
+
 TOGETHER = Memory(96 * MEGABYTE)
 """What is made of requests: some fifty sets of tools of a large agent."""
 
@@ -98,9 +114,10 @@ TOGETHER = Memory(96 * MEGABYTE)
 def weighed(
     weigh: Callable[..., int], memory: Memory = TOGETHER
 ) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
-    """Remember the results of a function. `weigh` estimates the bytes of one from its arguments, which are hashable.
+    """Remember the results of a function. `weigh` estimates the bytes of one from its arguments, which are hashable:
 
-    What two ask for at once may be made twice.
+    those too that it takes later, such as what is written of a grammar. What it takes at once is measured, since a few
+    characters may be made much of. What two ask for at once may be made twice.
     """
 
     def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
@@ -110,7 +127,7 @@ def weighed(
             if (found := memory.get(make, key)) is not None:
                 return found[0]
             result = make(*args, **kwargs)
-            memory.put(make, key, result, weigh(*args, **kwargs))
+            memory.put(make, key, result, max(weigh(*args, **kwargs), size_of(result, memory.largest)))
             return result
 
         vars(remembered)["cache_clear"] = partial(memory.clear, make)  # as lru_cache names it

@@ -59,7 +59,7 @@ class Shares:
                 del self._of[client]
 
 
-class _Lane:
+class Lane:
     """Places for threads."""
 
     def __init__(self, places: int) -> None:
@@ -93,8 +93,8 @@ class Turns:
     """
 
     def __init__(self, count: int) -> None:
-        self._short = _Lane(count)
-        self._long = _Lane(1)
+        self._short = Lane(count)
+        self._long = Lane(1)
 
     def take(self, client: Hashable, *, long: bool = False) -> None:
         """Wait for a turn."""

@@ -186,6 +186,19 @@ class Errand:
             if self._turns is not None:
                 self._turns.give_back(long=self._thread.long)
 
+    @contextmanager
+    def away(self) -> Generator[None]:
+        """Others have the turn, while this thread waits for something else."""
+        turns, mine = self._turns, self._thread
+        if turns is None or getattr(mine, "begun", None) is None:
+            yield
+            return
+        turns.give_back(long=mine.long)
+        try:
+            yield
+        finally:
+            turns.take(self.client, long=mine.long)
+
     def look(self) -> None:
         """Raises OutOfTime or TooMuchWork where the errand has to end."""
         if self._over or time.monotonic() > self.until:
@@ -223,6 +236,19 @@ def on(mine: Errand) -> Generator[None]:
 def errand() -> Errand | None:
     """That of the request that this is done for."""
     return _errand.get()
+
+
+def client() -> Client | None:
+    """That of the request that this is done for."""
+    return None if (mine := _errand.get()) is None else mine.client
+
+
+@contextmanager
+def away() -> Generator[None]:
+    """Others have a turn inside, where this thread waits for something else."""
+    mine = _errand.get()
+    with nullcontext() if mine is None else mine.away():
+        yield
 
 
 def look() -> None:

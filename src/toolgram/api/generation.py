@@ -33,7 +33,10 @@ class GivenTemplate:
     eos_token: str | None = None
 
     def instead_of(self, template: ChatTemplate) -> ChatTemplate:
-        """The template in the place of a model's. Raises InvalidRequest where it does not compile."""
+        """The template in the place of a model's. Raises InvalidRequest where it does not compile, or is too long."""
+        if len(self.source) > _LONGEST:
+            reason = f"has {len(self.source)} characters: a chat template may have at most {_LONGEST}"
+            raise InvalidRequest(self.pointer, reason)
         bos = template.bos_token if self.bos_token is None else self.bos_token
         eos = template.eos_token if self.eos_token is None else self.eos_token
         try:

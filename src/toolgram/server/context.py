@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -35,6 +35,7 @@ from toolgram.server.recording.capture import Capture, capturing
 from toolgram.server.request_log import record_of
 from toolgram.server.settings import Settings
 from toolgram.server.sse import ClientGone, EventStream, while_connected
+from toolgram.template.apart import Apart
 from toolgram.work import in_thread
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ _FIELD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
 _BYTES_OF_A_VALUE = 5  # as a power of 2, on average: those of shorter ones take long to read, and to be made
 _LONG_BODY = 1 << 14  # bytes: what may take a millisecond to read
 _COSTLY = (b'"lark"', b'"grammar"', b"\\u")  # grammars take longer; what is escaped may be anything
-_TEMPLATE_SECONDS = 5.0  # of work for a template that a body brings: a model's takes less than one
+_TEMPLATE_SECONDS = 5  # of work for a template that a body brings: a model's takes less than one
 _LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
 
 
@@ -75,6 +76,7 @@ class Desk:
     admission: Admission
     metrics: Metrics
     mcp: Mapping[str, McpServer] = field(default_factory=dict[str, "McpServer"])
+    apart: Apart = field(default_factory=Apart)
 
     async def body(self, request: Request, read: Callable[[Any], T]) -> T:
         """The JSON of a request's body, read by `read`; a long one in a thread, so that others are served meanwhile.
@@ -156,7 +158,8 @@ class Desk:
         if generation.chat_template is not None and (errand := work.errand()) is not None:
             errand.at_most(_TEMPLATE_SECONDS)
         try:
-            plan = generation.plan(served.template, self.settings.style, profile=served.profile)
+            with nullcontext() if generation.chat_template is None else self.apart.rendering(_TEMPLATE_SECONDS):
+                plan = generation.plan(served.template, self.settings.style, profile=served.profile)
         except RecursionError as error:
             raise ApiError(400, "invalid_value", "the request is nested too deeply", "") from error
         if runs and not self.settings.allow_unenforced:

@@ -48,7 +48,7 @@ class Admission:
     @asynccontextmanager
     async def planning(self) -> AsyncGenerator[None]:
         """What is planned inside. Raises ApiError: 429 if too many are planned, 504 if it takes too long."""
-        client = _client()
+        client = work.client()
         if self._planned.full(client):
             raise _too_many("requests are waiting to be planned")
         with self._planned.one(client), self._metrics.planned.track_inprogress():
@@ -58,7 +58,7 @@ class Admission:
     @asynccontextmanager
     async def work(self) -> AsyncGenerator[None]:
         """What has its `place` inside. Raises ApiError: 429 if too many wait for theirs, 504 if it takes too long."""
-        if self._places.free < 1 and self._waiting.full(_client()):
+        if self._places.free < 1 and self._waiting.full(work.client()):
             raise _too_many("requests are running and waiting")
         async with self._in_time():
             yield
@@ -69,7 +69,7 @@ class Admission:
 
         until it is one's turn again. It must be entered and left in the same task.
         """
-        client = _client()
+        client = work.client()
 
         async def pass_on() -> None:
             self._metrics.running.dec()
@@ -103,16 +103,11 @@ class Admission:
     @asynccontextmanager
     async def spare(self) -> AsyncGenerator[None]:
         """A further place for a request that has one, returned at the end; whoever has none yet comes first."""
-        await self._places.take(_client(), spare=True)
+        await self._places.take(work.client(), spare=True)
         try:
             yield
         finally:
             self._places.give_back()
-
-
-def _client() -> work.Client | None:
-    errand = work.errand()
-    return None if errand is None else errand.client
 
 
 def _too_many(what: str) -> ApiError:

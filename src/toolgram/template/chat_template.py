@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 
 from toolgram.errors import OutOfTime, TemplateError, TooMuchWork
+from toolgram.template.apart import asked
 from toolgram.template.capabilities import Capabilities, capabilities
 from toolgram.template.sandbox import Raised, environment
 from toolgram.work import give_way
@@ -36,7 +37,8 @@ class ChatTemplate:
     control_tokens: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        compiled(self.source)
+        if asked({"template": [self.source]}) is None:
+            compiled(self.source)
 
     @classmethod
     def from_file(cls, path: str | Path, bos_token: str = "", eos_token: str = "") -> ChatTemplate:
@@ -78,19 +80,31 @@ class ChatTemplate:
         Raises `TemplateError` if the template refuses the conversation, fails, or exceeds the sandbox's limits.
         """
         give_way()
+        given: dict[str, Any] = {"messages": messages, "tools": tools, **kwargs}
+        given["add_generation_prompt"] = add_generation_prompt
+        place = (self.source, self.bos_token, self.eos_token)
+        text = asked({"template": place, "arguments": given, "now": now and now.isoformat()})
+        return self._rendered(now, **given) if text is None else text
+
+    def _rendered(
+        self,
+        now: datetime | None,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+        **variables: Any,
+    ) -> str:
         template = compiled(self.source)
-        variables: dict[str, Any] = {
+        given: dict[str, Any] = {
             "messages": [_with_reasoning(message) for message in messages],
             "tools": list(tools) if tools is not None else None,
             "documents": None,
-            "add_generation_prompt": add_generation_prompt,
             "bos_token": self.bos_token,
             "eos_token": self.eos_token,
             "strftime_now": (now or datetime.now()).strftime,
-            **kwargs,
+            **variables,
         }
         try:
-            return template.environment.concat(template.root_render_func(template.new_context(variables)))
+            return template.environment.concat(template.root_render_func(template.new_context(given)))
         except (OutOfTime, TooMuchWork):
             raise
         except Raised as error:
