@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import jsonschema_rs
 import openai
 import pytest
 from openai import OpenAI
@@ -20,16 +21,21 @@ from pydantic import BaseModel, TypeAdapter
 from live_server import serving
 from mcp_over_http import free_port, over_http
 from toolgram.agent import Limits
+from toolgram.api.openapi.document import document
 from toolgram.engines.replay import Replay
 from toolgram.server.settings import Settings
 
 AGENT = Path(__file__).parents[1] / "agent"
-DEMO: Any = {"mcpServers": {"demo": {"command": sys.executable, "args": [str(AGENT / "mcp_demo.py")]}}}
+STDIO: Any = {"mcpServers": {"demo": {"command": sys.executable, "args": [str(AGENT / "mcp_demo.py")]}}}
+DEMO: Any = {"mcpServers": {}}  # one server for most of the tests, over HTTP: a process for each takes a second
 HOSTILE: Any = {"mcpServers": {"hostile": {"command": sys.executable, "args": [str(AGENT / "hostile_mcp.py")]}}}
 TOOL: Any = {"type": "mcp", "server_label": "demo", "allowed_tools": ["add", "fail"], "require_approval": "never"}
 STORE: Any = {"type": "function", "name": "store", "parameters": {"type": "object", "properties": {}}}
 RESULT = "<|im_start|>tool\n{}<|im_end|>"
 EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+DOCUMENTED: Any = jsonschema_rs.validator_for(
+    {"$ref": "#/components/schemas/ResponseEvent", "components": document()["components"]}
+)
 
 
 def call(name: str, **arguments: Any) -> str:
@@ -43,10 +49,11 @@ def running(*turns: str | Sequence[str], mcp: Any = DEMO, **settings: Any) -> It
         yield OpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0), engine
 
 
-@pytest.fixture
+@pytest.fixture(scope="module", autouse=True)
 def web() -> Iterator[str]:
-    """The address of a server over HTTP."""
+    """The address of the server over HTTP."""
     with over_http() as url:
+        DEMO["mcpServers"]["demo"] = {"url": url}
         yield url
 
 
@@ -60,7 +67,8 @@ def told(client: OpenAI, **options: Any) -> list[Any]:
         assert answer.status_code == 200, answer.read()
         lines = [line.removeprefix(b"data: ") for line in answer.read().split(b"\n") if line.startswith(b"data: ")]
     events = [EVENT.validate_python(json.loads(line), strict=True) for line in lines]
-    for event in events:
+    for line, event in zip(lines, events, strict=True):
+        DOCUMENTED.validate(json.loads(line))
         assert not event.model_extra, event
         if (item := getattr(event, "item", None)) is not None and item.type.startswith("mcp"):
             assert not item.model_extra, item
@@ -76,8 +84,9 @@ def plain(response: Response) -> list[Any]:
 ANSWERED = (call("demo_add", a=1, b=2), list("It is 3."))
 
 
-def test_a_call_is_run_and_the_model_goes_on() -> None:
-    with running(*ANSWERED) as (client, engine):
+@pytest.mark.parametrize("given", [DEMO, STDIO], ids=["HTTP", "stdio"])
+def test_a_call_is_run_and_the_model_goes_on(given: Any) -> None:
+    with running(*ANSWERED, mcp=given) as (client, engine):
         said = client.responses.create(**body())
     listed, called, message = said.output
     assert (listed.type, listed.server_label) == ("mcp_list_tools", "demo")
@@ -293,7 +302,7 @@ def test_only_allowed_tools_are_offered(allowed: Any, names: list[str]) -> None:
 
 def test_a_server_that_dies_fails_a_call_and_is_started_again() -> None:
     tool = {**TOOL, "allowed_tools": ["die", "add"]}
-    with running(call("demo_die"), call("demo_add", a=1, b=2), "3") as (client, engine):
+    with running(call("demo_die"), call("demo_add", a=1, b=2), "3", mcp=STDIO) as (client, engine):
         output = told(client, tools=[tool])[-1].response.output
     assert [(item.type, getattr(item, "status", None)) for item in output[1:3]] == [
         ("mcp_call", "failed"),
@@ -379,6 +388,14 @@ def test_without_servers_such_tools_are_left_out_and_named() -> None:
     assert len(engine.calls) == 1
 
 
+def test_without_servers_what_they_did_is_left_out_and_named() -> None:
+    with running(*ANSWERED) as (client, _):
+        items: Any = [item.model_dump(mode="json") for item in client.responses.create(**body()).output]
+    with running("Hello.", mcp=None) as (client, _):
+        answer = client.responses.with_raw_response.create(**body(input=items, tools=[]))
+    assert answer.headers["x-toolgram-ignored"] == "input.mcp_list_tools, input.mcp_call"
+
+
 def test_what_a_client_would_tell_the_server_is_not_told_and_named() -> None:
     with running("Hello.") as (client, _):
         answer = client.responses.with_raw_response.create(**body(tools=[{**TOOL, "authorization": "secret"}]))
@@ -400,6 +417,19 @@ def test_a_choice_of_a_server_is_one_of_its_tools_and_only_of_the_first_turn() -
     assert not first.grammar.accepts(call("demo_fail"))
     assert second.grammar.accepts("Hello.")
     assert said.output_text == "It is 3."
+
+
+def test_allowed_tools_may_be_those_of_a_server() -> None:
+    allowed = [{"type": "mcp", "server_label": "demo", "name": "add"}, {"type": "function", "name": "store"}]
+    choice: Any = {"type": "allowed_tools", "mode": "auto", "tools": allowed}
+    with running(*ANSWERED) as (client, engine):
+        client.responses.create(**body(tools=[STORE, TOOL], tool_choice=choice))
+    for asked in engine.calls:
+        assert asked.constraint
+        grammar = asked.constraint.grammar
+        assert grammar.accepts(ANSWERED[0])
+        assert grammar.accepts(call("store"))
+        assert not grammar.accepts(call("demo_fail"))
 
 
 def test_the_last_turn_calls_no_server() -> None:
@@ -458,7 +488,7 @@ def test_a_call_that_is_cut_off_is_not_run() -> None:
 
 def test_a_call_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolgram.server.mcp._LIMITS", Limits(call_seconds=1))
-    with running(call("demo_wait", seconds=60), "Too slow.") as (client, _):
+    with running(call("demo_wait", seconds=60), "Too slow.", mcp=STDIO) as (client, _):
         said = client.responses.create(**body(tools=[{**TOOL, "allowed_tools": ["wait"]}]))
     assert "gave no result within 1 s" in said.output[1].error.content[0]["text"]
 

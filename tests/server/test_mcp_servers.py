@@ -89,6 +89,22 @@ def test_a_server_that_ends_twice_is_left_alone_for_a_while(monkeypatch: pytest.
     with_demo(use)
 
 
+def test_a_server_that_never_starts_is_told_as_such_again_and_again() -> None:
+    async def ask() -> list[str]:
+        server = mcp_servers({"servers": {"x": {"url": "http://127.0.0.1:9/mcp?key=secret"}}}, rest=60.0)["x"]
+        told: list[str] = []
+        for _ in range(3):
+            with pytest.raises(InvalidTool) as raised:
+                await server.tools()
+            told.append(str(raised.value))
+        return told
+
+    told = asyncio.run(ask())
+    assert len(set(told)) == 1
+    assert "the MCP server 'x' does not start: " in told[0]
+    assert "secret" not in told[0]
+
+
 def test_a_server_that_ended_unnoticed_is_started_again_for_its_list() -> None:
     async def use(server: McpServer) -> None:
         await server.tools()

@@ -24,6 +24,7 @@ from toolgram.engines.base import Capabilities, Engine, Prompt, SupportsGrammar
 from toolgram.engines.remote.openai import OpenAICompletions
 from toolgram.engines.replay import Replay
 from toolgram.errors import GrammarRefused
+from toolgram.server.recording.capture import Capture
 from toolgram.server.recording.redact import redacted
 from toolgram.server.recording.replay import alike, replayed
 from toolgram.server.recording.shrink import least, shrunk
@@ -216,6 +217,13 @@ def test_conversations_of_all_apis_are_recorded(path: str, body: dict[str, Any],
     recording = Recording.from_file(file)
     assert recording.end.kind == "cut"
     assert replayed(recording).end == recording.end
+
+
+def test_what_an_mcp_server_would_be_told_is_not_kept() -> None:
+    tool = {"type": "mcp", "server_label": "files", "allowed_tools": ["read"]}
+    capture = Capture()
+    capture.read({"input": "Hi.", "tools": [{**tool, "authorization": "secret", "headers": {"key": "secret"}}]})
+    assert capture.body == {"input": "Hi.", "tools": [tool]}
 
 
 def test_a_folder_that_is_gone_fails_no_request(tmp_path: Path) -> None:

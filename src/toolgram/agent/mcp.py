@@ -187,6 +187,7 @@ class McpServer:
         self.known: Sequence[McpTool] = ()  # the tools that it listed last
         self._target, self._rest = target, rest
         self._starts: list[float] = []  # when
+        self._failure = ""  # why the last start was none
         self._ready: asyncio.Future[Client] | None = None
         self._leave = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -273,6 +274,8 @@ class McpServer:
         now = time.monotonic()
         self._starts = [at for at in self._starts if now - at < self._rest]
         if len(self._starts) == _STARTS:
+            if self._failure:
+                raise InvalidTool(self._failure)
             raise CallFailed(f"The server {self.name} has ended again and is not started any more.")
         self._starts.append(now)
         self._leave = asyncio.Event()
@@ -288,13 +291,17 @@ class McpServer:
         try:
             async with asyncio.timeout(_SECONDS) as limit, self._target.connected() as client:
                 limit.reschedule(None)
+                self._failure = ""
                 ready.set_result(client)
                 await leave.wait()
         except BaseException as error:
             if ready.done():
                 raise
-            within = f" within {_SECONDS:g} s" if isinstance(error, TimeoutError) else f": {_cause(error)}"
-            ready.set_exception(InvalidTool(f"the MCP server {self.name!r} does not start{within}"))
+            why = f" within {_SECONDS:g} s" if isinstance(error, TimeoutError) else f": {_cause(error)}"
+            if self.url:
+                why = why.replace(self.url, self.url.partition("?")[0])  # behind it some have their keys
+            self._failure = f"the MCP server {self.name!r} does not start{why}"
+            ready.set_exception(InvalidTool(self._failure))
         finally:
             if self._ready is ready:
                 self._ready = None

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from toolgram.chat import Reply
+from toolgram.conversation.fields import Json
 from toolgram.engines.base import Chunk
 from toolgram.errors import PromptTooLong, ToolgramError
 from toolgram.planning.plan import Plan
@@ -27,6 +28,7 @@ Observer = Callable[[Recording, str], None]
 _LOG = logging.getLogger("toolgram.server")
 PATHS = frozenset(("/v1/chat/completions", "/v1/messages", "/v1/responses"))
 """What is recorded: conversations."""
+_SECRET = ("authorization", "headers")  # of a tool of an MCP server
 # Neither says anything of the request itself.
 _NOT_KEPT = frozenset((401, 403, 404, 405, 408, 429, 499))
 
@@ -45,8 +47,8 @@ class Capture:
     plan: Plan | None = None
 
     def read(self, body: Any) -> None:
-        """The body was read."""
-        self.body, self.has_body = body, True
+        """The body was read. What it has to tell MCP servers is not kept: keys, which are not told here either."""
+        self.body, self.has_body = _without_secrets(body), True
 
     def hearing(self, index: int) -> Callable[[int, Chunk], None]:
         """What is told each chunk of a choice, and the number of the call of the engine that it belongs to."""
@@ -121,6 +123,22 @@ def _model(served: Served) -> Model:
         served.defaults,
         served.engine.capabilities,
     )
+
+
+def _without_secrets(body: Any) -> Any:
+    match body:
+        case {"tools": [*tools]}:
+            return {**cast("Json", body), "tools": [_without_secret(tool) for tool in tools]}
+        case _:
+            return body
+
+
+def _without_secret(tool: Any) -> Any:
+    match tool:
+        case {"type": "mcp", **fields}:
+            return {"type": "mcp", **{name: value for name, value in fields.items() if name not in _SECRET}}
+        case _:
+            return tool
 
 
 def _without_ids(message: dict[str, Any]) -> dict[str, Any]:
