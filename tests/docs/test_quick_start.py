@@ -29,6 +29,7 @@ BODY = {
     "messages": [{"role": "user", "content": "Will it rain in Paris?"}],
     "tools": [{"type": "function", "function": {"name": "get_weather", "parameters": WEATHER}}],
     "tool_choice": "required",
+    "parallel_tool_calls": False,
 }
 
 
