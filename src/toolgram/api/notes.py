@@ -20,6 +20,9 @@ def notes_of(reply: Reply) -> Json:
         "dropped_tool_calls": reply.dropped_calls,
         "divergences": divergences_json(reply),
         "ended_repetitions": [{"call": one.call, "pointer": one.pointer} for one in reply.ended_repetitions],
+        "broken_bounds": [
+            {"call": one.call, "pointer": one.pointer, "keyword": one.keyword} for one in reply.broken_bounds
+        ],
     }
     odds = reply.call_log_odds
     known = {} if odds is None or not isfinite(odds) else {"call_log_odds": odds}  # infinite: only one was allowed

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal, Protocol, runtime_checkable
 
+from toolgram.chat.bounds import BrokenBound, broken_bounds
 from toolgram.chat.divergences import Divergence, divergences
 from toolgram.chat.reasoning_budget import ReasoningBudget, most_reasoning
 from toolgram.chat.runaways import EndedRepetition, Runaways
@@ -45,7 +46,8 @@ class Reply:
     response format is a type an answer is valid if `plan.value` takes it, whatever the engine enforced.
     `trace` says what the model alone would have written, if that was asked for and the engine records it, and
     `divergences` where the grammar made a number or a bounded string another one than that. `ended_repetitions` are
-    the values that only repeated themselves, and were ended.
+    the values that only repeated themselves, and were ended. `broken_bounds` are the strings in calls that break a
+    bound which the grammar enforced roughly, as a relaxation says.
     """
 
     message: Message
@@ -60,6 +62,7 @@ class Reply:
     divergences: tuple[Divergence, ...] = ()
     ended_repetitions: tuple[EndedRepetition, ...] = ()
     call_log_odds: float | None = None
+    broken_bounds: tuple[BrokenBound, ...] = ()
 
 
 @runtime_checkable
@@ -153,6 +156,7 @@ async def stream(
         divergences(plan, message, raw, trace),
         tuple(runaways.ended) if runaways else (),
         log_odds,
+        broken_bounds(plan, message),
     )
 
 

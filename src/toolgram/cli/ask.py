@@ -96,6 +96,8 @@ def answer(plan: Plan, engine: Engine, sampling: Sampling, *, raw: bool, plain: 
     _say(statistics(reply))
     for ended in reply.ended_repetitions:
         _say(f"note: {ended.pointer or 'the answer'} only repeated itself, and was ended")
+    for broken in reply.broken_bounds:
+        _say(f"note: {broken.pointer} of call {broken.call} breaks its {broken.keyword}, which was enforced roughly")
     if reply.finish_reason == "length":
         dropped = "; a call was dropped whose name was not complete" if reply.dropped_calls else ""
         _say(f"note: cut off by --max-tokens or the end of the context: the message may not be complete{dropped}")

@@ -32,6 +32,7 @@ from toolgram.styles.turn_edges import stops
 from toolgram.template.adapt import unshown_results
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.allowed import read_reasoning_alone
+from toolgram.wire.encodings.expected import Expected
 from toolgram.wire.format import WireFormat
 from toolgram.wire.reader import Reader
 from toolgram.wire.reader.unconstrained import LenientReader
@@ -83,6 +84,11 @@ class Plan:
     def relaxations(self) -> tuple[Relaxation, ...]:
         """The schema keywords that the grammar does not enforce exactly."""
         return self._turn.relaxations
+
+    @property
+    def expected(self) -> Mapping[str, Expected]:
+        """What the arguments of each tool must be that can be called, by its name."""
+        return self._turn.expected
 
     @property
     def format(self) -> WireFormat:

@@ -23,6 +23,7 @@ from toolgram.agent.tools import InvalidTool
 from toolgram.api.responses.mcp import ApprovedCall, Asked, CallResult, Listing
 from toolgram.api.responses.request import CheckedBody, ResponsesRequest
 from toolgram.chat import Reply
+from toolgram.chat.bounds import BrokenBound
 from toolgram.chat.divergences import Divergence
 from toolgram.chat.runaways import EndedRepetition
 from toolgram.conversation.message import ToolCall
@@ -107,10 +108,11 @@ class _Run:
     @property
     def reply(self) -> Reply:
         """The last turn's, with the cost of all and what is noted of them; calls are counted over all turns."""
-        before, divergences, ended = 0, list[Divergence](), list[EndedRepetition]()
+        before, divergences, ended, broken = 0, list[Divergence](), list[EndedRepetition](), list[BrokenBound]()
         for each in self._replies:
             divergences += [replace(one, call=_counted(one.call, before)) for one in each.divergences]
             ended += [replace(one, call=_counted(one.call, before)) for one in each.ended_repetitions]
+            broken += [replace(one, call=one.call + before) for one in each.broken_bounds]
             before += len(each.message.tool_calls)
         return replace(
             self._replies[-1],
@@ -118,6 +120,7 @@ class _Run:
             finish_reason="length" if self._left == 0 else self._replies[-1].finish_reason,
             divergences=tuple(divergences),
             ended_repetitions=tuple(ended),
+            broken_bounds=tuple(broken),
         )
 
     @property

@@ -75,10 +75,12 @@ def ref(name: str) -> Json:
 
 _DIVERGENCE = given(call=nullable(COUNT), pointer=STRING, preferred=STRING, removed=NUMBER, offset=COUNT)
 _ENDED = given(call=nullable(COUNT), pointer=STRING)
+_BROKEN = given(call=COUNT, pointer=STRING, keyword=STRING)
 NOTED: Json = {
     "dropped_tool_calls": COUNT,
     "divergences": array(_DIVERGENCE, 1),
     "ended_repetitions": array(_ENDED, 1),
+    "broken_bounds": array(_BROKEN, 1),
     "call_log_odds": NUMBER,
 }
 """What answers say beside their message, where there is something to say."""
