@@ -476,6 +476,12 @@ def test_tokens_are_those_of_all_turns() -> None:
     assert (said.status, said.output[1].output) == ("incomplete", "3")
 
 
+def test_an_answer_of_just_as_many_tokens_as_there_may_be_is_whole() -> None:
+    with running(*ANSWERED) as (client, _):
+        said = client.responses.create(**body(max_output_tokens=1 + len(ANSWERED[1])))
+    assert (said.status, said.output_text) == ("completed", "It is 3.")
+
+
 def test_a_call_that_is_cut_off_is_not_run() -> None:
     with running(list(ANSWERED[0])) as (client, _):
         events = told(client, max_output_tokens=len(ANSWERED[0]) - 16)

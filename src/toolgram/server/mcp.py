@@ -80,9 +80,9 @@ async def turns(
         yield listing
     run = _Run(desk, request, job, read)
     if read.approved:
-        async with aclosing(run.approved()) as results_:
-            async for result in results_:
-                yield result
+        async with aclosing(run.approved()) as items:
+            async for item in items:
+                yield item
         await run.plan(read.generation.request.tool_choice)
     while True:
         async with aclosing(run.turn()) as items:
@@ -104,6 +104,7 @@ class _Run:
         self._so_far = Progress(list(read.generation.request.messages), {}, number=1)
         self._replies: list[Reply] = []
         self._calls = 0  # of servers
+        self._is_cut = False  # whether there were no tokens left for a turn after the last calls
 
     @property
     def reply(self) -> Reply:
@@ -117,7 +118,7 @@ class _Run:
         return replace(
             self._replies[-1],
             usage=self._so_far.usage,
-            finish_reason="length" if self._left == 0 else self._replies[-1].finish_reason,
+            finish_reason="length" if self._is_cut else self._replies[-1].finish_reason,
             divergences=tuple(divergences),
             ended_repetitions=tuple(ended),
             broken_bounds=tuple(broken),
@@ -175,7 +176,8 @@ class _Run:
                 so_far.messages.append(said)
                 yield result
         so_far.messages[:] = in_order(so_far.messages)
-        self.is_over = len(run) < len(calls) or self._left == 0
+        self._is_cut = len(run) == len(calls) and self._left == 0
+        self.is_over = len(run) < len(calls) or self._is_cut
 
     async def plan(self, choice: ToolChoice) -> None:
         """Make the next turn ready, with room in its prompt for what was done."""
