@@ -298,7 +298,7 @@ def _but(left: bool, right: bool) -> bool:
     return left and not right
 
 
-@remembered(maxsize=64)  # the same patterns meet in all branches of a schema
+@remembered(maxsize=32)  # the same patterns meet in all branches of a schema
 def _product(left: Automaton, right: Automaton, both: Callable[[bool, bool], bool]) -> Automaton:
     alphabet = Alphabet(charset for one in (left, right) for state in one.states for charset, _ in state.edges)
     tables = [table_of(left, alphabet), table_of(right, alphabet)]

@@ -284,7 +284,7 @@ def multiples(kind: types.Number, spelling: Spelling) -> Automaton:
         return multiples_among(number_range(every, free), kind.multiple, kind.broken)
 
 
-@lru_cache(maxsize=512)  # of the same few bounds in all schemas
+@lru_cache(maxsize=64)  # of the same few bounds in all schemas
 def number_range(kind: types.Number, spelling: Spelling) -> Expr:
     """The numbers of a type; a single one has a single spelling, and bounded ones have no exponent."""
     if kind == types.Number():

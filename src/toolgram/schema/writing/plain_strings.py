@@ -18,7 +18,7 @@ class _NeedsRules(Exception):
     """It is made of characters that have rules, or is a rule itself."""
 
 
-@remembered(maxsize=256)
+@remembered(maxsize=64)
 def plain_string(automaton: Automaton, spelling: Spelling, low: int, high: int | None) -> Expr | None:
     """The texts of a language as a string holds them; None where they take rules. Raises TooLarge."""
     try:

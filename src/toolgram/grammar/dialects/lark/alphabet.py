@@ -135,7 +135,7 @@ def letters(expr: Expr, alphabet: Alphabet, words: Callable[[str], Letters]) -> 
     return _letters(expr, alphabet, lambda part: letters(part, alphabet, words))
 
 
-@lru_cache(maxsize=256)  # which of a text with several markers takes as long as a tool
+@lru_cache(maxsize=128)  # which of a text with several markers takes as long as a tool
 def _own_letters(expr: Expr) -> tuple[bool, CharSet | None, CharSet | None, CharSet | None]:
     """The same in sets of characters, of an expression without words."""
     own = Alphabet((expr,), {})

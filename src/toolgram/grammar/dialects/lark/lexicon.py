@@ -179,7 +179,7 @@ def _is_begun(expr: Expr) -> bool:
     return isinstance(first, Text) and first.seen == START
 
 
-@remembered(maxsize=1024)  # the texts of a format and the numbers of JSON are in every grammar
+@remembered(maxsize=256)  # the texts of a format and the numbers of JSON are in every grammar
 def _of_plain(ended: Expr, running: Expr) -> tuple[CharSet | None, bool]:
     """As `_of_automata`, of expressions without words; None for all characters, as where one is too large to know."""
     alphabet = Alphabet((ended, running), {})
