@@ -182,12 +182,8 @@ def check(settings: Settings, host: str, port: int) -> None:
     if not 0 <= port <= _LAST_PORT:
         raise BadInput(f"a port is a number from 0 to {_LAST_PORT}, not {port}")
     if not settings.api_keys and not is_local(host):
-        uses = (
-            "may use this server"
-            if settings.mcp is None
-            else "may use this server and run the tools of its MCP servers"
-        )
-        _say(f"warning: whoever can reach {host or 'this machine'} {uses}: --api-key restricts access")
+        tools = "" if settings.mcp is None else " and run the tools of its MCP servers"
+        _say(f"warning: whoever can reach {host or 'this machine'} may use this server{tools}: --api-key restricts access")
     if settings.redact and settings.record is None:
         raise BadInput("--redact is for what is recorded: give --record DIR")
     if settings.record is not None:
