@@ -183,7 +183,8 @@ def check(settings: Settings, host: str, port: int) -> None:
         raise BadInput(f"a port is a number from 0 to {_LAST_PORT}, not {port}")
     if not settings.api_keys and not is_local(host):
         tools = "" if settings.mcp is None else " and run the tools of its MCP servers"
-        _say(f"warning: whoever can reach {host or 'this machine'} may use this server{tools}: --api-key restricts access")
+        where = host or "this machine"
+        _say(f"warning: whoever can reach {where} may use this server{tools}: --api-key restricts access")
     if settings.redact and settings.record is None:
         raise BadInput("--redact is for what is recorded: give --record DIR")
     if settings.record is not None:
