@@ -19,9 +19,10 @@ _THREADS_OF_ONE = 32  # which mostly wait for their turn: of those of the server
 
 
 class Admission:
-    """At most `parallel` answers are written at once, and `queue` requests wait: clients in turn, and the requests of
+    """At most `parallel` answers are written at once, and `queue` requests wait.
 
-    each in order of arrival. A client with few of them may have some wait though the queue is full of those of others.
+    Clients have places in turn, and the requests of each in order of arrival. A client with few of them may have some
+    wait though the queue is full of those of others.
 
     A request writes one answer after the other at its place, which whoever waits has in between, and more only where
     nobody waits for theirs. As many requests as may run and wait may wait to be planned: they are in turns, so that
@@ -65,9 +66,9 @@ class Admission:
 
     @asynccontextmanager
     async def place(self) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
-        """A place to write an answer, returned at the end; what is given passes it on to those who wait, for the time
+        """A place to write an answer, returned at the end. It must be entered and left in the same task.
 
-        until it is one's turn again. It must be entered and left in the same task.
+        What is given passes it on to those who wait, for the time until it is one's turn again.
         """
         client = work.client()
 
@@ -137,9 +138,9 @@ class _Places:
             raise
 
     async def pass_on(self, client: Hashable) -> None:
-        """Give a place back, and wait for one behind those who wait. Who is cancelled meanwhile still has to give one
+        """Give a place back, and wait for one behind those who wait.
 
-        back: until then one is missing.
+        Who is cancelled meanwhile still has to give one back: until then one is missing.
         """
         if not self._waiting:
             return

@@ -71,9 +71,9 @@ class Compiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model: its name, its chat template, the engine that runs it, how its tokens are chosen by default, and what is
+    """A model: its name, its chat template, and the engine that runs it.
 
-    best for it where a request does not say.
+    `defaults` and `profile` are what holds where a request does not say.
     """
 
     name: str
