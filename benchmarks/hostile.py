@@ -2,7 +2,8 @@
 
 `toolgram serve` beside llama.cpp's own server, one after the other, with the embedded model, the same slots and
 context. While an attack runs, `/health` is asked again and again, and a client has a text streamed; both are compared
-with what they take when all is quiet. An attack that has no answer after `--seconds` is dropped.
+with what they take when all is quiet. The attacks come from a process of their own. One that has no answer after
+`--seconds` is dropped.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from typing import Any
 
 import httpx
 
 from _common import show
-from _hostile_attacks import ATTACKS, CHAT, Attack
+from _hostile_attacks import ATTACKS, CHAT
 from _server_peers import LLAMA_CPP, running
 from toolgram.models.catalog import default_model
 
@@ -82,19 +85,31 @@ async def _row(name: str, side: Side, copies: int, seconds: float) -> list[objec
         await _stream(client)
         side.stream = statistics.median([await _timed(lambda: _stream(client)) for _ in range(3)])
         side.health = statistics.median([await _timed(lambda: _health(client)) for _ in range(QUIET)])
-        seen, answers = await _attacked(client, ATTACKS[name], copies)
-    told = ", ".join(f"{count} × {answer}" for answer, count in sorted(answers.items()))
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            pool.submit(int).result()  # it has begun
+            answers = pool.submit(sent, side.address, name, copies, seconds)
+            seen = await _attacked(client, asyncio.wrap_future(answers))
+    told = ", ".join(f"{count} × {answer}" for answer, count in sorted(answers.result().items()))
     worst = max(seen.health, default=0.0)
     slowest = max(seen.streams, default=None)
     return [name, side.name, side.health * 1000, worst * 1000, side.stream, slowest, seen.broken, told]
 
 
-async def _attacked(client: httpx.AsyncClient, attack: Attack, copies: int) -> tuple[Seen, Counter[str]]:
-    """What others see until the last answer to the attack, and these answers."""
+def sent(address: str, name: str, copies: int, seconds: float) -> Counter[str]:
+    """The answers to an attack; in a process of its own, whose work is not that of those who watch."""
+
+    async def answers() -> Counter[str]:
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+        bodies = [ATTACKS[name](copy) for copy in range(copies)]
+        async with httpx.AsyncClient(base_url=address, timeout=seconds, limits=limits) as client:
+            return Counter(await asyncio.gather(*(_answer(client, path, content) for path, content in bodies)))
+
+    return asyncio.run(answers())
+
+
+async def _attacked(client: httpx.AsyncClient, attack: asyncio.Future[Counter[str]]) -> Seen:
+    """What others see until the last answer to the attack."""
     seen = Seen()
-    bodies = [attack(copy) for copy in range(copies)]
-    sent = asyncio.gather(*(_answer(client, path, content) for path, content in bodies))
-    await asyncio.sleep(PAUSE)
 
     async def others(ask: Callable[[], Any], into: list[float]) -> None:
         while True:
@@ -102,12 +117,12 @@ async def _attacked(client: httpx.AsyncClient, attack: Attack, copies: int) -> t
                 into.append(await _timed(ask))
             except (httpx.HTTPError, RuntimeError):
                 seen.broken += 1
-            if sent.done():
+            if attack.done():
                 return
             await asyncio.sleep(PAUSE)
 
     await asyncio.gather(others(lambda: _health(client), seen.health), others(lambda: _stream(client), seen.streams))
-    return seen, Counter(await sent)
+    return seen
 
 
 async def _answer(client: httpx.AsyncClient, path: str, content: bytes) -> str:
