@@ -101,10 +101,16 @@ class _Disguise:
     _originals: dict[str, str] = field(default_factory=dict[str, str])
 
     def all(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            key: value if self._is_plain(key, value) else _mapped(value, self._text, (key,))
-            for key, value in given.items()
-        }
+        return {key: self._disguised(key, value) for key, value in given.items()}
+
+    def _disguised(self, key: str, value: Any) -> Any:
+        """A variable with its texts disguised; of a list, such as tools, those items that have such texts."""
+        if self._is_plain(key, value):
+            return value
+        if key == "messages" or not isinstance(value, list):
+            return _mapped(value, self._text, (key,))
+        items = enumerate(cast("list[Any]", value))
+        return [item if self._is_plain(key, item) else _mapped(item, self._text, (key, at)) for at, item in items]
 
     def _is_plain(self, key: str, value: Any) -> bool:
         """Whether there is nothing to disguise, found without a walk: tools are large and seldom have such strings."""
