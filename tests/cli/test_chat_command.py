@@ -197,7 +197,7 @@ def test_ctrl_c_ends_an_answer_and_not_the_conversation() -> None:
         os.killpg(terminal.process.pid, signal.SIGINT)
         terminal.until("stopped: the question")
         terminal.type("/tools\n")
-        terminal.until("no tools: ")
+        terminal.until("no tools: .*> ")
         terminal.type("\x04")
         assert terminal.process.wait(60) == 0
     finally:

@@ -14,7 +14,7 @@ import httpx2
 from toolgram.models.catalog import default_model
 
 ROOT = Path(__file__).resolve().parents[2]
-BODY = {"messages": [{"role": "user", "content": "Count to a hundred."}], "max_tokens": 5}
+BODY = {"messages": [{"role": "user", "content": "Tell me a story."}], "max_tokens": 5, "temperature": 0}
 
 
 def test_the_commands(tmp_path: Path) -> None:
