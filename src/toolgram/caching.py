@@ -9,6 +9,7 @@ import gc
 import json
 import marshal
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ _Result = TypeVar("_Result")
 _LARGEST = 8  # of what a cache may hold, this part at most is one entry
 _GROWTH = 32  # bytes that a grammar takes in all its forms, for one of the text that it was made of
 _OF_THE_PROGRAM = (type, ModuleType, FunctionType, CodeType)  # which is there anyway
+_MADE = 5 * (1 << 20)  # bytes that come of a second's work: what took less time than its weight is not looked through
 _PARSED = 8  # bytes that a value takes, for one of what it is packed in
 _BY_CONTENT = 2  # the last format of marshal in which equal values are equal bytes, shared or not
 
@@ -116,8 +118,8 @@ def weighed(
 ) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
     """Remember the results of a function. `weigh` estimates the bytes of one from its arguments, which are hashable:
 
-    those too that it takes later, such as what is written of a grammar. What it takes at once is measured, since a few
-    characters may be made much of. What two ask for at once may be made twice.
+    those too that it takes later, such as what is written of a grammar. What took longer to make than so many bytes do
+    is measured, since a few characters may be made much of. What two ask for at once may be made twice.
     """
 
     def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
@@ -126,8 +128,12 @@ def weighed(
             key = _Key((args, *kwargs.items()))
             if (found := memory.get(make, key)) is not None:
                 return found[0]
+            began = time.thread_time()
             result = make(*args, **kwargs)
-            memory.put(make, key, result, max(weigh(*args, **kwargs), size_of(result, memory.largest)))
+            weight = weigh(*args, **kwargs)
+            if (time.thread_time() - began) * _MADE > weight:
+                weight = max(weight, size_of(result, memory.largest))
+            memory.put(make, key, result, weight)
             return result
 
         vars(remembered)["cache_clear"] = partial(memory.clear, make)  # as lru_cache names it
