@@ -530,10 +530,10 @@ def test_a_client_that_leaves_ends_the_calls(tmp_path: Path) -> None:
             for event in stream:
                 if event.type == "response.mcp_call_arguments.done":
                     break
-        until = time.monotonic() + 10
-        while not (tmp_path / "ended").exists() and time.monotonic() < until:
+        until, ended = time.monotonic() + 10, tmp_path / "ended"
+        while not (ended.exists() and ended.read_text()) and time.monotonic() < until:
             time.sleep(0.05)
-        assert (tmp_path / "ended").read_text() == "CancelledError"
+        assert ended.read_text() == "CancelledError"
     assert len(engine.calls) == 1
 
 

@@ -12,7 +12,7 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import ErrorDetails, PydanticSerializationError, core_schema
 
-from toolgram.caching import MEGABYTE, weighed
+from toolgram.caching import MEGABYTE, Memory, weighed
 from toolgram.errors import InvalidOutput, ToolgramError, json_pointer
 
 _NAIVE = r"^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"
@@ -76,7 +76,7 @@ def _weight(_hint: Any, _text: str) -> int:
     return MEGABYTE // 8  # a model of ten fields: its class, what validates it and its schema
 
 
-@weighed(_weight)
+@weighed(_weight, Memory(16 * MEGABYTE))  # not that of what requests bring: programs have types
 def _remembered(hint: Any, _text: str) -> PythonType:
     return PythonType.of(hint)
 
