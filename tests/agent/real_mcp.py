@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from agent.test_mcp import DEMO, free_port, wait_for
+from mcp_over_http import DEMO, free_port, wait_for
 from situations import CHATML
 from toolgram.agent import Agent, Limits, Run
 from toolgram.agent.mcp import McpOffer, McpTool, mcp_offers, mcp_tools
