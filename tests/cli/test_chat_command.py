@@ -24,6 +24,7 @@ from toolgram import ChatTemplate
 from toolgram.cli.app import app
 from toolgram.engines.replay import Replay
 from toolgram.models.catalog import default_model
+from toolgram.planning.profile import Profile, template_hash
 
 TOOLS = """
 from toolgram.agent import writes
@@ -149,6 +150,13 @@ def test_reasoning_is_dimmed(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None
     file.write_text(opened.source)
     result, _ = talk("Hi.\n", ("Hm.", "\n</think>\n\nYes."), options=("--template", "t.jinja", "--style", "hermes"))
     assert result.stdout == "\x1b[2mHm.\x1b[0m\nYes.\n"
+
+
+def test_a_profile_says_how_calls_are_written(talk: Any) -> None:
+    Path("best.toml").write_text(Profile("recorded", template_hash(CHATML), style="functionary_v2").write())
+    result, _ = talk("/explain Rain?\n", options=("--tools", "tools.py", "--profile", "best.toml"))
+    assert result.stdout.startswith("# Style\nfunctionary_v2: ")
+    assert 'recorded: profile: style "functionary_v2"' in result.stderr
 
 
 def test_quit_leaves(talk: Any) -> None:

@@ -16,6 +16,7 @@ from engines.peers import llama_server
 from situations import CHATML
 from toolgram.cli.app import app
 from toolgram.models.catalog import default_model
+from toolgram.planning.profile import Profile, template_hash
 
 TELLING = ("answers", "grammar", "schema", "required", "user_text", "calls", "forces", "weighs")
 SCRIPT = {"capital": "The capital of France is Paris.", "Count": "One, two, three", "Zork": "I am Zork."}
@@ -98,6 +99,19 @@ def test_a_model_that_calls_of_itself_may_be_asked_for_calls(template: Path) -> 
         found = json.loads(run(url, "--template", str(template), *probes, "--json").stdout)
     assert [each["outcome"] for each in found["probes"]] == ["no", "yes", "yes"]
     assert found["command"].endswith(" --allow-unenforced")
+
+
+def test_a_profile_says_the_style_and_is_served_with(nothing_enforced: str, template: Path, tmp_path: Path) -> None:
+    file = tmp_path / "best.toml"
+    file.write_text(Profile("scripted", template_hash(CHATML), style="functionary_v2").write())
+    words = (nothing_enforced, "--template", str(template), "--probe", "calls")
+    found = json.loads(run(*words, "--profile", str(file), "--json").stdout)
+    assert found["command"].endswith(f"--chat-template {template} --profile {file}")
+    both = run(*words, "--profile", str(file), "--style", "compact")
+    assert (both.exit_code, both.stderr.splitlines()[-1]) == (
+        2,
+        "error: give --profile or --style, not both: a profile says the style",
+    )
 
 
 def test_the_page(nothing_enforced: str, template: Path) -> None:

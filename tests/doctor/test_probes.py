@@ -18,6 +18,7 @@ from toolgram.doctor.probes import PROBES
 from toolgram.engines.base import Capabilities, Chunk, Engine, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.replay import Replay
 from toolgram.errors import ToolgramError
+from toolgram.planning.profile import Profile, template_hash
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"
 NAMED = {probe.name: probe for probe in PROBES}
@@ -105,6 +106,13 @@ class Counting:
 
     async def aclose(self) -> None:
         pass
+
+
+def test_what_is_asked_is_planned_with_the_profile() -> None:
+    ask = NAMED["calls"].asks[0]
+    profile = Profile("some-model", template_hash(CHATML), style="compact", tool_bias=3.0)
+    made = planned(ask, CHATML, profile=profile)
+    assert (made.style.name, made.request.tool_bias) == ("compact", 3.0)
 
 
 def test_there_are_some_thirty_and_each_is_judged_here() -> None:

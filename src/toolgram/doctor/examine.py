@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 
 from toolgram.chat import Reply, stream
 from toolgram.conversation.events import Event
@@ -15,26 +16,30 @@ from toolgram.doctor.probe import TURN_END, Ask, Finding, Judgement, Probe, Seen
 from toolgram.engines.base import Chunk, Engine
 from toolgram.errors import PromptTooLong, ToolgramError
 from toolgram.planning.plan import Plan, plan
+from toolgram.planning.profile import Profile
 from toolgram.styles.base import ToolStyle
 from toolgram.template.chat_template import ChatTemplate
 
 
 async def examine(
-    probes: Sequence[Probe], engine: Engine, template: ChatTemplate, style: str | ToolStyle | None = None
+    probes: Sequence[Probe],
+    engine: Engine,
+    template: ChatTemplate,
+    style: str | ToolStyle | None = None,
+    profile: Profile | None = None,
 ) -> AsyncGenerator[Finding, None]:
-    """The answer to each probe. A request that several of them need is put once."""
+    """The answer to each probe. A request that several of them need is put once; style and profile are as in `plan`."""
     known: dict[str, Seen] = {}
+    plans = partial(planned, template=template, style=style, profile=profile)
     for probe in probes:
         began = time.perf_counter()
-        outcome, evidence = await _judged(probe, engine, template, style, known)
+        outcome, evidence = await _judged(probe, engine, plans, known)
         yield Finding(probe, outcome, evidence, time.perf_counter() - began)
 
 
-async def _judged(
-    probe: Probe, engine: Engine, template: ChatTemplate, style: str | ToolStyle | None, known: dict[str, Seen]
-) -> Judgement:
+async def _judged(probe: Probe, engine: Engine, made: Callable[[Ask], Plan], known: dict[str, Seen]) -> Judgement:
     try:
-        plans = [planned(ask, template, style) for ask in probe.asks]
+        plans = [made(ask) for ask in probe.asks]
     except ToolgramError as error:  # the template does not take it
         return "untried", str(error)
     if missing := next((why for each in plans if (why := probe.needs(each))), ""):
@@ -48,14 +53,17 @@ async def _judged(
     return probe.judge(tuple(tried))
 
 
-def planned(ask: Ask, template: ChatTemplate, style: str | ToolStyle | None) -> Plan:
+def planned(
+    ask: Ask, template: ChatTemplate, style: str | ToolStyle | None = None, profile: Profile | None = None
+) -> Plan:
     """The plan of a request. What is hidden is in its grammar alone. Raises as `plan` does."""
     end = next(iter(template.capabilities.stop), template.eos_token)
     body = json.loads(json.dumps(ask.body).replace(json.dumps(TURN_END)[1:-1], json.dumps(end)[1:-1]))
-    shown = plan(body, template, style)
+    shown = plan(body, template, style, profile=profile)
     if ask.hidden is None:
         return shown
-    return replace(shown, constraint=plan({**body, "response_format": ask.hidden}, template, style).constraint)
+    hidden = plan({**body, "response_format": ask.hidden}, template, style, profile=profile)
+    return replace(shown, constraint=hidden.constraint)
 
 
 async def _known(known: dict[str, Seen], nth: int, plan: Plan, ask: Ask, engine: Engine) -> Seen:

@@ -9,6 +9,7 @@ import typer
 
 from toolgram.cli.options import (
     Model,
+    Profile,
     Schema,
     Server,
     Style,
@@ -31,6 +32,7 @@ def chat(
     model: Model = None,
     template: Template = None,
     style: Style = None,
+    profile: Profile = None,
     max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="The most tokens in an answer.")] = 1024,
     temperature: Annotated[float, typer.Option(metavar="T", help="0 is deterministic.")] = 0.0,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Makes sampling repeatable.")] = None,
@@ -45,6 +47,7 @@ def chat(
     from toolgram.cli.ask import model_of
     from toolgram.cli.commands.agent import approved
     from toolgram.cli.inputs import read_answer_type, runnable_tools, style_of
+    from toolgram.cli.profiles import profile_of
     from toolgram.cli.sessions.chat import Chat
     from toolgram.cli.sessions.chat import chat as talk
     from toolgram.engines.base import Sampling
@@ -53,8 +56,12 @@ def chat(
     answer = read_answer_type(schema) if schema else None  # errors are told before a model is fetched
     chosen, sampling = style_of(style), Sampling(max_tokens=max_tokens, temperature=temperature, seed=seed)
     asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
+    best = profile_of(profile, asks.bound, chosen)
     if sys.stdin.isatty():
         typer.echo(f"{asks.name}; /help says what can be typed", err=True)
     messages = ({"role": "system", "content": system},) if system else ()
     approve = approved if sys.stdin.isatty() else None
-    talk(Chat(asks.load(), asks.template, chosen, sampling, approve, runnable, answer, str(schema or ""), messages))
+    made = Chat(
+        asks.load(), asks.template, chosen, sampling, approve, best, runnable, answer, str(schema or ""), messages
+    )
+    talk(made)

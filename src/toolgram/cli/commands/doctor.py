@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from toolgram.cli.options import Server, Style, Template, UpstreamKey, UpstreamKind, UpstreamModel
+from toolgram.cli.options import Profile, Server, Style, Template, UpstreamKey, UpstreamKind, UpstreamModel
 
 _AT_ONCE = 4  # requests that are put together
 
@@ -19,6 +19,7 @@ def doctor(
     probe: Annotated[list[str] | None, typer.Option(metavar="NAME", help="May be repeated (default: all).")] = None,
     template: Template = None,
     style: Style = None,
+    profile: Profile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all findings as JSON.")] = False,
     upstream_kind: UpstreamKind = None,
     upstream_model: UpstreamModel = None,
@@ -27,6 +28,7 @@ def doctor(
     """Find out what a running model and its server really do; exits with 1 if something is not enforced or fails."""
     from toolgram.cli.ask import model_of
     from toolgram.cli.inputs import style_of
+    from toolgram.cli.profiles import profile_of
     from toolgram.cli.sessions.doctor import Patient, chosen
     from toolgram.cli.sessions.doctor import doctor as examine
 
@@ -40,8 +42,10 @@ def doctor(
         "--upstream-model": upstream_model,
         "--chat-template": template and str(template),
         "--style": style,
+        "--profile": profile,
     }
     command = tuple(word for name, value in given.items() if value for word in (name, value))
-    patient = Patient(asks.name, asks.template, asked, command)
+    best = profile_of(profile, asks.bound, asked)
+    patient = Patient(asks.name, asks.template, asked, command, best)
     if not examine(patient, asks.load(), probes, json_=as_json):
         raise typer.Exit(1)

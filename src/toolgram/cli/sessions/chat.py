@@ -26,6 +26,7 @@ from toolgram.conversation.message import ToolCall
 from toolgram.engines.base import Engine, Sampling
 from toolgram.errors import ToolgramError
 from toolgram.planning.plan import Plan, plan
+from toolgram.planning.profile import Profile
 from toolgram.styles.base import ToolStyle
 from toolgram.template.chat_template import ChatTemplate
 
@@ -51,6 +52,7 @@ class Chat:
     style: str | ToolStyle | None
     sampling: Sampling
     approve: Callable[[ToolCall], bool] | None
+    profile: Profile | None = None
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     answer: Any = None
     schema: str = ""
@@ -65,7 +67,7 @@ class Chat:
         if self.answer is not None:
             named = {"type": "json_schema", "json_schema": {"name": "answer", "schema": self.answer}}
             body["response_format"] = named if isinstance(self.answer, dict) else self.answer
-        return plan(body, self.template, self.style)
+        return plan(body, self.template, self.style, profile=self.profile)
 
 
 def chat(begun: Chat) -> None:

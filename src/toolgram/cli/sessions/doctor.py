@@ -22,6 +22,7 @@ from toolgram.doctor.probes import PROBES, SECTIONS
 from toolgram.doctor.verdict import Verdict, as_json, verdict
 from toolgram.engines.base import Engine
 from toolgram.errors import nearest
+from toolgram.planning.profile import Profile
 from toolgram.styles.base import ToolStyle
 from toolgram.template.chat_template import ChatTemplate
 
@@ -30,12 +31,13 @@ _MARKS: dict[Outcome, tuple[str, str]] = {"yes": ("yes", "green"), "no": ("no", 
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """What is examined: its name, its template, the style that was asked for, and the words that serve it."""
+    """What is examined: its name, its template, the style that was asked for, the words that serve it, its profile."""
 
     name: str
     template: ChatTemplate
     style: str | ToolStyle | None
     command: tuple[str, ...]
+    profile: Profile | None = None
 
 
 def chosen(names: Sequence[str]) -> tuple[Probe, ...]:
@@ -67,7 +69,7 @@ def doctor(patient: Patient, engine: Engine, probes: Sequence[Probe], *, json_: 
 async def _examined(patient: Patient, engine: Engine, probes: Sequence[Probe], found: list[Finding]) -> None:
     shows = sys.stderr.isatty()
     try:
-        async with aclosing(examine(probes, engine, patient.template, patient.style)) as findings:
+        async with aclosing(examine(probes, engine, patient.template, patient.style, patient.profile)) as findings:
             async for finding in findings:
                 found.append(finding)
                 if shows:
