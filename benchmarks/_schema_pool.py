@@ -6,6 +6,8 @@ whatever C code it is in.
 
 from __future__ import annotations
 
+import gc
+import itertools
 import multiprocessing
 import os
 import resource
@@ -24,6 +26,9 @@ Tell = Callable[[str], None]
 """Names the stage that begins; each stage has the whole time limit."""
 
 _PATIENCE = 10  # times the limit, by the clock on the wall: for what hangs and does not compute
+
+_TASKS_PER_PASS = 50  # after so many a worker looks for garbage among all that it holds
+_NEVER = 1_000_000  # as a number of passes over younger objects
 
 _MEMORY = 6 * 2**30  # bytes of address space for a worker: some grammars make a peer take all there is
 _FORK = multiprocessing.get_context("fork")  # the tasks are not sent, and imports are not repeated
@@ -133,8 +138,13 @@ def _serve(connection: Connection, tasks: Sequence[Task], work: Callable[[Task, 
         connection.send(stage)
         signal.setitimer(signal.ITIMER_PROF, seconds)  # SIGPROF ends the process
 
+    # A pass over all objects takes a second where the parent and earlier tasks left many: it is nobody's work, and is
+    # done between two tasks. Those over young objects stay where they come.
+    gc.freeze()
+    young, middle, _ = gc.get_threshold()
+    gc.set_threshold(young, middle, _NEVER)
     parent = os.getppid()
-    while True:
+    for count in itertools.count(1):
         while not connection.poll(5):
             if os.getppid() != parent:  # it was killed; its end of the pipe is open in others
                 return
@@ -146,3 +156,5 @@ def _serve(connection: Connection, tasks: Sequence[Task], work: Callable[[Task, 
             message = None, error
         signal.setitimer(signal.ITIMER_PROF, 0)
         connection.send(message)
+        if count % _TASKS_PER_PASS == 0:
+            gc.collect()

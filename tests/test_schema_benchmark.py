@@ -114,6 +114,22 @@ except ValueError as error: print(error)
     ]
 
 
+def test_a_search_for_garbage_among_all_objects_is_no_task_s_work():
+    code = """
+import gc
+from _schema_pool import _TASKS_PER_PASS, run
+kept = [[] for _ in range(100_000)]
+def passes(): return gc.get_stats()[2]["collections"]
+def work(task, tell):
+    before = passes()
+    kept.extend([] for _ in range(20_000))
+    return before, passes()
+found = run(list(range(2 * _TASKS_PER_PASS)), work, 1, 9.0)
+print(sum(after - before for before, after in found), found[-1][1] - found[0][0])
+"""
+    assert run(["-c", code]) == "0 1\n"
+
+
 @pytest.fixture(scope="module")
 def cases() -> Any:
     """The module _schema_cases; its folder does not stay on the path, where one of its files has a package's name."""
