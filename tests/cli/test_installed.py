@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 from toolgram.models.catalog import default_model
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRAS = ("embedded", "remote", "hub", "agent", "cli", "server")
+EXTRAS = ("embedded", "remote", "hub", "agent", "cli", "server", "mcp", "python", "search", "otel")
 SILENT = {"stdin": subprocess.DEVNULL, "text": True, "encoding": "utf-8"}
 
 
@@ -186,6 +186,13 @@ def test_the_command_says_what_is_missing_in_a_sentence(
 def test_a_server_asks_for_its_own_extra(python: Environments) -> None:
     done = python.run("cli", "-m", "toolgram", "serve")
     assert (done.returncode, done.stderr) == (2, "error: toolgram serve needs orjson: pip install 'toolgram[server]'\n")
+
+
+def test_traces_ask_for_their_own_extra(python: Environments) -> None:
+    code = "from toolgram.server.tracing import exporting; exporting()"
+    said = "toolgram serve --otel needs opentelemetry: pip install 'toolgram[otel]'"
+    assert python.error("server", code) == f"toolgram.errors.MissingPackage: {said}"
+    assert python.run("otel", "-c", code).returncode == 0
 
 
 def test_with_cli_the_demo_runs(python: Environments, tmp_path: Path) -> None:

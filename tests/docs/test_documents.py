@@ -28,6 +28,7 @@ BLOCK_TESTS = (
     "test_recordings.py",
     "test_client_pages.py",
     "test_mcp_guide.py",
+    "test_observing.py",
 )  # which run all blocks that name them
 
 

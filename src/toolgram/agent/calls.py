@@ -19,6 +19,7 @@ from toolgram.agent.runs import CallProgress, Limits, Result
 from toolgram.agent.tools import FunctionTool
 from toolgram.conversation.message import ToolCall
 from toolgram.errors import InvalidOutput, ToolgramError
+from toolgram.spans import span
 
 DENIED = "The user did not allow this call."
 _MAX_ERROR = 2_000  # characters of what a tool raised
@@ -155,16 +156,24 @@ async def results(
 async def result_of(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> Result:
     """The result of one call: whatever goes wrong is one too."""
     begun = time.monotonic()
+    name = shortened(call.name, _MAX_NAME)
+    said = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.id": call.id}
+    with span(f"execute_tool {name}", said) as note:
+        text, is_error = await _outcome(call, tools, limits)
+        note({"error.type": "tool_error" if is_error else None})
+    return Result(call, text, is_error, time.monotonic() - begun)
+
+
+async def _outcome(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> tuple[str, bool]:
     try:
-        text, is_error = await _said(call, tools, limits)
+        return await _said(call, tools, limits)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        text, is_error = f"The call was cancelled: {error}", True
+        return f"The call was cancelled: {error}", True
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool may raise anything, and the model is to know
-        text, is_error = shortened(f"{type(error).__name__}: {error}", _MAX_ERROR), True
-    return Result(call, text, is_error, time.monotonic() - begun)
+        return shortened(f"{type(error).__name__}: {error}", _MAX_ERROR), True
 
 
 async def _said(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> tuple[str, bool]:

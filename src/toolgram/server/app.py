@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -31,6 +32,10 @@ from toolgram.server.routes.responses import responses
 from toolgram.server.routes.tokenize import detokenize, tokenize
 from toolgram.server.routes.tools import import_tools
 from toolgram.server.settings import Settings
+from toolgram.server.tracing import exporting
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer  # of an extra
 
 _THREADS = 128
 
@@ -134,14 +139,19 @@ def create_app(
     models: Sequence[Served],
     settings: Settings = Settings(),  # noqa: B008 - frozen
     observer: Observer | None = None,
+    tracer: Tracer | None = None,
 ) -> ASGIApp:
     """The application that serves these models, the first as the default; it closes their engines at shutdown.
 
-    `observer` is told a recording of each request; without one what fails is written where the settings say. MCP
-    servers are started when they are first asked, and ended at shutdown. Raises InvalidTool for a wrong configuration.
+    `observer` is told a recording of each request; without one what fails is written where the settings say. `tracer`
+    makes their spans; without one these go where the settings say. MCP servers are started when they are first asked,
+    and ended at shutdown. Raises InvalidTool for a wrong configuration, and MissingPackage.
     """
     if observer is None and settings.record is not None:
         observer = Folder(settings.record, settings.redact)
+    end_spans: Callable[[], None] | None = None
+    if tracer is None and settings.otel:
+        tracer, end_spans = exporting()
     metrics = Metrics()
     admission = Admission(settings.parallel, settings.queue, settings.timeout, metrics)
     servers = servers_of(settings.mcp)
@@ -156,6 +166,8 @@ def create_app(
             await server.stop()
         for served in models:
             await served.engine.aclose()
+        if end_spans is not None:
+            await asyncio.to_thread(end_spans)  # sends what it still has
 
     methods = (("POST", _POST), ("GET", _GET))
     routes = [
@@ -164,7 +176,7 @@ def create_app(
         for path, handler in handlers.items()
     ]
     router = Router(routes, lifespan=lifespan, redirect_slashes=False)
-    front = Front(router, settings, metrics, admission, frozenset((*_POST, *_GET)), observer)
+    front = Front(router, settings, metrics, admission, frozenset((*_POST, *_GET)), observer, tracer)
     return _with_origins(front, settings.origins)
 
 

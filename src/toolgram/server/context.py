@@ -35,6 +35,8 @@ from toolgram.server.recording.capture import Capture, capturing
 from toolgram.server.request_log import record_of
 from toolgram.server.settings import Settings
 from toolgram.server.sse import ClientGone, EventStream, while_connected
+from toolgram.server.tracing import generated, planned
+from toolgram.spans import span
 from toolgram.template.apart import Apart
 from toolgram.work import in_thread
 
@@ -132,10 +134,12 @@ class Desk:
             raise ApiError(400, "not_allowed", reason, "/chat_template")
         sampling = replace(self.limited(served.defaults.filling(generation.sampling, generation.unsaid)), trace=True)
         # A template or schema seen for the first time may take a while; others are served meanwhile.
-        async with self.admission.planning():
-            plan, count = await while_connected(
-                request.receive, in_thread(self._planned, generation, served, capture, runs=runs)
-            )
+        with span("plan", {"gen_ai.request.model": served.name}) as note:
+            async with self.admission.planning():
+                plan, count = await while_connected(
+                    request.receive, in_thread(self._planned, generation, served, capture, runs=runs)
+                )
+            note(planned(plan, count))
         self.tell_ignored(request, (*generation.ignored, *(param(at) or "" for at in plan.left_out)))
         record = record_of(request.scope)
         record.planned(served.name, plan)
@@ -147,8 +151,10 @@ class Desk:
 
     async def next_turn(self, job: Job, generation: Generation, sampling: Sampling) -> Job:
         """A further turn of a job that runs: its conversation with what was done meanwhile. Raises as `job` does."""
-        async with self.admission.planning():
-            plan, count = await in_thread(self._planned, generation, job.served, None, runs=True)
+        with span("plan", {"gen_ai.request.model": job.served.name}) as note:
+            async with self.admission.planning():
+                plan, count = await in_thread(self._planned, generation, job.served, None, runs=True)
+            note(planned(plan, count))
         return replace(job, plan=plan, prompt_tokens=count, sampling=sampling)
 
     def _planned(
@@ -188,11 +194,14 @@ class Desk:
         """What the engine generates for all choices, as it arrives; with several turns there is one choice."""
         record = record_of(request.scope)
         replies: dict[int, Reply] = {}
-        capture = record.capture
-        streams = [
-            stream(job.plan, job.served.engine, sampling, heard=None if capture is None else capture.hearing(index))
-            for index, sampling in enumerate(_seeded(job), start=turn)
-        ]
+        capture, form = record.capture, job.plan.request.response_format
+
+        def written(index: int, sampling: Sampling) -> AsyncGenerator[Item, None]:
+            heard = None if capture is None else capture.hearing(index)
+            items = stream(job.plan, job.served.engine, sampling, heard=heard)
+            return generated(items, job.served, sampling, as_json=form is not None and not form.plain)
+
+        streams = [written(index, sampling) for index, sampling in enumerate(_seeded(job), start=turn)]
         with grammar_at_fault(GRAMMAR if job.grammar_given else "/tools"), capturing(capture):
             async with aclosing(merged(streams, self.admission)) as items:
                 async for choice, item in items:

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from toolgram import work
 from toolgram.api.errors import ApiError
 from toolgram.server.metrics import Metrics
+from toolgram.spans import span
 from toolgram.turns import FairQueue, Shares, Turns
 
 _RETRY_AFTER = 1  # seconds
@@ -80,7 +81,7 @@ class Admission:
             finally:
                 self._metrics.running.inc()
 
-        with self._waiting.one(client), self._metrics.waiting.track_inprogress():
+        with self._waiting.one(client), self._metrics.waiting.track_inprogress(), span("queue", {}):
             await self._places.take(client)
         try:
             with self._metrics.running.track_inprogress():
@@ -104,7 +105,8 @@ class Admission:
     @asynccontextmanager
     async def spare(self) -> AsyncGenerator[None]:
         """A further place for a request that has one, returned at the end; whoever has none yet comes first."""
-        await self._places.take(work.client(), spare=True)
+        with span("queue", {}):
+            await self._places.take(work.client(), spare=True)
         try:
             yield
         finally:

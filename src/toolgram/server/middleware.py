@@ -9,7 +9,7 @@ import re
 import time
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -27,6 +27,10 @@ from toolgram.server.recording.capture import PATHS, Capture, Observer
 from toolgram.server.request_log import Record, put, record_of
 from toolgram.server.settings import Settings
 from toolgram.server.sse import ClientGone
+from toolgram.server.tracing import Ended, of_request
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer  # of an extra
 
 LOG = logging.getLogger("toolgram.server")
 
@@ -47,6 +51,7 @@ class Front:
         admission: Admission,
         paths: frozenset[str],
         observer: Observer | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self._app = app
         self._admission = admission
@@ -54,6 +59,7 @@ class Front:
         self._metrics = metrics
         self._paths = paths
         self._observer = observer
+        self._tracer = tracer
         self._keys = tuple(key.encode() for key in settings.api_keys)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,6 +71,14 @@ class Front:
         record = Record(_request_id(headers.get(b"x-request-id")))
         record.capture = Capture() if self._observer and scope["path"] in PATHS else None
         put(scope, record)
+        tracer = None if scope["path"] in _OPEN else self._tracer
+        route = scope["path"] if scope["path"] in self._paths else None
+        with of_request(tracer, scope, route, headers) as ended:
+            await self._served(scope, receive, send, headers, record, ended)
+
+    async def _served(
+        self, scope: Scope, receive: Receive, send: Send, headers: Mapping[bytes, str], record: Record, ended: Ended
+    ) -> None:
         status = 0
 
         async def answer(message: Message) -> None:
@@ -94,6 +108,7 @@ class Front:
             record.failed(failure.code, failure.message)
             await error_response(failure, scope["path"], record)(scope, receive, answer)
         finally:
+            ended(status, record)
             self._over(scope, status, record)
 
     async def _answered(

@@ -21,6 +21,7 @@ class Settings:
     With `request_templates` a body may bring a chat template, which is limited, but may keep a core busy for a minute.
     With `allow_unenforced` an engine that takes no grammar is asked even for what only a grammar guarantees.
     What fails is written into the folder `record`, with `redact` without what was said.
+    With `otel` each request has spans, which go where the variables of OpenTelemetry say.
     `mcp` are the MCP servers whose tools a request may ask for, in the form that editors use.
     With `any_model_name` the first model answers to any name there is no model of, since agents ask for their own.
     """
@@ -43,4 +44,5 @@ class Settings:
     allow_unenforced: bool = False
     record: Path | None = None
     redact: bool = False
+    otel: bool = False
     mcp: Mapping[str, Any] | None = None

@@ -248,6 +248,14 @@ def serve(
             metavar="DIR", envvar=_env("RECORD"), help="Write each request that fails there, for `toolgram replay`."
         ),
     ] = None,
+    otel: Annotated[
+        bool,
+        typer.Option(
+            "--otel",
+            envvar=_env("OTEL"),
+            help="Send spans of each request by OTLP to where OTEL_EXPORTER_OTLP_ENDPOINT says.",
+        ),
+    ] = False,
     redact: Annotated[
         bool, typer.Option("--redact", envvar=_env("REDACT"), help="Record without the words that were said.")
     ] = False,
@@ -277,6 +285,7 @@ def serve(
         allow_unenforced=allow_unenforced,
         record=record,
         redact=redact,
+        otel=otel,
         mcp=None if mcp is None else read_mcp(mcp),
     )
     check(settings, host, port)

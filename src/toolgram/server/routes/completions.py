@@ -24,6 +24,7 @@ from toolgram.server.request_log import Record, record_of
 from toolgram.server.routes.chat import failure
 from toolgram.server.routes.tokenize import text_of
 from toolgram.server.sse import DONE, data, while_connected
+from toolgram.server.tracing import generated
 from toolgram.work import in_thread, look
 
 
@@ -45,7 +46,9 @@ async def completions(desk: Desk, request: Request) -> ASGIApp:
     texts = await while_connected(request.receive, in_thread(_texts, served, read))
     runs = [_Run(text, _seeded(sampling, i)) for text in texts for i in range(read.n)]
     head = Head(f"cmpl-{uuid.uuid4().hex}", int(time.time()), served.name)
-    streams = [_chunks(served, run, read.constraint) for run in runs]
+    streams = [
+        generated(_chunks(served, run, read.constraint), served, run.sampling, "text_completion") for run in runs
+    ]
     said = merged(streams, desk.admission)
     if read.stream:
         return desk.streamed(request, _events(said, runs, read, head, record_of(request.scope)), failure)
