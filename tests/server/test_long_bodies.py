@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import gc
+import json
 import tracemalloc
 from collections.abc import AsyncGenerator
 from typing import Any
+from unittest.mock import patch
 
 import httpx2
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from live_server import serving
+from toolgram.api.chat.body import ChatCompletionBody as ChatBody
+from toolgram.api.completions import CompletionBody
+from toolgram.api.messages.body import MessagesBody
+from toolgram.api.responses.body import ResponsesBody
+from toolgram.api.tokens import TokensBody
+from toolgram.conversation.fields import Fields
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.replay import Replay
+from toolgram.server import bodies
+from toolgram.server.bodies import MAX_MEMBERS, parsed
 
 CHAT = "/v1/chat/completions"
 MESSAGE: dict[str, Any] = {"role": "user", "content": "Hi."}
@@ -20,6 +34,8 @@ HI: dict[str, Any] = {"messages": [MESSAGE]}
 LARGE: dict[str, tuple[str, Any, int, str | None, str]] = {
     "ids": ("/detokenize", {"tokens": [1] * 600_000}, 413, None, "at most 524288 values"),
     "ids to go on from": ("/v1/completions", {"prompt": [1] * 600_000}, 413, None, "at most 524288 values"),
+    "members": (CHAT, {**HI, "tools": [{"a": 1, "b": 2}] * 70_000}, 413, None, "at most 131072 members"),
+    "labels": (CHAT, {**HI, "metadata": {str(i): 1 for i in range(2000)}}, 400, "/metadata", "at most 1024, not 2000"),
     "biases": (CHAT, {**HI, "logit_bias": {str(i): 0 for i in range(17_000)}}, 400, "/logit_bias", "at most 16384"),
     "messages": (CHAT, {"messages": [MESSAGE] * 17_000}, 400, "/messages", "at most 16384, not 17000"),
     "turns": ("/v1/messages", {"max_tokens": 9, "messages": [MESSAGE] * 17_000}, 400, None, "at most 16384, not 17000"),
@@ -44,6 +60,52 @@ def test_much_of_anything_is_refused_with_its_place(name: str) -> None:
         assert says in error["message"]
         assert error.get("pointer") == pointer
         assert httpx2.post(address + CHAT, json=HI).status_code == 200
+
+
+def test_what_stands_in_texts_is_not_counted() -> None:
+    text = 'a, b: "c", \\ \\",: é,' * 50_000
+    assert min(text.count(","), text.count(":")) > MAX_MEMBERS // 3
+    assert parsed(bytearray(orjson.dumps([text] * 9))) == [text] * 9
+
+
+def _values(value: Any) -> int:
+    """How many commas and colons its JSON has."""
+    inside = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return max(0, len(inside) - 1) + len(inside) * isinstance(value, dict) + sum(map(_values, inside))
+
+
+@given(st.recursive(st.text('",:\\aé\n') | st.integers(), lambda x: st.lists(x) | st.dictionaries(st.text('",\\'), x)))
+def test_values_are_counted_however_a_body_is_cut(value: Any) -> None:
+    for ascii_only in (True, False):
+        body = bytearray(json.dumps(value, ensure_ascii=ascii_only).encode())
+        for size in (1, 2, 7, 1 << 16):
+            with patch.object(bodies, "_PIECE", size):
+                assert sum(bodies._separators(body)) == _values(value)
+
+
+MANY: list[tuple[type[Fields], Any]] = [
+    (ChatBody, {**HI, "tools": [{}] * 99}),
+    (ChatBody, {**HI, "functions": [1] * 99}),
+    (ChatBody, {"messages": [{}] * 99}),
+    (ChatBody, {"messages": [{"role": "user", "content": [{}] * 99}]}),
+    (ChatBody, {"messages": [{"role": "assistant", "tool_calls": [{}] * 99}]}),
+    (ChatBody, {**HI, "modalities": [1] * 99}),
+    (MessagesBody, {**HI, "max_tokens": 9, "tools": [1] * 99}),
+    (MessagesBody, {**HI, "max_tokens": 9, "system": [{}] * 99}),
+    (MessagesBody, {"max_tokens": 9, "messages": [{"role": "user", "content": [{}] * 99}]}),
+    (ResponsesBody, {"input": [{}] * 99}),
+    (ResponsesBody, {"input": "Hi.", "tools": [{}] * 99}),
+    (CompletionBody, {"prompt": [{}] * 99}),
+    (CompletionBody, {"prompt": ["a"] * 9 + [{}] * 90}),
+    (TokensBody, {"tokens": ["a"] * 99}),
+]
+
+
+@pytest.mark.parametrize(("body", "of"), MANY)
+def test_only_what_is_wrong_first_is_looked_for(body: type[Fields], of: Any) -> None:
+    with pytest.raises(ValidationError) as raised:
+        body.model_validate(of)
+    assert raised.value.error_count() <= 2  # of the first one
 
 
 class Bounded(Replay):

@@ -14,7 +14,7 @@ from toolgram.api.generation import gbnf_constraint
 from toolgram.api.sampling import Limit, OpenAISampling, sampling_of, unsaid
 from toolgram.api.unsupported import refuse_constraints
 from toolgram.conversation.body import TextFormat
-from toolgram.conversation.fields import Filled, Number, absent, by, json_of, of, validated, whole
+from toolgram.conversation.fields import Filled, Number, Some, absent, by, json_of, of, validated, whole
 from toolgram.engines.base import Sampling, Usage
 from toolgram.errors import InvalidRequest
 from toolgram.grammar.constraint import Constraint
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 _FORMATS = ("regex", "choice")
 WITHOUT_EFFECT = frozenset(("user",))
 Absent = Annotated[Any, absent("no engine here can do this: leave it out", empty=True)]
-Ids = Annotated[list[Annotated[int, Number(0, whole=True)]], Field(min_length=1)]
+Ids = Some[Annotated[int, Number(0, whole=True)]]
 
 
 def _prompt(value: Any) -> str | None:
@@ -46,7 +46,7 @@ OnePrompt = Annotated[
 Prompts = Annotated[
     Annotated[Filled, of("text")]
     | Annotated[Ids, of("ids")]
-    | Annotated[list[OnePrompt], Field(min_length=1, max_length=MAX_PROMPTS), of("several")],
+    | Annotated[Some[OnePrompt], Field(max_length=MAX_PROMPTS), of("several")],
     by(_prompt, "must be a string or a list"),
 ]
 

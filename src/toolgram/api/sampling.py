@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, WithJsonSchema
 
-from toolgram.conversation.fields import Fields, Filled, Number, by, of
+from toolgram.conversation.fields import Fields, Filled, Number, at_most, by, of
 from toolgram.engines.base import LEAST_REPETITION_PENALTY, MOST_REPETITION_PENALTY, Sampling, SamplingDefaults
 
 T = TypeVar("T", int, float)
@@ -28,7 +28,7 @@ _BIAS_KEY = "^[0-9]{1,9}$"
 
 Biases = Annotated[
     dict[Annotated[str, Field(pattern=_BIAS_KEY)], Annotated[float, Number(-100, 100)]],
-    Field(max_length=MAX_BIASES),
+    at_most(MAX_BIASES),
     WithJsonSchema(
         {
             "type": "object",

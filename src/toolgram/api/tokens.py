@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 from toolgram.api.chat.request import ChatRequest, read_chat_request
-from toolgram.conversation.fields import Fields, Number, json_of, validated
+from toolgram.conversation.fields import Fields, Many, Number, json_of, validated
 from toolgram.errors import InvalidRequest
 
 
@@ -22,7 +22,7 @@ class TextBody(Fields):
 class TokensBody(Fields):
     """Ids of tokens."""
 
-    tokens: list[Annotated[int, Number(0, whole=True)]]
+    tokens: Many[Annotated[int, Number(0, whole=True)]]
     model: str | None = None
 
 

@@ -17,6 +17,7 @@ from toolgram.conversation.fields import (
     Fields,
     Filled,
     Held,
+    Many,
     Number,
     Schema,
     Some,
@@ -67,7 +68,7 @@ Part = Annotated[
     by(_part, "must be a part"),
 ]
 Content = Annotated[
-    Annotated[str, of("string")] | Annotated[list[Part], of("parts")],
+    Annotated[str, of("string")] | Annotated[Many[Part], of("parts")],
     by(
         lambda value: "string" if isinstance(value, str) else "parts" if isinstance(value, list | tuple) else None,
         "must be a string or a list of parts",
@@ -145,7 +146,7 @@ class ChatMessage(Fields):
     tool_call_id: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
-    tool_calls: list[Call] | None = None
+    tool_calls: Many[Call] | None = None
     function_call: LegacyCall | None = None
 
 
@@ -377,10 +378,10 @@ class ChatBody(Fields):
     """
 
     messages: Turns[ChatMessage]
-    tools: list[Tool] | None = None
+    tools: Many[Tool] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
-    functions: list[Function] | None = None
+    functions: Many[Function] | None = None
     function_call: LegacyChoice | None = None
     response_format: ResponseFormat | None = None
     regex: str | None = None

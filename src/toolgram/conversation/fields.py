@@ -20,6 +20,7 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -41,6 +42,7 @@ MAX_INTEGER = 2**53 - 1
 """The largest whole number on which all readers of JSON agree (RFC 8259, 6)."""
 MAX_DEPTH = 200
 MAX_TURNS = 1 << 14
+MAX_LABELS = 1 << 10
 
 _TAG = "\ue00f"  # begins the names of a union's kinds, which are no part of a pointer
 _OURS = "wrong"
@@ -193,14 +195,29 @@ def _object(value: Any) -> Any:
     return cast("Any", value)
 
 
+def at_most(count: int) -> BeforeValidator:
+    """An object with no more members than this, of which none is looked at where there are more."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, Mapping) and len(cast("Json", value)) > count:
+            raise wrong(f"must hold at most {count}, not {len(cast('Json', value))}")
+        return cast("Any", value)
+
+    return BeforeValidator(check)
+
+
 Item = TypeVar("Item")
 
 Filled = Annotated[str, AfterValidator(_filled), WithJsonSchema({"type": "string", "minLength": 1})]
 """A string that is not empty."""
-Some = Annotated[list[Item], Field(min_length=1)]
+Many = Annotated[list[Item], Field(fail_fast=True)]
+"""A list, of which only what is wrong first is looked for."""
+Some = Annotated[list[Item], Field(min_length=1, fail_fast=True)]
 """A list that is not empty."""
-Turns = Annotated[list[Item], Field(min_length=1, max_length=MAX_TURNS)]
+Turns = Annotated[list[Item], Field(min_length=1, max_length=MAX_TURNS, fail_fast=True)]
 """The messages of a conversation."""
+Labels = Annotated[dict[str, str], at_most(MAX_LABELS)]
+"""What a client notes down with a request."""
 Schema = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "boolean"}]})]
 """A JSON Schema, which is checked when it is compiled."""
 Held = Annotated[Any, AfterValidator(_object), WithJsonSchema({"type": "object"})]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import orjson
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from toolgram import work
@@ -27,14 +27,14 @@ from toolgram.engines.base import Chunk, Engine, Sampling
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, ToolgramError, TooMuchWork
 from toolgram.grammar.constraint import Constraint
 from toolgram.planning.plan import Plan
+from toolgram.server.bodies import parsed, received
 from toolgram.server.limits import Admission
 from toolgram.server.metrics import Metrics
-from toolgram.server.middleware import too_large
 from toolgram.server.models import Compiles, Models, Served
 from toolgram.server.recording.capture import Capture, capturing
 from toolgram.server.request_log import record_of
 from toolgram.server.settings import Settings
-from toolgram.server.sse import ClientGone, EventStream, while_connected
+from toolgram.server.sse import EventStream, while_connected
 from toolgram.server.tracing import generated, planned
 from toolgram.spans import span
 from toolgram.template.apart import Apart
@@ -47,7 +47,6 @@ T = TypeVar("T")
 
 Item = Chunk | Event | Reply
 _FIELD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
-_BYTES_OF_A_VALUE = 5  # as a power of 2, on average: those of shorter ones take long to read, and to be made
 _LONG_BODY = 1 << 14  # bytes: what may take a millisecond to read
 _COSTLY = (b'"lark"', b'"grammar"', b"\\u")  # grammars take longer; what is escaped may be anything
 _TEMPLATE_SECONDS = 5  # of work for a template that a body brings: a model's takes less than one
@@ -86,36 +85,14 @@ class Desk:
         Raises ApiError: 413 if it is too large, 408 if it does not arrive, 400 if it is not JSON; and whatever `read`
         raises.
         """
-        if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
-            raise ApiError(
-                400, "unsupported_encoding", f"bodies encoded as {encoding[:40]!r} are not supported: send plain JSON"
-            )
-        pieces: list[bytes] = []
-        size = 0
-        try:
-            async with asyncio.timeout(self.settings.body_timeout):
-                async for piece in request.stream():
-                    size += len(piece)
-                    if size > self.settings.max_body:
-                        raise too_large(self.settings)
-                    pieces.append(piece)
-        except TimeoutError as error:
-            record_of(request.scope).headers["connection"] = "close"  # what comes yet is no request
-            reason = f"the body did not arrive within {self.settings.body_timeout:g} seconds"
-            raise ApiError(408, "timeout", reason) from error
-        except ClientDisconnect as error:
-            raise ClientGone from error
-        whole = b"".join(pieces)
-        if whole.count(b",") > self.settings.max_body >> _BYTES_OF_A_VALUE:
-            reason = f"a body may hold at most {self.settings.max_body >> _BYTES_OF_A_VALUE} values, or commas in texts"
-            raise ApiError(413, "body_too_large", reason)
-        is_long = size > _LONG_BODY or any(mark in whole for mark in _COSTLY)
-        parsed = await in_thread(_parsed, whole) if is_long else _parsed(whole)
+        content = await received(request, self.settings)
+        is_long = len(content) > _LONG_BODY or any(mark in content for mark in _COSTLY)
+        body = await in_thread(parsed, content) if is_long else parsed(content)
         if (capture := record_of(request.scope).capture) is not None:
-            capture.read(parsed)
+            capture.read(body)
         if self.settings.log_contents:
-            record_of(request.scope).contents["body"] = parsed
-        return await in_thread(read, parsed) if is_long else read(parsed)
+            record_of(request.scope).contents["body"] = body
+        return await in_thread(read, body) if is_long else read(body)
 
     async def job(self, request: Request, generation: Generation, *, runs: bool = True) -> Job:
         """Plans the request for its model, and makes its grammar ready if it `runs`.
@@ -277,13 +254,6 @@ def _texts(generation: Generation) -> Iterator[str]:
             for part in cast("list[Any]", content):
                 if isinstance(part, Mapping) and isinstance(text := cast("Json", part).get("text"), str):
                     yield text
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise ApiError(400, "invalid_json", f"the body is not JSON: {error}", "") from error
 
 
 def json_response(request: Request, value: Any, status: int = 200) -> Response:

@@ -8,7 +8,7 @@ from pydantic import WithJsonSchema
 
 from toolgram.api.sampling import MAX_TOP_LOGPROBS, Limit, OpenAISampling
 from toolgram.conversation.body import ChatBody
-from toolgram.conversation.fields import Fields, Number, absent, by, of, whole
+from toolgram.conversation.fields import Fields, Labels, Many, Number, absent, by, of, whole
 
 MAX_CHOICES = 128
 
@@ -58,10 +58,10 @@ class ChatCompletionBody(ChatBody, OpenAISampling):
     grammar: str | None = None
     style: str | None = None
     chat_template: BodyTemplate | None = None
-    modalities: Annotated[list[Literal["text"]], whole("only text is written here")] | None = None
+    modalities: Annotated[Many[Literal["text"]], whole("only text is written here")] | None = None
     audio: Nothing = None
     web_search_options: Nothing = None
-    metadata: dict[str, str] | None = None
+    metadata: Labels | None = None
 
 
 class ExplainBody(ChatCompletionBody):

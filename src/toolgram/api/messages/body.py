@@ -13,6 +13,7 @@ from toolgram.conversation.fields import (
     Fields,
     Filled,
     Held,
+    Many,
     Number,
     Schema,
     Turns,
@@ -102,7 +103,7 @@ class SearchResultBlock(Fields):
     type: Literal["search_result"]
     source: str
     title: str
-    content: list[TextBlock]
+    content: Many[TextBlock]
 
 
 class ToolReferenceBlock(Fields):
@@ -151,7 +152,7 @@ Block = Annotated[
     by(_block, "must be a block"),
 ]
 Blocks = Annotated[
-    Annotated[str, of("string")] | Annotated[list[Block], of("blocks")],
+    Annotated[str, of("string")] | Annotated[Many[Block], of("blocks")],
     by(lambda value: "string" if isinstance(value, str) else "blocks", "must be a string or a list of blocks"),
 ]
 
@@ -249,7 +250,7 @@ class CountBody(SamplingFields):
     model: str | None = None
     stop_sequences: Stops | None = None
     seed: Annotated[int, Number(0, whole=True)] | None = None
-    tools: list[Tool] | None = None
+    tools: Many[Tool] | None = None
     tool_choice: ToolChoice | None = None
     output_config: OutputConfig | None = None
     output_format: OutputFormat | None = None

@@ -21,6 +21,8 @@ from toolgram.conversation.fields import (
     Fields,
     Filled,
     Held,
+    Labels,
+    Many,
     Schema,
     Some,
     Turns,
@@ -81,7 +83,7 @@ Part = Annotated[
     by(lambda value: _PARTS.get(type_of(value) or "", "other"), "must be a part"),
 ]
 Content = Annotated[
-    Annotated[str, of("string")] | Annotated[list[Part], of("parts")],
+    Annotated[str, of("string")] | Annotated[Many[Part], of("parts")],
     by(lambda value: "string" if isinstance(value, str) else "parts", "must be a string or a list of parts"),
 ]
 
@@ -140,7 +142,7 @@ class Namespace(Fields):
     type: Literal["namespace"]
     name: Filled
     description: str | None = None
-    tools: list[InnerTool]
+    tools: Many[InnerTool]
 
 
 Tool = Annotated[
@@ -199,8 +201,8 @@ class ReasoningItem(Fields):
     """Reasoning of the assistant; of its content and its summary the first that holds anything is read."""
 
     type: Literal["reasoning"]
-    content: list[ReasoningPart] | None = None
-    summary: list[ReasoningPart] | None = None
+    content: Many[ReasoningPart] | None = None
+    summary: Many[ReasoningPart] | None = None
 
 
 _ITEMS = {
@@ -219,7 +221,7 @@ class ToolsItem(Fields):
     """Tools that were added in the course of the conversation."""
 
     type: Literal["additional_tools"]
-    tools: list[Tool]
+    tools: Many[Tool]
 
 
 class OtherItem(Fields):
@@ -346,7 +348,7 @@ class ResponsesBody(OpenAISampling):
     instructions: str | None = None
     model: str | None = None
     max_output_tokens: Limit | None = None
-    tools: list[Tool] | None = None
+    tools: Many[Tool] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: Count | None = None
@@ -358,7 +360,7 @@ class ResponsesBody(OpenAISampling):
     chat_template_kwargs: Held | None = None
     style: str | None = None
     stream: bool | None = None
-    metadata: dict[str, str] | None = None
+    metadata: Labels | None = None
     previous_response_id: State = None
     conversation: State = None
     prompt: State = None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast
 
-from toolgram.conversation.fields import Fields, Filled, Json, by, of
+from toolgram.conversation.fields import Fields, Filled, Json, Many, by, of
 
 
 class ToolFilter(Fields):
     """Some of a server's tools: those of these names, and those that only read, or that do not; both where both are."""
 
-    tool_names: list[str] | None = None
+    tool_names: Many[str] | None = None
     read_only: bool | None = None
 
     def takes(self, name: str, *, writes: bool) -> bool:
@@ -42,7 +42,7 @@ class McpTools(Fields):
     server_url: str | None = None
     allowed_tools: (
         Annotated[
-            Annotated[list[str], of("names")] | Annotated[ToolFilter, of("filter")],
+            Annotated[Many[str], of("names")] | Annotated[ToolFilter, of("filter")],
             by(lambda value: "names" if isinstance(value, list) else "filter", _NAMES_OR_FILTER),
         ]
         | None

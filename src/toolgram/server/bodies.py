@@ -1,0 +1,73 @@
+"""Bodies of requests: their bytes, and how much is in them before anything is made of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+from starlette.requests import ClientDisconnect, Request
+
+from toolgram.api.errors import ApiError
+from toolgram.server.middleware import too_large
+from toolgram.server.request_log import record_of
+from toolgram.server.settings import Settings
+from toolgram.server.sse import ClientGone
+
+MAX_VALUES = 1 << 19
+"""Nothing else runs while JSON is read, and that takes as long as there are values in it, not bytes."""
+MAX_MEMBERS = 1 << 17
+"""Of all objects together: each takes ten times as long."""
+_PIECE = 1 << 16  # bytes that are looked through in a millisecond at most
+
+
+async def received(request: Request, settings: Settings) -> bytearray:
+    """The bytes of a body. Raises ApiError: 413 if there are too many, 408 if they do not arrive; and ClientGone."""
+    if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
+        raise ApiError(
+            400, "unsupported_encoding", f"bodies encoded as {encoding[:40]!r} are not supported: send plain JSON"
+        )
+    body = bytearray()
+    try:
+        async with asyncio.timeout(settings.body_timeout):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > settings.max_body:
+                    raise too_large(settings)
+    except TimeoutError as error:
+        record_of(request.scope).headers["connection"] = "close"  # what comes yet is no request
+        reason = f"the body did not arrive within {settings.body_timeout:g} seconds"
+        raise ApiError(408, "timeout", reason) from error
+    except ClientDisconnect as error:
+        raise ClientGone from error
+    return body
+
+
+def parsed(body: bytearray) -> Any:
+    """The JSON of a body. Raises ApiError: 413 if too much is in it, 400 if it is none."""
+    if len(body) > MAX_MEMBERS:
+        commas, colons = _separators(body)
+        if commas > MAX_VALUES:
+            raise ApiError(413, "body_too_large", f"a body may hold at most {MAX_VALUES} values")
+        if colons > MAX_MEMBERS:
+            reason = f"the objects of a body may have at most {MAX_MEMBERS} members together"
+            raise ApiError(413, "body_too_large", reason)
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ApiError(400, "invalid_json", f"the body is not JSON: {error}", "") from error
+
+
+def _separators(body: bytearray) -> tuple[int, int]:
+    """How many commas and colons are outside of strings; other threads run in between."""
+    commas = colons = inside = 0
+    escape = b""  # that of the next character
+    for at in range(0, len(body), _PIECE):
+        plain = (escape + body[at : at + _PIECE]).replace(rb"\\", b"").replace(rb"\"", b"")
+        escape = b"\\" if plain.endswith(b"\\") else b""
+        parts = plain.split(b'"')
+        outside = b"".join(parts[inside::2])
+        commas += outside.count(b",")
+        colons += outside.count(b":")
+        inside = (inside + len(parts) - 1) % 2
+    return commas, colons
