@@ -171,6 +171,30 @@ def test_calls_of_mcp_servers_are_run_and_those_that_write_asked_for(browser: Br
         assert [message["content"] for message in body(browser)["messages"][2:]] == ["5", "counted"]
 
 
+def test_a_call_that_runs_can_be_stopped(browser: Browser) -> None:
+    demo = str(Path(__file__).parents[1] / "agent" / "mcp_demo.py")
+    settings = Settings(mcp={"mcpServers": {"demo": {"command": sys.executable, "args": [demo]}}})
+    told = '<tool_call>\n{"name": "demo_wait", "arguments": {"seconds": 20}}\n</tool_call>'
+    with page(browser, Replay(told), settings):
+        browser.click("#tool-list .remove")
+        browser.click("#import-tools")
+        browser.wait_for_text("#import-servers", "demo: ")
+        browser.click("#import-servers button")
+        browser.click("#import-add")
+        browser.click("#tab-chat")
+        browser.keys(CONTROL, ENTER)
+        browser.wait(lambda: browser.shows("#turns .row button"), "a place for the result")
+        for _ in range(2):  # and again
+            assert browser.text("#turns .row button") == "Run wait"
+            browser.click("#turns .row button")
+            browser.click("#approve-dialog .strong")
+            browser.wait_for_text("#turns .row button", "Stop wait")
+            assert browser.text("#turns .row .hint") == "demo runs it …"
+            browser.click("#turns .row button")
+            browser.wait_for_text("#turns .row .hint", "stopped; what it did before is done")
+        assert browser.value("#turns textarea") == ""
+
+
 def _link(address: str, value: Any) -> str:
     packer = zlib.compressobj(wbits=-15)
     packed = packer.compress(json.dumps(value).encode()) + packer.flush()

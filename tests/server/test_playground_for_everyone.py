@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from browser import RIGHT, SHIFT, TAB, Browser
+from contrast import SHADES, contrast, luminance
 from playground_page import Telling, page, run, texts
 
 
@@ -50,32 +49,12 @@ def test_texts_can_be_read_by_day_and_by_night(browser: Browser, dark: bool) -> 
         for tab in ("answer", "chat", "prompt", "relaxations", "events"):
             browser.click(f"#tab-{tab}")
             browser.wait(lambda: not browser.script("return document.getAnimations().length"), "stillness")
-            shades += browser.script(_SHADES)
+            shades += browser.script(SHADES)
         browser.dark(on=False)
     assert len({text for text, _ in shades}) >= 6
-    assert max(map(_luminance, {behind for _, behind in shades})) < 0.5 or not dark
+    assert max(map(luminance, {behind for _, behind in shades})) < 0.5 or not dark
     for text, behind in shades:
-        darker, lighter = sorted((_luminance(text), _luminance(behind)))
-        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (text, behind)
-
-
-_SHADES = """
-    const behind = (one) => {
-      for (; one; one = one.parentElement) {
-        const colour = getComputedStyle(one).backgroundColor
-        if (colour !== "rgba(0, 0, 0, 0)") return colour
-      }
-    }
-    const shown = [...document.querySelectorAll("body *")].filter((one) => one.checkVisibility())
-    const worded = shown.filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
-    return worded.map((one) => [getComputedStyle(one).color, behind(one)])"""
-
-
-def _luminance(colour: str) -> float:
-    """The relative luminance of `rgb(…)`, as WCAG 2 defines it."""
-    shares = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+        assert contrast(text, behind) >= 4.5, (text, behind)
 
 
 def test_the_keyboard_reaches_everything(browser: Browser) -> None:

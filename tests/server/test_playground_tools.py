@@ -141,6 +141,7 @@ def test_what_cannot_be_imported_is_told(browser: Browser, tmp_path: Path) -> No
         for text, told in (
             ("", "line 1: this is not JSON: a document is expected here"),
             ("{", "line 1: this is not JSON: a key in double quotes is expected here"),
+            ("openapi: 3.1.0", "this is YAML, which is not read here: give it as JSON"),
             ('{"mcpServers": {}}', "starts nothing that a request names"),
             ('{"openapi": "3.1.0", "paths": {"/a": {"$ref": "https://example.org"}}}', "which is not fetched"),
             ('{"tools": []}', "the document has no tools"),

@@ -236,7 +236,7 @@ def _take_short_turns() -> None:
 def _say_where(served: Sequence[Served], host: str, listener: socket.socket) -> None:
     names = ", ".join(model.name for model in served)
     where = f"http://{host}:{listener.getsockname()[1]}"
-    typer.echo(f"serving {names} at {where}/v1, with a playground at {where}/")
+    typer.echo(f"serving {names} at {where}/v1, with a playground at {where}/ and the API at {where}/docs")
 
 
 def log_to(file: Path | None) -> None:

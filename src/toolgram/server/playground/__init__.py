@@ -1,4 +1,4 @@
-"""The playground: a page and its files, served as they are in this folder."""
+"""The playground and the page of the API: their files, served as they are in this folder."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+_PATHS = {"index.html": "/", "docs.html": "/docs"}
 # The page runs only its own files and talks only to its own server. Nothing in a prompt is ever run.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -27,7 +28,7 @@ _POLICY = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A file of the playground; `etag` is a hash of its content."""
+    """A file of a page; `etag` is a hash of its content."""
 
     content: bytes
     media_type: str
@@ -42,7 +43,7 @@ def pages() -> Mapping[str, Page]:
         media_type = _TYPES.get(f".{file.name.rpartition('.')[2]}")
         if media_type is not None:
             content = file.read_bytes()
-            path = "/" if place == "index.html" else f"/playground/{place}"
+            path = _PATHS.get(place, f"/playground/{place}")
             found[path] = Page(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
     return found
 

@@ -24,7 +24,7 @@ function asTool(label, { name, description, input_schema: parameters, annotation
 export const placeOf = (name) => places.get(name);
 
 // What a tool answers, or says is wrong. The user was asked where it may change something.
-export async function called({ server_label, name, writes }, text) {
-  const { output, error } = await post("v1/mcp/call", { server_label, name, arguments: text, approve: writes });
+export async function called({ server_label, name, writes }, text, signal) {
+  const { output, error } = await post("v1/mcp/call", { server_label, name, arguments: text, approve: writes }, signal);
   return output ?? error;
 }

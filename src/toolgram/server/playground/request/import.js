@@ -8,6 +8,8 @@ import { jsonError } from "./json_error.js";
 
 const dialog = $("import-dialog");
 const COMMAND = "toolgram tools list FILE --json";
+const YAML = /^(openapi|swagger|tools|mcpServers)\s*:/m;
+const YAML_WORD = "this is YAML, which is not read here: give it as JSON";
 let found = [];
 let known = new Set(); // names of tools that there are already
 let settled = () => {};
@@ -84,7 +86,7 @@ async function read() {
   const wrong = text.trim() ? jsonError(text) : { line: 1, why: "a document is expected here" };
   show([]);
   if (wrong) {
-    $("import-fault").textContent = `line ${wrong.line}: this is not JSON: ${wrong.why}`;
+    $("import-fault").textContent = YAML.test(text) ? YAML_WORD : `line ${wrong.line}: this is not JSON: ${wrong.why}`;
     return;
   }
   $("import-read").disabled = true;

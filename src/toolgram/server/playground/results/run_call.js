@@ -1,4 +1,4 @@
-// A button that runs a call of an MCP server's tool, and puts what it answers into the field for its result.
+// A button that runs a call of an MCP server's tool, and stops it; what it answers goes into the field for its result.
 
 import { $, element } from "../common/dom.js";
 import { coloured, indentedIfComplete } from "../common/json.js";
@@ -13,22 +13,29 @@ export function runButton(call, take) {
   if (!place) return [];
   const button = element("button", `Run ${place.name}`);
   const told = element("span", "", "hint");
+  let running = null;
   button.type = "button";
   told.role = "status";
-  button.addEventListener("click", async () => {
+  button.addEventListener("click", () => (running ? running.abort() : run()));
+
+  async function run() {
     if (place.writes && !(await approved(place, call.function.arguments))) return;
-    button.disabled = true;
+    running = new AbortController();
+    button.textContent = `Stop ${place.name}`;
     told.textContent = `${place.server_label} runs it …`;
     try {
-      take(await called(place, call.function.arguments));
+      take(await called(place, call.function.arguments, running.signal));
       told.textContent = "";
     } catch (error) {
-      if (error.status === undefined) throw error;
-      told.textContent = error.message;
+      if (error.name === "AbortError") told.textContent = "stopped; what it did before is done";
+      else if (error.status === undefined) throw error;
+      else told.textContent = error.message;
     } finally {
-      button.disabled = false;
+      running = null;
+      button.textContent = `Run ${place.name}`;
     }
-  });
+  }
+
   const row = element("div", "", "row");
   row.append(button, told);
   return [row];
