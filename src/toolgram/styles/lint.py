@@ -13,19 +13,21 @@ from toolgram.errors import TemplateError
 from toolgram.styles.choose import choose_style
 from toolgram.styles.discovery import discover
 from toolgram.template.chat_template import ChatTemplate
+from toolgram.template.sandbox import Raised
 
 Level = Literal["error", "warning", "note"]
 Json = dict[str, Any]
 
 # Words that occur in no template; the ids are of nine letters and digits, for Mistral's templates take no others.
 _SYSTEM, _USER, _ANSWER, _MORE, _LATER = "zqsystem", "zquser", "zqanswer", "zqmore", "zqlater"
-_TOOL, _ABOUT, _CITY = "zqtool", "zqabout", "zqcity"
+_TOOL, _ABOUT, _CITY, _UNIT, _MEANING = "zqtool", "zqabout", "zqcity", "zqunit", "zqmeaning"
 _FIRST, _SECOND = "zqfirst", "zqsecond"
 _IDS = ("zqcall001", "zqcall002")
 _RESULTS = ("zqresult1", "zqresult2")
 _REASONING = "zqreason"
 _DAYS = (datetime(2024, 1, 2), datetime(2025, 6, 7))
 _ENCODED = "the arguments of calls are written as Python, or as JSON in a string"
+_NAMELESS = "a call is rendered, and its name is missing"
 _ONCE = "{{ call.function.arguments | tojson }}, once"
 _FATAL = frozenset({"refuses-user", "drops-user"})
 _CONSEQUENCES = {"drops-answer": ("after-result", "content-with-calls"), "order": ("result-order", "call-name")}
@@ -138,7 +140,11 @@ def _header(template: ChatTemplate) -> str:
 def _tools(template: ChatTemplate) -> Iterator[Finding]:
     if not template.capabilities.supports_tools:
         without, with_ = _shown(template, [_user()]), _shown(template, [_user()], tools=[_tool()])
-        if _TOOL in with_:
+        failed = _failed(_rendered(template, [_user()], tools=[_tool()]))
+        if without and failed:
+            mend = "a tool is {{ tool.function.name }}, its description, which may be none, and its parameters"
+            yield Finding("tools-fail", "error", "tools cannot be shown", failed, mend)
+        elif _TOOL in with_:
             yield Finding("second-tool", "error", "only the first tool is shown", with_, "loop over the tools")
         elif with_ and with_ != without:
             what = "tools are shown without their names"
@@ -151,10 +157,13 @@ def _tools(template: ChatTemplate) -> Iterator[Finding]:
         return  # it wants more of a conversation than that
     for word, code, what, field in (
         (_ABOUT, "tool-description", "their descriptions", "tool.function.description"),
-        (_CITY, "tool-parameters", "their parameters", "tool.function.parameters"),
+        (_UNIT, "tool-parameters", "their parameters", "tool.function.parameters"),
     ):
         if word not in text:
             yield Finding(code, "error", f"tools are shown without {what}", text, _print_of(field))
+    if _UNIT in text and _MEANING not in text:
+        what = "parameters are shown without their descriptions"
+        yield Finding("parameter-description", "warning", what, text, _print_of("property.description"))
 
 
 # Calls, and their results
@@ -169,7 +178,7 @@ def _calls(template: ChatTemplate) -> Iterator[Finding]:
     one = _turn(template, _said("", _call(_FIRST, form)))
     if _TOOL not in one:
         mend = _print_of("call.function.name")
-        yield Finding("call-name", "error", "a call is rendered, and its name is missing", one, mend)
+        yield Finding("call-name", "error", _NAMELESS, one, mend)
         return
     if can.supports_tool_results:
         yield from _results(template, form)
@@ -200,20 +209,39 @@ def _calls(template: ChatTemplate) -> Iterator[Finding]:
 
 
 def _no_calls(template: ChatTemplate) -> Iterator[Finding]:
-    """No calls, or such as lose what was said."""
+    """No calls, or such as lose what was said, or fail."""
     plain = _turn(template, _said(""))
     for form in ("object", "text"):
         text = _turn(template, _said("", _call(_FIRST, form)))
-        if text and text != plain and _TOOL in text:
-            if _FIRST in text:
-                yield Finding("call-encoding", "error", _ENCODED, text, _ONCE)
-            else:
-                mend = _print_of("call.function.arguments")
-                yield Finding(
-                    "call-arguments", "error", "a call is rendered, and its arguments are missing", text, mend
-                )
+        shown = {word for word in (_TOOL, _FIRST) if word in text and text != plain}
+        if shown == {_TOOL, _FIRST}:
+            yield Finding("call-encoding", "error", _ENCODED, text, _ONCE)
+        elif shown == {_TOOL}:
+            mend = _print_of("call.function.arguments")
+            yield Finding("call-arguments", "error", "a call is rendered, and its arguments are missing", text, mend)
+        elif shown:
+            yield Finding("call-name", "error", _NAMELESS, text, _print_of("call.function.name"))
+        if shown:
             return
-    yield Finding("no-calls", "note", "it writes no calls")
+    if plain and (failure := _failure(template)):
+        mend = "a call is {{ call.function.name }} and {{ call.function.arguments }}; its content may be none"
+        yield Finding("call-fails", "error", "a call cannot be rendered", failure, mend)
+    else:
+        yield Finding("no-calls", "note", "it writes no calls")
+
+
+def _failure(template: ChatTemplate) -> str:
+    """Why no call is rendered, where the template fails on each of them; "" where it refuses one, or does not fail."""
+    empty = None if template.capabilities.supports_null_content else ""
+    said = [[_user(), _said(empty, _call(_FIRST, form))] for form in ("object", "text")]
+    tried = [_failed(_rendered(template, messages, tools=tools)) for messages in said for tools in ([_tool()], None)]
+    return tried[0] if all(tried) else ""
+
+
+def _failed(rendered: str | TemplateError) -> str:
+    """What went wrong; "" where nothing did, or where the template itself refuses."""
+    is_failure = isinstance(rendered, TemplateError) and not isinstance(rendered.__cause__, Raised)
+    return str(rendered) if is_failure else ""
 
 
 def _results(template: ChatTemplate, form: str) -> Iterator[Finding]:
@@ -282,7 +310,8 @@ def _result(at: int) -> Json:
 
 
 def _tool(name: str = _TOOL) -> Json:
-    parameters = {"type": "object", "properties": {_CITY: {"type": "string"}}, "required": [_CITY]}
+    properties = {_CITY: {"type": "string"}, _UNIT: {"type": "string", "description": _MEANING}}
+    parameters = {"type": "object", "properties": properties, "required": [_CITY]}
     return {"type": "function", "function": {"name": name, "description": _ABOUT, "parameters": parameters}}
 
 
