@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import socket
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 import uvicorn
 from typer.testing import CliRunner
 
-from live_server import listening
+from live_server import listening, serving
 from situations import CHATML
 from toolgram.cli import serve
 from toolgram.cli.app import app
@@ -290,6 +292,37 @@ def test_a_port_that_is_in_use_is_told_in_a_line(tmp_path: Path, capfd: pytest.C
 def test_a_log_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be written"):
         log_to(tmp_path / "none" / "log")
+
+
+@pytest.mark.parametrize("contents", [False, True])
+def test_on_a_terminal_the_log_is_for_people_and_elsewhere_json(
+    contents: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    call = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    asked = {"messages": [{"role": "user", "content": "Say \x1b[2J."}], "max_tokens": 9}
+    wrong = {**asked, "tool_choice": "required"}
+    told: list[list[str]] = []
+    for terminal in (True, False):
+        stderr = StringIO()
+        monkeypatch.setattr(stderr, "isatty", lambda is_one=terminal: is_one)
+        monkeypatch.setattr("sys.stderr", stderr)
+        log_to(None)
+        with serving(Replay(call), Settings(log_contents=contents)) as address:
+            assert httpx2.post(f"{address}/v1/chat/completions", json=asked).status_code == 200
+            assert httpx2.post(f"{address}/v1/chat/completions", json=wrong).status_code == 400
+        told.append(stderr.getvalue().splitlines())
+    logging.getLogger("toolgram.server").handlers.clear()
+    logging.getLogger("toolgram.server").propagate = True
+    (answered, refused), objects = told[0], [json.loads(line) for line in told[1]]
+    message = "a call is required, but the request has no tools"
+    shape = r"\d\d:\d\d:\d\d 200 POST /v1/chat/completions \d+\.\d\d s; recorded, style \w+; \d+ \+ \d+ tokens; stop"
+    assert re.match(shape, answered)
+    assert re.search(rf"; invalid_\w+: .*{message}", refused)
+    assert [each["status"] for each in objects] == [200, 400]
+    assert objects[1]["message"].endswith(message)
+    assert "message" not in objects[0]
+    assert ("Say " in answered) == ("body" in objects[0]) == contents
+    assert "\x1b" not in answered
 
 
 def test_events_are_sent_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

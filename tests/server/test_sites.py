@@ -42,6 +42,19 @@ def test_it_answers_to_its_names_alone(settings: Settings, host: str, status: in
             assert anthropic["error"]["type"] == "permission_error"
 
 
+def test_a_page_of_this_machine_that_asks_whether_it_may_is_told_which_flag_allows_it() -> None:
+    page = "http://localhost:3000"
+    asks = {"origin": page, "access-control-request-method": "POST", "access-control-request-headers": "content-type"}
+    with serving(Replay("Hello.")) as address:
+        answer = httpx2.options(address + CHAT, headers=asks)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "origin_not_allowed")
+        assert answer.json()["error"]["message"].endswith(f"with `toolgram serve --allowed-origins {page}`")
+        assert "access-control-allow-origin" not in answer.headers
+    with serving(Replay("Hello."), Settings(origins=(page,))) as address:
+        allowed = httpx2.options(address + CHAT, headers=asks)
+        assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, page)
+
+
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_bodies_from_pages_of_other_sites_are_not_run(site: str) -> None:
     page = {"sec-fetch-site": site, "origin": "https://a.example", "content-type": "text/plain"}

@@ -27,6 +27,7 @@ from toolgram.models.profiles import model_name
 from toolgram.planning.profile import Profile
 from toolgram.server.mcp import servers_of
 from toolgram.server.models import Served
+from toolgram.server.request_log import Line
 from toolgram.server.settings import Settings
 from toolgram.styles.registry import no_such_style, style_names
 
@@ -240,16 +241,24 @@ def _say_where(served: Sequence[Served], host: str, listener: socket.socket) -> 
 
 
 def log_to(file: Path | None) -> None:
-    """Logs one line of JSON per request; a log that cannot be written does not stop the server."""
+    """Logs a line for each request, for people on a terminal and in JSON elsewhere. Raises BadInput."""
     try:
         handler = logging.FileHandler(file, encoding="utf-8") if file else logging.StreamHandler(sys.stderr)
     except OSError as error:
         raise BadInput(f"{file}: cannot be written: {error}") from error
-    handler.setFormatter(logging.Formatter("%(message)s"))
+    handler.setFormatter(_ForPeople() if file is None and sys.stderr.isatty() else logging.Formatter("%(message)s"))
     logger = logging.getLogger("toolgram.server")
     logger.handlers[:] = [handler]
     logger.propagate = False
     logger.setLevel(logging.INFO)
+
+
+class _ForPeople(logging.Formatter):
+    """Lines of requests as they are read best; what else is logged as it is."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        return record.msg.for_people() if isinstance(record.msg, Line) else super().format(record)
 
 
 def _say(text: str) -> None:

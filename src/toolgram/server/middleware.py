@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hmac
 import logging
-import os
 import re
 import time
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -24,7 +23,7 @@ from toolgram.server.metrics import Metrics
 from toolgram.server.origins import check_host, check_origin
 from toolgram.server.playground import pages
 from toolgram.server.recording.capture import PATHS, Capture, Observer
-from toolgram.server.request_log import Record, put, record_of
+from toolgram.server.request_log import Line, Record, put, record_of
 from toolgram.server.settings import Settings
 from toolgram.server.sse import ClientGone
 from toolgram.server.tracing import Ended, of_request
@@ -143,23 +142,7 @@ class Front:
         self._metrics.count(path, status, seconds, record)
         if self._observer is not None and record.capture is not None and record.capture.has_body:
             self._observer(record.recorded(scope["path"], self._settings, status), record.id)
-        line: dict[str, Any] = {
-            "time": time.time(),
-            "process": os.getpid(),
-            "request": record.id,
-            "method": scope["method"],
-            "path": scope["path"],
-            "status": status,
-            "seconds": round(seconds, 6),
-            "model": record.model,
-            "style": record.style,
-            "prompt_tokens": record.prompt_tokens,
-            "completion_tokens": record.completion_tokens,
-            "finish": record.finish,
-            "error": record.error,
-            **record.contents,
-        }
-        LOG.info("%s", orjson.dumps({key: value for key, value in line.items() if value is not None}).decode())
+        LOG.info(Line(record, scope["method"], scope["path"], status, seconds))
 
 
 def error_response(error: ApiError, path: str, record: Record) -> Response:

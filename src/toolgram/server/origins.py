@@ -29,13 +29,20 @@ def check_host(headers: Mapping[bytes, str], hosts: Sequence[str]) -> None:
 
 
 def check_origin(method: str, headers: Mapping[bytes, str], origins: Sequence[str]) -> None:
-    """Raises ApiError 403 if a page that belongs to none of `origins` sends a body; "*" is any origin."""
-    if method != "POST" or headers.get(b"sec-fetch-site") not in _OTHERS or "*" in origins:
+    """Raises ApiError 403 if a page that belongs to none of `origins` sends a body, or asks whether it may.
+
+    "*" is any origin. Where there are some, what asks is answered before it comes here.
+    """
+    sends = method == "POST" and headers.get(b"sec-fetch-site") in _OTHERS
+    asks = method == "OPTIONS" and b"access-control-request-method" in headers
+    if not (sends or asks) or "*" in origins:
         return
     origin = headers.get(b"origin", "null")
     if origin not in origins:
-        message = f"pages of {origin} may not call this server: allow them with `toolgram serve --allowed-origins`"
-        raise ApiError(403, "origin_not_allowed", message)
+        reason = (
+            f"pages of {origin} may not call this server: allow them with `toolgram serve --allowed-origins {origin}`"
+        )
+        raise ApiError(403, "origin_not_allowed", reason)
 
 
 def _name(host: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
 from starlette.types import Scope
 
 from toolgram.chat import Reply
@@ -15,6 +17,7 @@ from toolgram.server.recording.values import Recording
 from toolgram.server.settings import Settings
 
 _KEY = "toolgram.record"
+_LONGEST_MESSAGE = 1000  # characters of an error's in the log
 
 
 @dataclass(slots=True)
@@ -72,3 +75,47 @@ def put(scope: Scope, record: Record) -> None:
 def record_of(scope: Scope) -> Record:
     """The record of a request."""
     return scope[_KEY]
+
+
+class Line:
+    """A line of the log: as JSON, which is its text, or for people."""
+
+    def __init__(self, record: Record, method: str, path: str, status: int, seconds: float) -> None:
+        self._record = record
+        self._said: dict[str, Any] = {
+            "time": time.time(),
+            "process": os.getpid(),
+            "request": record.id,
+            "method": method,
+            "path": path,
+            "status": status,
+            "seconds": round(seconds, 6),
+            "model": record.model,
+            "style": record.style,
+            "prompt_tokens": record.prompt_tokens,
+            "completion_tokens": record.completion_tokens,
+            "finish": record.finish,
+            "error": record.error,
+            "message": record.message[:_LONGEST_MESSAGE] or None,
+            **record.contents,
+        }
+
+    def __str__(self) -> str:
+        return orjson.dumps({key: value for key, value in self._said.items() if value is not None}).decode()
+
+    def for_people(self) -> str:
+        """The line as it reads on a terminal; what was said is in it only where it is to be logged."""
+        said, record = self._said, self._record
+        clock = time.strftime("%H:%M:%S", time.localtime(said["time"]))
+        parts = [f"{clock} {said['status']} {said['method']} {said['path']} {said['seconds']:.2f} s"]
+        if record.model is not None:
+            parts.append(f"{record.model}, style {record.style}" if record.style else record.model)
+        if record.completion_tokens:
+            parts.append(f"{record.prompt_tokens} + {record.completion_tokens} tokens")
+        if record.finish is not None:
+            parts.append(record.finish)
+        if record.message:
+            parts.append(f"{record.error}: {said['message']}")
+        if record.contents:
+            parts.append(orjson.dumps(record.contents).decode())
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in "; ".join(parts))
