@@ -25,6 +25,15 @@ def test_clients_come_in_turn_and_their_requests_in_order() -> None:
     assert all_of(queue) == ["a1", "b1", "c1", "a2", "b2", "a3"]
 
 
+def test_a_client_that_may_not_have_its_turn_keeps_it() -> None:
+    queue = FairQueue[str]()
+    for item in ("a1", "b1", "b2"):
+        queue.put(item[0], item)
+    assert queue.take_if(lambda client: client == "b") == ("b", "b1")
+    assert queue.take_if(lambda client: client == "c") is None
+    assert all_of(queue) == ["a1", "b2"]
+
+
 @given(st.lists(st.sampled_from("abc")))
 def test_nobody_waits_for_more_than_one_of_each_other_client(clients: list[str]) -> None:
     queue = FairQueue[str]()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict, deque
-from collections.abc import Generator, Hashable
+from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+_NOBODY = object()
 
 
 class FairQueue(Generic[T]):
@@ -26,7 +28,15 @@ class FairQueue(Generic[T]):
 
     def take(self) -> T:
         """The next one. Raises KeyError where nothing waits."""
-        client, items = self._waiting.popitem(last=False)
+        return self._take(next(iter(self._waiting), _NOBODY))
+
+    def take_if(self, may: Callable[[Hashable], bool]) -> tuple[Hashable, T] | None:
+        """The next one of a client that may have it, and whose it is."""
+        client = next(filter(may, self._waiting), _NOBODY)
+        return None if client is _NOBODY else (client, self._take(client))
+
+    def _take(self, client: Hashable) -> T:
+        items = self._waiting.pop(client)
         item = items.popleft()
         if items:
             self._waiting[client] = items

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from toolgram import work
 from toolgram.engines.base import Chunk, Prompt, Sampling, TokenLogprobs
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.engines.llama_cpp.generation import Generation
@@ -93,6 +95,55 @@ def test_more_than_the_memory_holds_takes_turns(engine: LlamaCpp) -> None:
     for chunks in asyncio.run(run()):
         assert chunks[-1].finish == "length"
         assert sum(len(chunk.tokens) for chunk in chunks) == 60
+
+
+def test_the_long_answers_of_one_client_do_not_keep_out_the_short_one_of_another() -> None:
+    engine = LlamaCpp(default_model(), context=512, parallel=2, threads=1)
+
+    async def asked_by(client: work.Client, name: str, tokens: int) -> list[Chunk]:
+        with work.on(work.Errand(math.inf, client=client)):
+            said = await answer(engine, asked(f"{name} talks."), tokens)
+            ended.append(name)
+            return said
+
+    async def run() -> list[list[Chunk]]:
+        greedy, modest = (work.Client(asyncio.Semaphore(9)) for _ in range(2))
+        names = ("Anna", "Boris", "Clara")
+        many = [asyncio.create_task(asked_by(greedy, name, 80)) for name in names]
+        while len(engine._scheduler._live) < 2:
+            await asyncio.sleep(0.005)
+        return [await asked_by(modest, "Emil", 8), *(await asyncio.gather(*many))]
+
+    ended: list[str] = []
+    try:
+        short, *long = asyncio.run(run())
+    finally:
+        engine.close()
+    assert ended[0] == "Emil"
+    assert len(ended) == 4
+    assert sum(len(chunk.tokens) for chunk in short) == 8
+    for chunks in long:
+        assert sum(len(chunk.tokens) for chunk in chunks) == 80
+        assert chunks[-1].usage is not None
+        assert chunks[-1].usage.completion_tokens == 80
+
+
+def test_an_answer_that_gave_way_goes_on_as_if_it_had_not() -> None:
+    engine = LlamaCpp(default_model(), context=512, parallel=1, threads=1)
+
+    async def both() -> tuple[list[Chunk], list[Chunk]]:
+        async def asked_by(client: work.Client, name: str) -> list[Chunk]:
+            with work.on(work.Errand(math.inf, client=client)):
+                return await answer(engine, asked(f"{name} talks."), 80)
+
+        one, other = (work.Client(asyncio.Semaphore(9)) for _ in range(2))
+        return await asyncio.gather(asked_by(one, "Anna"), asked_by(other, "Boris"))
+
+    try:
+        alone = [asyncio.run(answer(engine, asked(f"{name} talks."), 80)) for name in ("Anna", "Boris")]
+        assert list(map(text_of, asyncio.run(both()))) == list(map(text_of, alone))
+    finally:
+        engine.close()
 
 
 def test_a_prompt_that_is_being_read_is_not_read_twice(engine: LlamaCpp) -> None:

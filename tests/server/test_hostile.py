@@ -24,7 +24,7 @@ import pytest
 from live_server import listening, serving
 from situations import CHATML
 from toolgram.conversation.lark_patterns import as_pattern
-from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar, Usage
+from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.replay import Replay
 from toolgram.server.app import create_app
 from toolgram.server.listening import Connection
@@ -98,6 +98,38 @@ def test_each_choice_of_a_request_needs_a_place_and_others_come_before_its_next(
         assert answer.status_code == 200
         assert answer.text.count("word") == 8
         assert engine.most == 2
+        wait_for(lambda: "toolgram_requests_running 0.0" in httpx2.get(address + "/metrics").text)
+
+
+class InTurn(Counting):
+    """Lets clients write in turn, as the embedded engine does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.capabilities = Capabilities(turns=True)
+
+
+def test_where_clients_write_in_turn_one_that_has_no_place_does_not_wait_for_one() -> None:
+    engine = InTurn()
+    settings = Settings(parallel=2, api_keys=("greedy", "modest", "third", "fourth"))
+
+    def ask(address: str, key: str) -> httpx2.Response:
+        body = {"messages": [{"role": "user", "content": f"by {key}."}]}
+        return httpx2.post(address + CHAT, json=body, headers={"authorization": f"Bearer {key}"}, timeout=30)
+
+    with serving(engine, settings) as address, ThreadPoolExecutor(9) as pool:
+        waiting = "toolgram_requests_waiting {}.0".format
+        many = [pool.submit(ask, address, "greedy") for _ in range(5)]
+        wait_for(lambda: waiting(3) in httpx2.get(address + "/metrics").text)
+        assert engine.running == 2
+        few = [pool.submit(ask, address, key) for key in ("modest", "modest", "third", "fourth")]
+        wait_for(lambda: waiting(5) in httpx2.get(address + "/metrics").text)
+        assert engine.running == engine.most == 4
+        told = "".join(engine.prompts)
+        assert [told.count(f"by {key}.") for key in ("greedy", "modest")] == [2, 1]
+        engine.may_end = 9
+        assert {one.result().status_code for one in (*many, *few)} == {200}
+        assert engine.most == 4
         wait_for(lambda: "toolgram_requests_running 0.0" in httpx2.get(address + "/metrics").text)
 
 

@@ -245,7 +245,7 @@ class Capabilities:
     grammar may name tokens by id. `lazy`: a grammar may start at a trigger. `token_ids`: special tokens in untrusted
     prompt text stay plain text, since the prompt is sent as ids. `unenforced`: it takes requests whose format it cannot
     enforce; what comes of them is read leniently, and checked afterwards. `choice`: it tells the texts of its tokens,
-    and takes `Sampling.choice`.
+    and takes `Sampling.choice`. `turns`: where more run than it writes at once, clients write in turn.
     """
 
     dialects: tuple[str, ...] = ()
@@ -254,6 +254,7 @@ class Capabilities:
     token_ids: bool = False
     unenforced: bool = False
     choice: bool = False
+    turns: bool = False
 
 
 class Engine(Protocol):

@@ -153,7 +153,9 @@ def create_app(
     if tracer is None and settings.otel:
         tracer, end_spans = exporting()
     metrics = Metrics()
-    admission = Admission(settings.parallel, settings.queue, settings.timeout, metrics)
+    in_turn = all(served.engine.capabilities.turns for served in models)
+    beyond = settings.parallel if in_turn else 0
+    admission = Admission(settings.parallel, settings.queue, settings.timeout, metrics, beyond)
     servers = servers_of(settings.mcp)
     desk = Desk(Models(tuple(models), settings.any_model_name), settings, admission, metrics, servers)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
@@ -22,6 +23,8 @@ _THREADS_OF_ONE = 32  # which mostly wait for their turn: of those of the server
 class Admission:
     """At most `parallel` answers are written at once, and `queue` requests wait.
 
+    Where the engine lets clients write in turn, `beyond` more are, for clients that would have none.
+
     Clients have places in turn, and the requests of each in order of arrival. A client with few of them may have some
     wait though the queue is full of those of others.
 
@@ -31,10 +34,10 @@ class Admission:
     is at most `timeout` seconds.
     """
 
-    def __init__(self, parallel: int, queue: int, timeout: float, metrics: Metrics) -> None:
+    def __init__(self, parallel: int, queue: int, timeout: float, metrics: Metrics, beyond: int = 0) -> None:
         self.parallel = parallel
         self._clients = WeakValueDictionary[Hashable, work.Client]()
-        self._places = _Places(parallel)
+        self._places = _Places(parallel, beyond)
         self._waiting = Shares(queue)
         self._turns = Turns(_PLANNERS)
         self._planned = Shares(parallel + queue + _PLANNERS)
@@ -60,7 +63,7 @@ class Admission:
     @asynccontextmanager
     async def work(self) -> AsyncGenerator[None]:
         """What has its `place` inside. Raises ApiError: 429 if too many wait for theirs, 504 if it takes too long."""
-        if self._places.free < 1 and self._waiting.full(work.client()):
+        if not self._places.may(client := work.client()) and self._waiting.full(client):
             raise _too_many("requests are running and waiting")
         async with self._in_time():
             yield
@@ -87,7 +90,7 @@ class Admission:
             with self._metrics.running.track_inprogress():
                 yield pass_on
         finally:
-            self._places.give_back()
+            self._places.give_back(client)
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncGenerator[None]:
@@ -106,11 +109,12 @@ class Admission:
     async def spare(self) -> AsyncGenerator[None]:
         """A further place for a request that has one, returned at the end; whoever has none yet comes first."""
         with span("queue", {}):
-            await self._places.take(work.client(), spare=True)
+            client = work.client()
+        await self._places.take(client, spare=True)
         try:
             yield
         finally:
-            self._places.give_back()
+            self._places.give_back(client)
 
 
 def _too_many(what: str) -> ApiError:
@@ -118,17 +122,26 @@ def _too_many(what: str) -> ApiError:
 
 
 class _Places:
-    """A semaphore that clients have in turn, and who waits for a spare place last."""
+    """A semaphore that clients have in turn, and who waits for a spare place last.
 
-    def __init__(self, count: int) -> None:
+    Whoever has none need not wait for one of the `beyond` that there are besides.
+    """
+
+    def __init__(self, count: int, beyond: int) -> None:
         self.free = count
+        self._beyond = beyond
+        self._of = Counter[Hashable]()
         self._waiting = FairQueue[asyncio.Future[None]]()
         self._waiting_for_spare = FairQueue[asyncio.Future[None]]()
 
+    def may(self, client: Hashable) -> bool:
+        """Whether the client may have a place now."""
+        return self.free > 0 or (self.free > -self._beyond and not self._of[client])
+
     async def take(self, client: Hashable, *, spare: bool = False) -> None:
         """Wait for a place."""
-        if self.free > 0:  # then nobody waits
-            self.free -= 1
+        if self.free > 0 or (not spare and self.may(client)):  # then nobody waits whose turn it is
+            self._add(client, 1)
             return
         given = asyncio.get_running_loop().create_future()
         (self._waiting_for_spare if spare else self._waiting).put(client, given)
@@ -136,7 +149,7 @@ class _Places:
             await given
         except asyncio.CancelledError:
             if not given.cancelled():
-                self.give_back()
+                self.give_back(client)
             raise
 
     async def pass_on(self, client: Hashable) -> None:
@@ -148,20 +161,29 @@ class _Places:
             return
         given = asyncio.get_running_loop().create_future()
         self._waiting.put(client, given)
-        self.give_back()
+        self.give_back(client)
         try:
             await given
         except asyncio.CancelledError:
             if given.cancelled():
-                self.free -= 1
+                self._add(client, 1)
             raise
 
-    def give_back(self) -> None:
+    def give_back(self, client: Hashable) -> None:
         """Return a place."""
-        self.free += 1
-        for waiting in (self._waiting, self._waiting_for_spare):
-            while self.free > 0 and waiting:
-                given = waiting.take()
+        self._add(client, -1)
+        for waiting, may in ((self._waiting, self.may), (self._waiting_for_spare, self._is_free)):
+            while (found := waiting.take_if(may)) is not None:
+                client, given = found
                 if not given.done():
-                    self.free -= 1
+                    self._add(client, 1)
                     given.set_result(None)
+
+    def _is_free(self, _client: Hashable) -> bool:
+        return self.free > 0
+
+    def _add(self, client: Hashable, count: int) -> None:
+        self.free -= count
+        self._of[client] += count
+        if not self._of[client]:
+            del self._of[client]

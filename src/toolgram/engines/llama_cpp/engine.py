@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from toolgram import work
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.llama_cpp.generation import Generation
 from toolgram.engines.llama_cpp.gguf_model import Cancel, Model
@@ -30,15 +31,15 @@ class LlamaCpp:
 
     `context` is in tokens, at most what the model was trained with: what a prompt and its answer may have together;
     None is that, or what a quarter of the memory holds that is free on this machine.
-    `parallel` requests run at once, the others wait in the order of their arrival. `budget` is how many tokens all that
-    is remembered may have, and as many again of what ended may be put aside (twice as many where they share memory, as
-    far as a quarter of what is free holds them); None is a context for each that runs, where a sixteenth of the free
-    memory holds so many, or else up to four, as far as a quarter does. With one for each, each request has a memory
-    of its own, which is faster: where only some of more than 16 can have one, only so many run at once. What prompts
-    have in common with each other, or with requests that ended, is evaluated once. What the grammar forces is appended
-    without being sampled; while few requests run, values are drafted from the prompt, and a right draft gives several
-    tokens in one pass. `threads` cores are used; None decodes with those that nobody else wants, half of all at most
-    (single tokens with half of all, those of a small model with one), and reads prompts with all.
+    `parallel` requests run at once, the others wait: clients have their turns in turn. `budget` is how many tokens all
+    that is remembered may have, and as many again of what ended may be put aside (twice as many where they share
+    memory, as far as a quarter of what is free holds them); None is a context for each that runs, where a sixteenth of
+    the free memory holds so many, or else up to four, as far as a quarter does. With one for each, each request has a
+    memory of its own, which is faster: where only some of more than 16 can have one, only so many run at once. What
+    prompts have in common with each other, or with requests that ended, is evaluated once. What the grammar forces is
+    appended without being sampled; while few requests run, values are drafted from the prompt, and a right draft gives
+    several tokens in one pass. `threads` cores are used; None decodes with those that nobody else wants, half of all at
+    most (single tokens with half of all, those of a small model with one), and reads prompts with all.
 
     The same prompt gets the same answer again where the answer does not depend on chance and no other request runs
     beside it; many at once move the last digits of the logits. A `deterministic` engine gives it always, on the same
@@ -49,7 +50,7 @@ class LlamaCpp:
     llama.cpp cannot be loaded.
     """
 
-    capabilities = Capabilities(dialects=("lark",), special_tokens=True, token_ids=True, choice=True)
+    capabilities = Capabilities(dialects=("lark",), special_tokens=True, token_ids=True, choice=True, turns=True)
 
     def __init__(
         self,
@@ -145,7 +146,8 @@ class LlamaCpp:
         does not fit.
         """
         listener = Listener()
-        request = Request(await in_thread(self._prepare, prompt, constraint, sampling), listener)
+        generation = await in_thread(self._prepare, prompt, constraint, sampling)
+        request = Request(generation, listener, work.client())
         with self._lock:
             self._check_open()
             self._running.add(listener.cancel)

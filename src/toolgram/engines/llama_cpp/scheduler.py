@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TypeVar
 
 from toolgram.engines.base import Chunk, FinishReason
@@ -23,15 +24,17 @@ _BESIDE_WRITERS = 64  # tokens of prompts in one pass while others write: more w
 _SHORT = 32  # tokens that are not worth cutting up
 _FEW = 2  # requests at once, beside which there is time to try drafts
 _WORTH_WAITING = 64  # tokens that another one is about to read, and that need not be read twice
+_TURN = 32  # tokens that one writes before it gives way to those of other clients
 _GRAIN = 64  # tokens of a prompt that a deterministic engine always evaluates together
 
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """A generation that was asked for, and who listens to it."""
+    """A generation that was asked for, who listens to it, and for whose sake."""
 
     generation: Generation
     listener: Listener
+    client: Hashable = None
 
     @property
     def cancel(self) -> Cancel:
@@ -45,6 +48,7 @@ class _Live:
 
     request: Request
     slot: Slot
+    began: int  # how many tokens it had when it got its place
     draft: list[int] = field(default_factory=list[int])
 
     @property
@@ -55,6 +59,11 @@ class _Live:
     def pending(self) -> int:
         """How many tokens are to be evaluated."""
         return len(self.generation.tokens) - len(self.slot.tokens)
+
+    @property
+    def had_its_turn(self) -> bool:
+        """Whether it may wait while others write."""
+        return len(self.generation.tokens) - self.began >= _TURN and not self.generation.over
 
     @property
     def next(self) -> int:
@@ -69,7 +78,10 @@ class _Live:
 
 
 class Scheduler:
-    """Runs requests on one thread, `limit` at once; the others wait in the order of their arrival.
+    """Runs requests on one thread, `limit` at once; the others wait, those of clients with fewer that run less long.
+
+    Where all places are taken, one of the client with most gives way to a client with fewer when it has written for a
+    while, and waits to go on: so a client's many long answers do not keep out another's short one.
 
     Each pass evaluates what all that write have to add, and beside it a part of the prompts that are being read.
     What fails in one generation (its grammar, its sampling) ends that one alone.
@@ -154,14 +166,37 @@ class Scheduler:
             self._end(live, "cancelled")
 
     def _admit(self) -> None:
-        for request in list(self._waiting):
-            if self._full or len(self._live) == self._limit:
+        for request in self._in_turn():
+            full = len(self._live) == self._limit
+            other = self._who_gives_way(request.client) if full else None
+            if self._full or (full and other is None):
                 return
             tokens = request.generation.tokens
             if any(_is_reading(live, tokens) for live in self._live):
                 continue
+            if other is not None:
+                self._live.remove(other)
+                self._slots.end(other.slot)
+                self._waiting.append(other.request)
             self._waiting.remove(request)
             self._start(request)
+
+    def _in_turn(self) -> list[Request]:
+        """Those that wait: the first of each client, then the second, as if those that run were first."""
+        before = Counter(live.request.client for live in self._live)
+        places: list[int] = []
+        for request in self._waiting:
+            places.append(before[request.client])
+            before[request.client] += 1
+        return [request for _, request in sorted(zip(places, self._waiting, strict=True), key=itemgetter(0))]
+
+    def _who_gives_way(self, client: Hashable) -> _Live | None:
+        """One of a client with more that run than this one."""
+        running = Counter(live.request.client for live in self._live)
+        most = max(running.values())
+        if most <= running[client] or self._deterministic or not self._model.shares:  # or it would be read again
+            return None
+        return next((live for live in self._live if running[live.request.client] == most and live.had_its_turn), None)
 
     def _start(self, request: Request) -> None:
         """Give it a sequence: one that has what the grammar forces at once too, if the same was asked before."""
@@ -170,7 +205,7 @@ class Scheduler:
         if isinstance(chunk, Exception):
             self._outbox.put(request.listener, chunk)
             return
-        live = _Live(request, self._slots.take(generation.tokens))
+        live = _Live(request, self._slots.take(generation.tokens), len(generation.tokens))
         self._live.append(live)
         generation.found(len(live.slot.tokens))
         self._tell(live, lambda: chunk)
