@@ -74,6 +74,15 @@ def test_every_block_is_run_or_says_why_not(name: str) -> None:
         assert is_run or is_drawing or block.mark.startswith(("not run: ", "run by: ")), f"{name}, line {block.line}"
         if block.mark.startswith("run by: "):
             assert Path(block.mark.removeprefix("run by: ")).name in BLOCK_TESTS, f"{name}, line {block.line}"
+        for test in re.findall(r"tests/\S+\.py", block.mark):
+            assert (ROOT / test).exists(), f"{name}, line {block.line}"
+
+
+@each_document
+def test_no_code_is_written_so_that_it_is_not_seen(name: str) -> None:
+    left = run._BLOCK.sub("", text_of(name))
+    assert re.findall(r"^\s*(?:```|~~~).*", left, re.MULTILINE) == []
+    assert re.findall(r"^ {4,}\$ .*", left, re.MULTILINE) == []
 
 
 @each_document

@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
@@ -93,15 +93,20 @@ def typed(command: str, home: Path) -> Iterator[str]:
 
 @contextmanager
 def upstream(command: str) -> Iterator[str]:
-    """The command, with the address of a server of the kind that its comment names, where it has one."""
-    if "llama-server" in command:
-        with llama_server() as (url, _):
-            yield re.sub(r"http://\S+", url, command)
-    elif "vLLM" in command:
-        with fake_vllm.serving(FakeVllm(template=CHATML.source).app) as url:
-            yield re.sub(r"http://\S+", url, command)
-    else:
-        yield command
+    """The command, with the addresses of servers of the kind that its comment names, where it has one.
+
+    For one vLLM that is the one that `make test-vllm` started.
+    """
+    with ExitStack() as running:
+
+        def started() -> str:
+            if "llama-server" in command:
+                return running.enter_context(llama_server())[0]
+            if (real := os.environ.get("TOOLGRAM_VLLM_XGRAMMAR")) and command.count("http://") == 1:
+                return real
+            return running.enter_context(fake_vllm.serving(FakeVllm(template=CHATML.source).app))
+
+        yield re.sub(r"http://\S+", lambda _: started(), command)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
