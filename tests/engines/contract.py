@@ -148,9 +148,12 @@ async def cannot_end_early(peer: Peer) -> None:
 
 
 async def stops_at_a_limit(peer: Peer) -> None:
-    """`max_tokens` ends the text, and says so; one that is beyond the context is no limit."""
-    _, last = await said(peer, SEA, Constraint(toolgram.schema_grammar({"const": "a" * 90})), Sampling(max_tokens=4))
+    """`max_tokens` ends the text, and says so; one that is beyond the context is no limit, and without one is none."""
+    long = Constraint(toolgram.schema_grammar({"const": "a" * 90}))
+    _, last = await said(peer, SEA, long, Sampling(max_tokens=4))
     assert last.finish == "length"
+    text, last = await said(peer, SEA, long, Sampling())
+    assert (text, last.finish) == (f'"{"a" * 90}"', "stop")
     text, last = await said(peer, SEA, one_of("yes"), Sampling(max_tokens=1_000_000))
     assert (text, last.finish) == ('"yes"', "stop")
 

@@ -143,7 +143,7 @@ class FakeVllm:
             return _error(503, "The server is overloaded.")
         prompt = body["prompt"]
         ids = prompt if isinstance(prompt, list) else self.tokenizer.encode(prompt)
-        most = body.get("max_tokens", 16) or self.context - len(ids)
+        most = body.get("max_tokens") or 16
         if len(ids) + 1 > self.context:
             return _error(400, f"This model's maximum context length is {self.context} tokens.")
         if most > self.context:

@@ -59,8 +59,9 @@ class Vllm:
         ids = await self._tokens.ids(prompt)
         if self._context is not None and len(ids) >= self._context:
             raise PromptTooLong(len(ids), self._context)
-        if self._context is not None and sampling.max_tokens is not None:  # more than that is refused
-            sampling = replace(sampling, max_tokens=min(sampling.max_tokens, self._context - len(ids)))
+        if self._context is not None:  # more than that is refused, and without a number vLLM writes 16 tokens
+            room = self._context - len(ids)
+            sampling = replace(sampling, max_tokens=min(sampling.max_tokens or room, room))
         body = {
             **self._model,
             "prompt": ids,
