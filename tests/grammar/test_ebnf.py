@@ -162,6 +162,32 @@ def test_free_text(text: str):
     assert not ebnf_accepts(ebnf, text + "<call> ")
 
 
+def test_free_text_is_a_dispatch_of_xgrammar():
+    assert write_ebnf({"root": seq(Text(("<a>", '"é')), "<a>")}) == (
+        'root ::= text-0 "<a>"\ntext-0 ::= TagDispatch(excludes=("<a>", "\\"é",))\n'
+    )
+
+
+@SOME
+@given(st.lists(st.text("ab<é", min_size=1, max_size=4), min_size=1, max_size=3), st.data())
+def test_free_text_after_the_beginning_of_a_marker(markers: list[str], data: st.DataObject):
+    seen = data.draw(st.sampled_from(["", *(marker[:end] for marker in markers for end in range(1, len(marker)))]))
+    assume(not any(marker in seen for marker in markers))
+    rules: Rules = {"root": seq(Text(tuple(markers), seen), optional(seq("<", Text(("ba",), "b"))))}
+    ebnf, matcher = write_ebnf(rules), Matcher(rules)
+    texts = ["".join(text) for count in range(5) for text in product("ab<é", repeat=count)]
+    assert {text for text in texts if ebnf_accepts(ebnf, text)} == {text for text in texts if matcher.accepts(text)}
+
+
+def test_states_that_differ_in_few_characters_share_their_steps():
+    after = seq(optional("x"), Ref("end"))
+    root = seq("1", choice(seq(not_chars("<a"), after), seq("2", choice(seq(not_chars("<b"), after), "3"))))
+    rules: Rules = {"root": root, "end": seq(chars("0-9"), optional("e"))}
+    ebnf, matcher = write_ebnf(rules), Matcher(rules)
+    texts = ["".join(text) for count in range(5) for text in product("123<abéx0e", repeat=count)]
+    assert {text for text in texts if ebnf_accepts(ebnf, text)} == {text for text in texts if matcher.accepts(text)}
+
+
 def test_long_counts():
     ebnf = write_ebnf({"root": repeat(chars("ab"), 2, 5000)})
     assert ebnf_accepts(ebnf, "a" * 5000)

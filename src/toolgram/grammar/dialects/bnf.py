@@ -48,6 +48,8 @@ class Syntax:
     """How a character below 256 is escaped, as a %-format of its code."""
     token: Callable[[int], str]
     """How the token of an id is written."""
+    text: Callable[[list[str]], str] | None = None
+    """How text without some markers is written, given these as literals."""
     never: tuple[tuple[int, int], ...] = ()
     """Code points that no text has, and that the engine takes all the same unless a negated class names them."""
 
@@ -76,13 +78,18 @@ def lowered(rules: Rules, most: int) -> dict[str, Expr]:
 
 def text_rule(text: Text, rules: dict[str, Expr]) -> Ref:
     """Adds the rules for a text; gives the first of them."""
+    added = text_rules(text, text_stem(rules))
+    rules.update(added)
+    return Ref(next(iter(added)))
+
+
+def text_stem(rules: Rules) -> str:
+    """How the names of the rules for the next text begin, of which the first is numbered 0."""
     stem, number = "text", 1
     while f"{stem}-0" in rules:
         number += 1
         stem = f"text{number}"
-    added = text_rules(text, stem)
-    rules.update(added)
-    return Ref(next(iter(added)))
+    return stem
 
 
 @dataclass(slots=True)
@@ -220,6 +227,8 @@ class _Printer:
                 return self._repeated(some[0] if len(some) == 1 else Choice(some)) + "?"
             case Choice() | Sequence():
                 return f"({self.top(expr)})"
+            case Text(without, "") if self.syntax.text:
+                return self.syntax.text([_literal(marker, self.syntax.escape) for marker in without])
             case _:
                 raise GrammarError(f"not lowered: {expr!r}")
 

@@ -10,6 +10,7 @@ _SYNTAX = bnf.Syntax(
     any_char="[^\\uD800-\\uDFFF]",
     escape="\\u%04X",  # XGrammar reads as many hexadecimal digits after \\x as there are
     token=lambda number: f"Token({number})",
+    text=lambda markers: f"TagDispatch(excludes=({', '.join(markers)},))",
     never=((0xD800, 0xDFFF),),  # a negated class admits their bytes, which are no UTF-8
 )
 

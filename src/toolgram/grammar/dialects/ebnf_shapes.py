@@ -7,20 +7,20 @@ a rule leads back to itself by the characters that begin it. Hence:
 - a loop is a rule that ends with itself; the options of the item stand in it, and what closes the loop does too, so
   that few tokens lead out of it;
 - a string of a few characters at most is a rule for each number of them that is left, which ends with the quote;
-- strings that are none of some are written as `ebnf_keys` says.
+- strings that are none of some are written as `ebnf_keys` says, and text without some markers as `ebnf_texts` does;
+- states that differ in few characters share their steps (`ebnf_steps`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeGuard
 
-from toolgram.grammar.dialects.bnf import text_rule
 from toolgram.grammar.dialects.ebnf_keys import Others
+from toolgram.grammar.dialects.ebnf_steps import is_broad, shared_steps
+from toolgram.grammar.dialects.ebnf_texts import Texts
 from toolgram.grammar.ir import (
     EMPTY,
-    CharSet,
     Choice,
     Except,
     Expr,
@@ -36,9 +36,6 @@ from toolgram.grammar.ir import (
 )
 from toolgram.grammar.walk import fresh, with_children
 
-_BROAD = 1000
-"""Characters in a row; a set of more takes a good part of any vocabulary."""
-
 _MOST_COUNTED = 256
 """Characters that are counted by a rule for each number: compiling a rule takes some 8 ms over 49,000 tokens, while a
 repetition with bounds takes a second at every mask."""
@@ -50,7 +47,7 @@ _MOST_BLOCKS = 1000
 
 def shaped(rules: Rules) -> dict[str, Expr]:
     """The rules (simplified, or tidy at least) without unbounded repetitions, in the shapes that are said above."""
-    return _Loops(rules).rules
+    return shared_steps(_Loops(rules).rules)
 
 
 def _options(expr: Expr) -> tuple[Expr, ...]:
@@ -62,12 +59,8 @@ def _separator(text: str) -> str:
     return text[: len(text) - len(text.lstrip(":"))]
 
 
-def _is_broad(expr: Expr) -> TypeGuard[CharSet]:
-    return isinstance(expr, CharSet) and expr.ranges[-1][1] - expr.ranges[-1][0] > _BROAD
-
-
 def _has_broad(expr: Expr) -> bool:
-    return any(map(_is_broad, _options(expr)))
+    return any(map(is_broad, _options(expr)))
 
 
 @dataclass(slots=True)
@@ -83,10 +76,11 @@ class _Loops:
     _others: dict[tuple[Expr, str], Others] = field(default_factory=dict[tuple[Expr, str], Others])
     """By the characters of strings the rules for those that are none of some."""
     _keys: dict[tuple[Except, str], Ref] = field(default_factory=dict[tuple[Except, str], Ref])
-    _texts: dict[Text, Ref] = field(default_factory=dict[Text, Ref])
+    _texts: Texts = field(init=False)
 
     def __post_init__(self) -> None:
         self.rules = dict(self.source)
+        self._texts = Texts(self.rules)
         for name, expr in self.source.items():
             self.rules[name] = self._written(expr, name)
         for others in self._others.values():
@@ -100,9 +94,7 @@ class _Loops:
         if isinstance(expr, Except):
             return self._key(expr, "", rule)
         if isinstance(expr, Text):
-            if expr not in self._texts:
-                self._texts[expr] = text_rule(expr, self.rules)
-            return self._texts[expr]
+            return self._texts.rule(expr)
         return with_children(expr, lambda part: self._written(part, rule))
 
     def _in_sequence(self, items: tuple[Expr, ...], rule: str) -> Iterable[Expr]:
