@@ -1,6 +1,6 @@
-"""Steps by most characters to the same place, as rules that all who take them share.
+"""Steps by many characters to the same place, as rules that all who take them share.
 
-XGrammar looks through the whole vocabulary for each state in which most characters may come, unless they lead back to
+XGrammar looks through the whole vocabulary for each state in which many characters may come, unless they lead back to
 that state, which takes 10 ms. The states of an automaton differ in few characters: `[^<a] x`, `[^<b] x`, `[^<] x` are
 `rest | b`, `rest | a`, `rest | a | b` with the rules `rest ::= [^<ab] x`, `a ::= "a" x`, `b ::= "b" x`. A state that
 only refers to rules takes no time.
@@ -17,7 +17,9 @@ from toolgram.grammar.walk import fresh, names_in, reachable, with_children
 
 _BROAD = 1000
 """Characters in a row; a set of more takes a good part of any vocabulary."""
-_MOST_PARTS = 48
+_MANY = 16
+"""Characters; some letters begin a good part of any vocabulary too."""
+_MOST_PARTS = 40
 """Steps that differ in more ways are left as they are."""
 
 _After = tuple[Expr, ...]
@@ -42,17 +44,16 @@ def shared_steps(rules: Rules) -> dict[str, Expr]:
     for after, charsets in found.items():
         parts = _parts(list(dict.fromkeys(charsets))) if len(charsets) > 1 else ()
         if 0 < len(parts) <= _MOST_PARTS:
-            stem = names_in(seq(*after))[0]
             shared[after] = {}
             for part in parts:
-                shared[after][part] = Ref(fresh(f"{stem}-step", kept))
+                shared[after][part] = Ref(fresh("step", kept))  # a short name: there are many places for it
                 kept[shared[after][part].name] = seq(part, *after)
     steps = {ref.name for refs in shared.values() for ref in refs.values()}
     return {name: expr if name in steps else _sharing(expr, name, shared) for name, expr in kept.items()}
 
 
 def _steps(expr: Expr, rule: str) -> Iterator[tuple[CharSet, _After]]:
-    """The steps by most characters, and what comes then, where that is a rule."""
+    """The steps by many characters, and what comes then, where that is a rule."""
     if (step := _step(expr)) is not None:
         yield step
     for part in _open(expr, rule):
@@ -60,8 +61,9 @@ def _steps(expr: Expr, rule: str) -> Iterator[tuple[CharSet, _After]]:
 
 
 def _step(expr: Expr) -> tuple[CharSet, _After] | None:
-    if isinstance(expr, Sequence) and is_broad(charset := expr.items[0]) and names_in(expr):
-        return charset, expr.items[1:]
+    if isinstance(expr, Sequence) and isinstance(charset := expr.items[0], CharSet) and names_in(expr):
+        many = sum(high - low + 1 for low, high in charset.ranges) >= _MANY
+        return (charset, expr.items[1:]) if many else None
     return None
 
 
