@@ -22,6 +22,7 @@ from toolgram.grammar.dialects.lark.tree import (
     expression,
     factored,
     fork,
+    leaves,
     row,
 )
 from toolgram.grammar.ir import EMPTY, Expr, Literal, Repeat, Sequence, Text, seq
@@ -29,7 +30,10 @@ from toolgram.grammar.walk import size
 from toolgram.work import give_way
 
 MOST_MERGES = 4  # of one lexeme with what follows it
-_DEEPEST = 16  # of rules put in the place of their calls, one in another
+_LARGEST_TAKEN = 40  # parts of what may be empty, which a lexeme takes whole
+_LARGEST_AFTER_LITERAL = 8
+_LONGEST_COPIED = 4  # leaves that are written once more for each option before them
+_DEEPEST = 40  # of rules put in the place of their calls, one in another
 _MOST_CALLS = 1_000  # that are so replaced in one pass, or three for each rule
 
 
@@ -45,6 +49,7 @@ class Growth:
     _due: list[tuple[str, Lexeme, str]] = field(default_factory=list[tuple[str, Lexeme, str]])
     _depth: int = 0
     _put_in: int = 0
+    _within: str = ""  # the rule in which something grows
     _most: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,6 +64,7 @@ class Growth:
         for name in names:  # which grows: what is left of a rule may become a rule, and has lexemes that grow
             give_way()
             known = len(self.rules)
+            self._within = name
             self.rules[name] = self._grown(self.rules[name])
             names += list(self.rules)[known:]
         for new, lexeme, name in self._due:
@@ -180,12 +186,13 @@ class Growth:
                 self._depth -= 1
                 return longer
             case Fork(options):
-                spelled = _optional_spelling(following)
+                spelled = _optional_spelling(following, lexeme)
                 if spelled is not None:
                     return self._longer(_merged(lexeme, spelled), tail)
+                tail = self._written_once(tail)
                 return factored([self._longer(lexeme, (option, *tail)) for option in options])
             case Loop(item, least, most):
-                spelled = _optional_spelling(following)
+                spelled = _optional_spelling(following, lexeme)
                 if spelled is not None:
                     return self._longer(_merged(lexeme, spelled), tail)
                 rotated = self._rotated(item, least, most, tail)
@@ -194,6 +201,15 @@ class Growth:
                 again = _loop(item, max(least - 1, 0), None if most is None else most - 1)
                 once = self._longer(lexeme, (item, *again, *tail))
                 return once if least else fork(once, self._longer(lexeme, tail))
+
+    def _written_once(self, tail: tuple[Node, ...]) -> tuple[Node, ...]:
+        """What follows a fork as a rule, where it is long: it is written after each option into which a lexeme grows."""
+        if sum(len(leaves(node)) for node in tail) <= _LONGEST_COPIED:
+            return tail
+        name = self._fresh(f"{self._within}-rest")
+        self.rules[name] = row(*tail)
+        self._recursive[name] = any(map(self._is_recursive, calls(self.rules[name])))
+        return (Call(name),)
 
     def _before_rule(self, lexeme: Lexeme, name: str) -> Node:
         """The lexeme and a recursive rule as a rule of its own, which the recursion then comes back to; it grows when
@@ -266,10 +282,12 @@ def _is_before_marker(lexeme: Lexeme) -> bool:
             return False
 
 
-def _optional_spelling(node: Node) -> Expr | None:
-    """The node as an expression if it is regular, small and may be empty, so that a lexeme can take it whole."""
+def _optional_spelling(node: Node, lexeme: Lexeme) -> Expr | None:
+    """The node as an expression if it is regular, small and may be empty, so that a lexeme can take it whole; a literal
+    need not take more of it than its beginning."""
     spelled = expression(node)
-    return spelled if spelled is not None and size(spelled) <= 40 and _may_be_empty(node) else None
+    largest = _LARGEST_AFTER_LITERAL if isinstance(lexeme.expr, Literal) else _LARGEST_TAKEN
+    return spelled if spelled is not None and size(spelled) <= largest and _may_be_empty(node) else None
 
 
 def _may_be_empty(node: Node) -> bool:

@@ -132,7 +132,7 @@ class Lexicon:
     def _product(self, ended: Expr, running: Expr) -> tuple[int, bool]:
         left, right = self._spelled(ended), self._spelled(running)
         # Text that must not begin so or so is of one set of tools: it is not worth to be remembered beyond that.
-        if is_plain(left) and is_plain(right) and not (_is_begun(left) or _is_begun(right)):
+        if _is_of_format(left) and _is_of_format(right):
             over, together = _of_plain(left, right)
             return self.alphabet.everything if over is None else self.alphabet.of_set(over), together
         one, other = self._automaton(ended), self._automaton(running)
@@ -171,6 +171,10 @@ class Lexicon:
             if states is None:
                 break
         return places
+
+
+def _is_of_format(expr: Expr) -> bool:
+    return isinstance(expr, Literal) or (is_plain(expr) and not _is_begun(expr) and isinstance(expr.items[0] if isinstance(expr, Sequence) else expr, Text))
 
 
 def _is_begun(expr: Expr) -> bool:

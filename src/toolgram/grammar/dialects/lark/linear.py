@@ -20,7 +20,7 @@ _Steps = dict[str, Expr]
 
 
 def regular(
-    rules: Rules, used: Uses, components: Iterable[Sequence[str]], suits: Callable[[str], bool]
+    rules: Rules, used: Uses, components: Iterable[Sequence[str]], suits: Callable[[Sequence[str]], bool]
 ) -> dict[str, Expr]:
     """The rules that are regular, none of them recursive any more, each after those that it uses.
 
@@ -40,7 +40,7 @@ def regular(
         name = component[0]
         if name not in used[name] and len(component) == 1:
             found[name] = rules[name]
-        elif len(component) <= _MOST_RULES and all(map(suits, component)):
+        elif len(component) <= _MOST_RULES and suits(component):
             steps = {name: _steps(rules[name], inside) for name in component}
             for entry in (name for name in component if users[name] - inside):
                 expr = _expression(entry, steps, min(_LARGEST, _MOST_WRITTEN - written))

@@ -20,7 +20,7 @@ from toolgram.grammar.dialects.lark.quotes import (
     string_begin,
     string_end,
 )
-from toolgram.grammar.dialects.lark.raw import DIGITS, RawText, is_of_digits
+from toolgram.grammar.dialects.lark.raw import DIGITS, RawText, holds_quotes, is_of_digits
 from toolgram.grammar.dialects.lark.tree import Call, Lexeme, Loop, Node, Special, Tree, calls, factored, row
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
@@ -93,12 +93,16 @@ class _Lowering:
         parts = components(used)
         self._rules = rules
         self._quotes = Quotes(rules, used, parts)
-        self._regular = regular(rules, used, parts, self._quotes.stays_inside)
+        self._regular = regular(rules, used, parts, self._are_texts)
         self._small = _small(self._regular)
         self._numeric = _numeric(self._regular)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
         self._raw = RawText(rules, self._regular, tokens)
         self._words: dict[Expr, Ref] = {}
+
+    def _are_texts(self, names: Iterable[str]) -> bool:
+        """Whether rules that recur together spell text: that of a string, or raw text, which holds quotes too."""
+        return all(map(self._quotes.stays_inside, names)) or any(holds_quotes(self._rules[name]) for name in names)
 
     def lowered(self) -> Lowered:
         tree: dict[str, Node] = {}

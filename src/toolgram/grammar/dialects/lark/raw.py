@@ -23,11 +23,13 @@ _MARK = re.compile(r"[{}\[\]]|[,:] *| +")
 
 
 class _Facts(NamedTuple):
-    """How large an expression is, its words put in; the literals in it; whether it has sets other than of digits."""
+    """How large an expression is, its words put in; the literals in it; whether it has sets other than of digits, and
+    such as hold a quote, as those of JSON's strings do not."""
 
     size: int
     texts: frozenset[str]
     sets: bool
+    quotes: bool = False
 
 
 class RawText:
@@ -80,7 +82,7 @@ class RawText:
         return (
             facts.sets
             and facts.size <= _LARGEST
-            and not any('"' in text or self.marker_end(text) for text in facts.texts)
+            and not any(('"' in text and not facts.quotes) or self.marker_end(text) for text in facts.texts)
         )
 
     def _facts(self, expr: Expr) -> _Facts:
@@ -96,7 +98,8 @@ class RawText:
 def _together(parts: Iterable[_Facts]) -> _Facts:
     parts = list(parts)
     texts = frozenset[str]().union(*(part.texts for part in parts))
-    return _Facts(1 + sum(part.size for part in parts), texts, any(part.sets for part in parts))
+    sets, quotes = any(part.sets for part in parts), any(part.quotes for part in parts)
+    return _Facts(1 + sum(part.size for part in parts), texts, sets, quotes)
 
 
 @found_once
@@ -104,10 +107,15 @@ def _own_facts(expr: Expr) -> _Facts:
     if isinstance(expr, Literal):
         return _Facts(size(expr), frozenset((expr.text,)), sets=False)
     if isinstance(expr, CharSet):
-        return _Facts(1, frozenset(), not is_of_digits(expr))
+        return _Facts(1, frozenset(), not is_of_digits(expr), '"' in expr)
     if isinstance(expr, Text):
         return _Facts(1, frozenset(), sets=True)
     return _together(map(_own_facts, children(expr)))
+
+
+def holds_quotes(expr: Expr) -> bool:
+    """Whether an expression has sets of characters that hold a quote, as those of raw text do."""
+    return '"' in expr if isinstance(expr, CharSet) else any(map(holds_quotes, children(expr)))
 
 
 @found_once
