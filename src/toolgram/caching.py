@@ -99,13 +99,14 @@ class Memory:
 
 def size_of(value: object, most: int) -> int:
     """How many bytes a value takes with all that it holds; beyond `most` it is not looked at further."""
-    seen, size, held = set[int](), 0, [value]
-    while held and size <= most:
-        one = held.pop()
-        if id(one) not in seen and not isinstance(one, _OF_THE_PROGRAM):
-            seen.add(id(one))
-            size += getsizeof(one)
-            held += gc.get_referents(one)
+    seen, size, held = dict[int, object](), 0, [value]
+    while held and size <= most:  # one level after the other, since there may be many values
+        fresh = {id(one): one for one in held if not isinstance(one, _OF_THE_PROGRAM)}
+        for known in fresh.keys() & seen.keys():
+            del fresh[known]
+        seen |= fresh
+        size += sum(map(getsizeof, fresh.values()))
+        held = gc.get_referents(*fresh.values())
     return size
 
 

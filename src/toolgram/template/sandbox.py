@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, wraps
 from itertools import chain, islice
+from json.encoder import encode_basestring, encode_basestring_ascii
 from types import BuiltinMethodType, MethodType
 from typing import Any, NoReturn, cast
 
@@ -36,6 +37,7 @@ MAX_STEPS = 1 << 22  # loop rounds, calls, operations; each 256 characters writt
 MAX_SECONDS = 1.5  # of the thread's own processor time
 _STEPS_PER_CLOCK = 16
 _STEPS_OF_A_FILTER = 4
+_HARMLESS = frozenset({"get", "items", "keys", "values"})  # of a dict
 
 _WIDE_PERCENT = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
 _WIDE_BRACES = re.compile(r":[^{}]*\{|[0-9]{6}")
@@ -178,12 +180,23 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  leaves names free
         """A call whose result is within the limits."""
-        cast("MeteredContext", __context).spend()
-        if not isinstance(__obj, Macro):
+        context = cast("MeteredContext", __context)
+        context.spend()
+        if isinstance(__obj, Macro):  # which is safe to call, and takes this for its first argument
+            kwargs.pop("_loop_vars", None)
+            kwargs.pop("_block_vars", None)
+            value = __obj(context.eval_ctx, *args, **kwargs)
+        else:
             _check_call(__obj, args, kwargs)
-        value = super().call(__context, __obj, *args, **kwargs)
-        cast("MeteredContext", __context).spend(_steps(value))
+            value = super().call(__context, __obj, *args, **kwargs)
+        context.spend(_steps(value))
         return value
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """An attribute; those that nearly every loop over a schema asks for need no look whether they are safe."""
+        if type(obj) is dict and attribute in _HARMLESS:
+            return getattr(cast("object", obj), attribute)
+        return super().getattr(obj, attribute)
 
 
 def _steps(value: object) -> int:
@@ -237,9 +250,12 @@ def to_json(
         value = list(islice(cast("Iterator[Any]", value), MAX_ITEMS))
     if (isinstance(indent, int) and indent > 64) or (isinstance(indent, str) and len(indent) > 64):
         raise TooMuch("indents JSON by more than 64")
-    text = json.dumps(
-        _weighed(value), ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
-    )
+    if type(value) is str:  # what most calls of templates with macros of their own are about
+        text = encode_basestring_ascii(value) if ensure_ascii else encode_basestring(value)
+    else:
+        text = json.dumps(
+            _weighed(value), ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+        )
     context.hold(len(text))
     return text
 
@@ -255,7 +271,7 @@ def _refuse_private(name: object) -> None:
 
 def _weighed(value: Any) -> Any:
     """The value itself, if its text is bounded: nested lists that repeat one list have exponentially long text."""
-    if not isinstance(value, (dict, list, tuple)):
+    if type(value) is str or not isinstance(value, (dict, list, tuple)):
         return value
     items = characters = 0
     pending: list[Any] = [cast("object", value)]
