@@ -189,7 +189,7 @@ class Growth:
                 spelled = _optional_spelling(following, lexeme)
                 if spelled is not None:
                     return self._longer(_merged(lexeme, spelled), tail)
-                tail = self._written_once(tail)
+                tail = self._written_once(tail) if isinstance(lexeme.expr, Literal) else tail
                 return factored([self._longer(lexeme, (option, *tail)) for option in options])
             case Loop(item, least, most):
                 spelled = _optional_spelling(following, lexeme)

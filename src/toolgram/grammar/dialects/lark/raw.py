@@ -107,7 +107,7 @@ def _own_facts(expr: Expr) -> _Facts:
     if isinstance(expr, Literal):
         return _Facts(size(expr), frozenset((expr.text,)), sets=False)
     if isinstance(expr, CharSet):
-        return _Facts(1, frozenset(), not is_of_digits(expr), '"' in expr)
+        return _Facts(1, frozenset(), not is_of_digits(expr), _holds_quotes(expr))
     if isinstance(expr, Text):
         return _Facts(1, frozenset(), sets=True)
     return _together(map(_own_facts, children(expr)))
@@ -115,7 +115,12 @@ def _own_facts(expr: Expr) -> _Facts:
 
 def holds_quotes(expr: Expr) -> bool:
     """Whether an expression has sets of characters that hold a quote, as those of raw text do."""
-    return '"' in expr if isinstance(expr, CharSet) else any(map(holds_quotes, children(expr)))
+    return _holds_quotes(expr) if isinstance(expr, CharSet) else any(map(holds_quotes, children(expr)))
+
+
+@found_once
+def _holds_quotes(charset: CharSet) -> bool:
+    return '"' in charset and "," in charset  # what is escaped in JSON's strings is a quote too, but no comma
 
 
 @found_once
