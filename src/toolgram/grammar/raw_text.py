@@ -50,7 +50,7 @@ def raw_text(marker: str, language: Automaton | None, least: int, most: int | No
 def _exact(marker: str, language: Automaton | None, least: int, most: int | None) -> RawText:
     if language is None:
         language = without(marker)
-    elif _may_contain(language, marker):
+    elif may_contain(language, marker):
         language = intersection(language, without(marker))
     makers: list[Callable[[], Expr]] = []
 
@@ -62,8 +62,8 @@ def _exact(marker: str, language: Automaton | None, least: int, most: int | None
     return RawText(expr, tuple(make() for make in makers))
 
 
-def _may_contain(language: Automaton, text: str) -> bool:
-    """Whether each character of a text is in some text of the language."""
+def may_contain(language: Automaton, text: str) -> bool:
+    """A quick look: whether each character of a text is in some text of the language."""
     sets = {charset for state in language.states for charset, _ in state.edges}
     return all(any(char in charset for charset in sets) for char in set(text))
 

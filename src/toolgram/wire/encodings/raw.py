@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from toolgram.errors import Relaxation
 from toolgram.grammar.ir import NOTHING, Expr, Ref, Text, seq
-from toolgram.grammar.raw_text import RawText, raw_text
+from toolgram.grammar.raw_text import RawText, may_contain, raw_text
 from toolgram.grammar.regular.automata import TooLarge
 from toolgram.grammar.walk import renamed, size
 from toolgram.schema import compile_type, types
 from toolgram.schema.types import Canonical, Type
 from toolgram.schema.writing.json_style import RuleNames, Spelling
+from toolgram.schema.writing.plain_strings import plain_string
 from toolgram.wire.encodings.json import RawValue, Sink, Status, escape, skip_space
 from toolgram.wire.encodings.printed import WORDS, PrintedValue, as_json_text
 from toolgram.wire.marks import Marks
@@ -251,6 +253,8 @@ class BetweenTags:
     def _raw_string(self, kind: types.String) -> RawText:
         """The strings without the mark, as an expression over the rules, and what of them is not exact."""
         try:
+            if (plain := self._plain_string(kind)) is not None:
+                return RawText(plain)
             raw = raw_text(self.mark, kind.automaton, kind.min, kind.max, exact=self.exact)
         except TooLarge:
             keyword = "maxLength" if kind.automaton is None else "pattern"
@@ -258,12 +262,24 @@ class BetweenTags:
         key = kind, self.mark, self.exact
         new = {str(at): self.names.shared(f"raw-text-{at + 1}", key) for at in range(len(raw.bodies))}
         self.rules.update({new[str(at)]: renamed(body, new) for at, body in enumerate(raw.bodies)})
-        expr = renamed(raw.expr, new)
-        if size(expr) > _LARGEST_INLINE:
-            name = self.names.shared("raw-text", key)
-            self.rules[name] = expr
-            expr = Ref(name)
+        expr = self._named(renamed(raw.expr, new), "raw-text", key)
         return raw._replace(expr=expr, bodies=())
+
+    def _plain_string(self, kind: types.String) -> Expr | None:
+        """The strings if they are the same between quotes: then they are one rule, by the name that JSON has for it."""
+        language, low, high = kind.automaton, kind.min, kind.max
+        if language is None or may_contain(language, self.mark):
+            return None
+        plain = plain_string(language, self.spelling, low, high)
+        return None if plain is None else self._named(plain, "text", (self.spelling, ("text", language, low, high)))
+
+    def _named(self, expr: Expr, hint: str, key: Hashable) -> Expr:
+        """The expression, or, where it is large, a rule for it that is the same in the whole grammar."""
+        if size(expr) <= _LARGEST_INLINE:
+            return expr
+        name = self.names.shared(hint, key)
+        self.rules[name] = expr
+        return Ref(name)
 
     def json(self, kind: Type, hint: str) -> Expr:
         """A value that is no string, as JSON."""
