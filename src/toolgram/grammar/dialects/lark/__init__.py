@@ -28,6 +28,7 @@ from toolgram.grammar.dialects.lark.tree import (
     Tree,
     calls,
     is_empty,
+    joints,
     lexemes,
 )
 from toolgram.grammar.ir import Expr, Rules
@@ -57,6 +58,8 @@ def write_lark(rules: Rules) -> str:
 
 def _check_depth(tree: Tree) -> None:
     """Raises GrammarError where a way down through the rules is too long; in a circle of rules, the longest one."""
+    if sum(map(joints, tree.values())) <= _DEEPEST:
+        return
     depths: dict[str, int] = {}
     for group in components({name: calls(node) for name, node in tree.items()}):
         around = sum(_depth(tree[name], {}) for name in group) if len(group) > 1 else 0

@@ -58,6 +58,8 @@ class Alphabet:
         inside = {bisect_right(_LEADS, cut) for cut in cuts if _LEADS[0] < cut < _LEADS[-1] and cut not in _LEADS}
         blocks = [(_LEADS[number - 1], _LEADS[number]) for number in sorted(inside)]
         self._cuts = sorted(cuts.union(*blocks))
+        self._chars: dict[str, int] = {}
+        self._sets: dict[CharSet, int] = {}
         self._blocks = [(2 << self._class(end - 1)) - (1 << self._class(begin)) for begin, end in blocks]
 
     @property
@@ -74,10 +76,12 @@ class Alphabet:
 
     def of_set(self, charset: CharSet) -> int:
         """The classes of a character set."""
-        mask = 0
-        for low, high in charset.ranges:
-            mask |= (2 << self._class(high)) - (1 << self._class(low))
-        return mask
+        if charset not in self._sets:
+            mask = 0
+            for low, high in charset.ranges:
+                mask |= (2 << self._class(high)) - (1 << self._class(low))
+            self._sets[charset] = mask
+        return self._sets[charset]
 
     def set_of(self, mask: int) -> CharSet | None:
         """The characters of these classes; None for all that there are, and what is no character."""
@@ -88,11 +92,13 @@ class Alphabet:
 
     def of_char(self, char: str) -> int:
         """The class of a character."""
-        return 1 << self._class(ord(char))
+        if char not in self._chars:
+            self._chars[char] = 1 << self._class(ord(char))
+        return self._chars[char]
 
     def of_chars(self, text: str) -> int:
         """The classes of all characters of a text."""
-        return _union(map(self.of_char, text))
+        return _union(map(self.of_char, set(text)))
 
     def _class(self, code: int) -> int:
         """Its class; class 0 is left free for what is no character."""
@@ -150,9 +156,8 @@ def _own_letters(expr: Expr) -> tuple[bool, CharSet | None, CharSet | None, Char
 def _letters(expr: Expr, alphabet: Alphabet, of_part: Callable[[Expr], Letters]) -> Letters:
     match expr:
         case Literal(text):
-            masks = [alphabet.of_char(char) for char in text]
-            later = _union(masks[1:])
-            return Letters(not text, masks[0] if text else 0, later, later | _union(masks[:1]))
+            first, later = alphabet.of_chars(text[:1]), alphabet.of_chars(text[1:])
+            return Letters(not text, first, later, first | later)
         case CharSet():
             mask = alphabet.of_set(expr)
             return Letters(nullable=False, first=mask, later=0, every=mask)

@@ -65,11 +65,19 @@ class Growth:
             give_way()
             known = len(self.rules)
             self._within = name
-            self.rules[name] = self._grown(self.rules[name])
+            if self._holds_growing(self.rules[name]):
+                self.rules[name] = self._grown(self.rules[name])
             names += list(self.rules)[known:]
         for new, lexeme, name in self._due:
             self.rules[new] = self._longer(lexeme, (self._inside(name),))
         return _reachable(self.rules, ["root"])
+
+    def _holds_growing(self, node: Node) -> bool:
+        """Whether there is a lexeme in the node that is to grow, or a rule that one may come last in."""
+        return any(
+            leaf in self.growing if isinstance(leaf, Lexeme) else isinstance(leaf, Call) and self._ends_growing(leaf)
+            for leaf in leaves(node)
+        )
 
     def _grown(self, node: Node) -> Node:
         match node:

@@ -97,6 +97,8 @@ class RawText:
 
 def _together(parts: Iterable[_Facts]) -> _Facts:
     parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]._replace(size=1 + parts[0].size)
     texts = frozenset[str]().union(*(part.texts for part in parts))
     sets, quotes = any(part.sets for part in parts), any(part.quotes for part in parts)
     return _Facts(1 + sum(part.size for part in parts), texts, sets, quotes)

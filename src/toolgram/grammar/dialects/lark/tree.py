@@ -120,22 +120,30 @@ def is_empty(node: Node) -> bool:
 
 def leaves(node: Node) -> tuple[Lexeme | Special | Call, ...]:
     """What the node is made of, in order."""
-    return _leaves(node) if isinstance(node, HashedOnce) else (node,)
+    return _parts(node)[0] if isinstance(node, HashedOnce) else (node,)
+
+
+def joints(node: Node) -> int:
+    """How many rows, forks and loops there are in the node: at least as many as are in one another."""
+    return _parts(node)[1] if isinstance(node, HashedOnce) else 0
 
 
 @found_once
-def _leaves(node: Row | Fork | Loop) -> tuple[Lexeme | Special | Call, ...]:
+def _parts(node: Row | Fork | Loop) -> tuple[tuple[Lexeme | Special | Call, ...], int]:
     found: list[Lexeme | Special | Call] = []
+    count = 0
     waiting: list[Node] = [node]
     while waiting:
         part = waiting.pop()
         if not isinstance(part, HashedOnce):
             found.append(part)
-        elif isinstance(part, Loop):
+            continue
+        count += 1
+        if isinstance(part, Loop):
             waiting.append(part.item)
         else:
             waiting.extend(reversed(part.items if isinstance(part, Row) else part.options))
-    return tuple(found)
+    return tuple(found), count
 
 
 def calls(node: Node) -> tuple[str, ...]:

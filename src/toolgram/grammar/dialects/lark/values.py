@@ -29,13 +29,15 @@ def safe_values(tree: Tree, lexicon: Lexicon) -> dict[str, str]:
     }
     parts = {name: parts for name, node in tree.items() if (parts := _parts(node, lexicon, words)) is not None}
     parts = _closed_under_calls(parts)
-    ways = {name: _way(tree[name]) for name in parts}
-    balanced = _closed_under_calls({name: parts[name] for name, way in ways.items() if way.ends == 0 <= way.lowest})
-    if not any(_opener(tree[name]) for name in balanced):
+    ways = {name: _rule_way(tree[name]) for name in parts}
+    balanced = {name: parts[name] for name, (way, _) in ways.items() if way.ends == 0 <= way.lowest}
+    balanced = _closed_under_calls(balanced)
+    openers = {name: bracket for name in balanced if (bracket := ways[name][1])}
+    if not openers:
         return {}
     unsafe = suspects(tree, lexicon, frozenset[int]().union(*(each.lexemes for each in balanced.values())))
     safe = _closed_under_calls({name: each for name, each in balanced.items() if unsafe.isdisjoint(each.lexemes)})
-    return {name: bracket for name in safe if (bracket := _opener(tree[name]))}
+    return {name: openers[name] for name in safe if name in openers}
 
 
 class _Parts(NamedTuple):
@@ -104,10 +106,19 @@ def _way(node: Node) -> _Way:
             return _Way(0, 0)
 
 
-def _opener(node: Node) -> str:
-    """The bracket that a balanced rule begins with, if that one is open until its end; "" if not."""
-    match node:
-        case Row((Lexeme(Literal("{" | "[" as bracket)), *rest)):
-            return bracket if _way(Row(tuple(rest))).lowest >= 0 else ""
+def _rule_way(node: Node) -> tuple[_Way, str]:
+    """The way through a rule, and the bracket that it begins with, if that one is open until its end; "" if not."""
+    if not isinstance(node, Row) or not node.items:
+        return _way(node), ""
+    ends, lowest, inside = 0, inf, inf
+    for number, item in enumerate(node.items):
+        way = _way(item)
+        lowest = min(lowest, ends + way.lowest)
+        if number:
+            inside = min(inside, ends + way.lowest)
+        ends += way.ends
+    match node.items[0]:
+        case Lexeme(Literal("{" | "[" as bracket)) if inside > 0:
+            return _Way(ends, lowest), bracket
         case _:
-            return ""
+            return _Way(ends, lowest), ""
