@@ -211,7 +211,7 @@ class Growth:
                 return once if least else fork(once, self._longer(lexeme, tail))
 
     def _written_once(self, tail: tuple[Node, ...]) -> tuple[Node, ...]:
-        """What follows a fork as a rule, where it is long: it is written after each option into which a lexeme grows."""
+        """What follows a fork as a rule, where it is long: it is written after each option that a lexeme grows by."""
         if sum(len(leaves(node)) for node in tail) <= _LONGEST_COPIED:
             return tail
         name = self._fresh(f"{self._within}-rest")

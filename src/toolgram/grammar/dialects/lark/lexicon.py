@@ -131,7 +131,8 @@ class Lexicon:
 
     def _product(self, ended: Expr, running: Expr) -> tuple[int, bool]:
         left, right = self._spelled(ended), self._spelled(running)
-        # Text that must not begin so or so is of one set of tools: it is not worth to be remembered beyond that.
+        # What is of one set of tools is not remembered beyond that, but run over one alphabet; so is text that must not
+        # begin so or so.
         if _is_of_format(left) and _is_of_format(right):
             over, together = _of_plain(left, right)
             return self.alphabet.everything if over is None else self.alphabet.of_set(over), together
@@ -174,13 +175,11 @@ class Lexicon:
 
 
 def _is_of_format(expr: Expr) -> bool:
-    return isinstance(expr, Literal) or (is_plain(expr) and not _is_begun(expr) and isinstance(expr.items[0] if isinstance(expr, Sequence) else expr, Text))
-
-
-def _is_begun(expr: Expr) -> bool:
-    """Whether an expression begins with text that must not begin with some texts."""
+    """Whether it is text of the format, which is in many grammars: a literal, or free text and what ends it."""
+    if isinstance(expr, Literal):
+        return True
     first = expr.items[0] if isinstance(expr, Sequence) else expr
-    return isinstance(first, Text) and first.seen == START
+    return isinstance(first, Text) and first.seen != START and is_plain(expr)
 
 
 @remembered(maxsize=256)  # the texts of a format and the numbers of JSON are in every grammar
