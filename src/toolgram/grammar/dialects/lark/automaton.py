@@ -29,10 +29,12 @@ class Automaton:
         self._alphabet = alphabet
         self._words = words
         self._depth = 0
+        self._followers = 0  # what follows a part is told from what follows another by a number
+        self._known: dict[tuple[str, int], tuple[int, int]] = {}
         self._empty: list[list[int]] = []
         self._steps: list[list[tuple[int, int]]] = []
         begin = self._state()
-        self._end = self._build(expr, begin)
+        self._end = self._build(expr, begin, self._follower())
         self._moves: dict[_States, tuple[tuple[int, _States], ...]] = {}
         self.start = self._closed((begin,))
 
@@ -74,8 +76,12 @@ class Automaton:
                 waiting.extend(self._empty[state])
         return frozenset(seen)
 
-    def _build(self, expr: Expr, begin: int) -> int:
-        """Add the states of an expression from `begin` on; gives the state where it ends."""
+    def _follower(self) -> int:
+        self._followers += 1
+        return self._followers
+
+    def _build(self, expr: Expr, begin: int, then: int) -> int:
+        """Add the states of an expression from `begin` on, which `then` follows; gives the state where it ends."""
         match expr:
             case Literal(text):
                 for char in text:
@@ -83,30 +89,35 @@ class Automaton:
                 return begin
             case CharSet():
                 return self._step(begin, self._alphabet.of_set(expr))
-            case Sequence(items):
+            case Sequence((*items, last)):
                 for item in items:
-                    begin = self._build(item, begin)
-                return begin
+                    begin = self._build(item, begin, self._follower())
+                return self._build(last, begin, then)
             case Choice(options):
                 end = self._state()
                 for option in options:
-                    self._empty[self._build(option, self._after(begin))].append(end)
+                    self._empty[self._build(option, self._after(begin), then)].append(end)
                 return end
             case Repeat(item, least, most):
                 return self._build_repeat(item, least, most, begin)
             case Text():
                 return self._build_text(expr, begin)
             case Ref(name):
-                return self._build_word(name, begin)
+                return self._build_word(name, begin, then)
             case _:
                 raise TypeError(f"not a regular expression: {expr!r}")
 
-    def _build_word(self, name: str, begin: int) -> int:
-        if self._depth == _DEEPEST:
-            raise TooManyStates
-        self._depth += 1
-        end = self._build(self._words[name], begin)
-        self._depth -= 1
+    def _build_word(self, name: str, begin: int, then: int) -> int:
+        """The states of a word, which are there once where the same follows it."""
+        if (name, then) not in self._known:
+            if self._depth == _DEEPEST:
+                raise TooManyStates
+            self._depth += 1
+            entry = self._state()
+            self._known[name, then] = entry, self._build(self._words[name], entry, then)
+            self._depth -= 1
+        entry, end = self._known[name, then]
+        self._empty[begin].append(entry)
         return end
 
     def _step(self, begin: int, mask: int) -> int:
@@ -124,15 +135,15 @@ class Automaton:
         if max(least, most or 0) * _weight(item) > _MOST_COPIES:
             least, most = min(least, 1), None
         for _ in range(least):
-            begin = self._build(item, begin)
+            begin = self._build(item, begin, self._follower())
         if most is None:
             loop = self._after(begin)
-            self._empty[self._build(item, loop)].append(loop)
+            self._empty[self._build(item, loop, self._follower())].append(loop)
             return self._after(loop)
         end = self._state()
         for _ in range(most - least):
             self._empty[begin].append(end)
-            begin = self._build(item, self._after(begin))
+            begin = self._build(item, self._after(begin), self._follower())
         self._empty[begin].append(end)
         return end
 

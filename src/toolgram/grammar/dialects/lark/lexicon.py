@@ -8,6 +8,7 @@ follows A.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from toolgram.grammar.dialects.lark.alphabet import Alphabet, Letters, letters
 from toolgram.grammar.dialects.lark.automaton import Automaton, TooManyStates
@@ -61,6 +62,19 @@ class Lexicon:
             spend(len(numbers) + len(pairs))
             self._rivals[numbers] = tuple([pair for pair in pairs if any(self.meet(*pair))])
         return self._rivals[numbers]
+
+    def are_apart(self, numbers: Iterable[int]) -> bool:
+        """Whether all are literals none of which begins with another, so that they do nothing to one another: a quick
+        look."""
+        texts: list[str] = []
+        for number in numbers:
+            if number >= 0:
+                expr = self.exprs[number]
+                if not isinstance(expr, Literal):
+                    return False
+                texts.append(expr.text)
+        texts.sort()
+        return not any(later.startswith(text) for text, later in pairwise(texts))
 
     def _that_may_meet(self, numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
         """The pairs of different lexemes that begin alike; of two literals, where the one begins with the other."""
@@ -137,7 +151,9 @@ class Lexicon:
             over, together = _of_plain(left, right)
             return self.alphabet.everything if over is None else self.alphabet.of_set(over), together
         one, other = self._automaton(ended), self._automaton(running)
-        return (self.alphabet.everything, True) if one is None or other is None else _of_automata(one, other)
+        if one is None or other is None:
+            return self.alphabet.everything, True
+        return (_of_itself(one), True) if one is other else _of_automata(one, other)
 
     def _spelled(self, expr: Expr) -> Expr:
         """The expression with a word that it is, or begins with, put in."""
@@ -182,7 +198,7 @@ def _is_of_format(expr: Expr) -> bool:
     return isinstance(first, Text) and first.seen != START and is_plain(expr)
 
 
-@remembered(maxsize=256)  # the texts of a format and the numbers of JSON are in every grammar
+@remembered(maxsize=256)  # the texts of a format are in every grammar
 def _of_plain(ended: Expr, running: Expr) -> tuple[CharSet | None, bool]:
     """As `_of_automata`, of expressions without words; None for all characters, as where one is too large to know."""
     alphabet = Alphabet((ended, running), {})

@@ -298,6 +298,19 @@ class _Look:
             ):
                 raise InTheWay
         spend(4 + len(by_number))
+        if network.lexicon.are_apart(by_number):
+            for heads in by_number.values():
+                if len(heads) > 1:
+                    yield from self._together(heads, crowd)
+        else:
+            yield from self._rivals(by_number, crowd)
+        if by_number and any(reach.leaves for reach in reaches):
+            for back in network.returns[network.home(crowd[0])]:
+                yield _normal({_under(back, thread, depth) for thread in crowd})
+
+    def _rivals(self, by_number: Mapping[int, list[Head]], crowd: _Crowd) -> Iterator[_Crowd]:
+        """Record the conflicts of lexemes that may do something to one another, and give the crowds after them."""
+        network, depth = self.network, self.depth
         ends_with: dict[int, set[int]] = {number: set() for number in by_number}
         for number, heads in by_number.items():
             if any(network.runs_on(number, head.after, depth) for head in heads):
@@ -312,12 +325,13 @@ class _Look:
         for number, others in ends_with.items():
             for other in [other for other in others if other > number] or ([] if others else [number]):
                 heads = by_number[number] if other == number else [*by_number[number], *by_number[other]]
-                afters = {head.after for head in heads}
-                if len(afters) > 1 and not (len(crowd) == 1 and _in_one_call(heads)):
-                    yield _normal(afters)
-        if by_number and any(reach.leaves for reach in reaches):
-            for back in network.returns[network.home(crowd[0])]:
-                yield _normal({_under(back, thread, depth) for thread in crowd})
+                yield from self._together(heads, crowd)
+
+    def _together(self, heads: list[Head], crowd: _Crowd) -> Iterator[_Crowd]:
+        """The crowd after heads that took the same text, where there is something new in it."""
+        afters = {head.after for head in heads}
+        if len(afters) > 1 and not (len(crowd) == 1 and _in_one_call(heads)):
+            yield _normal(afters)
 
     def _cut(self, ended: list[Head], running: list[Head], over: int) -> None:
         """Record where those that run on over some characters cut those that ended."""

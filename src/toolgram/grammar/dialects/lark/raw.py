@@ -15,7 +15,7 @@ from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import START, CharSet, Expr, Literal, Ref, Rules, Text, children
 from toolgram.grammar.walk import is_plain, size
 
-_LARGEST = 2_000  # parts of what is before a marker, its words put in
+_LARGEST = 2_000  # parts of what is before a marker, and of its words
 _SHORT = 2  # characters of what is no tag, and may be anything else as well
 DIGITS = frozenset("0123456789+-.eE")
 _PUNCTUATION = re.compile(r"[{}\[\],: ]*")
@@ -23,13 +23,14 @@ _MARK = re.compile(r"[{}\[\]]|[,:] *| +")
 
 
 class _Facts(NamedTuple):
-    """How large an expression is, its words put in; the literals in it; whether it has sets other than of digits, and
-    such as hold a quote, as those of JSON's strings do not."""
+    """How large an expression is, without its words; the literals in it, and those in its words; whether it has sets
+    other than of digits, and such as hold a quote, as those of JSON's strings do not; its words, and theirs."""
 
     size: int
     texts: frozenset[str]
     sets: bool
     quotes: bool = False
+    words: frozenset[str] = frozenset()
 
 
 class RawText:
@@ -58,7 +59,8 @@ class RawText:
     def pieces(self, text: str, *, begins: bool) -> tuple[Literal, ...]:
         """A text, cut after each mark of JSON that it begins with, and as `cut` does."""
         if (text, begins) not in self._pieces:
-            punctuation = _PUNCTUATION.match(text)
+            begun = self._any_marker and self._any_marker.match(text)
+            punctuation = None if begun else _PUNCTUATION.match(text)
             end = punctuation.end() if punctuation else 0
             pieces = (*_MARK.findall(text[:end]), *self.cut(text[end:], begins=begins and not end))
             self._pieces[text, begins] = tuple(map(Literal, pieces))
@@ -81,7 +83,7 @@ class RawText:
         facts = _together(map(self._facts, exprs))
         return (
             facts.sets
-            and facts.size <= _LARGEST
+            and facts.size + sum(self._words[name].size for name in facts.words) <= _LARGEST
             and not any(('"' in text and not facts.quotes) or self.marker_end(text) for text in facts.texts)
         )
 
@@ -92,7 +94,8 @@ class RawText:
             return _together(map(self._facts, children(expr)))
         if expr.name not in self._words:
             self._words[expr.name] = self._facts(self._regular[expr.name])
-        return self._words[expr.name]
+        word = self._words[expr.name]
+        return word._replace(size=1, words=word.words | {expr.name})
 
 
 def _together(parts: Iterable[_Facts]) -> _Facts:
@@ -101,7 +104,8 @@ def _together(parts: Iterable[_Facts]) -> _Facts:
         return parts[0]._replace(size=1 + parts[0].size)
     texts = frozenset[str]().union(*(part.texts for part in parts))
     sets, quotes = any(part.sets for part in parts), any(part.quotes for part in parts)
-    return _Facts(1 + sum(part.size for part in parts), texts, sets, quotes)
+    words = frozenset[str]().union(*(part.words for part in parts))
+    return _Facts(1 + sum(part.size for part in parts), texts, sets, quotes, words)
 
 
 @found_once
