@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from oracles import lark_accepts
 from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark import repair
+from toolgram.grammar.dialects.lark.alphabet import Alphabet
+from toolgram.grammar.dialects.lark.automaton import Automaton
 from toolgram.grammar.dialects.lark.linear import regular
 from toolgram.grammar.dialects.lark.quotes import Quotes
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import (
     EMPTY,
+    START,
     Expr,
     Literal,
     Ref,
@@ -190,6 +193,49 @@ def test_a_string_beside_text_is_taken_apart() -> None:
     string = seq('"', repeat(_LETTER), '"')
     grammar = Grammar({"root": choice(seq(Ref("string"), "!"), seq(Text(("?",)), "?")), "string": string})
     _assert_agree(grammar, ['"a"!', '"a"?', '"a', "a?", '"a\\""!', '"a"', "?", '"!'])
+
+
+def test_raw_text_that_recurs_is_one_lexeme_with_its_marker() -> None:
+    rest = choice(seq(not_chars("<x"), Ref("rest")), seq("x", Ref("begun")), EMPTY)  # all but "xy", quotes too
+    begun = choice(seq(not_chars("<xy"), Ref("rest")), seq("x", Ref("begun")), EMPTY)
+    value = seq('{"a": ', Ref("string"), "}")
+    rules = {"root": seq("<v>", choice(Ref("rest"), Ref("value")), Text(("</v>",)), "</v>"), "value": value}
+    string = seq('"', repeat(_LETTER), '"')
+    grammar = Grammar({**rules, "rest": rest, "begun": begun, "string": string})
+    _assert_agree(grammar, [near for seed in range(8) for near in _near(grammar.sample(seed))])
+    root = seq("<v>", Ref("rest"), "</v>", Text(("</v>",)))
+    alone = Grammar({"root": root, "rest": rest, "begun": begun})
+    assert alone.to("lark").splitlines()[0] == 'start: "<v>" LEXEME TEXT'
+    _assert_agree(alone, [near for seed in range(8) for near in _near(alone.sample(seed))])
+
+
+def test_a_word_is_run_once_for_each_thing_that_follows_it() -> None:
+    words = {"w0": repeat(chars("ab"), 1, 3), **{f"w{n}": choice(Ref(f"w{n - 1}"), "c") for n in range(1, 18)}}
+    doubled = choice(seq("1", Ref("w17")), seq("2", Ref("w17")), seq("3", Ref("w17"), "4"))
+    alphabet = Alphabet([doubled], words)
+    automaton = Automaton(doubled, alphabet, words)
+    for text, is_word in (("1ab", True), ("2c", True), ("3c4", True), ("3c", False), ("1c4", False), ("1abab", False)):
+        states = automaton.start
+        for char in text:
+            mask = alphabet.of_char(char)
+            states = next((to for step, to in automaton.moves(states) if step & mask), frozenset[int]())
+        assert automaton.accepts(states) == is_word, text
+
+
+def test_a_literal_grows_by_the_beginning_of_each_part_that_may_follow() -> None:
+    parts = [optional(seq(f"<p{n}>", Text(("</p>",)), "</p>")) for n in range(20)]
+    call = seq("<call f>\n", *parts, "</call>")
+    thought = seq(Text(("</think>", f"{START}f>\n"), START), "\n</think>")
+    grammar = Grammar({"root": choice(seq("<call ", thought), call)})
+    assert len(grammar.to("lark")) < 200 * len(parts)
+    _assert_agree(grammar, ["<call f>\n</think>", "<call f>\n</call>", "<call f>\n<p3>x</p><p7></p></call>", "<call f"])
+    _assert_agree(grammar, [near for seed in range(4) for near in _near(grammar.sample(seed))])
+
+
+def test_a_marker_that_begins_with_a_bracket_is_whole() -> None:
+    grammar = Grammar({"root": seq(Text(("[CALL]",)), "[CALL]", "[", repeat(_DIGIT, 1), "]", optional("[CALL]"))})
+    assert grammar.to("lark").splitlines()[0] == 'start: TEXT "[" /[0-9]+/ "]" "[CALL]"?'
+    _assert_agree(grammar, ["x[CALL][1]", "[CALL][12][CALL]", "[CALL][]", "[CALL[CALL][1]"])
 
 
 def test_what_follows_a_rule_that_may_be_empty_is_looked_at() -> None:
