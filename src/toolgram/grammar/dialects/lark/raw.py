@@ -16,6 +16,7 @@ from toolgram.grammar.ir import START, CharSet, Expr, Literal, Ref, Rules, Text,
 from toolgram.grammar.walk import is_plain, size
 
 _LARGEST = 2_000  # parts of what is before a marker, and of its words
+_DEEPEST = 20  # of its words in one another
 _SHORT = 2  # characters of what is no tag, and may be anything else as well
 DIGITS = frozenset("0123456789+-.eE")
 _PUNCTUATION = re.compile(r"[{}\[\],: ]*")
@@ -24,13 +25,15 @@ _MARK = re.compile(r"[{}\[\]]|[,:] *| +")
 
 class _Facts(NamedTuple):
     """How large an expression is, without its words; the literals in it, and those in its words; whether it has sets
-    other than of digits, and such as hold a quote, as those of JSON's strings do not; its words, and theirs."""
+    other than of digits, and such as hold a quote, as those of JSON's strings do not; its words, and theirs, and how
+    many there are in one another."""
 
     size: int
     texts: frozenset[str]
     sets: bool
     quotes: bool = False
     words: frozenset[str] = frozenset()
+    depth: int = 0
 
 
 class RawText:
@@ -83,6 +86,7 @@ class RawText:
         facts = _together(map(self._facts, exprs))
         return (
             facts.sets
+            and facts.depth <= _DEEPEST
             and facts.size + sum(self._words[name].size for name in facts.words) <= _LARGEST
             and not any(('"' in text and not facts.quotes) or self.marker_end(text) for text in facts.texts)
         )
@@ -95,7 +99,7 @@ class RawText:
         if expr.name not in self._words:
             self._words[expr.name] = self._facts(self._regular[expr.name])
         word = self._words[expr.name]
-        return word._replace(size=1, words=word.words | {expr.name})
+        return word._replace(size=1, words=word.words | {expr.name}, depth=1 + word.depth)
 
 
 def _together(parts: Iterable[_Facts]) -> _Facts:
@@ -105,7 +109,8 @@ def _together(parts: Iterable[_Facts]) -> _Facts:
     texts = frozenset[str]().union(*(part.texts for part in parts))
     sets, quotes = any(part.sets for part in parts), any(part.quotes for part in parts)
     words = frozenset[str]().union(*(part.words for part in parts))
-    return _Facts(1 + sum(part.size for part in parts), texts, sets, quotes, words)
+    depth = max((part.depth for part in parts), default=0)
+    return _Facts(1 + sum(part.size for part in parts), texts, sets, quotes, words, depth)
 
 
 @found_once
