@@ -200,6 +200,8 @@ def test_with_cli_the_demo_runs(python: Environments, tmp_path: Path) -> None:
     command = ["/bin/sh", str(ROOT / "examples/demo.sh"), str(python["cli"] / "toolgram")]
     done = subprocess.run(command, check=False, capture_output=True, cwd=tmp_path, **SILENT)
     assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("style: ")
+    assert "not enforced" not in done.stderr
     assert '"arguments": "{\\"city\\": \\"Paris\\", \\"days\\": 3}"' in done.stdout
     assert '{\\"name\\": \\"Maria\\", \\"age\\": 31' in done.stdout
 

@@ -94,6 +94,13 @@ def test_a_processor_bars_what_the_masks_do(masks: TokenMasks) -> None:
             assert ((score[: masks.size] == 0) == mask).all()
 
 
+def test_the_example_says_what_it_wants() -> None:
+    run = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, check=False)
+    said = [line for line in run.stderr.splitlines() if "PyTorch" not in line]  # which transformers would have
+    assert (run.returncode, run.stdout) == (1, "")
+    assert said == ["give the folder of a model of Hugging Face, with its tokenizer and chat template"]
+
+
 def test_the_example_runs(tmp_path: Path) -> None:
     tokenizer = small_tokenizer()
     tokenizer.chat_template = CHATML.source
