@@ -56,6 +56,11 @@ def many_messages(copy: int) -> tuple[str, bytes]:
     return _chat(messages=[{"role": "user", "content": str(copy)}] * 200_000)
 
 
+def empty_tools(copy: int) -> tuple[str, bytes]:
+    """Four hundred thousand tools that are none."""
+    return _chat(tools=[{}] * 400_000, seed=copy)
+
+
 def many_biases(copy: int) -> tuple[str, bytes]:
     """A million entries of `logit_bias`."""
     return _chat(logit_bias={str(i): copy for i in range(1_000_000)})
@@ -92,6 +97,7 @@ ATTACKS: dict[str, Attack] = {
     "15 MB of text": long_text,
     "15 MB to tokenize": long_tokenize,
     "200,000 messages": many_messages,
+    "400,000 empty tools": empty_tools,
     "1,000,000 biases": many_biases,
     "5,000,000 ids": many_ids,
     "1 MB of grammar": long_grammar,
