@@ -86,6 +86,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--style", metavar="NAME", help="of toolgram's requests; default: they do not say")
     parser.add_argument("--profile", metavar="FILE|none", help="of toolgram's server; default: its own")
     parser.add_argument("--parallel-tool-calls", choices=("true", "false"), help="default: requests do not say")
+    parser.add_argument(
+        "--parallel-tool-bias", type=float, action="append", metavar="N", help="of toolgram's requests; may be repeated"
+    )
     parser.add_argument("--bfcl", type=Path, metavar="WHEEL", help="of bfcl-eval")
     parser.add_argument("--qwen", type=Path, metavar="FILE", help=f"{QWEN}, of which there is one only")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all answers there")
@@ -108,14 +111,25 @@ def _asked(options: argparse.Namespace) -> Iterator[Marked]:
                 side: stack.enter_context(answering(side, model.file, model.templates, options.profile))
                 for side in options.side or SIDES
             }
-            for cell, temperature in product(options.cell or CELLS, ("0", "default")[: 1 + options.sampled]):
-                print(f"{model.name} {cell}, temperature {temperature} …", file=sys.stderr)
+            temperatures = ("0", "default")[: 1 + options.sampled]
+            for cell, temperature, own in product(options.cell or CELLS, temperatures, _own(options)):
+                bias = own.get("parallel_tool_bias")
+                name = cell if bias is None else f"{cell}, bias {bias:g}"
+                print(f"{model.name} {name}, temperature {temperature} …", file=sys.stderr)
                 chosen = questions(file, CELLS[cell][1], options.questions)
                 for question, (side, ask) in product(chosen, asks.items()):
                     body = request(question, CELLS[cell][0], temperature, options.parallel_tool_calls)
-                    if side == "toolgram" and options.style:
-                        body["style"] = options.style
-                    yield marked((model.name, cell, temperature, side), question, ask(body))
+                    more = own if side == "toolgram" else {}
+                    yield marked((model.name, name, temperature, side), question, ask({**body, **more}))
+
+
+def _own(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """What toolgram alone is sent: each bias towards another call, with the style."""
+    style = {"style": options.style} if options.style else {}
+    return [
+        style if bias is None else {**style, "parallel_tool_bias": bias}
+        for bias in options.parallel_tool_bias or [None]
+    ]
 
 
 def request(question: Question, choice: str, temperature: str, parallel: str | None) -> dict[str, Any]:

@@ -54,6 +54,7 @@ CHAT: list[Any] = [
         "calls_close_reasoning": True,
         "end_repetitions": False,
         "tool_bias": 1.5,
+        "parallel_tool_bias": -1.5,
         "style": "short",
         "modalities": ["text"],
         "user": "u",

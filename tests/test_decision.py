@@ -12,12 +12,35 @@ import toolgram
 from made_up import SHARED
 from situations import CHATML, WEATHER, tool
 from toolgram.chat import generate_sync, relaxations_of
+from toolgram.conversation.message import Message, ToolCall
 from toolgram.engines.base import Capabilities, Choice, Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.replay import Replay
 from toolgram.errors import InvalidRequest
+from toolgram.planning.readable_names import some_id
+from toolgram.styles.registry import all_styles
+from toolgram.wire.writer import write_freely
 
 BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}], "tools": [tool("get_weather", WEATHER)]}
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+# Of others the calls stand in a list of JSON or Python, or nothing ends them: a brace may also end an argument.
+CALLS_HAVE_AN_END = [
+    "compact",
+    "deepseek_r1",
+    "deepseek_v3_1",
+    "function_gemma",
+    "gemma_4",
+    "glm_4_5",
+    "glm_4_7",
+    "hermes",
+    "hermes_2_pro",
+    "kimi_k2",
+    "kimi_k3",
+    "long",
+    "mixtral",
+    "qwen_coder",
+    "qwen_xml",
+    "short",
+]
 VOCABULARY = {"<": 1, "<tool_call>": 2, "`": 3, "```": 4, "{": 5, '{"': 6, "Hi": 7}
 
 
@@ -29,14 +52,16 @@ class Chooser:
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
         self.tokens = vocabulary
         self.choice: Choice | None = None
+        self.later: Choice | None = None
 
     async def generate(
         self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
     ) -> AsyncGenerator[Chunk, None]:
         del prompt, constraint
-        self.choice = sampling.choice
-        yield Chunk("No.", (7,))
-        yield Chunk("", finish="stop", usage=Usage(), log_odds=None if self.choice is None else log(3))
+        self.choice, self.later = sampling.choice, sampling.later
+        yield Chunk("No." if self.choice else CALL, (7,))
+        odds, later = (None if choice is None else log(3) for choice in (self.choice, self.later))
+        yield Chunk("", finish="stop", usage=Usage(), log_odds=odds, later_log_odds=later)
 
     async def aclose(self) -> None:
         pass
@@ -122,7 +147,81 @@ def test_no_odds_where_nothing_is_chosen() -> None:
     assert engine.choice is None
 
 
+@pytest.mark.parametrize("name", ["tool_bias", "parallel_tool_bias"])
 @pytest.mark.parametrize("bias", ["much", 101, -1000, True])
-def test_a_bias_is_a_moderate_number(bias: Any) -> None:
-    with pytest.raises(InvalidRequest, match="/tool_bias"):
-        planned(tool_bias=bias)
+def test_a_bias_is_a_moderate_number(name: str, bias: Any) -> None:
+    with pytest.raises(InvalidRequest, match=f"/{name}"):
+        planned(**{name: bias})
+
+
+@pytest.mark.parametrize(
+    ("style", "after", "opener"),
+    [
+        ("long", "}}\n</tool_call>\n", '<tool_call>\n{"name": "'),
+        ("qwen_xml", ">\n</function>\n</tool_call>\n", "<tool_call>\n"),
+        ("kimi_k2", "}<|tool_call_end|>", "<|tool_call_begin|>functions."),
+        (
+            "deepseek_r1",
+            "}\n```<｜tool▁call▁end｜>\n",
+            "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
+        ),
+    ],
+)
+def test_another_call_comes_behind_the_text_that_ends_one(style: str, after: str, opener: str) -> None:
+    another = planned(style, parallel_tool_calls=True).another_call
+    assert another is not None
+    assert (another.after, another.opener) == (after, opener)
+
+
+@pytest.mark.parametrize(
+    ("style", "more"),
+    [
+        ("mistral_nemo", {}),  # a list of JSON
+        ("pythonic", {}),
+        ("long", {"parallel_tool_calls": False}),
+        ("long", {"tool_choice": "none"}),
+    ],
+)
+def test_there_is_no_place_for_another_call(style: str, more: dict[str, Any]) -> None:
+    assert planned(style, **more).another_call is None
+
+
+def test_which_styles_have_a_place_for_another_call() -> None:
+    assert sorted(style.name for style in all_styles() if planned(style.name).another_call) == CALLS_HAVE_AN_END
+
+
+@pytest.mark.parametrize("style", CALLS_HAVE_AN_END)
+def test_a_turn_of_two_calls_goes_on_where_another_call_begins_and_one_of_a_call_does_not(style: str) -> None:
+    plan = planned(style, tool_choice="required")
+    another = plan.another_call
+    assert another is not None
+    calls = [ToolCall("get_weather", f'{{"city": "{city}"}}', some_id("get_weather", plan.format)) for city in "ab"]
+    two, one = (write_freely(plan.format, Message(tool_calls=tuple(calls[:count]))) or "" for count in (2, 1))
+    assert two.count(another.after + another.opener) == 1
+    assert another.after + another.opener not in one
+
+
+def test_another_call_is_bound_to_all_tokens_that_it_may_begin_with() -> None:
+    another = planned().another_call
+    assert another is not None
+    assert another.bind(VOCABULARY) == (1, 2)
+    assert another.bind({"Hi": 7}) == ()
+
+
+def test_the_engine_is_given_the_later_choice_and_the_reply_tells_its_odds() -> None:
+    engine = Chooser(VOCABULARY)
+    reply = generate_sync(planned(tool_choice="required", parallel_tool_bias=2), engine)
+    assert engine.later == Choice((1, 2), 2.0, "}}\n</tool_call>\n")
+    assert (reply.call_log_odds, reply.another_call_log_odds) == (None, log(3))
+    assert not reply.relaxations
+    generate_sync(planned(parallel_tool_calls=False), engine)
+    assert engine.later is None
+
+
+@pytest.mark.parametrize(
+    ("engine", "style"), [(Replay("No."), "long"), (Chooser({"Hi": 7}), "long"), (Chooser(VOCABULARY), "mistral_nemo")]
+)
+def test_a_bias_towards_another_call_that_is_not_applied_is_reported(engine: Any, style: str) -> None:
+    plan = planned(style, parallel_tool_bias=2)
+    assert [one.pointer for one in relaxations_of(plan, engine)] == ["/parallel_tool_bias"]
+    assert not relaxations_of(planned(style), engine)

@@ -41,7 +41,9 @@ def planned(**more: Any) -> toolgram.Plan:
     return toolgram.plan(BODY | more, CHATML, profile=PROFILE)
 
 
-@pytest.mark.parametrize("profile", [PROFILE, Profile('a "b" 🙂\x7f', "sha256:0"), replace(PROFILE, tool_bias=-7)])
+@pytest.mark.parametrize(
+    "profile", [PROFILE, Profile('a "b" 🙂\x7f', "sha256:0"), replace(PROFILE, tool_bias=-7, parallel_tool_bias=2)]
+)
 def test_what_is_written_reads_back_equal(profile: Profile) -> None:
     assert Profile.read(profile.write()) == profile
 
@@ -100,6 +102,13 @@ def test_a_request_goes_first() -> None:
 def test_the_bias_is_for_questions_not_for_results() -> None:
     assert planned(messages=[*BODY["messages"], *RESULT]).request.tool_bias is None
     assert planned(messages=[*BODY["messages"], *RESULT], tool_bias=1).request.tool_bias == 1
+
+
+def test_a_bias_towards_another_call_is_filled_in_as_that_towards_a_call() -> None:
+    profile = replace(PROFILE, parallel_tool_calls=None, parallel_tool_bias=2.5)
+    bodies = (BODY, BODY | {"parallel_tool_bias": -1}, BODY | {"messages": [*BODY["messages"], *RESULT]})
+    found = [toolgram.plan(body, CHATML, profile=profile).request.parallel_tool_bias for body in bodies]
+    assert found == [2.5, -1, None]
 
 
 def test_reasoning_is_bounded_unless_it_stays_in_the_content() -> None:

@@ -173,6 +173,25 @@ def test_a_choice_is_moved_at_the_first_token_alone_and_its_odds_are_the_models_
     assert own[-1].log_odds is None
 
 
+def test_a_later_choice_is_moved_wherever_its_text_was_written(engine: LlamaCpp) -> None:
+    lark = 'start: ("Yes." "!"? " "){3}'
+    told: list[float] = []
+    for bias, text in ((0.0, None), (40.0, "Yes.! Yes.! Yes.! "), (-40.0, "Yes. Yes. Yes. ")):
+        sampling = Sampling(later=Choice((engine.tokens["!"],), bias, "Yes."))
+        chunks = asyncio.run(chunks_of(engine, WEATHER, lark, sampling))
+        assert text in (None, "".join(chunk.text for chunk in chunks))
+        assert chunks[-1].log_odds is None
+        assert chunks[-1].later_log_odds is not None
+        told.append(chunks[-1].later_log_odds)
+    assert told == pytest.approx([told[0]] * 3, abs=1e-3)
+
+
+def test_a_later_choice_that_never_comes_has_no_odds(engine: LlamaCpp) -> None:
+    text, last = say(engine, WEATHER, 'start: "Yes." "!"?', later=Choice((engine.tokens["!"],), 40.0, "No."))
+    assert text.startswith("Yes.")
+    assert last.later_log_odds is None
+
+
 def test_a_choice_that_the_grammar_leaves_no_room_for_is_certain(engine: LlamaCpp) -> None:
     tokens = (engine.tokens["<"],)
     _, last = say(engine, WEATHER, r"start: /[a-z ]{4}/", choice=Choice(tokens))

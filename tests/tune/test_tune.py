@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from toolgram.cli.tune import seconds_of
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.styles.generic import GENERIC
 from toolgram.tune.candidates import styles, variants
-from toolgram.tune.trials import Asker, Trial, best_bias, halves, score
+from toolgram.tune.trials import Asker, Trial, best_bias, best_parallel_bias, halves, score
 from toolgram.tune.tuning import tune
 
 ANSWER = Answer(
@@ -46,6 +47,7 @@ HERMES = ChatTemplate(
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 ODDS_OF_CALLS, ODDS_OF_OTHERS = -2.0, -8.0
+ODDS_OF_MORE, ODDS_OF_ONE = -1.5, -4.5
 
 
 def call(log_odds: float | None, *, right: bool = True) -> Trial:
@@ -80,7 +82,9 @@ class Model:
         called = sampling.choice is not None and odds + sampling.choice.bias > 0
         yield Chunk(self.call(question) if called and "Here are the tools available" in text else "Hm.", (1,))
         known = None if sampling.choice is None else odds
-        yield Chunk("", finish="stop", usage=Usage(prompt_tokens=len(text)), log_odds=known)
+        more = None if sampling.later is None else ODDS_OF_MORE if len(question.calls) > 1 else ODDS_OF_ONE
+        usage = Usage(prompt_tokens=len(text))
+        yield Chunk("", finish="stop", usage=usage, log_odds=known, later_log_odds=more)
 
     def call(self, question: Question) -> str:
         calls = question.calls or questions("simple")[0].calls
@@ -105,6 +109,29 @@ class Model:
 )
 def test_the_bias_lies_in_the_middle_between_calls_and_others(trials: list[Trial], bias: float) -> None:
     assert best_bias(trials) == bias
+
+
+def counted(kind: str, *odds: float | None) -> list[tuple[Question, Answer]]:
+    question = questions(kind)[0]
+    return [(question, replace(ANSWER, another_call_log_odds=each)) for each in odds]
+
+
+@pytest.mark.parametrize(
+    ("one", "several", "bias"),
+    [
+        ([-4.0, -3.5, None], [-2.0, -5.0], 3.5),
+        ([-4.0] * 19 + [-1.0], [-2.0], 4.0),  # one in twenty may be disturbed
+        ([-4.0] * 18 + [-1.0], [-2.0], 0.0),
+        ([2.25], [4.0], -2.25),
+        ([-2.0], [-3.0], 0.0),
+        ([], [-3.0], 0.0),
+        ([-3.0], [None], 0.0),
+    ],
+)
+def test_the_bias_towards_another_call_leaves_questions_of_one_alone(
+    one: list[float | None], several: list[float | None], bias: float
+) -> None:
+    assert best_parallel_bias([*counted("simple", *one), *counted("several", *several)]) == bias
 
 
 def test_both_kinds_of_questions_count_the_same() -> None:
@@ -149,6 +176,7 @@ def test_the_best_style_and_its_bias_are_found_and_measured_on_other_questions()
     profile, said = found(CHATML)
     assert profile.style == "short"
     assert profile.tool_bias == pytest.approx(-(ODDS_OF_CALLS + ODDS_OF_OTHERS) / 2)
+    assert profile.parallel_tool_bias == -ODDS_OF_ONE
     with_call, without, all_ = profile.measured
     assert (with_call.right, with_call.without) == (with_call.of, 0)
     assert without.right == without.without == without.of

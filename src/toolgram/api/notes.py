@@ -24,8 +24,9 @@ def notes_of(reply: Reply) -> Json:
             {"call": one.call, "pointer": one.pointer, "keyword": one.keyword} for one in reply.broken_bounds
         ],
     }
-    odds = reply.call_log_odds
-    known = {} if odds is None or not isfinite(odds) else {"call_log_odds": odds}  # infinite: only one was allowed
+    odds = {"call_log_odds": reply.call_log_odds, "another_call_log_odds": reply.another_call_log_odds}
+    # Infinite ones say that only one side was allowed.
+    known = {name: value for name, value in odds.items() if value is not None and isfinite(value)}
     return {name: value for name, value in notes.items() if value} | known
 
 

@@ -23,7 +23,7 @@ class Answer:
     """What came of a question: `fault` says what is wrong with it, "" that it is right.
 
     `tools` and `number`: whether the right tools were called, and as many as it takes. `call_log_odds` are those of a
-    call, where they are known and finite.
+    call, where they are known and finite, and `another_call_log_odds` those of another one behind the first.
     """
 
     id: str
@@ -38,6 +38,7 @@ class Answer:
     tokens: int
     seconds: float
     call_log_odds: float | None = None
+    another_call_log_odds: float | None = None
 
     @property
     def right(self) -> bool:
@@ -70,7 +71,6 @@ async def answer(question: Question, prepared: Plan, engine: Engine, sampling: S
         wrong = f"an error: {error}"
         seconds = time.perf_counter() - began
         return Answer(question.id, question.kind, question.ask, wrong, False, False, "", "error", 0, 0, seconds)  # noqa: FBT003 - neither is right
-    odds = reply.call_log_odds
     return Answer(
         id=question.id,
         kind=question.kind,
@@ -83,5 +83,10 @@ async def answer(question: Question, prepared: Plan, engine: Engine, sampling: S
         prompt_tokens=reply.usage.prompt_tokens,
         tokens=reply.usage.completion_tokens,
         seconds=time.perf_counter() - began,
-        call_log_odds=odds if odds is not None and math.isfinite(odds) else None,
+        call_log_odds=_finite(reply.call_log_odds),
+        another_call_log_odds=_finite(reply.another_call_log_odds),
     )
+
+
+def _finite(odds: float | None) -> float | None:
+    return odds if odds is not None and math.isfinite(odds) else None

@@ -30,6 +30,9 @@ Heard = Callable[[int, Chunk], None]
 
 _NOTHING_ENFORCED = Relaxation("", "grammar", "nothing while it was written: this engine takes no grammar")
 _NO_BIAS = Relaxation("/tool_bias", "tool_bias", "none: it needs the embedded engine, and a choice at the first token")
+_NO_PARALLEL_BIAS = Relaxation(
+    "/parallel_tool_bias", "parallel_tool_bias", "none: it needs the embedded engine, and calls that a text ends"
+)
 _RETRY_TEMPERATURE = 0.7
 
 
@@ -39,7 +42,8 @@ class Reply:
 
     `dropped_calls` counts the calls, one at most, that were cut off before their name was whole.
     `call_log_odds` is the natural logarithm of the odds that the model would call, where it chose and the engine tells
-    them; the request's `tool_bias` is not in it.
+    them; the request's `tool_bias` is not in it. `another_call_log_odds` are those of another call behind the first
+    one, without the `parallel_tool_bias`.
     `stopped_by` is the stop string of the request that ended it, where the engine tells.
     `relaxations` are the plan's, and one more where the engine enforced nothing. Only then may the message be other
     than was asked for: `valid` says whether it is complete, and of the form and the schema of the request. Where the
@@ -63,6 +67,7 @@ class Reply:
     ended_repetitions: tuple[EndedRepetition, ...] = ()
     call_log_odds: float | None = None
     broken_bounds: tuple[BrokenBound, ...] = ()
+    another_call_log_odds: float | None = None
 
 
 @runtime_checkable
@@ -112,6 +117,7 @@ async def stream(
     finish: FinishReason | None = None
     stopped_by: str | None = None
     log_odds: float | None = None
+    another: float | None = None
     usage = Usage()
     runaways = Runaways(plan) if plan.request.end_repetitions and plan.constraint is not None and not free else None
     chunks = _chunks(plan, engine, sampling, reader, runaways, heard or _nobody)
@@ -119,6 +125,7 @@ async def stream(
         async for chunk in chunks:
             finish, usage, stopped_by = chunk.finish, chunk.usage or usage, chunk.stopped_by
             log_odds = chunk.log_odds if log_odds is None else log_odds
+            another = chunk.later_log_odds if another is None else another
             text.append(chunk.text)
             trace += chunk.trace
             yield chunk
@@ -157,6 +164,7 @@ async def stream(
         tuple(runaways.ended) if runaways else (),
         log_odds,
         broken_bounds(plan, message),
+        another,
     )
 
 
@@ -189,7 +197,7 @@ async def _chunks(
     """
     # Under a grammar the turn's end is a token: a string that only spells it may stand in an argument.
     stops = sampling.stop if plan.constraint else tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
-    sampling = replace(sampling, stop=stops, ends=plan.stop, choice=_choice(plan, engine))
+    sampling = replace(sampling, stop=stops, ends=plan.stop, choice=_choice(plan, engine), later=_later(plan, engine))
     written, budget = Written(plan), ReasoningBudget(plan, reader, most_reasoning(plan, sampling))
     prompt, constraint = plan.prompt_parts, plan.constraint
     closer = budget.closer(written)
@@ -286,7 +294,8 @@ def relaxations_of(plan: Plan, engine: Engine) -> tuple[Relaxation, ...]:
     """The plan's relaxations, after what the engine leaves undone: all of the format, or the bias towards calls."""
     nothing = (_NOTHING_ENFORCED,) if _free(plan, engine) else ()
     no_bias = (_NO_BIAS,) if plan.request.tool_bias and _choice(plan, engine) is None else ()
-    return (*nothing, *no_bias, *plan.relaxations)
+    no_other = (_NO_PARALLEL_BIAS,) if plan.request.parallel_tool_bias and _later(plan, engine) is None else ()
+    return (*nothing, *no_bias, *no_other, *plan.relaxations)
 
 
 def _free(plan: Plan, engine: Engine) -> bool:
@@ -300,6 +309,15 @@ def _choice(plan: Plan, engine: Engine) -> Choice | None:
         return None
     tokens = decision.bind(engine.tokens) if isinstance(engine, HasTokens) else ()
     return Choice(tokens, plan.request.tool_bias or 0.0) if tokens else None
+
+
+def _later(plan: Plan, engine: Engine) -> Choice | None:
+    """The choice between another call and the end; None where the engine or the format has no such place."""
+    another = plan.another_call
+    if another is None or not engine.capabilities.choice:
+        return None
+    tokens = another.bind(engine.tokens) if isinstance(engine, HasTokens) else ()
+    return Choice(tokens, plan.request.parallel_tool_bias or 0.0, another.after) if tokens else None
 
 
 def bound(constraint: Constraint | None, engine: Engine) -> Constraint | None:

@@ -392,6 +392,7 @@ class ChatBody(Fields):
     calls_close_reasoning: bool | None = None
     end_repetitions: bool | None = None
     tool_bias: Annotated[float, Number(-100, 100)] | None = None
+    parallel_tool_bias: Annotated[float, Number(-100, 100)] | None = None
     continue_final_message: bool | None = None
     add_generation_prompt: bool | None = None
     chat_template_kwargs: Held | None = None

@@ -82,8 +82,9 @@ class Request:
 
     Where `calls_close_reasoning`, a call that begins in the reasoning ends it, whatever the style says of that.
 
-    `tool_bias` is added to the logarithm of the odds of a call, where the model chooses whether to call. `places` tells
-    where a message, or a part of it, stands in a body of another API: "/messages/1" → "/input/0".
+    `tool_bias` is added to the logarithm of the odds of a call, where the model chooses whether to call, and
+    `parallel_tool_bias` to that of another one, behind each call. `places` tells where a message, or a part of it,
+    stands in a body of another API: "/messages/1" → "/input/0".
     """
 
     messages: tuple[Json, ...]
@@ -96,6 +97,7 @@ class Request:
     calls_close_reasoning: bool | None = None
     end_repetitions: bool = True
     tool_bias: float | None = None
+    parallel_tool_bias: float | None = None
     continue_final_message: bool = False
     add_generation_prompt: bool = True
     chat_template_kwargs: Json = field(default_factory=dict[str, Any])
@@ -151,6 +153,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
         calls_close_reasoning=body.calls_close_reasoning,
         end_repetitions=body.end_repetitions is not False,
         tool_bias=body.tool_bias,
+        parallel_tool_bias=body.parallel_tool_bias,
         continue_final_message=continues,
         add_generation_prompt=not continues if adds is None else adds,
         chat_template_kwargs=template_kwargs(body.chat_template_kwargs or {}, body.reasoning_effort),

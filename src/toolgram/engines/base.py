@@ -37,14 +37,16 @@ class SupportsGrammar(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice between some `tokens` and all others, at the first token that is sampled, with a `bias` on these.
+    """A choice between some `tokens` and all others, with a `bias` on these.
 
+    It is at the first token that is sampled; or, with `after`, at each that comes where this text was written last.
     With a bias the two sides are chosen between by their odds, and then a token of that side; greedily the likelier
     side is taken, even if its likeliest token is not the likeliest of all.
     """
 
     tokens: tuple[int, ...]
     bias: float = 0.0
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Sampling:
     the temperature is applied first, then `top_k` (0: off), `top_p` (1: off) and `min_p` (0: off), as vLLM does.
     With `logprobs` chunks tell how likely each token was, and so many of the likeliest beside it. With `trace` the
     embedded engine's tell what the grammar ruled out; other engines have no such thing. An engine with the capability
-    moves the `choice`, and tells its odds.
+    moves the `choice`, and tells its odds, and a `later` one, which has a text that it comes `after`.
 
     `max_tokens` None goes on to the end of the context; `seed` None differs from call to call. A stop string ends the
     text and is not part of it; each of `ends` does so only as a token of its own, so that text which merely spells it
@@ -78,6 +80,7 @@ class Sampling:
     logprobs: int | None = None
     trace: bool = False
     choice: Choice | None = None
+    later: Choice | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
@@ -223,7 +226,8 @@ class Chunk:
     `logprobs` has one entry for each token, if they were asked for. `trace` has one for each that was sampled under a
     grammar; and one for the first of those that were forced where a number or text ended, which comes with a later one.
     The last chunk also has the `log_odds` of `Sampling.choice` if a token was chosen: the natural logarithm of how much
-    likelier its tokens were than all others that the grammar allowed, without the bias.
+    likelier its tokens were than all others that the grammar allowed, without the bias; and `later_log_odds`, those of
+    `Sampling.later` where it came first.
     """
 
     text: str
@@ -235,6 +239,7 @@ class Chunk:
     stopped_by: str | None = None
     trace: tuple[TracePoint, ...] = ()
     log_odds: float | None = None
+    later_log_odds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +250,8 @@ class Capabilities:
     grammar may name tokens by id. `lazy`: a grammar may start at a trigger. `token_ids`: special tokens in untrusted
     prompt text stay plain text, since the prompt is sent as ids. `unenforced`: it takes requests whose format it cannot
     enforce; what comes of them is read leniently, and checked afterwards. `choice`: it tells the texts of its tokens,
-    and takes `Sampling.choice`. `turns`: where more run than it writes at once, clients write in turn.
+    and takes `Sampling.choice` and `Sampling.later`. `turns`: where more run than it writes at once, clients write in
+    turn.
     """
 
     dialects: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from toolgram.conversation.request import Request, parse_request, placed
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, Relaxation
 from toolgram.grammar.constraint import Constraint
 from toolgram.planning.after_reasoning import grammar_after_reasoning
+from toolgram.planning.another_call import AnotherCall, another_call_of
 from toolgram.planning.call_ids import CallIds, IdMaker
 from toolgram.planning.decision import Decision, decision_of
 from toolgram.planning.lazy import lazy_grammar
@@ -114,6 +115,11 @@ class Plan:
     def decision(self) -> Decision | None:
         """Where the model chooses whether to call, the texts that open a call; None where it must, or must not."""
         return decision_of(self._turn.spec)
+
+    @property
+    def another_call(self) -> AnotherCall | None:
+        """Where the model chooses whether to call once more; None where no text of its own ends a call."""
+        return another_call_of(self._turn.spec)
 
     def at_fault(self, use: Callable[[Constraint], object]) -> str:
         """A pointer to what `use` refuses of the constraint: a tool that it refuses by itself, or all together."""

@@ -74,6 +74,7 @@ class Profile:
     parallel_tool_calls: bool | None = None
     reasoning_max_tokens: Count | None = None
     tool_bias: Annotated[float, Number(-100, 100)] | None = None
+    parallel_tool_bias: Annotated[float, Number(-100, 100)] | None = None
     measured: tuple[Measured, ...] = ()
 
     @classmethod
@@ -135,7 +136,7 @@ class Profile:
     def filling(self, request: Request) -> Request:
         """The request with what it leaves to the profile.
 
-        The bias was measured on the first answer to a question: where results of tools came last there is none.
+        Biases were measured on the first answer to a question: where results of tools came last there are none.
         """
         first = request.messages[-1]["role"] == "user"
         thinks = request.reasoning_max_tokens is None and request.reasoning_format == "auto"
@@ -144,6 +145,7 @@ class Profile:
             parallel_tool_calls=_or(request.parallel_tool_calls, self.parallel_tool_calls),
             reasoning_max_tokens=self.reasoning_max_tokens if thinks else request.reasoning_max_tokens,
             tool_bias=_or(request.tool_bias, self.tool_bias if first else None),
+            parallel_tool_bias=_or(request.parallel_tool_bias, self.parallel_tool_bias if first else None),
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, zip_longest
+from math import ceil, floor
 from statistics import fmean, median
 from typing import Any
 
@@ -21,6 +22,7 @@ from toolgram.template.chat_template import ChatTemplate
 
 _CALLS_EACH = 4  # questions with a call for each without one, as long as there are
 _MOST_BIAS = 100.0
+_SPARED = 0.95  # of questions of one call, which a bias towards another leaves alone
 
 
 @dataclass(frozen=True)
@@ -107,5 +109,21 @@ def best_bias(trials: Sequence[Trial]) -> float:
     called, others = groups
     if not called or not others or median(called) <= median(others):
         return 0.0
-    middle = (median(called) + median(others)) / 2
-    return max(-_MOST_BIAS, min(_MOST_BIAS, -round(middle, 2)))
+    return _bounded(-(median(called) + median(others)) / 2)
+
+
+def best_parallel_bias(answers: Sequence[tuple[Question, Answer]]) -> float:
+    """The most bias towards another call that leaves nineteen in twenty questions of one call with one.
+
+    0 where no question of several calls comes to another one by it, or too little is known.
+    """
+    known = [(len(q.calls), a.another_call_log_odds) for q, a in answers if a.another_call_log_odds is not None]
+    one = sorted(odds for calls, odds in known if calls == 1)
+    several = [odds for calls, odds in known if calls > 1]
+    if not one or not several or max(several) <= (limit := one[ceil(_SPARED * len(one)) - 1]):
+        return 0.0
+    return _bounded(-limit)
+
+
+def _bounded(bias: float) -> float:
+    return max(-_MOST_BIAS, min(_MOST_BIAS, floor(100 * bias) / 100))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from toolgram.bench.asking import Answer
 from toolgram.bench.questions import Question
@@ -12,10 +13,10 @@ from toolgram.bench.tables import gain, interval
 from toolgram.planning.profile import Kind, Measured, Profile
 from toolgram.tune.candidates import styles, variants
 from toolgram.tune.race import Runner, race
-from toolgram.tune.trials import Asker, best_bias, halves
+from toolgram.tune.trials import Asker, best_bias, best_parallel_bias, halves
 
-_STYLES, _VARIANTS, _FIT = 0.3, 0.2, 0.1  # of all the time; the rest is for the report
-_LEAST = 10  # questions in a report, whatever the time
+_STYLES, _VARIANTS, _FIT, _FIT_PARALLEL = 0.3, 0.2, 0.1, 0.1  # of all the time; the rest is for the report
+_LEAST = 10  # questions in a report, whatever the time, and those that show whether odds are told
 
 Told = Callable[[str], None]
 
@@ -41,6 +42,7 @@ async def tune(model: str, asker: Asker, seconds: float, told: Told, names: Sequ
     told("variants of the best one")
     best = await race(variants(best.profile, asker.template), first, _VARIANTS * seconds, asker.tried, told)
     profile = await _fitted(best, first, _FIT * seconds, asker)
+    profile = await _fitted_to_parallel(profile, first, _FIT_PARALLEL * seconds, asker)
     told(f"measuring it on the other {len(other)} questions: {profile}")
     pairs = await _pairs(profile, other, end, asker)
     return replace(profile, measured=tuple(measured(pairs)))
@@ -55,6 +57,19 @@ async def _fitted(best: Runner, questions: Sequence[Question], seconds: float, a
             break
         trials.append(await asker.tried(question, best.profile, odds_alone=True))
     return replace(best.profile, tool_bias=best_bias(trials) or None)
+
+
+async def _fitted_to_parallel(profile: Profile, questions: Sequence[Question], seconds: float, asker: Asker) -> Profile:
+    """A profile with its bias towards another call, from questions of several calls, and twice as many of one."""
+    end = time.monotonic() + seconds
+    several, one = ([q for q in questions if q.calls and (len(q.calls) > 1) == more] for more in (True, False))
+    answers: list[tuple[Question, Answer]] = []
+    for question in chain.from_iterable(zip(several, one[::2], one[1::2], strict=False)):
+        known = any(answer.another_call_log_odds is not None for _, answer in answers)
+        if time.monotonic() > end or (len(answers) == _LEAST and not known):
+            break
+        answers.append((question, (await asker.tried(question, profile)).answer))
+    return replace(profile, parallel_tool_bias=best_parallel_bias(answers) or None)
 
 
 async def _pairs(profile: Profile, questions: Sequence[Question], end: float, asker: Asker) -> list[Pair]:

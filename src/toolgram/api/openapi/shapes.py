@@ -82,5 +82,6 @@ NOTED: Json = {
     "ended_repetitions": array(_ENDED, 1),
     "broken_bounds": array(_BROKEN, 1),
     "call_log_odds": NUMBER,
+    "another_call_log_odds": NUMBER,
 }
 """What answers say beside their message, where there is something to say."""

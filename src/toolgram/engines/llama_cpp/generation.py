@@ -66,6 +66,9 @@ class Generation:
         self._forced = self._passes = 0
         self._began = self._read = 0.0
         self._log_odds: float | None = None
+        self._later_log_odds: float | None = None
+        self._after = sampling.later.after.encode() if sampling.later else b""
+        self._last = b""  # of the bytes that were written, as many as the later choice comes after
 
     @property
     def writing(self) -> bool:
@@ -112,12 +115,13 @@ class Generation:
         self._passes += not drafted
         self._read = self._read or time.perf_counter()
         logits = self._sampler.adjusted(logits)
-        choice = self._sampling.choice if self._log_odds is None else None
+        choice, odds = self._choice(), 0.0
         if choice is not None:
-            self._log_odds = log_odds(self._allowed(logits), choice.tokens)
+            odds = log_odds(self._allowed(logits), choice.tokens)
+            self._note(choice, odds)
             logits = biased(logits, choice)
         alone, logits = logits, self._allowed(logits)
-        token = self._sampler.choose(logits if choice is None else self._decided(logits, choice))
+        token = self._sampler.choose(logits if choice is None else self._decided(logits, choice, odds))
         if token in self._ends and (self._guide is None or self._guide.accepting):
             self.finish = "stop"
             return None
@@ -131,14 +135,25 @@ class Generation:
         likely = [] if top is None else [logprobs_of(logits, token, top, self._vocabulary.pieces)]
         return self._write([token], likely, trace)
 
-    def _decided(self, logits: Logits, choice: Choice) -> Logits:
+    def _choice(self) -> Choice | None:
+        if self._sampling.choice is not None and self._log_odds is None:
+            return self._sampling.choice
+        return self._sampling.later if self._after and self._last == self._after else None
+
+    def _note(self, choice: Choice, odds: float) -> None:
+        if choice is not self._sampling.later:
+            self._log_odds = odds
+        elif self._later_log_odds is None:
+            self._later_log_odds = odds
+
+    def _decided(self, logits: Logits, choice: Choice, odds: float) -> Logits:
         """With a bias it is the sides that are chosen between: many ways to begin a text are no less likely for that.
 
         Without one the token is the model's, as any other engine would choose it.
         """
-        if self._log_odds is None or not choice.bias:
+        if not choice.bias:
             return logits
-        return one_side(logits, choice.tokens, self._sampler.side(self._log_odds + choice.bias))
+        return one_side(logits, choice.tokens, self._sampler.side(odds + choice.bias))
 
     def _allowed(self, logits: Logits) -> Logits:
         return logits if self._guide is None else np.where(self._guide.allowed(), logits, np.float32(-np.inf))
@@ -191,7 +206,9 @@ class Generation:
         return Chunk(text, tuple(tokens), len(forced), logprobs=tuple(likely), trace=trace)
 
     def _decoded(self, tokens: Sequence[int]) -> str:
-        text = self._detokenizer.feed(b"".join(map(self._vocabulary.pieces.__getitem__, tokens)))
+        written = b"".join(map(self._vocabulary.pieces.__getitem__, tokens))
+        self._last = (self._last + written)[-len(self._after) :] if self._after else b""
+        text = self._detokenizer.feed(written)
         self._characters += len(text)
         return text
 
@@ -241,4 +258,5 @@ class Generation:
             stopped_by=self._scanner.found,
             trace=self._looked,
             log_odds=self._log_odds,
+            later_log_odds=self._later_log_odds,
         )
