@@ -58,3 +58,11 @@ def test_the_dialects_agree_on_turns_and_near_misses(server: str, template: str)
 def test_a_grammar_is_as_large_as_its_tools(template: str) -> None:
     for server, tools in (("firecrawl", 26), ("notion", 24)):
         assert len(grammar_of(server, template).to("lark")) < 4_000 * tools
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_what_is_long_is_written_once_between_quotes_or_tags(template: str) -> None:
+    lines = grammar_of("firecrawl", template).to("lark").splitlines()
+    bodies = [body for line in lines if len(body := line.partition(": ")[2]) > 100]
+    assert bodies
+    assert len(set(bodies)) == len(bodies)
