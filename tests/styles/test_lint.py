@@ -9,8 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from conftest import Golden
-from situations import CHATML
+from situations import CHATML, WEATHER, tool
 from toolgram.cli.app import app
+from toolgram.doctor.template import abilities, example_call
+from toolgram.planning.plan import plan
 from toolgram.styles.lint import lint, verdict
 from toolgram.template.chat_template import ChatTemplate
 
@@ -125,6 +127,54 @@ def test_the_command(tmp_path: Path) -> None:
     file.write_text("{% if %}")
     broken = CliRunner().invoke(app, ["lint", str(file)])
     assert (broken.exit_code, broken.stdout.count("[syntax]")) == (1, 1)
+
+
+def test_what_a_template_can_do_comes_after_the_verdict(tmp_path: Path) -> None:
+    file = tmp_path / "t.jinja"
+    file.write_text(SOUND)
+    result = CliRunner().invoke(app, ["lint", str(file)])
+    assert result.stdout.splitlines()[:8] == [
+        "fit for conversations and for tools",
+        "style: hermes (native), because it reads the template's own rendering of a tool call",
+        "can: system messages; a conversation that the assistant begins; tools; calls (arguments as objects); several "
+        "calls in a turn; content beside calls; results of tools (told apart by ids); reasoning of earlier turns; "
+        "answers that are begun; control tokens in a user's text as text; the same prompt on another day",
+        "cannot: pictures and sounds",
+        "a call:",
+        "    <tool_call>",
+        '    {"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}',
+        "    </tool_call>",
+    ]
+    document = json.loads(CliRunner().invoke(app, ["lint", str(file), "--json"]).stdout)
+    assert document["call"].startswith("<tool_call>")
+    assert {each["name"]: each["can"] for each in document["abilities"]}["calls"] is True
+
+
+@pytest.mark.parametrize(
+    ("sound", "broken", "ability"),
+    [
+        ("{{ message.content }}<|im_end|>\n{% elif message.role == 'assistant'", "{{ message.content }}<|im_end|>"
+        "{{ strftime_now('%j %Y') }}\n{% elif message.role == 'assistant'", "the same prompt on another day"),
+        ("<think>{{ message.reasoning_content }}</think>", "", "reasoning of earlier turns"),
+        ("{%- for call in message.tool_calls or [] %}", "{%- for call in [] %}", "calls"),
+    ],
+)  # fmt: skip
+def test_what_it_cannot_do_is_named(sound: str, broken: str, ability: str) -> None:
+    assert sound in SOUND
+    lacking = {each.name for each in abilities(ChatTemplate(SOUND.replace(sound, broken, 1))) if not each.can}
+    assert ability in lacking
+    assert ability not in {each.name for each in abilities(ChatTemplate(SOUND)) if not each.can}
+
+
+@pytest.mark.skipif(not TEMPLATES.exists(), reason=f"there are no templates at {TEMPLATES}")
+def test_the_call_that_is_shown_is_one_that_is_read() -> None:
+    request = {"messages": [{"role": "user", "content": "Hi."}], "tools": [tool("get_weather", WEATHER)]}
+    for file in sorted(TEMPLATES.glob("*.jinja")):
+        template = ChatTemplate.from_file(file, "<s>", "</s>")
+        shown = example_call(template)
+        assert shown is not None, file.stem
+        (call,) = plan(request, template).parse(shown).tool_calls
+        assert (call.name, json.loads(call.arguments)) == ("get_weather", {"city": "Paris", "days": 3}), file.stem
 
 
 def test_the_response_template_is_one_that_reads_the_calls_back(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from toolgram.cli.inputs import template_of
+from toolgram.doctor.template import abilities, example_call
 from toolgram.errors import TemplateError
 from toolgram.styles.choose import choose_style
 from toolgram.styles.lint import Finding, lint, verdict
@@ -43,8 +44,12 @@ def print_response_template(file: Path) -> None:
 
 
 def _document(template: ChatTemplate | None, findings: Sequence[Finding]) -> dict[str, Any]:
-    style = None if template is None else choose_style(template)[0].name
-    return {"verdict": verdict(findings), "style": style, "findings": [asdict(each) for each in findings]}
+    document: dict[str, Any] = {"verdict": verdict(findings), "style": None}
+    if template is not None:
+        document["style"] = choose_style(template)[0].name
+        document["abilities"] = [asdict(each) for each in abilities(template)]
+        document["call"] = example_call(template)
+    return {**document, "findings": [asdict(each) for each in findings]}
 
 
 def _lines(template: ChatTemplate | None, findings: Sequence[Finding]) -> Iterator[str]:
@@ -52,6 +57,13 @@ def _lines(template: ChatTemplate | None, findings: Sequence[Finding]) -> Iterat
     if template is not None:
         style, why = choose_style(template)
         yield f"style: {style.name} ({kind_of(style)}), because {why}"
+        found = abilities(template)
+        yield f"can: {'; '.join(str(each) for each in found if each.can)}"
+        if lacking := "; ".join(each.name for each in found if not each.can):
+            yield f"cannot: {lacking}"
+        if (call := example_call(template)) is not None:
+            yield "a call:"
+            yield from (f"    {line}" for line in call.split("\n"))
     for each in findings:
         yield ""
         yield f"{each.level}: {each.what} [{each.code}]"
