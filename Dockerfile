@@ -5,7 +5,7 @@ WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
 RUN python -m venv /opt/toolgram \
-    && /opt/toolgram/bin/pip install --no-cache-dir --disable-pip-version-check '.[server,hub]'
+    && /opt/toolgram/bin/pip install --no-cache-dir --disable-pip-version-check '.[server,hub,otel]'
 
 FROM python:3.13-slim
 
