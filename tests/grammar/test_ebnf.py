@@ -3,6 +3,7 @@ from itertools import product
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from llguidance.numpy import allocate_token_bitmask
 
 import toolgram
 from oracles import ebnf_accepts, xgrammar
@@ -102,13 +103,39 @@ def test_strings_of_so_many_characters(low: int, high: int):
     for count in borders - {-1}:
         for char in ("a", "é", "\\n", '\\"'):
             assert ebnf_accepts(ebnf, f'"{char * count}",') == (low <= count <= high), (char, count)
-    assert ("root-blocks" in ebnf) == (high > 256)
+    assert ebnf.count("\\uDFFF") <= 35  # rules that take most characters, however many are counted
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 40), (2, 60), (30, 48), (55, 60), (0, 300), (40, 41)])
+def test_masks_of_strings_of_so_many_characters(low: int, high: int):
+    """XGrammar believes what a grammar says about the characters ahead."""
+    longer = ["a" * count for count in (2, 3, 4, 5, 6, 15, 16, 17, 18, 40)]
+    longer += [
+        *(text + end for text in longer for end in ('"', '",', '"x', "\\n", "\\", "\n", "é")),
+        "é",
+        "éa",
+        '",',
+        '"a',
+    ]
+    tokens = [*(bytes([byte]) for byte in range(128)), *(text.encode() for text in longer), b"</s>"]
+    info = xgrammar().TokenizerInfo(tokens, xgrammar().VocabType.RAW, stop_token_ids=[len(tokens) - 1])
+    rules: Rules = {"root": seq('"', repeat(Ref("char"), low, high), '",'), **STRING}
+    compiled = xgrammar().GrammarCompiler(info, cache_enabled=False).compile_grammar(write_ebnf(tidy(rules)))
+    ours, theirs = Matcher(rules), xgrammar().GrammarMatcher(compiled)
+    bits = allocate_token_bitmask(1, len(tokens))
+    for count in range(-1, high + 1):
+        before = '"' + "a" * count if count >= 0 else ""
+        if min(abs(count - place) for place in (0, low, high, high - 16, high - 4)) < 3:
+            theirs.fill_next_token_bitmask(bits)
+            taken = {token for number, token in enumerate(tokens[:-1]) if bits[0, number // 32] >> number % 32 & 1}
+            assert taken == {token for token in tokens[:-1] if ours.viable(before + token.decode())}
+        assert theirs.accept_token(tokens.index(b'"' if count < 0 else b"a")) == (count < high)
 
 
 def test_strings_of_different_lengths_share_their_rules():
     strings = (seq('"', repeat(Ref("char"), 0, high), '"') for high in (3, 5))
     ebnf = write_ebnf({"root": seq(*strings), **STRING})
-    assert ebnf.count("-more ::=") == 5
+    assert len([line for line in ebnf.splitlines() if "-to-" in line.split(" ::= ")[0]]) == 5
 
 
 def other(*texts: str) -> Expr:

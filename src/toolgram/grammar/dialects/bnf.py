@@ -54,11 +54,13 @@ class Syntax:
     """Code points that no text has, and that the engine takes all the same unless a negated class names them."""
 
 
-def write(rules: Rules, syntax: Syntax) -> str:
+def write(rules: Rules, syntax: Syntax, lookaheads: Mapping[str, str] | None = None) -> str:
     """Rules that are lowered as text, one a line, `root` first, in the order of their first use.
 
-    In place of a rule that only names another stands that other.
+    In place of a rule that only names another stands that other. `lookaheads` are for XGrammar: by the names of rules
+    those of rules for what comes after them.
     """
+    ahead = lookaheads or {}
     aliases = {name: body.name for name, body in rules.items() if isinstance(body, Ref) and name != "root"}
     printer = _Printer(syntax, aliases)
     lines: dict[str, str] = {}
@@ -66,7 +68,8 @@ def write(rules: Rules, syntax: Syntax) -> str:
     while waiting:
         if (name := waiting.pop()) not in lines:
             printer.used.clear()
-            lines[name] = f"{printer.names[name]} ::= {printer.top(rules[name])}\n"
+            body = printer.top(rules[name]) + (f" (= {printer.top(Ref(ahead[name]))})" if name in ahead else "")
+            lines[name] = f"{printer.names[name]} ::= {body}\n"
             waiting.extend(reversed(printer.used))
     return "".join(lines.values())
 

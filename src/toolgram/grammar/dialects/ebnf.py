@@ -17,4 +17,5 @@ _SYNTAX = bnf.Syntax(
 
 def write_ebnf(rules: Rules) -> str:
     """The rules, as `simplify` leaves them, as EBNF, one rule a line."""
-    return bnf.write(shaped(rules), _SYNTAX)
+    shapes, lookaheads = shaped(rules)
+    return bnf.write(shapes, _SYNTAX, lookaheads)

@@ -6,21 +6,23 @@ a rule leads back to itself by the characters that begin it. Hence:
 
 - a loop is a rule that ends with itself; the options of the item stand in it, and what closes the loop does too, so
   that few tokens lead out of it;
-- a string of a few characters at most is a rule for each number of them that is left, which ends with the quote;
+- strings of so many characters are written as `ebnf_counts` says;
 - strings that are none of some are written as `ebnf_keys` says, and text without some markers as `ebnf_texts` does;
 - states that differ in few characters share their steps (`ebnf_steps`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from toolgram.grammar.dialects.ebnf_counts import FAR, Counts
 from toolgram.grammar.dialects.ebnf_keys import Others
-from toolgram.grammar.dialects.ebnf_steps import is_broad, shared_steps
+from toolgram.grammar.dialects.ebnf_steps import is_broad, is_one_of_many, shared_steps
 from toolgram.grammar.dialects.ebnf_texts import Texts
 from toolgram.grammar.ir import (
     EMPTY,
+    CharSet,
     Choice,
     Except,
     Expr,
@@ -30,24 +32,26 @@ from toolgram.grammar.ir import (
     Rules,
     Sequence,
     Text,
+    Token,
+    chars,
+    children,
     choice,
     repeat,
     seq,
 )
-from toolgram.grammar.walk import fresh, with_children
+from toolgram.grammar.walk import fresh, names_in, with_children
 
-_MOST_COUNTED = 256
-"""Characters that are counted by a rule for each number: compiling a rule takes some 8 ms over 49,000 tokens, while a
-repetition with bounds takes a second at every mask."""
-_BLOCK = 128
-"""More of them are counted in blocks of so many. Tokens that lead out of a block are tried at every mask: next to none
-at its beginning, and all at its end."""
-_MOST_BLOCKS = 1000
+_MOST_COUNTED = 128_000
+"""Characters that are counted one by one."""
 
 
-def shaped(rules: Rules) -> dict[str, Expr]:
-    """The rules (simplified, or tidy at least) without unbounded repetitions, in the shapes that are said above."""
-    return shared_steps(_Loops(rules).rules)
+def shaped(rules: Rules) -> tuple[dict[str, Expr], dict[str, str]]:
+    """The rules (simplified, or tidy at least) without unbounded repetitions, in the shapes that are said above.
+
+    With them by the names of some rules those of rules for what comes after them.
+    """
+    loops = _Loops(rules)
+    return shared_steps(loops.rules, loops.lookaheads), loops.lookaheads
 
 
 def _options(expr: Expr) -> tuple[Expr, ...]:
@@ -57,6 +61,19 @@ def _options(expr: Expr) -> tuple[Expr, ...]:
 def _separator(text: str) -> str:
     """What of a text that follows a key no value can begin with."""
     return text[: len(text) - len(text.lstrip(":"))]
+
+
+def _after(rule: str, expr: Expr, then: Expr) -> Iterator[Expr]:
+    """What comes after a rule in an expression, before `then`."""
+    if expr == Ref(rule):
+        yield then
+    elif rule in names_in(expr):
+        parts = children(expr)
+        for number, part in enumerate(parts):
+            if isinstance(expr, Sequence):
+                yield from _after(rule, part, seq(*parts[number + 1 :], then))
+            else:
+                yield from _after(rule, part, then if isinstance(expr, Choice) else EMPTY)
 
 
 def _has_broad(expr: Expr) -> bool:
@@ -71,8 +88,12 @@ class _Loops:
     rules: dict[str, Expr] = field(init=False)
     _made: dict[tuple[Expr, int, Expr], Ref] = field(default_factory=dict[tuple[Expr, int, Expr], Ref])
     _rests: dict[Expr, Ref] = field(default_factory=dict[Expr, Ref])
-    _counts: dict[tuple[Expr, int, int, Expr], Ref] = field(default_factory=dict[tuple[Expr, int, int, Expr], Ref])
-    """By an item, how often it comes at least and at most, and what comes then, the rule for that."""
+    lookaheads: dict[str, str] = field(default_factory=dict[str, str])
+    """By the names of rules those of rules for what comes after them."""
+    _counts: dict[tuple[tuple[Expr, ...], Expr, Expr], Counts] = field(
+        default_factory=dict[tuple[tuple[Expr, ...], Expr, Expr], Counts]
+    )
+    """By characters and by what comes then the rules that count them."""
     _others: dict[tuple[Expr, str], Others] = field(default_factory=dict[tuple[Expr, str], Others])
     """By the characters of strings the rules for those that are none of some."""
     _keys: dict[tuple[Except, str], Ref] = field(default_factory=dict[tuple[Except, str], Ref])
@@ -87,20 +108,23 @@ class _Loops:
             others.finish()
 
     def _written(self, expr: Expr, rule: str) -> Expr:
-        if isinstance(expr, Sequence):
-            return seq(*self._in_sequence(expr.items, rule))
         if isinstance(expr, Repeat) and expr.max is None:
             return self._loop(expr, EMPTY, rule)
+        if isinstance(expr, Sequence | Repeat):
+            body = self.source.get(rule, EMPTY)
+            last = any(expr is part for part in (body, *children(body)) if not isinstance(body, Repeat) or part is body)
+            items = expr.items if isinstance(expr, Sequence) else (expr,)
+            return seq(*self._in_sequence(items, rule, last=last))
         if isinstance(expr, Except):
             return self._key(expr, "", rule)
         if isinstance(expr, Text):
             return self._texts.rule(expr)
         return with_children(expr, lambda part: self._written(part, rule))
 
-    def _in_sequence(self, items: tuple[Expr, ...], rule: str) -> Iterable[Expr]:
-        """The items; a loop takes the first character of the text after it."""
+    def _in_sequence(self, items: tuple[Expr, ...], rule: str, *, last: bool) -> Iterable[Expr]:
+        """The items; a loop takes the first character of the text after it. `last`: they end where the rule does."""
         closer = ""
-        for item, after in zip(items, (*items[1:], EMPTY), strict=True):
+        for number, (item, after) in enumerate(zip(items, (*items[1:], EMPTY), strict=True)):
             if isinstance(item, Literal):
                 yield Literal(item.text.removeprefix(closer))
                 closer = ""
@@ -110,9 +134,14 @@ class _Loops:
             elif isinstance(item, Except):
                 closer = _separator(after.text) if isinstance(after, Literal) else ""
                 yield self._key(item, closer, rule)
-            elif isinstance(item, Repeat) and isinstance(after, Literal) and self._is_counted(item):
-                closer = after.text[:1]
-                yield self._counted(item, item.min, item.max or 0, Literal(closer), rule)
+            elif isinstance(item, Repeat) and self._is_counted(item):
+                closer = after.text[:1] if isinstance(after, Literal) else ""
+                stop = self._first(seq(*items[number + 1 :], *([self._follow(rule)] if last else [])))
+                counted = self._counted(item, closer, stop, rule) if stop and stop.ranges else None
+                closer = closer if counted else ""
+                yield counted or with_children(item, lambda part: self._written(part, rule))
+            elif isinstance(item, Repeat):
+                yield with_children(item, lambda part: self._written(part, rule))
             else:
                 yield self._written(item, rule)
 
@@ -132,42 +161,45 @@ class _Loops:
         return seq(repeat(self._written(whole.item, rule), whole.min, whole.min), self._rule(item, 0, closer, rule))
 
     def _is_counted(self, whole: Repeat) -> bool:
-        return whole.max is not None and whole.max <= _BLOCK * _MOST_BLOCKS and _has_broad(self._spelled(whole.item))
+        """Whether characters out of many are repeated, and so often that rules for each number are too many."""
+        item = self._spelled(whole.item)
+        least = 0 if _has_broad(item) else FAR
+        return whole.max is not None and least < whole.max <= _MOST_COUNTED and any(map(is_one_of_many, _options(item)))
 
-    def _counted(self, whole: Repeat, low: int, high: int, closer: Expr, rule: str) -> Expr:
-        """So many of the characters that `whole` repeats, and then `closer`."""
-        blocks = max(-(-(high - _MOST_COUNTED) // _BLOCK), 0)
+    def _counted(self, whole: Repeat, closer: str, stop: CharSet, rule: str) -> Expr:
+        """So many characters and then `closer`; the next character is one of `stop`."""
         item = self._written(self._spelled(whole.item), rule)
-        rest = self._countdown(item, max(low - blocks * _BLOCK, 0), high - blocks * _BLOCK, closer, rule)
-        for more in range(blocks - 1, -1, -1):
-            least, most = max(low - more * _BLOCK, 0), high - more * _BLOCK
-            key = (item, least, most, closer)
-            if key not in self._counts:
-                options = [seq(self._countdown(item, _BLOCK, _BLOCK, EMPTY, rule), rest)]
-                if least < _BLOCK:
-                    options.append(self._countdown(item, least, _BLOCK - 1, closer, rule))
-                self._counts[key] = Ref(fresh(f"{rule}-blocks", self.rules))
-                self.rules[self._counts[key].name] = choice(*options)
-            rest = self._counts[key]
-        return rest
+        kind = tuple([self._opened(option) for option in _options(item)]), Literal(closer), stop
+        if kind not in self._counts:
+            self._counts[kind] = Counts(*kind, self.rules, self.lookaheads, fresh(f"{rule}-of", self.rules))
+        return self._counts[kind].so_many(whole.min, whole.max or 0)
 
-    def _countdown(self, item: Expr, low: int, high: int, closer: Expr, rule: str) -> Expr:
-        """The same by a rule for each number that may still come."""
-        if high == 0:
-            return closer
-        if (item, low, high, closer) in self._counts:
-            return self._counts[item, low, high, closer]
-        options = [self._opened(option) for option in _options(item)]
-        rest = closer
-        for left in range(1, high + 1):
-            least = max(low - high + left, 0)
-            key = (item, least, left, closer)
-            if key not in self._counts:
-                self._counts[key] = Ref(fresh(f"{rule}-{left}-more", self.rules))
-                ends = [] if least else [closer]
-                self.rules[self._counts[key].name] = choice(*(seq(option, rest) for option in options), *ends)
-            rest = self._counts[key]
-        return rest
+    def _follow(self, rule: str) -> Expr:
+        """What comes after a rule where others use it, so far as these go."""
+        found = [after for body in self.source.values() for after in _after(rule, body, EMPTY)]
+        return choice(*found) if found else EMPTY
+
+    def _first(self, expr: Expr) -> CharSet | None:
+        """The characters with which an expression begins; None where they are not known, or there need be none."""
+        match expr:
+            case Literal(text):
+                return chars(text[0]) if text else None
+            case CharSet():
+                return expr
+            case Token(text, None):
+                return chars(text[0])
+            case Sequence((Choice(options), *others)) if EMPTY in options:
+                some = [seq(option, *others) for option in options]
+                return self._first(Choice(tuple(some)))
+            case Sequence((item, *_)):
+                return self._first(item)
+            case Choice(options):
+                found = [self._first(option) for option in options]
+                return None if None in found else chars(*(pair for each in found if each for pair in each.ranges))
+            case Repeat(item, low) if low:
+                return self._first(item)
+            case _:
+                return None
 
     def _spelled(self, item: Expr) -> Expr:
         """The item; in place of a rule for one character what that rule says."""

@@ -33,11 +33,20 @@ def is_broad(expr: Expr) -> TypeGuard[CharSet]:
     return isinstance(expr, CharSet) and expr.ranges[-1][1] - expr.ranges[-1][0] > _BROAD
 
 
-def shared_steps(rules: Rules) -> dict[str, Expr]:
-    """The rules that `root` needs, in which steps that several states make are rules."""
+def is_one_of_many(expr: Expr) -> TypeGuard[CharSet]:
+    """Whether an expression is one character out of many."""
+    return isinstance(expr, CharSet) and sum(high - low + 1 for low, high in expr.ranges) >= _MANY
+
+
+def shared_steps(rules: Rules, lookaheads: Mapping[str, str]) -> dict[str, Expr]:
+    """The rules that `root` needs, and lookaheads, in which steps that several states make are rules."""
     kept = reachable(rules)
+    for name in lookaheads.values():
+        kept |= reachable(rules, name)
     found: dict[_After, list[CharSet]] = {}
     for name, expr in kept.items():
+        if name in lookaheads:
+            continue
         for charset, after in _steps(expr, name):
             found.setdefault(after, []).append(charset)
     shared: dict[_After, dict[CharSet, Ref]] = {}
@@ -49,6 +58,7 @@ def shared_steps(rules: Rules) -> dict[str, Expr]:
                 shared[after][part] = Ref(fresh("step", kept))  # a short name: there are many places for it
                 kept[shared[after][part].name] = seq(part, *after)
     steps = {ref.name for refs in shared.values() for ref in refs.values()}
+    steps |= lookaheads.keys()
     return {name: expr if name in steps else _sharing(expr, name, shared) for name, expr in kept.items()}
 
 
@@ -61,9 +71,8 @@ def _steps(expr: Expr, rule: str) -> Iterator[tuple[CharSet, _After]]:
 
 
 def _step(expr: Expr) -> tuple[CharSet, _After] | None:
-    if isinstance(expr, Sequence) and isinstance(charset := expr.items[0], CharSet) and names_in(expr):
-        many = sum(high - low + 1 for low, high in charset.ranges) >= _MANY
-        return (charset, expr.items[1:]) if many else None
+    if isinstance(expr, Sequence) and is_one_of_many(charset := expr.items[0]) and names_in(expr):
+        return charset, expr.items[1:]
     return None
 
 
