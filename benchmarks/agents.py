@@ -40,6 +40,7 @@ FEW = (  # one for each way to write arguments: tags, elements, JSON, Python, de
     "mistralai-Mistral-Nemo-Instruct-2407",
 )
 LARGEST_SET = 32
+FIRST_MASK = 100  # milliseconds that it should take at most
 NOW = datetime(2026, 1, 1)
 
 Tool = Mapping[str, Any]
@@ -202,8 +203,9 @@ def show_engines(found: Sequence[Cost]) -> None:
     for dialect in dict.fromkeys(each.dialect for each in found):
         of = [result for each, result in read if each.dialect == dialect]
         taken = [result.milliseconds for result in of if not result.refused]
-        rows.append([_ENGINES[dialect], len(of), len(of) - len(taken), *spread(taken)])
-    head = ["engine", "grammars", "refused", "median ms", "95th", "max"]
+        late = sum(each > FIRST_MASK for each in taken)
+        rows.append([_ENGINES[dialect], len(of), len(of) - len(taken), *spread(taken), late])
+    head = ["engine", "grammars", "refused", "median ms", "95th", "max", f"over {FIRST_MASK} ms"]
     show(f"Engines, {len(vocabulary())} tokens: the grammar read, and its first mask", head, rows)
     print("llama.cpp: the grammar read, no mask.")
     troubles = [
