@@ -19,6 +19,7 @@ from toolgram.api.openapi.document import OF_BODIES, document
 from toolgram.server.context import Desk, json_response
 from toolgram.server.limits import Admission
 from toolgram.server.mcp import servers_of
+from toolgram.server.memory import give_back
 from toolgram.server.metrics import Metrics
 from toolgram.server.middleware import Front
 from toolgram.server.models import Models, Served
@@ -163,7 +164,9 @@ def create_app(
     async def lifespan(_app: Router) -> AsyncGenerator[None]:
         # Threads mostly wait for their turn.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "toolgram"))
+        trimming = asyncio.create_task(give_back())
         yield
+        trimming.cancel()
         for server in servers.values():
             await server.stop()
         for served in models:

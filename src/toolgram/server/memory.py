@@ -1,0 +1,25 @@
+"""Memory that requests had and have no more goes back to the system."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import sys
+import time
+
+_EVERY = 10.0  # seconds
+_WORKED = 1.0  # seconds of the processor: less leaves little behind
+
+
+async def give_back(every: float = _EVERY, worked: float = _WORKED) -> None:
+    """Give back what is free, every so many seconds in which so many were worked, until this is cancelled.
+
+    glibc alone can do that, and best where `PYTHONMALLOC` is `malloc`, as `toolgram serve` has it.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    before = time.process_time()
+    while trim is not None:
+        await asyncio.sleep(every)
+        if time.process_time() - before >= worked:
+            await asyncio.to_thread(trim, 0)
+            before = time.process_time()
