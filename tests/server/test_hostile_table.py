@@ -81,7 +81,7 @@ ATTACKS: dict[str, tuple[str, tuple[str, Any], int]] = {
     "8 5,000,000 ids": ("embedded", (COMPLETIONS, {"prompt": [5] * 5_000_000}), 413),
     "8 1,100,000 biases": ("embedded", asked(logit_bias={str(i): 1 for i in range(1_100_000)}), 413),
     "8 400,000 messages": ("embedded", asked(messages=HI["messages"] * 400_000), 413),
-    "8 400,000 empty tools": ("embedded", asked(tools=[{}] * 400_000), 400),
+    "8 400,000 empty tools": ("embedded", asked(tools=[{}] * 400_000), 413),
     "10 a description of 15 MB": ("embedded", asked(tools=[function("f", PROPERTIES, LONG_TEXT)]), 400),
     "13 a template that loops": ("embedded", asked(chat_template=LOOPING), 400),
     "14 a bias for a number of 5,000 digits": ("embedded", asked(logit_bias={"1" * 5000: 1}), 400),

@@ -26,7 +26,7 @@ from toolgram.conversation.fields import Fields
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.replay import Replay
 from toolgram.server import bodies
-from toolgram.server.bodies import MAX_MEMBERS, parsed
+from toolgram.server.bodies import MAX_PARTS, parsed
 
 CHAT = "/v1/chat/completions"
 MESSAGE: dict[str, Any] = {"role": "user", "content": "Hi."}
@@ -34,7 +34,14 @@ HI: dict[str, Any] = {"messages": [MESSAGE]}
 LARGE: dict[str, tuple[str, Any, int, str | None, str]] = {
     "ids": ("/detokenize", {"tokens": [1] * 600_000}, 413, None, "at most 524288 values"),
     "ids to go on from": ("/v1/completions", {"prompt": [1] * 600_000}, 413, None, "at most 524288 values"),
-    "members": (CHAT, {**HI, "tools": [{"a": 1, "b": 2}] * 70_000}, 413, None, "at most 131072 members"),
+    "members": (
+        CHAT,
+        {**HI, "tools": [{"a": 1, "b": 2}] * 70_000},
+        413,
+        None,
+        "objects, lists and members",
+    ),
+    "tools of nothing": (CHAT, {**HI, "tools": [{}] * 140_000}, 413, None, "at most 131072 objects"),
     "labels": (CHAT, {**HI, "metadata": {str(i): 1 for i in range(2000)}}, 400, "/metadata", "at most 1024, not 2000"),
     "biases": (CHAT, {**HI, "logit_bias": {str(i): 0 for i in range(17_000)}}, 400, "/logit_bias", "at most 16384"),
     "messages": (CHAT, {"messages": [MESSAGE] * 17_000}, 400, "/messages", "at most 16384, not 17000"),
@@ -64,14 +71,15 @@ def test_much_of_anything_is_refused_with_its_place(name: str) -> None:
 
 def test_what_stands_in_texts_is_not_counted() -> None:
     text = 'a, b: "c", \\ \\",: é,' * 50_000
-    assert min(text.count(","), text.count(":")) > MAX_MEMBERS // 3
+    assert min(text.count(","), text.count(":")) > MAX_PARTS // 3
     assert parsed(bytearray(orjson.dumps([text] * 9))) == [text] * 9
 
 
 def _values(value: Any) -> int:
-    """How many commas and colons its JSON has."""
+    """How many commas, colons and brackets that open its JSON has."""
     inside = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-    return max(0, len(inside) - 1) + len(inside) * isinstance(value, dict) + sum(map(_values, inside))
+    of_this = isinstance(value, dict | list) + len(inside) * isinstance(value, dict)
+    return max(0, len(inside) - 1) + of_this + sum(map(_values, inside))
 
 
 @given(st.recursive(st.text('",:\\aé\n') | st.integers(), lambda x: st.lists(x) | st.dictionaries(st.text('",\\'), x)))
@@ -80,7 +88,7 @@ def test_values_are_counted_however_a_body_is_cut(value: Any) -> None:
         body = bytearray(json.dumps(value, ensure_ascii=ascii_only).encode())
         for size in (1, 2, 7, 1 << 16):
             with patch.object(bodies, "_PIECE", size):
-                assert sum(bodies._separators(body)) == _values(value)
+                assert sum(bodies._counted(body)) == _values(value)
 
 
 MANY: list[tuple[type[Fields], Any]] = [
