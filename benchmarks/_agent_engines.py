@@ -48,12 +48,14 @@ def _tokens(path: Path) -> tuple[bytes, ...]:
 
 @cache
 def _llguidance_tokens() -> Any:
+    ids = {token[0]: number for number, token in enumerate(vocabulary()) if len(token) == 1}
+
     class Tokenizer:
         tokens = vocabulary()
         eos_token_id, bos_token_id, special_token_ids = len(tokens) - 1, None, (len(tokens) - 1,)
 
         def __call__(self, text: str | bytes) -> list[int]:
-            return list(text.encode() if isinstance(text, str) else text)
+            return [ids[byte] for byte in (text.encode() if isinstance(text, str) else text)]
 
     return _llguidance.LLTokenizer(_llguidance.TokenizerWrapper(Tokenizer()))
 
