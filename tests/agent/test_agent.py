@@ -96,7 +96,8 @@ def test_a_schema_is_a_form_too() -> None:
 
 
 def test_each_turn_is_calls_or_the_answer_and_the_last_is_the_answer_alone() -> None:
-    made = agent(call("degrees", city="Oslo"), OSLO, answer=Forecast, limits=Limits(steps=2))
+    texts = (call("degrees", city="Oslo"), OSLO)
+    made = agent(*texts, answer=Forecast, limits=Limits(steps=2), tool_choice="auto")
     assert run(made).answer == Forecast(city="Oslo", degrees=7)
     first, last = (asked.constraint.grammar for asked in made.engine.calls)
     assert first.accepts(OSLO)
@@ -106,6 +107,21 @@ def test_each_turn_is_calls_or_the_answer_and_the_last_is_the_answer_alone() -> 
     assert not last.accepts(call("degrees", city="Oslo"))
     assert not last.accepts(json.dumps({"city": "O" * 2000, "degrees": 7}))  # its room is bounded
     assert first.accepts(json.dumps({"city": "O" * 2000, "degrees": 7}))
+
+
+def test_the_first_turn_calls_a_tool_and_the_others_may_answer() -> None:
+    made = agent(call("degrees", city="Oslo"), call("degrees", city="Rome"), OSLO, answer=Forecast)
+    assert run(made).answer == Forecast(city="Oslo", degrees=7)
+    grammars = [asked.constraint.grammar for asked in made.engine.calls]
+    assert [grammar.accepts(OSLO) for grammar in grammars] == [False, True, True]
+    assert all(grammar.accepts(call("degrees", city="Oslo")) for grammar in grammars)
+
+
+def test_a_goal_that_follows_results_is_a_first_turn_too_and_a_run_that_goes_on_is_none() -> None:
+    made = agent(call("degrees", city="Oslo"), "Warm.", call("degrees", city="Rome"), "Hot.")
+    ended = run(made)
+    run(made, "And Rome?", messages=ended.messages)
+    assert [asked.constraint.grammar.accepts("Hm.") for asked in made.engine.calls] == [False, True, False, True]
 
 
 @pytest.mark.parametrize(

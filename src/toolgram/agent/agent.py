@@ -55,7 +55,8 @@ class Agent(Generic[T]):
     alone; without one the answer is text. `ask` says for which tools an approval is asked: `approve` gives it, and
     without one the run ends and waits. `sampling` is that of each step, but for `max_tokens`, which `limits` sets. The
     `profile` is the model's. Of more tools than `most_tools` so many are shown at once, those that fit best, and
-    `search_tools` finds others.
+    `search_tools` finds others. `tool_choice` is that of the first step, which calls a tool unless it is "auto": a
+    small model would rather make an answer up. All others call or answer, as the model likes.
     """
 
     engine: Engine
@@ -70,6 +71,7 @@ class Agent(Generic[T]):
     sampling: Sampling = field(default_factory=Sampling)
     profile: Profile | None = None
     most_tools: int | None = None
+    tool_choice: Literal["auto", "required"] = "required"
     _index: Index | None = field(init=False, repr=False)
     _tools: Mapping[str, Tool] = field(init=False, repr=False)
     _answer: AnswerType | None = field(init=False, repr=False)
@@ -188,7 +190,8 @@ class Agent(Generic[T]):
         most = self.limits.step_tokens
         if self.limits.tokens is not None:
             most = max(1, min(most, self.limits.tokens - turn.usage.completion_tokens))
-        return self._made(turn, "auto", None if self._answer is None else self._answer.response_format()), most
+        form = None if self._answer is None else self._answer.response_format()
+        return self._made(turn, self.tool_choice if turn.is_first else "auto", form), most
 
     def _last_plan(self, turn: Progress) -> tuple[Plan, int]:
         """The plan of a step that may only answer, and how many tokens it may write.

@@ -49,6 +49,11 @@ class Progress:
         repeats = self.repeats >= limits.repeats
         return self.number >= limits.steps or too_late or written or repeats or self.is_full or self.failed > 0
 
+    @property
+    def is_first(self) -> bool:
+        """Whether this step is the first one after a goal."""
+        return self.number <= 1 and self.messages[-1]["role"] == "user"
+
     def called(self, calls: Sequence[ToolCall]) -> None:
         """What a step calls."""
         said = tuple((call.name, call.arguments) for call in calls)

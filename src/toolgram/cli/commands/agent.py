@@ -44,6 +44,13 @@ class Ask(StrEnum):
     always = "always"
 
 
+class First(StrEnum):
+    """Whether the first turn calls a tool, or may answer at once."""
+
+    required = "required"
+    auto = "auto"
+
+
 def agent(
     goal: Annotated[str, typer.Argument(help="What the agent is to find out or to do.", show_default=False)],
     tools: Annotated[
@@ -61,6 +68,9 @@ def agent(
         int | None,
         typer.Option(metavar="N", min=1, help="Show N tools that fit, of more; the model can search for others."),
     ] = None,
+    tool_choice: Annotated[
+        First, typer.Option(help="Whether the first turn calls a tool, or may answer at once; others may.")
+    ] = First.required,
     answer: Schema = None,
     instructions: System = None,
     max_steps: Annotated[
@@ -123,6 +133,7 @@ def agent(
             style_of(style),
             Sampling(temperature=temperature, seed=seed),
             most_tools=most_tools,
+            tool_choice=tool_choice.value,
         )
 
     made(Replay(), None)  # errors in what was given are told before a model is fetched
