@@ -28,7 +28,7 @@ def _begin_with_malloc() -> None:
     """Begin again with memory from the C library, where that is glibc and nothing else was asked for.
 
     What Python keeps itself it gives back only where nothing in a megabyte of it is in use any more. A server that has
-    once planned something large would hold a third more for ever.
+    once planned something large would hold much of that for ever.
     """
     if sys.platform == "linux" and "PYTHONMALLOC" not in os.environ and sys.executable:
         try:
