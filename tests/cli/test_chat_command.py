@@ -175,7 +175,9 @@ class Terminal:
         import pty
 
         master, slave = pty.openpty()
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background hand down SIG_IGN
         self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+        signal.signal(signal.SIGINT, before)
         os.close(slave)
         self._fd = master
 
