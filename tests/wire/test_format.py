@@ -65,8 +65,8 @@ def test_facts_are_found_once() -> None:
 
 
 def test_reasoning_that_is_only_read_has_no_place() -> None:
-    assert not WireFormat(read_reasoning_alone(FORMAT.turn)).reasoning
-    assert wire.holds(read_reasoning_alone(FORMAT.turn), Reasoning)
+    assert not read_reasoning_alone(FORMAT).reasoning
+    assert wire.holds(read_reasoning_alone(FORMAT).turn, Reasoning)
 
 
 @each_style
@@ -112,7 +112,7 @@ def test_what_cannot_be_without_a_part_goes_with_it(node: wire.Node, left: wire.
 def test_reasoning_in_a_chain_can_always_be_there() -> None:
     chain = Chain(Opt(THINK), Opt(Content()), join=Lit("\n"))
     assert [each.turn for each in ways_to_reason(WireFormat(chain))] == [Chain(THINK, Opt(Content()), join=Lit("\n"))]
-    assert read_reasoning_alone(chain) == chain  # an empty segment would have a join beside it
+    assert read_reasoning_alone(WireFormat(chain)).turn == chain  # an empty segment would have a join beside it
 
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}

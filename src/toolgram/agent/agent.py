@@ -51,12 +51,12 @@ class Agent(Generic[T]):
     """Calls tools until it has an answer.
 
     `tools` are functions, `FunctionTool`s or objects with the methods of `Tool`. `answer` is a type that pydantic
-    takes, or a JSON Schema: then every turn is calls or this answer, by its grammar, and the last step is this answer
-    alone; without one the answer is text. `ask` says for which tools an approval is asked: `approve` gives it, and
-    without one the run ends and waits. `sampling` is that of each step, but for `max_tokens`, which `limits` sets. The
-    `profile` is the model's. Of more tools than `most_tools` so many are shown at once, those that fit best, and
+    takes, or a JSON Schema: then a turn that does not call is this answer, by its grammar, and the last step is this
+    answer alone; without one the answer is text. `ask` says for which tools an approval is asked: `approve` gives it,
+    and without one the run ends and waits. `sampling` is that of each step, but for `max_tokens`, which `limits` sets.
+    The `profile` is the model's. Of more tools than `most_tools` so many are shown at once, those that fit best, and
     `search_tools` finds others. `tool_choice` is that of the first step, which calls a tool unless it is "auto": a
-    small model would rather make an answer up. All others call or answer, as the model likes.
+    small model would rather invent an answer. All others call or answer, as the model likes.
     """
 
     engine: Engine

@@ -304,19 +304,18 @@ def _free(plan: Plan, engine: Engine) -> bool:
 
 def _choice(plan: Plan, engine: Engine) -> Choice | None:
     """The choice between a call and text as tokens of the engine; None where it is not at the first of them."""
-    decision = plan.decision
-    if decision is None or not decision.at_once or not engine.capabilities.choice:
+    if not (engine.capabilities.choice and isinstance(engine, HasTokens)):
         return None
-    tokens = decision.bind(engine.tokens) if isinstance(engine, HasTokens) else ()
+    decision = plan.decision
+    tokens = decision.bind(engine.tokens) if decision is not None and decision.at_once else ()
     return Choice(tokens, plan.request.tool_bias or 0.0) if tokens else None
 
 
 def _later(plan: Plan, engine: Engine) -> Choice | None:
     """The choice between another call and the end; None where the engine or the format has no such place."""
-    another = plan.another_call
-    if another is None or not engine.capabilities.choice:
+    if not (engine.capabilities.choice and isinstance(engine, HasTokens)) or (another := plan.another_call) is None:
         return None
-    tokens = another.bind(engine.tokens) if isinstance(engine, HasTokens) else ()
+    tokens = another.bind(engine.tokens)
     return Choice(tokens, plan.request.parallel_tool_bias or 0.0, another.after) if tokens else None
 
 

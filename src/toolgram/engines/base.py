@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol
 
@@ -86,31 +86,33 @@ class Sampling:
     ends: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        checks = {
-            "max_tokens must be at least 1": self.max_tokens is None or self.max_tokens >= 1,
-            "temperature must be a number from 0 up": 0 <= self.temperature < float("inf"),
-            "top_k must be at least 0": self.top_k >= 0,
-            "top_p must be above 0 and at most 1": 0 < self.top_p <= 1,
-            "min_p must be between 0 and 1": 0 <= self.min_p <= 1,
-            f"presence_penalty must be between -{_LARGEST:g} and {_LARGEST:g}": _moderate(self.presence_penalty),
-            f"frequency_penalty must be between -{_LARGEST:g} and {_LARGEST:g}": _moderate(self.frequency_penalty),
-            f"repetition_penalty must be between {LEAST_REPETITION_PENALTY:g} and {MOST_REPETITION_PENALTY:g}": (
-                LEAST_REPETITION_PENALTY <= self.repetition_penalty <= MOST_REPETITION_PENALTY
-            ),
-            f"each logit_bias must be between -{_LARGEST:g} and {_LARGEST:g}": (
-                all(map(_moderate, self.logit_bias.values()))
-            ),
-            "logprobs must be at least 0": self.logprobs is None or self.logprobs >= 0,
-            "seed must be at least 0": self.seed is None or self.seed >= 0,
-            "a stop string must not be empty": "" not in self.stop,
-        }
-        for rule, holds in checks.items():
-            if not holds:
+        for rule, holds in _RULES.items():
+            if not holds(self):
                 raise EngineError(rule)
 
 
 def _moderate(value: float) -> bool:
     return -_LARGEST <= value <= _LARGEST
+
+
+_RULES: Mapping[str, Callable[[Sampling], bool]] = {
+    "max_tokens must be at least 1": lambda it: it.max_tokens is None or it.max_tokens >= 1,
+    "temperature must be a number from 0 up": lambda it: 0 <= it.temperature < float("inf"),
+    "top_k must be at least 0": lambda it: it.top_k >= 0,
+    "top_p must be above 0 and at most 1": lambda it: 0 < it.top_p <= 1,
+    "min_p must be between 0 and 1": lambda it: 0 <= it.min_p <= 1,
+    f"presence_penalty must be between -{_LARGEST:g} and {_LARGEST:g}": lambda it: _moderate(it.presence_penalty),
+    f"frequency_penalty must be between -{_LARGEST:g} and {_LARGEST:g}": lambda it: _moderate(it.frequency_penalty),
+    f"repetition_penalty must be between {LEAST_REPETITION_PENALTY:g} and {MOST_REPETITION_PENALTY:g}": (
+        lambda it: LEAST_REPETITION_PENALTY <= it.repetition_penalty <= MOST_REPETITION_PENALTY
+    ),
+    f"each logit_bias must be between -{_LARGEST:g} and {_LARGEST:g}": (
+        lambda it: all(map(_moderate, it.logit_bias.values()))
+    ),
+    "logprobs must be at least 0": lambda it: it.logprobs is None or it.logprobs >= 0,
+    "seed must be at least 0": lambda it: it.seed is None or it.seed >= 0,
+    "a stop string must not be empty": lambda it: "" not in it.stop,
+}
 
 
 @dataclass(frozen=True, slots=True)

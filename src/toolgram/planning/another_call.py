@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
-from toolgram.caching import weighed
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.planning.readable_names import some_id
-from toolgram.planning.turn_spec import TurnSpec, light
+from toolgram.planning.turn_spec import TurnSpec
 from toolgram.styles.probes import common_prefix, common_suffix
 from toolgram.wire import format as wire
 from toolgram.wire.writer import write_freely
@@ -33,17 +33,19 @@ class AnotherCall:
         return tuple(token for token in found if token is not None)
 
 
-@weighed(light)
 def another_call_of(spec: TurnSpec) -> AnotherCall | None:
     """Where a turn may have another call.
 
     None where it may have one at most, and where no text of its own ends a call: in a list of JSON a brace may do so,
     or end an argument.
     """
-    if spec.calls == "none" or not spec.parallel:
-        return None
-    first, second = (_behind_a_call(spec.format, *call) for call in _CALLS)
-    bare = write_freely(spec.format, Message(tool_calls=(_call(spec.format, "a", "{}"),))) or ""
+    return _between_calls(spec.format) if spec.calls != "none" and spec.parallel else None
+
+
+@lru_cache(maxsize=64)
+def _between_calls(format_: wire.WireFormat) -> AnotherCall | None:
+    first, second = (_behind_a_call(format_, *call) for call in _CALLS)
+    bare = write_freely(format_, Message(tool_calls=(_call(format_, "a", "{}"),))) or ""
     if first is None or second is None:
         return None
     ended = common_suffix(first[0], second[0])

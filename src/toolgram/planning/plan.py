@@ -239,7 +239,7 @@ def _plan_of(checked: Request, template: ChatTemplate, style: tuple[ToolStyle, s
         parallel = capabilities.supports_parallel_tool_calls or not speaks(template, chosen)
     format_ = chosen.format(with_tools=bool(checked.tools), may_call=_may_call(checked))
     if not (reasons(template, chosen) or _shows_reasoning(checked) or opens_reasoning(chosen, prompt.opened)):
-        format_ = replace(format_, turn=read_reasoning_alone(format_.turn))
+        format_ = read_reasoning_alone(format_)
     if _calls_close_reasoning(checked, chosen):
         format_ = closed_by_calls(format_, tuple(tool.name for tool in checked.callable_tools))
     spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened, tail=tail(template))

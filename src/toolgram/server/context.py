@@ -19,18 +19,17 @@ from toolgram.api.errors import ApiError, param
 from toolgram.api.explain import relaxations_json
 from toolgram.api.generation import GRAMMAR, Generation, grammar_at_fault
 from toolgram.api.notes import divergences_of_choices
-from toolgram.chat import Reply, bound, relaxations_of, stream
+from toolgram.chat import Reply, relaxations_of, stream
 from toolgram.chat.guarantees import refuse_unenforced
 from toolgram.conversation.events import Event
 from toolgram.conversation.fields import Json
-from toolgram.engines.base import Chunk, Engine, Sampling
+from toolgram.engines.base import Chunk, Sampling
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, ToolgramError, TooMuchWork
-from toolgram.grammar.constraint import Constraint
 from toolgram.planning.plan import Plan
 from toolgram.server.bodies import parsed, received
 from toolgram.server.limits import Admission
 from toolgram.server.metrics import Metrics
-from toolgram.server.models import Compiles, Models, Served
+from toolgram.server.models import Models, Served
 from toolgram.server.recording.capture import Capture, capturing
 from toolgram.server.request_log import record_of
 from toolgram.server.settings import Settings
@@ -150,7 +149,7 @@ class Desk:
         with capturing(capture, ready=True):
             count = served.count(plan.prompt_parts)  # first: what is too long needs no grammar
             if runs:
-                make_ready(plan, served.engine, given=generation.grammar is not None)
+                make_ready(plan, served, given=generation.grammar is not None)
         return plan, count
 
     def tell_ignored(self, request: Request, fields: Sequence[str]) -> None:
@@ -227,19 +226,14 @@ class Desk:
         return EventStream(events, self.admission.work(), as_event, record.headers, self.settings.keep_alive)
 
 
-def make_ready(plan: Plan, engine: Engine, *, given: bool) -> None:
+def make_ready(plan: Plan, served: Served, *, given: bool) -> None:
     """Compiles the plan's grammar. Raises InvalidRequest for one that the engine refuses; it may be the body's own."""
-    if plan.constraint is None or not isinstance(engine, Compiles):
+    if plan.constraint is None:
         return
-
-    def use(constraint: Constraint) -> None:
-        if (taken := bound(constraint, engine)) is not None:
-            engine.compile(taken)
-
     try:
-        use(plan.constraint)
+        served.compile(plan.constraint)
     except (GrammarError, GrammarRefused) as error:
-        raise InvalidRequest(GRAMMAR if given else plan.at_fault(use), str(error)) from error
+        raise InvalidRequest(GRAMMAR if given else plan.at_fault(served.compile), str(error)) from error
     except TooMuchWork as error:
         raise InvalidRequest(GRAMMAR if given else "/tools", str(error)) from error
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from toolgram.api.errors import ApiError
+from toolgram.chat import bound
 from toolgram.engines.base import Engine, Prompt, SamplingDefaults, SupportsGrammar
 from toolgram.errors import EngineError, PromptTooLong
+from toolgram.grammar.constraint import Constraint
 from toolgram.planning.profile import Profile
 from toolgram.template.chat_template import ChatTemplate
 
@@ -83,11 +85,21 @@ class Served:
     created: int = field(default_factory=lambda: int(time.time()))
     defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
     profile: Profile | None = None
+    _counts: CountsTokens | None = field(init=False, repr=False, compare=False)
+    _bounds: BoundsPrompts | None = field(init=False, repr=False, compare=False)
+    _compiles: Compiles | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # What an engine can do besides is asked here alone: for each request it takes longer than reading its body.
+        engine = self.engine
+        object.__setattr__(self, "_counts", engine if isinstance(engine, CountsTokens) else None)
+        object.__setattr__(self, "_bounds", engine if isinstance(engine, BoundsPrompts) else None)
+        object.__setattr__(self, "_compiles", engine if isinstance(engine, Compiles) else None)
 
     @property
     def context(self) -> int | None:
         """How many tokens prompt and answer may have together, if the engine knows."""
-        return self.engine.context if isinstance(self.engine, CountsTokens) else None
+        return None if self._counts is None else self._counts.context
 
     async def well(self) -> bool:
         """Whether the engine can be reached."""
@@ -100,20 +112,25 @@ class Served:
 
     def check_length(self, texts: Iterable[str]) -> None:
         """Raises PromptTooLong for texts that no prompt has room for, before anything is made of them."""
-        if isinstance(self.engine, BoundsPrompts) and self.context is not None:
+        if self._bounds is not None and self.context is not None:
             count = sum(map(len, texts))
-            if count > self.engine.most_characters:
+            if count > self._bounds.most_characters:
                 said = f"it has {count} characters, and the context holds {self.context} tokens"
                 raise PromptTooLong(None, self.context, said)
 
     def count(self, prompt: Prompt) -> int | None:
         """The number of tokens in a prompt, if the engine counts them. Raises PromptTooLong if no room is left."""
-        if not isinstance(self.engine, CountsTokens):
+        if self._counts is None:
             return None
-        count, most = self.engine.count_tokens(prompt), self.engine.context
+        count, most = self._counts.count_tokens(prompt), self._counts.context
         if count >= most:
             raise PromptTooLong(count, most)
         return count
+
+    def compile(self, constraint: Constraint) -> None:
+        """Make a grammar ready, where the engine does so. Raises GrammarError or GrammarRefused as it does."""
+        if self._compiles is not None and (taken := bound(constraint, self.engine)) is not None:
+            self._compiles.compile(taken)
 
 
 @dataclass(frozen=True, slots=True)

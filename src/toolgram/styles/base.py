@@ -99,7 +99,12 @@ def _pretty(content: bytes) -> str:
 
 def compact(value: Any) -> str:
     """JSON without any white space."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return _compact(packed(value))
+
+
+@weighed(_bytes)
+def _compact(content: bytes) -> str:
+    return json.dumps(unpacked(content), separators=(",", ":"), ensure_ascii=False)
 
 
 def tool_list(tools: tuple[Any, ...]) -> str:

@@ -185,9 +185,14 @@ def _marks(node: wire.Node) -> tuple[str, ...]:
     return tuple(spelling for mark in wire.marks_in(node, written=True) for spelling in mark.spellings)
 
 
-def _openers(style: ToolStyle) -> Iterator[str]:
+@lru_cache(maxsize=512)
+def _openers(style: ToolStyle) -> tuple[str, ...]:
     """What opens the reasoning: some templates leave this out of the history and write only what closes it."""
-    for node in wire.walk(style.wire.turn):
+    return tuple(_openers_in(style.wire.turn))
+
+
+def _openers_in(turn: wire.Node) -> Iterator[str]:
+    for node in wire.walk(turn):
         if isinstance(node, wire.Seq) and any(isinstance(item, wire.Reasoning) for item in node.items):
             at = next(i for i, item in enumerate(node.items) if isinstance(item, wire.Reasoning))
             yield "".join(item.text for item in node.items[:at] if isinstance(item, wire.Lit | wire.Mark))

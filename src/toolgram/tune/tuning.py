@@ -61,6 +61,8 @@ async def _fitted(best: Runner, questions: Sequence[Question], seconds: float, a
 
 async def _fitted_to_parallel(profile: Profile, questions: Sequence[Question], seconds: float, asker: Asker) -> Profile:
     """A profile with its bias towards another call, from questions of several calls, and twice as many of one."""
+    if profile.parallel_tool_calls is False:
+        return profile
     end = time.monotonic() + seconds
     several, one = ([q for q in questions if q.calls and (len(q.calls) > 1) == more] for more in (True, False))
     answers: list[tuple[Question, Answer]] = []

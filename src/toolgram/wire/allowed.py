@@ -54,15 +54,20 @@ def ways_to_reason(format_: wire.WireFormat) -> Iterator[wire.WireFormat]:
 
 
 @lru_cache(maxsize=512)
-def read_reasoning_alone(node: wire.Node) -> wire.Node:
+@lru_cache(maxsize=64)
+def read_reasoning_alone(format_: wire.WireFormat) -> wire.WireFormat:
     """The format of a model that does not reason: its reasoning is read, should it write some, but not offered.
 
     Where reasoning is the only place for words, a model that has none spends its turn there. A segment of a chain stays
     as it is: what stands between segments is written beside each that is there.
     """
+    return replace(format_, turn=_read_reasoning_alone(format_.turn))
+
+
+def _read_reasoning_alone(node: wire.Node) -> wire.Node:
     if _is_reasoning(node):
         return wire.Lenient(wire.NOTHING_WRITTEN, node.item)
-    return node if isinstance(node, wire.Chain) else wire.rebuild(node, read_reasoning_alone)
+    return node if isinstance(node, wire.Chain) else wire.rebuild(node, _read_reasoning_alone)
 
 
 def _is_reasoning(node: wire.Node) -> TypeGuard[wire.Opt]:
