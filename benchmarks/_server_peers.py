@@ -36,6 +36,7 @@ import os, sys, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, slots, context = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 params.n_parallel, params.n_ctx, params.kv_unified = slots, slots * context, False
+params.api_keys = sys.argv[4:]
 params.cpuparams.n_threads, params.cpuparams_batch.n_threads = 1, os.cpu_count()
 params.ui, params.verbosity, params.port = False, -1, 0
 server = xllamacpp.Server(params)

@@ -2,8 +2,8 @@
 
 `toolgram serve` beside llama.cpp's own server, one after the other, with the embedded model, the same slots and
 context. While an attack runs, `/health` is asked again and again, and a client has a text streamed; both are compared
-with what they take when all is quiet. The attacks come from a process of their own. One that has no answer after
-`--seconds` is dropped.
+with what they take when all is quiet. The attacks come from a process of their own, with a key of their own: servers
+may tell clients apart by that. One that has no answer after `--seconds` is dropped.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ SLOTS, CONTEXT = 4, 2048
 QUIET = 15  # how often /health and the stream are asked at first
 PAUSE = 0.02  # seconds between two questions for /health
 HEAD = ["attack", "server", "/health ms", "95 %", "worst", "stream s", "attacked", "broken", "answers"]
+ATTACKER, VICTIM = "attacker", "victim"  # keys
 MOST = 0.95  # of the answers of /health; the slowest of all tells of the machine too
 
 
@@ -69,9 +70,10 @@ def measured(name: str, copies: int, seconds: float) -> list[list[object]]:
     """The rows of an attack: each server is started anew, since the one before may have broken it."""
     model = str(default_model())
     serve = ["--port", "0", "--parallel", str(SLOTS), "--max-model-len", str(CONTEXT)]
+    keys = [part for key in (ATTACKER, VICTIM) for part in ("--api-key", key)]
     commands = {
-        "toolgram": [sys.executable, "-m", "toolgram", "serve", "--model", model, *serve],
-        "llama.cpp": [sys.executable, "-c", LLAMA_CPP, model, str(SLOTS), str(CONTEXT)],
+        "toolgram": [sys.executable, "-m", "toolgram", "serve", "--model", model, *serve, *keys],
+        "llama.cpp": [sys.executable, "-c", LLAMA_CPP, model, str(SLOTS), str(CONTEXT), ATTACKER, VICTIM],
     }
     rows: list[list[object]] = []
     for side, command in commands.items():
@@ -81,8 +83,7 @@ def measured(name: str, copies: int, seconds: float) -> list[list[object]]:
 
 
 async def _row(name: str, side: Side, copies: int, seconds: float) -> list[object]:
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-    async with httpx.AsyncClient(base_url=side.address, timeout=seconds, limits=limits) as client:
+    async with _client(side.address, VICTIM, seconds) as client:
         await _stream(client)
         side.stream = statistics.median([await _timed(lambda: _stream(client)) for _ in range(3)])
         side.health = statistics.median([await _timed(lambda: _health(client)) for _ in range(QUIET)])
@@ -101,9 +102,8 @@ def sent(address: str, name: str, copies: int, seconds: float) -> Counter[str]:
     """The answers to an attack; in a process of its own, whose work is not that of those who watch."""
 
     async def answers() -> Counter[str]:
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
         bodies = [ATTACKS[name](copy) for copy in range(copies)]
-        async with httpx.AsyncClient(base_url=address, timeout=seconds, limits=limits) as client:
+        async with _client(address, ATTACKER, seconds) as client:
             return Counter(await asyncio.gather(*(_answer(client, path, content) for path, content in bodies)))
 
     return asyncio.run(answers())
@@ -125,6 +125,12 @@ async def _attacked(client: httpx.AsyncClient, attack: asyncio.Future[Counter[st
 
     await asyncio.gather(others(lambda: _health(client), seen.health), others(lambda: _stream(client), seen.streams))
     return seen
+
+
+def _client(address: str, key: str, seconds: float) -> httpx.AsyncClient:
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+    headers = {"authorization": f"Bearer {key}"}
+    return httpx.AsyncClient(base_url=address, headers=headers, timeout=seconds, limits=limits)
 
 
 async def _answer(client: httpx.AsyncClient, path: str, content: bytes) -> str:

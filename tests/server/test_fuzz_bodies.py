@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import random
+import re
+import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from live_server import serving
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.replay import Replay
-from toolgram.server.settings import Settings
 
 BODIES = int(os.environ.get("TOOLGRAM_FUZZ_BODIES", "10000"))
 """How many there are; the same ones in every run, from fixed seeds."""
@@ -26,12 +28,19 @@ LONGEST = 300.0
 """Seconds: what takes longer is a 504, and a hole in the budget of 20 seconds of work, however slow the machine."""
 MOST = 256
 """Megabytes that the server may hold for one body more than it does between bodies."""
-MOST_IN_ALL = 512
-"""Megabytes that all bodies may leave, with full caches: what tests before have left in the process is not theirs."""
+REST = 12.0
+"""Seconds after which a server that has nothing to do has given back what is free."""
 TOOLS = (*[1] * 30, *[2] * 12, *[5] * 7, 40)
 """How many tools there are: each costs what a body does."""
-STATUS = Path("/proc/self/status")
-PEAK = Path("/proc/self/clear_refs")
+ALONE = """
+from server.test_fuzz_bodies import LONGEST, Compiling
+from situations import CHATML
+from toolgram.cli.serve import run
+from toolgram.server.models import Served
+from toolgram.server.settings import Settings
+
+run((Served("recorded", CHATML, Compiling()),), Settings(timeout=LONGEST), "127.0.0.1", 0, None)
+"""
 Json = dict[str, Any]
 
 
@@ -138,63 +147,57 @@ def hostile(rng: random.Random) -> tuple[str, Json]:
             return path, {"messages": turns, **extra, **odd}
 
 
-def memory(kind: str = "VmRSS") -> int:
-    """Megabytes that this process holds, or with `VmHWM` held at most since `forget_peak`."""
-    return next(int(line.split()[1]) >> 10 for line in STATUS.read_text().splitlines() if line.startswith(kind))
+@dataclass(frozen=True)
+class Server:
+    """`toolgram serve` in a process of its own, with the memory that is its alone."""
+
+    address: str
+    process: Path
+
+    def memory(self, kind: str = "VmRSS") -> int:
+        """Megabytes that it holds, or with `VmHWM` held at most since `forget_peak`."""
+        lines = (self.process / "status").read_text().splitlines()
+        return next(int(line.split()[1]) >> 10 for line in lines if line.startswith(kind))
+
+    def forget_peak(self) -> None:
+        (self.process / "clear_refs").write_text("5")
 
 
-def forget_peak() -> None:
-    PEAK.write_text("5")
-
-
-def kept() -> int:
-    """How many objects there are when the caches are empty."""
-    functions = [
-        found
-        for name, module in list(sys.modules.items())
-        if name.startswith("toolgram")
-        for found in list(vars(module).values())
-    ]
-    for function in functions:
-        if callable(clear := getattr(function, "cache_clear", None)):
-            clear()
-    gc.collect()
-    return len(gc.get_objects())
-
-
-@pytest.fixture
-def apart() -> Iterator[None]:
-    """What is there already is not counted as the server's; garbage is looked for as seldom as `serve` does."""
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 20)
-    yield
-    gc.set_threshold(*before)
-    gc.unfreeze()
+@contextmanager
+def server() -> Iterator[Server]:
+    paths = os.pathsep.join((str(Path(__file__).parents[1]), *sys.path))
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONMALLOC": "malloc"}  # as `toolgram serve` begins
+    command = [sys.executable, "-u", "-c", ALONE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://[\d.]+:\d+", process.stdout.readline())
+        assert found is not None
+        yield Server(found[0], Path(f"/proc/{process.pid}"))
+        assert process.poll() is None
+        process.terminate()
 
 
 @pytest.mark.fuzz
-@pytest.mark.usefixtures("apart")
-@pytest.mark.skipif(not PEAK.exists(), reason="the memory of a process is told by Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is told by Linux")
 def test_thousands_of_hostile_bodies() -> None:
-    at_first, after_first, answered = memory(), 0, Counter[tuple[str, int]]()
-    with serving(Compiling(), Settings(timeout=LONGEST)) as address, httpx2.Client(timeout=2 * LONGEST) as client:
+    answered = Counter[tuple[str, int]]()
+    after_first = 0
+    with server() as served, httpx2.Client(base_url=served.address, timeout=2 * LONGEST) as client:
         for number in range(BODIES):
             path, body = hostile(random.Random(number))
-            content = json.dumps(body)
-            before = memory()
-            forget_peak()
-            answer = client.post(address + path, content=content)
+            before = served.memory()
+            served.forget_peak()
+            answer = client.post(path, content=json.dumps(body))
             assert answer.status_code in (200, 400, 413), (number, answer.text[:1000])
-            assert memory("VmHWM") - before < MOST, number
+            assert served.memory("VmHWM") - before < MOST, number
             answered[path, answer.status_code] += 1
             if number + 1 == BODIES // 10:
-                after_first = kept()
-        last = client.post(address + "/v1/chat/completions", json={"messages": [{"role": "user", "content": "Hi."}]})
+                time.sleep(REST)
+                after_first = served.memory()
+        last = client.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "Hi."}]})
         assert last.status_code == 200
-        assert "toolgram_requests_running 0.0" in client.get(address + "/metrics").text
-        assert memory() - at_first < MOST_IN_ALL
-        assert kept() < 1.2 * after_first
+        assert "toolgram_requests_running 0.0" in client.get("/metrics").text
+        time.sleep(REST)
+        assert served.memory() < 1.2 * after_first
     for path in ("/v1/chat/completions", "/v1/responses", "/v1/messages"):
         assert min(answered[path, 200], answered[path, 400]) > BODIES // 50
