@@ -3,7 +3,8 @@
 `toolgram serve` beside llama.cpp's own server, one after the other, with the embedded model, the same slots and
 context. While an attack runs, `/health` is asked again and again, and a client has a text streamed; both are compared
 with what they take when all is quiet. The attacks come from a process of their own, with a key of their own: servers
-may tell clients apart by that. One that has no answer after `--seconds` is dropped.
+may tell clients apart by that. One that has no answer after `--seconds` is dropped. What others lose by it in all,
+`lost s`, is the time that they wait for `/health` and streams beyond that of quiet, until the last answer to it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from toolgram.models.catalog import default_model
 SLOTS, CONTEXT = 4, 2048
 QUIET = 15  # how often /health and the stream are asked at first
 PAUSE = 0.02  # seconds between two questions for /health
-HEAD = ["attack", "server", "/health ms", "95 %", "worst", "stream s", "attacked", "broken", "answers"]
+HEAD = ["attack", "server", "/health ms", "95 %", "worst", "stream s", "attacked", "lost s", "broken", "answers"]
 ATTACKER, VICTIM = "attacker", "victim"  # keys
 MOST = 0.95  # of the answers of /health; the slowest of all tells of the machine too
 
@@ -94,8 +95,9 @@ async def _row(name: str, side: Side, copies: int, seconds: float) -> list[objec
     told = ", ".join(f"{count} × {answer}" for answer, count in sorted(answers.result().items()))
     waits = sorted(1000 * wait for wait in seen.health) or [0.0]
     slowest = max(seen.streams, default=None)
+    lost = sum(wait - side.health for wait in seen.health) + sum(wait - side.stream for wait in seen.streams)
     most = waits[int(MOST * (len(waits) - 1))]
-    return [name, side.name, side.health * 1000, most, waits[-1], side.stream, slowest, seen.broken, told]
+    return [name, side.name, side.health * 1000, most, waits[-1], side.stream, slowest, lost, seen.broken, told]
 
 
 def sent(address: str, name: str, copies: int, seconds: float) -> Counter[str]:
