@@ -19,6 +19,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from toolgram.cli.main import MEMORY
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.replay import Replay
 
@@ -166,7 +167,7 @@ class Server:
 @contextmanager
 def server() -> Iterator[Server]:
     paths = os.pathsep.join((str(Path(__file__).parents[1]), *sys.path))
-    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONMALLOC": "malloc"}  # as `toolgram serve` begins
+    environment = {**os.environ, "PYTHONPATH": paths, **MEMORY}  # as `toolgram serve` begins
     command = [sys.executable, "-u", "-c", ALONE]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None

@@ -7,6 +7,13 @@ import sys
 
 from toolgram.errors import MissingPackage, needing
 
+MEMORY = {
+    "PYTHONMALLOC": "malloc",
+    "MALLOC_ARENA_MAX": "1",  # Python runs one thread at a time, and each further arena keeps what is free to itself
+    "MALLOC_MMAP_THRESHOLD_": str(128 << 10),  # what is larger goes back at once, however large others were before it
+}
+"""Variables with which the memory of a server is that of glibc, which gives back what is free."""
+
 
 def run() -> None:
     """Runs the command line; says what to install if packages are missing."""
@@ -35,5 +42,5 @@ def _begin_with_malloc() -> None:
             os.confstr("CS_GNU_LIBC_VERSION")
         except (OSError, ValueError):  # another C library
             return
-        os.environ["PYTHONMALLOC"] = "malloc"
+        os.environ.update({**MEMORY, **os.environ})
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - as we were started

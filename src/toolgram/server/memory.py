@@ -8,7 +8,7 @@ import sys
 import time
 
 _EVERY = 10.0  # seconds
-_WORKED = 1.0  # seconds of the processor: less leaves little behind
+_WORKED = 0.1  # seconds of the processor: one large body leaves thirty megabytes in a second
 
 
 async def give_back(every: float = _EVERY, worked: float = _WORKED) -> None:
