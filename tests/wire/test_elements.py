@@ -130,3 +130,20 @@ def test_items_are_not_counted_between_tags() -> None:
     assert counted.grammar.accepts(text)
     assert json.loads(read(counted, text).tool_calls[0].arguments) == {"tags": ["b", "a"]}
     assert counted.write(called({"tags": ["b"]})) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "forbidden", "holds_json"), [("^[0-9a-f]{4}-$", "12ab-", True), ("^[0-9]+x?$", "12x", False)]
+)
+def test_json_is_not_said_beside_strings_that_hold_it(pattern: str, forbidden: str, *, holds_json: bool) -> None:
+    schema = {"type": "object", "properties": {"id": {"not": {"type": "string", "pattern": pattern}}}}
+    either = compile_turn(spec_of(schema))
+    assert ("json-object ::=" in either.grammar.to("gbnf")) is not holds_json
+    for value in ({"a": [1, "x"]}, [1], 12, None, "words"):
+        text = either.write(called({"id": value}))
+        assert text is not None
+        assert either.grammar.accepts(text)
+        assert same_message(read(either, text), called({"id": value}))
+    text = either.write(called({"id": "words"}))
+    assert text is not None
+    assert not either.grammar.accepts(text.replace("words", forbidden))

@@ -26,7 +26,7 @@ from toolgram.wire.encodings.expected import Expected, kinds_of, options_of
 from toolgram.wire.encodings.in_order import in_order
 from toolgram.wire.encodings.json import Sink, Status, escape, skip_space
 from toolgram.wire.encodings.notation import JSON
-from toolgram.wire.encodings.raw import BetweenTags, ValueReader, as_json, value_reader
+from toolgram.wire.encodings.raw import BetweenTags, ValueReader, as_json, holds_json, value_reader
 from toolgram.wire.marks import as_tokens
 
 MAX_KEY = 512
@@ -274,7 +274,7 @@ class _Grammar:
                     written.append(self._members(part, hint, may_be_empty=may_be_empty))
                 case _:
                     plain.append(part)
-        if types.String() in parts:  # JSON is some text as well, and read as what it may be
+        if any(map(holds_json, parts)):  # JSON is some text as well, and read as what it may be
             plain = []
         return choice(*written, *([self.values.json(types.union(plain), hint)] if plain else []))
 
@@ -362,12 +362,12 @@ class _Writer:
 
     def _plain(self, value: Any, text: str | None, kind: Type) -> str | None:
         """A string as it is, anything else as its JSON; None where it would read otherwise."""
-        if text is None or not isinstance(value, str):
-            return text
         kinds = self._kinds(kind)
-        if self.tags.lead in value or (kinds != _STRING and as_json(value, kinds) != text):
+        if text is None or ("string" in kinds and self.tags.lead in text):
             return None
-        return value
+        if not isinstance(value, str):
+            return text
+        return value if kinds == _STRING or as_json(value, kinds) == text else None
 
     def _members(self, kind: types.Object, given: Mapping[str, Any]) -> str | None:
         if kind.some or not given.keys() <= {item.name for item in kind.properties if _is_name(item.name)}:

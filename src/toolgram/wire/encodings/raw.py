@@ -14,7 +14,8 @@ from typing import Literal, Protocol
 from toolgram.errors import Relaxation
 from toolgram.grammar.ir import NOTHING, Expr, Ref, Text, seq
 from toolgram.grammar.raw_text import RawText, may_contain, raw_text
-from toolgram.grammar.regular.automata import TooLarge
+from toolgram.grammar.regular.automata import TooLarge, difference
+from toolgram.grammar.regular.regex import pattern
 from toolgram.grammar.walk import renamed, size
 from toolgram.schema import compile_type, types
 from toolgram.schema.types import Canonical, Type
@@ -27,6 +28,7 @@ from toolgram.wire.marks import Marks
 JsonType = Literal["string", "number", "boolean", "null", "object", "array"]
 _LARGEST_INLINE = 4  # what is larger is one rule for the whole grammar
 _TOO_MANY = re.compile(r"[\s}\]]*")
+_LIKE_JSON = r"^([\[{\"]|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$|(true|false|null)$)"
 _NUMBER_BEGINS = re.compile(r"-?[0-9]*\.?[0-9]*(?:[eE][-+]?[0-9]*)?")
 
 
@@ -222,6 +224,16 @@ def json_type(text: str) -> JsonType | None:
             return "array"
         case _:
             return "object"
+
+
+def holds_json(kind: Type) -> bool:
+    """Whether the strings of this type may be any JSON at all."""
+    if not isinstance(kind, types.String) or kind.min > 1 or kind.max is not None or not kind.exact:
+        return False
+    try:
+        return kind.automaton is None or difference(pattern(_LIKE_JSON), kind.automaton).is_empty
+    except TooLarge:
+        return False
 
 
 # Their expressions
