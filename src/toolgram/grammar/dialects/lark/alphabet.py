@@ -39,6 +39,10 @@ _LEADS = (
 before them every character is a byte of its own."""
 
 
+END = 1
+"""The class of no character: in a set of what may come, that there may be nothing more."""
+
+
 class Alphabet:
     """The code points in classes that no expression of a grammar distinguishes and that begin with the same byte."""
 
@@ -101,7 +105,7 @@ class Alphabet:
         return _union(map(self.of_char, set(text)))
 
     def _class(self, code: int) -> int:
-        """Its class; class 0 is left free for what is no character."""
+        """Its class; class 0 is that of END."""
         return 1 + bisect_right(self._cuts, code)
 
 

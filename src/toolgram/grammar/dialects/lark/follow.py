@@ -7,27 +7,13 @@ quick, and finds too many conflicts, but never too few. In JSON it finds none.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from itertools import product
-from typing import NamedTuple
 
+from toolgram.grammar.dialects.lark.alphabet import END
 from toolgram.grammar.dialects.lark.lexicon import Lexicon
 from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls
 from toolgram.grammar.ir import Literal
-
-
-class _Begin(NamedTuple):
-    """The characters that a node may begin with, and whether it may be empty."""
-
-    first: int
-    empty: bool
-
-
-class _After(NamedTuple):
-    """What may follow a node in its rule: characters, and whether the rule may end there."""
-
-    first: int
-    ends: bool
 
 
 def suspects(tree: Tree, lexicon: Lexicon, among: Container[int] | None = None) -> set[int]:
@@ -92,19 +78,41 @@ def _follow(tree: Tree, lexicon: Lexicon) -> list[int]:
     onward: dict[str, set[str]] = {name: set() for name in tree}  # the rules that end where a rule ends
     follow = [0] * len(lexicon.letters)
     last: dict[str, set[int]] = {name: set() for name in tree}  # the lexemes that a rule may end with
+
+    def walk(node: Node, after: int, rule: str) -> int:
+        """Notes what may follow the leaves of a node of the rule; gives how it begins."""
+        match node:
+            case Lexeme():
+                number = lexicon.numbers[node]
+                follow[number] |= after
+                if after & END:
+                    last[rule].add(number)
+                return lexicon.begins[number]
+            case Call(name):
+                after_rule[name] |= after
+                if after & END:
+                    onward[rule].add(name)
+                return begins[name]
+            case Row(items):
+                begin = END
+                for item in reversed(items):
+                    first = walk(item, after, rule)
+                    after, begin = _then(first, after), _then(first, begin)
+                return begin
+            case Fork(options):
+                begin = 0
+                for option in options:
+                    begin |= walk(option, after, rule)
+                return begin
+            case Loop(item, least, most):
+                again = 0 if most == 1 else _begin(item, begins, lexicon) & ~END
+                begin = walk(item, after | again, rule)
+                return begin if least else begin | END
+            case Special():
+                return 0
+
     for name, node in tree.items():
-        found: list[tuple[Lexeme | Special | Call, _After]] = []
-        _walk(node, _After(0, ends=True), begins, lexicon, found)
-        for leaf, after in found:
-            if isinstance(leaf, Call):
-                after_rule[leaf.name] |= after.first
-                if after.ends:
-                    onward[name].add(leaf.name)
-            elif isinstance(leaf, Lexeme):
-                number = lexicon.numbers[leaf.expr]
-                follow[number] |= after.first
-                if after.ends:
-                    last[name].add(number)
+        walk(node, END, name)
     waiting = dict.fromkeys(tree)
     while waiting:
         name, _ = waiting.popitem()
@@ -115,11 +123,11 @@ def _follow(tree: Tree, lexicon: Lexicon) -> list[int]:
     for name, numbers in last.items():
         for number in numbers:
             follow[number] |= after_rule[name]
-    return follow
+    return [mask & ~END for mask in follow]
 
 
-def _begins(tree: Tree, lexicon: Lexicon) -> dict[str, _Begin]:
-    begins = dict.fromkeys(tree, _Begin(0, empty=False))
+def _begins(tree: Tree, lexicon: Lexicon) -> dict[str, int]:
+    begins = dict.fromkeys(tree, 0)
     users: dict[str, set[str]] = {name: set() for name in tree}
     for name, node in tree.items():
         for used in calls(node):
@@ -134,60 +142,32 @@ def _begins(tree: Tree, lexicon: Lexicon) -> dict[str, _Begin]:
     return begins
 
 
-def _begin(node: Node, begins: dict[str, _Begin], lexicon: Lexicon) -> _Begin:
+def _begin(node: Node, begins: Mapping[str, int], lexicon: Lexicon) -> int:
+    """The characters that a node may begin with, and END where it may be empty."""
     match node:
-        case Lexeme(expr):
-            letters = lexicon.letters[lexicon.numbers[expr]]
-            return _Begin(letters.first, letters.nullable)
+        case Lexeme():
+            return lexicon.begins[lexicon.numbers[node]]
         case Special():
-            return _Begin(0, empty=False)
+            return 0
         case Call(name):
             return begins[name]
         case Row(items):
-            first = 0
+            begin = END
             for item in items:
-                begin = _begin(item, begins, lexicon)
-                first |= begin.first
-                if not begin.empty:
-                    return _Begin(first, empty=False)
-            return _Begin(first, empty=True)
+                begin = begin & ~END | _begin(item, begins, lexicon)
+                if not begin & END:
+                    break
+            return begin
         case Fork(options):
-            parts = [_begin(option, begins, lexicon) for option in options]
-            first = 0
-            for part in parts:
-                first |= part.first
-            return _Begin(first, any(part.empty for part in parts))
+            begin = 0
+            for option in options:
+                begin |= _begin(option, begins, lexicon)
+            return begin
         case Loop(item, least):
             begin = _begin(item, begins, lexicon)
-            return _Begin(begin.first, begin.empty or not least)
+            return begin if least else begin | END
 
 
-def _walk(
-    node: Node,
-    after: _After,
-    begins: dict[str, _Begin],
-    lexicon: Lexicon,
-    found: list[tuple[Lexeme | Special | Call, _After]],
-) -> _Begin:
-    """Finds the leaves of a node, each with what may follow it; how the node begins."""
-    match node:
-        case Lexeme() | Special() | Call():
-            found.append((node, after))
-            return _begin(node, begins, lexicon)
-        case Row(items):
-            first, empty = 0, True
-            for item in reversed(items):
-                begin = _walk(item, after, begins, lexicon, found)
-                after = _After(begin.first | (after.first if begin.empty else 0), begin.empty and after.ends)
-                first, empty = begin.first | (first if begin.empty else 0), empty and begin.empty
-            return _Begin(first, empty)
-        case Fork(options):
-            first, empty = 0, False
-            for option in options:
-                begin = _walk(option, after, begins, lexicon, found)
-                first, empty = first | begin.first, empty or begin.empty
-            return _Begin(first, empty)
-        case Loop(item, least, most):
-            again = 0 if most == 1 else _begin(item, begins, lexicon).first
-            begin = _walk(item, _After(after.first | again, after.ends), begins, lexicon, found)
-            return _Begin(begin.first, begin.empty or not least)
+def _then(begin: int, after: int) -> int:
+    """What may come where a node begins so and is followed by that, which is END where its rule may end there."""
+    return begin & ~END | after if begin & END else begin

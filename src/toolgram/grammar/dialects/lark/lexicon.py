@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from toolgram.grammar.dialects.lark.alphabet import Alphabet, Letters, letters
+from toolgram.grammar.dialects.lark.alphabet import END, Alphabet, Letters, letters
 from toolgram.grammar.dialects.lark.automaton import Automaton, TooManyStates
 from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.ir import START, CharSet, Expr, Literal, Ref, Rules, Sequence, Text, seq
@@ -26,7 +26,12 @@ class Lexicon:
 
     def __init__(self, lexemes: Iterable[Lexeme], words: Rules, *, inside: bool) -> None:
         """Strings are looked into only with `inside`, without which there is no `meet`."""
-        tails = {lexeme.expr: lexeme.tail for lexeme in lexemes}
+        tails: dict[Expr, str | None] = {}
+        places: dict[Expr, int] = {}
+        self.numbers: dict[Lexeme, int] = {}
+        for lexeme in lexemes:
+            self.numbers[lexeme] = places.setdefault(lexeme.expr, len(places))
+            tails[lexeme.expr] = lexeme.tail
         self.exprs = tuple(tails)
         self.tails = tuple(tails.values())
         self._words = words
@@ -37,8 +42,8 @@ class Lexicon:
         self._rivals: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}
         self._running: dict[int, int] = {}
         self._of_word: dict[str, Letters] = {}
-        self.numbers = {expr: number for number, expr in enumerate(self.exprs)}
         self.letters = [self._letters(expr, tail) for expr, tail in tails.items()]
+        self.begins = [each.first | END if each.nullable else each.first for each in self.letters]
 
     def _letters(self, expr: Expr, tail: str | None) -> Letters:
         if tail is None:

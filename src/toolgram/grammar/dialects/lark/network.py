@@ -116,7 +116,7 @@ class Network:
                 return end
             case Lexeme() | Special():
                 end = self._state()
-                number = self.lexicon.numbers[node.expr] if isinstance(node, Lexeme) else -1 - node.id
+                number = self.lexicon.numbers[node] if isinstance(node, Lexeme) else -1 - node.id
                 self.takes[begin].append((node, number, end))
                 self.targets.append(end)
                 if number >= 0 and self.lexicon.letters[number].nullable:

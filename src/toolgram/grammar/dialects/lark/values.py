@@ -57,7 +57,7 @@ def _parts(node: Node, lexicon: Lexicon, words: Container[int]) -> _Parts | None
         elif isinstance(leaf, Special):
             return None
         else:
-            number = lexicon.numbers[leaf.expr]
+            number = lexicon.numbers[leaf]
             if number not in words and not (isinstance(leaf.expr, Literal) and leaf.expr.text in _TURNS):
                 return None
             lexemes.add(number)
