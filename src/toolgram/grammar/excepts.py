@@ -25,7 +25,7 @@ from toolgram.grammar.ir import (
     repeat,
     seq,
 )
-from toolgram.grammar.walk import fresh, with_children
+from toolgram.grammar.walk import fresh, is_plain, with_children
 
 NESTING = 8
 """Levels inside one expression before a rule breaks it."""
@@ -142,6 +142,8 @@ def in_trees(rules: Rules) -> dict[str, Expr]:
     trees = Trees(written)
 
     def changed(expr: Expr, rule: str) -> Expr:
+        if is_plain(expr):
+            return expr
         if isinstance(expr, Except):
             return trees.rule(expr, rule)
         return with_children(expr, lambda part: changed(part, rule))

@@ -6,9 +6,9 @@ the text so far that begins a marker, every state accepts, and the steps that wo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.ir import EMPTY, START, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
@@ -68,35 +68,41 @@ def _plain(charset: CharSet) -> Expr:
     return Literal(chr(low)) if len(charset.ranges) == 1 and low == high else charset
 
 
-def _longest_end(text: str, prefixes: set[str]) -> str:
+def _longest_end(text: str, prefixes: Container[str]) -> str:
     return next((text[begin:] for begin in range(len(text)) if text[begin:] in prefixes), "")
 
 
 _Table = dict[str, dict[str, str | None]]  # state → character → next state (None: a marker is complete)
 
 
-def _reachable(start: str, without: Sequence[str], prefixes: set[str]) -> _Table:
+def _reachable(start: str, without: Sequence[str], prefixes: Container[str]) -> _Table:
     """The steps of each state that is reachable from `start`; a character that is not listed leads to state ""."""
-    follow: dict[str, set[str]] = {}
+    markers = frozenset(without)
+    onward: dict[str, set[str]] = {}
     for marker in without:
         for end, char in enumerate(marker):
-            follow.setdefault(marker[:end], set()).add(char)
+            onward.setdefault(marker[:end], set()).add(char)
+
+    @cache
+    def steps(state: str) -> dict[str, str | None]:
+        """Its steps, from those of the longest of its ends that begins a marker."""
+        found: dict[str, str | None] = dict(steps(_longest_end(state[1:], prefixes))) if state else {}
+        for char in onward.get(state, ()):
+            longer = state + char
+            if longer in markers:
+                found[char] = None
+            elif found.get(char, "") is not None:
+                found[char] = longer
+        return found
+
     table: _Table = {}
     waiting = [start]
     while waiting:
         state = waiting.pop()
-        if state in table:
-            continue
-        ends = [state[begin:] for begin in range(len(state) + 1)]
-        interesting = sorted({char for end in ends for char in follow.get(end, ())} - {START})
-        steps: dict[str, str | None] = {}
-        for char in interesting:
-            longer = state + char
-            complete = any(longer.endswith(marker) for marker in without)
-            steps[char] = None if complete else _longest_end(longer, prefixes)
-        table[state] = steps
-        waiting.extend(target for target in steps.values() if target is not None)
-        waiting.append("")
+        if state not in table:
+            table[state] = {char: to for char, to in sorted(steps(state).items()) if char != START}
+            waiting.extend(target for target in table[state].values() if target is not None)
+            waiting.append("")
     return table
 
 

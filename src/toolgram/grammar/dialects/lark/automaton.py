@@ -59,6 +59,10 @@ class Automaton:
             self._moves[states] = tuple((mask, targets) for targets, mask in blocks.items())
         return self._moves[states]
 
+    def step(self, states: _States, mask: int) -> _States | None:
+        """The states after a character of one class; None where no word goes on with it."""
+        return next((to for step, to in self.moves(states) if step & mask), None)
+
     def _state(self) -> int:
         if len(self._empty) == _MOST_STATES:
             raise TooManyStates

@@ -149,6 +149,10 @@ class Lexicon:
         return (self.alphabet.of_char(running[len(ended)]) if longer else 0), not longer
 
     def _product(self, ended: Expr, running: Expr) -> tuple[int, bool]:
+        if isinstance(ended, Literal):
+            return self._of_literal(ended.text, running)
+        if isinstance(running, Literal):
+            return self._over_literal(ended, running.text)
         left, right = self._spelled(ended), self._spelled(running)
         # What is of one set of tools is not remembered beyond that, but run over one alphabet; so is text that must not
         # begin so or so.
@@ -159,6 +163,35 @@ class Lexicon:
         if one is None or other is None:
             return self.alphabet.everything, True
         return (_of_itself(one), True) if one is other else _of_automata(one, other)
+
+    def _of_literal(self, ended: str, running: Expr) -> tuple[int, bool]:
+        automaton = self._automaton(running)
+        if automaton is None:
+            return self.alphabet.everything, True
+        states = list(self._run(automaton, ended))
+        return (automaton.next(states[-1]), automaton.accepts(states[-1])) if len(states) == len(ended) else (0, False)
+
+    def _over_literal(self, ended: Expr, running: str) -> tuple[int, bool]:
+        automaton = self._automaton(ended)
+        if automaton is None:
+            return self.alphabet.everything, True
+        over, accepts = 0, False
+        for place, states in enumerate(self._run(automaton, running), start=1):
+            accepts = automaton.accepts(states)
+            if place == len(running):
+                return over, accepts
+            over |= self.alphabet.of_char(running[place]) if accepts else 0
+        return over, False
+
+    def _run(self, automaton: Automaton, text: str) -> Iterator[frozenset[int]]:
+        """The states after each character of a text, as far as the automaton goes."""
+        states: frozenset[int] | None = automaton.start
+        for char in text:
+            spend(4)
+            states = automaton.step(states, self.alphabet.of_char(char))
+            if states is None:
+                return
+            yield states
 
     def _spelled(self, expr: Expr) -> Expr:
         """The expression with a word that it is, or begins with, put in."""
@@ -184,15 +217,12 @@ class Lexicon:
         automaton, follow = self._automaton(ended), self.alphabet.alike(follow)
         if automaton is None:
             return list(range(1, len(text)))
-        states, places = automaton.start, list[int]()
-        for place, char in enumerate(text):
-            mask = self.alphabet.of_char(char)
-            if place and mask & follow and automaton.accepts(states):
-                places.append(place)
-            states = next((to for step, to in automaton.moves(states) if step & mask), None)
-            if states is None:
-                break
-        return places
+        after = enumerate(zip(text[1:], self._run(automaton, text), strict=False), start=1)
+        return [
+            place
+            for place, (char, states) in after
+            if self.alphabet.of_char(char) & follow and automaton.accepts(states)
+        ]
 
 
 def _is_of_format(expr: Expr) -> bool:

@@ -156,7 +156,7 @@ class _Lowering:
 
     def _is_regular(self, expr: Expr) -> bool:
         """Whether the expression is regular, with all that it refers to."""
-        return not has_special(expr) and self._regular.keys() >= set(names_in(expr))
+        return not has_special(expr) and all(map(self._regular.__contains__, names_in(expr)))
 
     def _word(self, expr: Expr, hint: str) -> Expr:
         """What a lexeme is made of: an expression without references, or a reference to one that may have some."""
@@ -173,7 +173,7 @@ class _Lowering:
         begins = True
         while rest:
             item = rest.popleft()
-            if isinstance(item, Literal) and (opener := next(filter(item.text.startswith, self._raw.openers), "")):
+            if isinstance(item, Literal) and (opener := self._raw.opener_of(item.text)):
                 yield from self._between(between, begins=begins)
                 yield Lexeme(Literal(opener))
                 between, begins = [], False
@@ -246,17 +246,15 @@ class _Lowering:
     def _until_marker(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
         """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left
         of that literal; of a choice each option that is raw has a lexeme of its own."""
-        end, first = place, items[place]
-        while end < len(items) and not isinstance(items[end], Literal) and self._is_regular(items[end]):
-            end += 1
-        at = max(end, place + 1)
-        closer = items[at] if at < len(items) else EMPTY
+        at = next((at for at in range(place + 1, len(items)) if isinstance(items[at], Literal)), place)
+        closer, first = items[at], items[place]
         cut = self._raw.marker_end(closer.text) if isinstance(closer, Literal) else 0
         if not cut or not isinstance(closer, Literal):
             return None
         marker, left = closer.text[:cut], closer.text[cut:]
-        if end > place and self._raw.are_raw(items[place:end]):
-            text = self._word(seq(*items[place:end]), "raw")
+        is_regular = all(map(self._is_regular, items[place:at]))
+        if is_regular and self._raw.are_raw(items[place:at]):
+            text = self._word(seq(*items[place:at]), "raw")
             return at + 1, Lexeme(seq(text, marker), merged=1), left
         options = first.options if isinstance(first, Choice) and at == place + 1 else ()
         if any(self._is_regular(option) and self._raw.are_raw((option,)) for option in options):

@@ -269,11 +269,12 @@ def _has_a_choice(network: Network, state: int, depth: int) -> bool:
 
     Where the one way on is a call, the rule's own entry says so, unless the rule may be empty.
     """
-    if network.empty[state] or len(network.takes[state]) + len(network.enters[state]) > 1:
+    takes, enters = network.takes[state], network.enters[state]
+    if network.empty[state] or len(takes) + len(enters) > 1:
         return True
-    if any(network.reach((network.entry[name], ()), depth).leaves for name, _ in network.enters[state]):
-        return True
-    return any(network.runs_on(number, (target, ()), depth) for _, number, target in network.takes[state])
+    if enters:
+        return network.reach((network.entry[enters[0][0]], ()), depth).leaves
+    return bool(takes and network.runs_on(takes[0][1], (takes[0][2], ()), depth))
 
 
 @dataclass(slots=True)

@@ -39,25 +39,32 @@ class _Facts(NamedTuple):
 class RawText:
     """The markers of a grammar, and which of its regular expressions are raw text.
 
-    `tokens` are markers too, which need not end any text. `openers` are what some text must not begin with: each is a
-    lexeme of its own where it stands, JSON in it or not, since that text could run on over any part of it.
+    `tokens` are markers too, which need not end any text. An `opener_of` a text is what some text must not
+    begin with: a lexeme of its own where it stands, JSON in it or not, since that text could run on over any part of it.
     """
 
     def __init__(self, rules: Rules, regular: Rules, tokens: Iterable[str]) -> None:
         self._regular = regular
         markers = _markers_in(rules.values())
         self._markers = tuple(marker for marker in markers if not marker.startswith(START))
-        self.openers = tuple(marker.removeprefix(START) for marker in markers if marker.startswith(START))
+        self._openers = tuple(marker.removeprefix(START) for marker in markers if marker.startswith(START))
         long = (text for text in (*self._markers, *tokens) if len(text) > _SHORT)
         every = sorted(dict.fromkeys(long), key=len, reverse=True)
         self._any_marker = re.compile(rf"({'|'.join(map(re.escape, every))})") if every else None
         self._words: dict[str, _Facts] = {}
         self._pieces: dict[tuple[str, bool], tuple[Literal, ...]] = {}
+        self._ends: dict[str, int] = {}
 
-    def marker_end(self, text: str, begin: int = 0) -> int:
+    def opener_of(self, text: str) -> str:
+        """The opener that a text begins with; "" where there is none."""
+        return next(filter(text.startswith, self._openers), "") if self._openers else ""
+
+    def marker_end(self, text: str) -> int:
         """The end of the first marker in a text; 0 where there is none."""
-        ends = (at + len(marker) for marker in self._markers if (at := text.find(marker, begin)) >= 0)
-        return min(ends, default=0)
+        if text not in self._ends:
+            ends = (at + len(marker) for marker in self._markers if (at := text.find(marker)) >= 0)
+            self._ends[text] = min(ends, default=0)
+        return self._ends[text]
 
     def pieces(self, text: str, *, begins: bool) -> tuple[Literal, ...]:
         """A text, cut after each mark of JSON that it begins with, and as `cut` does."""

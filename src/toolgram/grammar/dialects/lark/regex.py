@@ -11,7 +11,6 @@ from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     EMPTY,
     MAX_CODE_POINT,
-    NOTHING,
     CharSet,
     Choice,
     Expr,
@@ -21,6 +20,7 @@ from toolgram.grammar.ir import (
     Sequence,
     Text,
     choice,
+    is_empty,
     not_chars,
     seq,
 )
@@ -112,11 +112,13 @@ def _regex(expr: Expr) -> str:
             return _class(expr)
         case Sequence(items):
             return "".join(regex(item, 1) for item in items)
-        case Choice(options) if EMPTY in options:
-            full = choice(*(option for option in options if option != EMPTY))
-            return regex(full, 2) + "?" if full != NOTHING else "()"
         case Choice(options):
-            return "|".join(map(regex, options))
+            full = [option for option in options if not is_empty(option)]
+            if len(full) == len(options):
+                return "|".join(map(regex, options))
+            if len(full) == 1:
+                return regex(full[0], 2) + "?"
+            return f"({'|'.join(map(regex, full))})" + ("?" if full else "")
         case Repeat(item, least, most):
             return regex(item, 2) + count(least, most)
         case _:

@@ -19,6 +19,9 @@ _HOME = 0  # the state in which nothing of a marker has begun
 _Steps = Mapping[int, Mapping[int, CharSet]]
 
 
+_less = lru_cache(maxsize=1024)(less)
+
+
 class _Ways(NamedTuple):
     """What leads to the state in which nothing has begun, and what ends before it does."""
 
@@ -31,20 +34,28 @@ def text_expression(text: Text) -> Expr:
     """The language of a `Text`. It has no dead ends, which llguidance's complement (`~`) leaves in its masks."""
     first = tuple(marker.removeprefix(START) for marker in text.without if marker.startswith(START))
     markers = tuple(marker for marker in text.without if not marker.startswith(START))
-    states = automaton(markers)
-    steps = {
-        number: {target: charset for charset, target in state.edges if charset.ranges}
-        for number, state in enumerate(states)
-    }
-    any_text = eliminated(_HOME, steps, dict.fromkeys(steps, EMPTY), None) or NOTHING
     if text.seen == START:
-        home, ended = _not_first(first, states, steps)
+        home, ended = _not_first(first, markers)
     else:
-        start = _run(states, text.seen)
+        start = _run(automaton(markers), text.seen)
         if start == _HOME:
-            return any_text
-        home, ended = _ways_from(start, steps)
-    return choice(seq(home, any_text), ended)
+            return _any_text(markers)
+        home, ended = _ways_from(start, markers)
+    return choice(seq(home, _any_text(markers)), ended)
+
+
+@lru_cache(maxsize=128)  # those of a format are the same for all tools
+def _any_text(markers: tuple[str, ...]) -> Expr:
+    """The text from the state on in which nothing has begun."""
+    steps = _steps(markers)
+    return eliminated(_HOME, steps, dict.fromkeys(steps, EMPTY), None) or NOTHING
+
+
+def _steps(markers: tuple[str, ...]) -> _Steps:
+    return {
+        number: {target: charset for charset, target in state.edges if charset.ranges}
+        for number, state in enumerate(automaton(markers))
+    }
 
 
 def _run(states: tuple[State, ...], text: str) -> int:
@@ -55,8 +66,10 @@ def _run(states: tuple[State, ...], text: str) -> int:
     return state
 
 
-def _ways_from(start: int, steps: _Steps) -> _Ways:
+@lru_cache(maxsize=128)
+def _ways_from(start: int, markers: tuple[str, ...]) -> _Ways:
     """The ways on from a state in which something of a marker has begun."""
+    steps = _steps(markers)
     inner: dict[int, dict[int, CharSet]] = {}
     waiting = [start]
     while waiting:
@@ -69,8 +82,9 @@ def _ways_from(start: int, steps: _Steps) -> _Ways:
     return _Ways(eliminated(start, inner, left, None) or NOTHING, ended or NOTHING)
 
 
-def _not_first(texts: tuple[str, ...], states: tuple[State, ...], steps: _Steps) -> _Ways:
+def _not_first(texts: tuple[str, ...], markers: tuple[str, ...]) -> _Ways:
     """The ways on where a text begins, which must not begin with these: up to the character at which it leaves them."""
+    states = automaton(markers)
     following: dict[str, dict[str, None]] = {}
     for text in texts:
         for end, char in enumerate(text):
@@ -82,23 +96,30 @@ def _not_first(texts: tuple[str, ...], states: tuple[State, ...], steps: _Steps)
         if state is not None:
             state_of[begun] = state
 
-    def leaving(begun: str, target: int) -> Expr:
-        here = (less(charset, following[begun]) for charset, to in states[state_of[begun]].edges if to == target)
-        further = (seq(char, leaving(begun + char, target)) for char in following[begun] if begun + char in state_of)
-        return _either(*(charset for charset in here if charset.ranges), *further)
+    def leaving(begun: str) -> dict[int, Expr]:
+        """What leaves them, by the state that it leads to."""
+        ways: dict[int, list[Expr]] = {}
+        for charset, target in states[state_of[begun]].edges:
+            if (others := _less(charset, "".join(following[begun]))).ranges:
+                ways.setdefault(target, []).append(others)
+        for char in following[begun]:
+            if begun + char in state_of:
+                for target, way in leaving(begun + char).items():
+                    ways.setdefault(target, []).append(seq(char, way))
+        return {target: choice(*parts) for target, parts in ways.items()}
 
     def staying(begun: str) -> Expr:
         return optional(
             _either(*(seq(char, staying(begun + char)) for char in following[begun] if begun + char in state_of))
         )
 
-    home, ended = leaving("", _HOME), [staying("")]
-    for target in dict.fromkeys(to for state in state_of.values() for to in steps[state] if to != _HOME):
-        left = leaving("", target)
-        if left != NOTHING:
-            ways = _ways_from(target, steps)
-            home = _either(home, seq(left, ways.home))
-            ended.insert(0, seq(left, ways.ended))
+    left = leaving("")
+    home, ended = left.get(_HOME, NOTHING), [staying("")]
+    for target in dict.fromkeys(to for state in state_of.values() for _, to in states[state].edges if to in left):
+        if target != _HOME:
+            ways = _ways_from(target, markers)
+            home = _either(home, seq(left[target], ways.home))
+            ended.insert(0, seq(left[target], ways.ended))
     return _Ways(home, choice(*ended))
 
 

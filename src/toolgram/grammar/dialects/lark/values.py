@@ -29,7 +29,8 @@ def safe_values(tree: Tree, lexicon: Lexicon) -> dict[str, str]:
     }
     parts = {name: parts for name, node in tree.items() if (parts := _parts(node, lexicon, words)) is not None}
     parts = _closed_under_calls(parts)
-    ways = {name: _rule_way(tree[name]) for name in parts}
+    marks = {number for number, expr in enumerate(lexicon.exprs) if isinstance(expr, Literal) and expr.text in _TURNS}
+    ways = {name: _NOWHERE if marks.isdisjoint(each.lexemes) else _rule_way(tree[name]) for name, each in parts.items()}
     balanced = {name: parts[name] for name, (way, _) in ways.items() if way.ends == 0 <= way.lowest}
     balanced = _closed_under_calls(balanced)
     openers = {name: bracket for name in balanced if (bracket := ways[name][1])}
@@ -79,6 +80,7 @@ class _Way(NamedTuple):
 
 
 _NEVER = _Way(0, -inf)
+_NOWHERE = _Way(0, 0), ""  # of a rule without brackets
 
 
 def _way(node: Node) -> _Way:
