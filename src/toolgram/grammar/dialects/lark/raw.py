@@ -39,8 +39,8 @@ class _Facts(NamedTuple):
 class RawText:
     """The markers of a grammar, and which of its regular expressions are raw text.
 
-    `tokens` are markers too, which need not end any text. An `opener_of` a text is what some text must not
-    begin with: a lexeme of its own where it stands, JSON in it or not, since that text could run on over any part of it.
+    `tokens` are markers too, which need not end any text. What some text must not begin with is the `opener_of` a text:
+    a lexeme of its own where it stands, JSON in it or not, since that text could run on over any part of it.
     """
 
     def __init__(self, rules: Rules, regular: Rules, tokens: Iterable[str]) -> None:
