@@ -15,6 +15,9 @@ from toolgram.grammar.ir import EMPTY, START, CharSet, Expr, Literal, Ref, Text,
 from toolgram.grammar.regular.minimal import alike, inverted
 
 
+_not_chars = lru_cache(maxsize=1024)(not_chars)  # most states lack the same few characters
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """A state: `seen` is a text that leads to it, `edges` its disjoint steps as (characters, next state)."""
@@ -133,6 +136,6 @@ def _edges(steps: dict[str, str | None], group: dict[str, int]) -> tuple[tuple[C
             by_target.setdefault(group[target], []).append(char)
     elsewhere = [char for char, target in steps.items() if target is None or group[target] != other]
     return (
-        (not_chars(*elsewhere), other),
+        (_not_chars(*elsewhere), other),
         *((chars(*found), target) for target, found in by_target.items()),
     )

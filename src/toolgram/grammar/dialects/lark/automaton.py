@@ -61,7 +61,10 @@ class Automaton:
 
     def step(self, states: _States, mask: int) -> _States | None:
         """The states after a character of one class; None where no word goes on with it."""
-        return next((to for step, to in self.moves(states) if step & mask), None)
+        for step, to in self.moves(states):
+            if step & mask:
+                return to
+        return None
 
     def _state(self) -> int:
         if len(self._empty) == _MOST_STATES:

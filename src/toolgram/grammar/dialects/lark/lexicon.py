@@ -116,11 +116,27 @@ class Lexicon:
         `other` can run on; the same the other way around; and whether both can end together."""
         key = (one, other)
         if key not in self._meetings:
-            ends = one == other and self._ends_itself(self.exprs[one])
-            over, together = (0, True) if ends else self._pair(one, other)
-            back = over if one == other else self._pair(other, one)[0]
+            over, back, together = self._met(one, other)
             self._meetings[key] = self.alphabet.alike(over), self.alphabet.alike(back), together
         return self._meetings[key]
+
+    def _met(self, one: int, other: int) -> tuple[int, int, bool]:
+        left, right = self.exprs[one], self.exprs[other]
+        if one == other and self._ends_itself(left):
+            return 0, 0, True
+        here, there = self.tails[one], self.tails[other]
+        if isinstance(left, Literal) and isinstance(right, Literal):
+            here, there = left.text, right.text
+        if here is not None and there is not None:  # literals; or strings, of which none is the beginning of another
+            over, together = self._texts(here, there)
+            return over, self._texts(there, here)[0], together
+        if isinstance(left, Literal):
+            return self._literal_and(left.text, right)
+        if isinstance(right, Literal):
+            over, back, together = self._literal_and(right.text, left)
+            return back, over, together
+        over, together = self._product(left, right)
+        return over, over if one == other else self._product(right, left)[0], together
 
     def _ends_itself(self, expr: Expr) -> bool:
         """Whether no word is the beginning of another, since what ends it, a literal, cannot be read before."""
@@ -133,15 +149,6 @@ class Lexicon:
             case _:
                 return False
 
-    def _pair(self, ended: int, running: int) -> tuple[int, bool]:
-        left, right = self.exprs[ended], self.exprs[running]
-        if isinstance(left, Literal) and isinstance(right, Literal):
-            return self._texts(left.text, right.text)
-        ended_tail, running_tail = self.tails[ended], self.tails[running]
-        if ended_tail is not None and running_tail is not None:  # no string is the beginning of another
-            return self._texts(ended_tail, running_tail)
-        return self._product(left, right)
-
     def _texts(self, ended: str, running: str) -> tuple[int, bool]:
         if not running.startswith(ended):
             return 0, False
@@ -149,10 +156,6 @@ class Lexicon:
         return (self.alphabet.of_char(running[len(ended)]) if longer else 0), not longer
 
     def _product(self, ended: Expr, running: Expr) -> tuple[int, bool]:
-        if isinstance(ended, Literal):
-            return self._of_literal(ended.text, running)
-        if isinstance(running, Literal):
-            return self._over_literal(ended, running.text)
         left, right = self._spelled(ended), self._spelled(running)
         # What is of one set of tools is not remembered beyond that, but run over one alphabet; so is text that must not
         # begin so or so.
@@ -164,24 +167,17 @@ class Lexicon:
             return self.alphabet.everything, True
         return (_of_itself(one), True) if one is other else _of_automata(one, other)
 
-    def _of_literal(self, ended: str, running: Expr) -> tuple[int, bool]:
-        automaton = self._automaton(running)
+    def _literal_and(self, text: str, expr: Expr) -> tuple[int, int, bool]:
+        """As `meet`, of a literal and what is none."""
+        automaton = self._automaton(expr)
         if automaton is None:
-            return self.alphabet.everything, True
-        states = list(self._run(automaton, ended))
-        return (automaton.next(states[-1]), automaton.accepts(states[-1])) if len(states) == len(ended) else (0, False)
-
-    def _over_literal(self, ended: Expr, running: str) -> tuple[int, bool]:
-        automaton = self._automaton(ended)
-        if automaton is None:
-            return self.alphabet.everything, True
-        over, accepts = 0, False
-        for place, states in enumerate(self._run(automaton, running), start=1):
-            accepts = automaton.accepts(states)
-            if place == len(running):
-                return over, accepts
-            over |= self.alphabet.of_char(running[place]) if accepts else 0
-        return over, False
+            return self.alphabet.everything, self.alphabet.everything, True
+        back = 0
+        for place, states in enumerate(self._run(automaton, text), start=1):
+            if place == len(text):
+                return automaton.next(states), back, automaton.accepts(states)
+            back |= self.alphabet.of_char(text[place]) if automaton.accepts(states) else 0
+        return 0, back, False
 
     def _run(self, automaton: Automaton, text: str) -> Iterator[frozenset[int]]:
         """The states after each character of a text, as far as the automaton goes."""
