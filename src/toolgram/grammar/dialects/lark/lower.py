@@ -96,7 +96,8 @@ class _Lowering:
         self._regular = regular(rules, used, parts, self._are_texts)
         self._small = _small(self._regular)
         self._numeric = _numeric(self._regular)
-        self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`
+        self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`, and these
+        self._made: list[Expr] = []
         self._raw = RawText(rules, self._regular, tokens)
         self._words: dict[Expr, Ref] = {}
 
@@ -258,7 +259,8 @@ class _Lowering:
             return at + 1, Lexeme(seq(text, marker), merged=1), left
         options = first.options if isinstance(first, Choice) and at == place + 1 else ()
         if any(self._is_regular(option) and self._raw.are_raw((option,)) for option in options):
-            return at + 1, self._node(Choice(tuple(seq(option, marker) for option in options))), left
+            self._made.append(made := Choice(tuple(seq(option, marker) for option in options)))
+            return at + 1, self._node(made), left
         return None
 
     def _number_end(self, items: list[Expr], place: int) -> int:

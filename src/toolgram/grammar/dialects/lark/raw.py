@@ -52,6 +52,7 @@ class RawText:
         every = sorted(dict.fromkeys(long), key=len, reverse=True)
         self._any_marker = re.compile(rf"({'|'.join(map(re.escape, every))})") if every else None
         self._words: dict[str, _Facts] = {}
+        self._known: dict[int, _Facts] = {}  # by identity, of expressions that outlive this
         self._pieces: dict[tuple[str, bool], tuple[Literal, ...]] = {}
         self._ends: dict[str, int] = {}
 
@@ -102,7 +103,10 @@ class RawText:
         if is_plain(expr):
             return _own_facts(expr)
         if not isinstance(expr, Ref):
-            return _together(map(self._facts, children(expr)))
+            facts = self._known.get(id(expr))
+            if facts is None:
+                facts = self._known[id(expr)] = _together(map(self._facts, children(expr)))
+            return facts
         if expr.name not in self._words:
             self._words[expr.name] = self._facts(self._regular[expr.name])
         word = self._words[expr.name]
@@ -122,13 +126,22 @@ def _together(parts: Iterable[_Facts]) -> _Facts:
 
 @found_once
 def _own_facts(expr: Expr) -> _Facts:
-    if isinstance(expr, Literal):
-        return _Facts(size(expr), frozenset((expr.text,)), sets=False)
-    if isinstance(expr, CharSet):
-        return _Facts(1, frozenset(), not is_of_digits(expr), _holds_quotes(expr))
-    if isinstance(expr, Text):
-        return _Facts(1, frozenset(), sets=True)
-    return _together(map(_own_facts, children(expr)))
+    """Those of an expression without words, in one walk."""
+    texts: set[str] = set()
+    sets = quotes = False
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Literal):
+            texts.add(part.text)
+        elif isinstance(part, CharSet):
+            sets = sets or not is_of_digits(part)
+            quotes = quotes or _holds_quotes(part)
+        elif isinstance(part, Text):
+            sets = True
+        else:
+            waiting += children(part)
+    return _Facts(size(expr), frozenset(texts), sets, quotes)
 
 
 def holds_quotes(expr: Expr) -> bool:
