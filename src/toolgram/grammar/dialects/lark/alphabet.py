@@ -7,7 +7,7 @@ others. Sets of characters are bit masks over the classes of an `Alphabet`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -47,18 +47,22 @@ class Alphabet:
     """The code points in classes that no expression of a grammar distinguishes and that begin with the same byte."""
 
     def __init__(self, exprs: Iterable[Expr], words: Rules) -> None:
-        cuts = {ord('"'), ord('"') + 1}
+        cuts: set[int] = set()
+        characters = {'"'}
         waiting = list(exprs)
         seen: set[str] = set()
         while waiting:
             expr = waiting.pop()
-            if isinstance(expr, Ref):
+            if isinstance(expr, Literal):
+                characters.update(expr.text)
+            elif isinstance(expr, Ref):
                 waiting += [] if expr.name in seen else [words[expr.name]]
                 seen.add(expr.name)
             elif is_plain(expr):
                 cuts.update(_cuts_inside(expr))
             else:
                 waiting += children(expr)
+        cuts.update(_around(characters))
         inside = {bisect_right(_LEADS, cut) for cut in cuts if _LEADS[0] < cut < _LEADS[-1] and cut not in _LEADS}
         blocks = [(_LEADS[number - 1], _LEADS[number]) for number in sorted(inside)]
         self._cuts = sorted(cuts.union(*blocks))
@@ -113,17 +117,24 @@ class Alphabet:
 def _cuts_inside(expr: Expr) -> frozenset[int]:
     """Where the sets of characters begin and end that an expression is made of."""
     cuts: set[int] = set()
+    characters: set[str] = set()
     waiting = [expr]
     while waiting:
         part = waiting.pop()
         if isinstance(part, CharSet):
             cuts.update(code for low, high in part.ranges for code in (low, high + 1))
         elif isinstance(part, Literal | Text):
-            text = part.text if isinstance(part, Literal) else "".join(part.without)
-            cuts.update(code + more for code in map(ord, set(text)) for more in (0, 1))
+            characters.update(part.text if isinstance(part, Literal) else "".join(part.without))
         else:
             waiting += children(part)
-    return frozenset(cuts)
+    return frozenset(cuts.union(_around(characters)))
+
+
+def _around(characters: Iterable[str]) -> Iterator[int]:
+    """Where each of these characters begins and ends."""
+    for code in map(ord, characters):
+        yield code
+        yield code + 1
 
 
 class Letters(NamedTuple):

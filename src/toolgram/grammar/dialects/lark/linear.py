@@ -35,7 +35,8 @@ def regular(
             users[part].add(name)
     for component in components:
         inside = set(component)
-        if any(has_special(rules[name]) or not inside.union(found).issuperset(used[name]) for name in component):
+        others = {part for name in component for part in used[name]} - inside
+        if any(has_special(rules[name]) for name in component) or not others <= found.keys():
             continue
         name = component[0]
         if name not in used[name] and len(component) == 1:

@@ -30,7 +30,9 @@ def safe_values(tree: Tree, lexicon: Lexicon) -> dict[str, str]:
     parts = {name: parts for name, node in tree.items() if (parts := _parts(node, lexicon, words)) is not None}
     parts = _closed_under_calls(parts)
     marks = {number for number, expr in enumerate(lexicon.exprs) if isinstance(expr, Literal) and expr.text in _TURNS}
-    ways = {name: _NOWHERE if marks.isdisjoint(each.lexemes) else _rule_way(tree[name]) for name, each in parts.items()}
+    ways = {
+        name: (_LEVEL, "") if marks.isdisjoint(each.lexemes) else _rule_way(tree[name]) for name, each in parts.items()
+    }
     balanced = {name: parts[name] for name, (way, _) in ways.items() if way.ends == 0 <= way.lowest}
     balanced = _closed_under_calls(balanced)
     openers = {name: bracket for name in balanced if (bracket := ways[name][1])}
@@ -80,7 +82,8 @@ class _Way(NamedTuple):
 
 
 _NEVER = _Way(0, -inf)
-_NOWHERE = _Way(0, 0), ""  # of a rule without brackets
+_LEVEL = _Way(0, 0)
+_OF_BRACKET = {bracket: _Way(turn, 0) for bracket, turn in _TURNS.items()}
 
 
 def _way(node: Node) -> _Way:
@@ -90,7 +93,7 @@ def _way(node: Node) -> _Way:
     """
     match node:
         case Lexeme(Literal(text)):
-            return _Way(_TURNS.get(text, 0), 0)
+            return _OF_BRACKET.get(text, _LEVEL)
         case Row(items):
             ends, lowest = 0, inf
             for item in items:
@@ -105,7 +108,7 @@ def _way(node: Node) -> _Way:
             way = _way(item)
             return way if way.ends == 0 else _NEVER
         case _:
-            return _Way(0, 0)
+            return _LEVEL
 
 
 def _rule_way(node: Node) -> tuple[_Way, str]:
