@@ -14,7 +14,6 @@ from toolgram.errors import GrammarError
 from toolgram.grammar.ir import EMPTY, START, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
 from toolgram.grammar.regular.minimal import alike, inverted
 
-
 _not_chars = lru_cache(maxsize=1024)(not_chars)  # most states lack the same few characters
 
 

@@ -1,15 +1,35 @@
-"""Which rules are regular: those that do not recur, and those that recur at their ends alone."""
+"""Which rules are regular: those that do not recur, and those that recur at their ends alone; and which of them spell a
+value, so that they are put in where they are used."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from toolgram.grammar import ir
+from toolgram.grammar.dialects.lark.raw import DIGITS
 from toolgram.grammar.hashing import HashedOnce, found_once
-from toolgram.grammar.ir import EMPTY, NOTHING, Choice, Expr, Ref, Rules, Token, children, choice, seq
+from toolgram.grammar.ir import (
+    EMPTY,
+    NOTHING,
+    CharSet,
+    Choice,
+    Expr,
+    Literal,
+    Ref,
+    Repeat,
+    Rules,
+    Text,
+    Token,
+    children,
+    choice,
+    seq,
+)
 from toolgram.grammar.regular.elimination import eliminated
-from toolgram.grammar.walk import Uses, names_in, size
+from toolgram.grammar.walk import Uses, is_plain, names_in, size
 
+LARGEST_LEXEME = 120
+_LONGEST_WORD = 2  # a longer literal is part of the format rather than of a value's spelling
+_STRUCTURE = frozenset('"{}[],:')  # what is not in a value's spelling, however short
 _MOST_RULES = 40  # that recur together: what is made of them is nested about as deeply
 _LARGEST = 2_000  # parts of an expression for a rule that recurs; what is larger is not taken for regular
 _MOST_WRITTEN = 20_000  # parts of all of them
@@ -95,3 +115,58 @@ def _expression(start: str, steps: dict[str, _Steps | None], most: int) -> Expr 
         ways[name] = {to: way for to, way in out.items() if to != _END}
         tails[name] = out.get(_END, NOTHING)
     return eliminated(start, ways, tails, most)
+
+
+def small_rules(rules: Rules) -> dict[str, Expr | None]:
+    """The regular rules with their rules put in, or None if one has long words or structure in it, or is large."""
+    found: dict[str, Expr | None] = {}
+    for name, expr in rules.items():
+        spelled = without_references(expr, found)
+        found[name] = spelled if spelled is not None and size(spelled) <= LARGEST_LEXEME else None
+    return found
+
+
+def without_references(expr: Expr, small: Mapping[str, Expr | None]) -> Expr | None:
+    """The expression with the small rules put in, or None if it uses others, or has long words or structure in it."""
+    if is_plain(expr):
+        return expr if _has_short_words(expr) else None
+    match expr:
+        case Ref(name):
+            return small.get(name)
+        case ir.Sequence(items):
+            parts = _all_without_references(items, small)
+            return None if parts is None else seq(*parts)
+        case Choice(options):
+            parts = _all_without_references(options, small)
+            return None if parts is None else choice(*parts)
+        case Repeat(item, least, most):
+            inner = without_references(item, small)
+            return None if inner is None else Repeat(inner, least, most)
+        case _:
+            return None
+
+
+@found_once
+def _has_short_words(expr: Expr) -> bool:
+    if isinstance(expr, Literal):
+        return is_short(expr.text)
+    parts = children(expr)
+    return len(parts) <= LARGEST_LEXEME and all(map(_has_short_words, parts))
+
+
+def _all_without_references(exprs: Iterable[Expr], small: Mapping[str, Expr | None]) -> list[Expr] | None:
+    parts: list[Expr] = []
+    for expr in exprs:
+        part = without_references(expr, small)
+        if part is None:
+            return None
+        parts.append(part)
+    return parts if len(parts) <= LARGEST_LEXEME else None
+
+
+def is_short(text: str) -> bool:
+    return (len(text) <= _LONGEST_WORD and _STRUCTURE.isdisjoint(text)) or DIGITS.issuperset(text)
+
+
+def has_set(expr: Expr) -> bool:
+    return isinstance(expr, CharSet | Repeat | Text) or any(map(has_set, children(expr)))

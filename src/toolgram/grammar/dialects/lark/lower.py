@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
 from toolgram.grammar.components import components
-from toolgram.grammar.dialects.lark.linear import has_special, regular
+from toolgram.grammar.dialects.lark.linear import (
+    LARGEST_LEXEME,
+    has_set,
+    has_special,
+    is_short,
+    regular,
+    small_rules,
+    without_references,
+)
 from toolgram.grammar.dialects.lark.quotes import (
     DONE,
     ESCAPED,
@@ -43,10 +51,7 @@ from toolgram.grammar.ir import (
 from toolgram.grammar.walk import fresh, is_plain, names_in, size, uses, with_children
 from toolgram.work import give_way
 
-_LARGEST_LEXEME = 120
 _LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used more than once
-_LONGEST_WORD = 2  # a longer literal is part of the format rather than of a value's spelling
-_STRUCTURE = frozenset('"{}[],:')  # what is not in a value's spelling, however short
 _COLON = re.compile(": *")
 
 
@@ -94,7 +99,7 @@ class _Lowering:
         self._rules = rules
         self._quotes = Quotes(rules, used, parts)
         self._regular = regular(rules, used, parts, self._are_texts)
-        self._small = _small(self._regular)
+        self._small = small_rules(self._regular)
         self._numeric = _numeric(self._regular)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`, and these
         self._made: list[Expr] = []
@@ -277,14 +282,14 @@ class _Lowering:
         for number in range(place, len(items)):
             item = items[number]
             spelled = None if isinstance(item, Ref | Text) else self._lexical(item)
-            if spelled is None and run and isinstance(item, Literal) and _is_short(item.text):
+            if spelled is None and run and isinstance(item, Literal) and is_short(item.text):
                 run.append(item)
                 continue
             if spelled is None:
                 break
             run.append(spelled)
             weight += size(spelled)
-            if weight > _LARGEST_LEXEME:
+            if weight > LARGEST_LEXEME:
                 break
             if len(run) > 1:
                 found = number + 1, seq(*run)
@@ -295,8 +300,8 @@ class _Lowering:
         if isinstance(expr, Literal):
             return None
         if id(expr) not in self._lexicals:
-            spelled = _without_references(expr, self._small)
-            small = spelled is not None and _has_set(spelled) and size(spelled) <= _LARGEST_LEXEME
+            spelled = without_references(expr, self._small)
+            small = spelled is not None and has_set(spelled) and size(spelled) <= LARGEST_LEXEME
             self._lexicals[id(expr)] = spelled if small else None
         return self._lexicals[id(expr)]
 
@@ -347,58 +352,3 @@ def _parts_are_numbers(expr: Expr, numeric: Container[str]) -> bool:
         if not _is_number(part, numeric):
             return False
     return bool(parts)
-
-
-def _small(rules: Rules) -> dict[str, Expr | None]:
-    """The regular rules with their rules put in, or None if one has long words or structure in it, or is large."""
-    found: dict[str, Expr | None] = {}
-    for name, expr in rules.items():
-        spelled = _without_references(expr, found)
-        found[name] = spelled if spelled is not None and size(spelled) <= _LARGEST_LEXEME else None
-    return found
-
-
-def _without_references(expr: Expr, small: Mapping[str, Expr | None]) -> Expr | None:
-    """The expression with the small rules put in, or None if it uses others, or has long words or structure in it."""
-    if is_plain(expr):
-        return expr if _has_short_words(expr) else None
-    match expr:
-        case Ref(name):
-            return small.get(name)
-        case Sequence(items):
-            parts = _all_without_references(items, small)
-            return None if parts is None else seq(*parts)
-        case Choice(options):
-            parts = _all_without_references(options, small)
-            return None if parts is None else choice(*parts)
-        case Repeat(item, least, most):
-            inner = _without_references(item, small)
-            return None if inner is None else Repeat(inner, least, most)
-        case _:
-            return None
-
-
-@found_once
-def _has_short_words(expr: Expr) -> bool:
-    if isinstance(expr, Literal):
-        return _is_short(expr.text)
-    parts = children(expr)
-    return len(parts) <= _LARGEST_LEXEME and all(map(_has_short_words, parts))
-
-
-def _all_without_references(exprs: Iterable[Expr], small: Mapping[str, Expr | None]) -> list[Expr] | None:
-    parts: list[Expr] = []
-    for expr in exprs:
-        part = _without_references(expr, small)
-        if part is None:
-            return None
-        parts.append(part)
-    return parts if len(parts) <= _LARGEST_LEXEME else None
-
-
-def _is_short(text: str) -> bool:
-    return (len(text) <= _LONGEST_WORD and _STRUCTURE.isdisjoint(text)) or DIGITS.issuperset(text)
-
-
-def _has_set(expr: Expr) -> bool:
-    return isinstance(expr, CharSet | Repeat | Text) or any(map(_has_set, children(expr)))
