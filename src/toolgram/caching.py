@@ -110,8 +110,8 @@ def size_of(value: object, most: int) -> int:
     return size
 
 
-TOGETHER = Memory(96 * MEGABYTE)
-"""What is made of requests: some fifty sets of tools of a large agent."""
+TOGETHER = Memory(64 * MEGABYTE)
+"""What is made of requests: some thirty sets of tools of a large agent."""
 
 
 def weighed(
