@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from situations import CHATML, tool
 from toolgram import Message, ToolCall, ToolStyle
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import seq
-from toolgram.schema import Compiled, RuleNames, Spelling, compile_schema
-from toolgram.schema.writing.values import spell_as
+from toolgram.schema import RuleNames, Spelling
+from toolgram.schema.reading.normalize import normalize
+from toolgram.schema.types import Canonical
 from toolgram.styles.registry import NATIVE
 from toolgram.wire import format as wire
 from toolgram.wire.encodings import JSON, PYTHON, AnyEncoding, Elements, Encoding, Tagged
@@ -70,15 +71,12 @@ each_encoding = pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encodi
 BEHIND = "\x00"  # tags end where none begins
 
 
-def made(encoding: AnyEncoding) -> tuple[Compiled, ToolArguments, Grammar]:
-    """The arguments of a tool with the schema, and their grammar."""
-    names = RuleNames("root")
+def made(encoding: AnyEncoding) -> tuple[Canonical, ToolArguments, Grammar]:
+    """The type of the arguments of a tool with the schema, the arguments, and their grammar."""
     spelling = spelling_of(wire.PLAIN, encoding)
-    compiled = compile_schema(
-        SCHEMA, pointer="", mode="exact", closed=True, spelling=spelling, names=names, root_name="x", parameters=True
-    )
-    arguments = encoding.arguments(compiled, spelling, names, "x", exact=True)
-    return compiled, arguments, Grammar({"root": arguments.expr, **compiled.rules, **arguments.rules}, ())
+    canonical = normalize(SCHEMA, closed=True, parameters=True, encoding=spelling.encoding).type
+    arguments = encoding.arguments(canonical, spelling, RuleNames("root"), "x", exact=True)
+    return canonical, arguments, Grammar({"root": arguments.expr, **arguments.rules}, ())
 
 
 MADE = {encoding: made(encoding) for encoding in ENCODINGS}
@@ -86,7 +84,7 @@ MADE = {encoding: made(encoding) for encoding in ENCODINGS}
 
 def read(encoding: AnyEncoding, text: str, step: int = 10**6) -> Any:
     """What the reader hands on of a text, `step` characters at a time."""
-    canonical = MADE[encoding][0].type
+    canonical = MADE[encoding][0]
     pieces: list[str] = []
     reader = encoding.reader(Expected(canonical, canonical.root), pieces.append)
     buffer, i, status = "", 0, Status.MORE
@@ -141,12 +139,26 @@ def test_history_is_written_as_it_would_be_now(encoding: AnyEncoding) -> None:
 
 
 @each_encoding
+def test_only_numbers_that_have_a_place_are_said_to_be_capped(encoding: AnyEncoding) -> None:
+    spelling = replace(spelling_of(wire.PLAIN, encoding), integer_digits=19, fraction_digits=17)
+
+    def capped(schema: dict[str, Any]) -> bool:
+        canonical = normalize(schema, parameters=True, encoding=spelling.encoding).type
+        return encoding.arguments(canonical, spelling, RuleNames("root"), "x", exact=False).capped
+
+    text = {"type": "object", "properties": {"text": {"type": "string"}}}
+    assert capped({"properties": {"count": {"type": "integer"}}, "additionalProperties": False})
+    assert not capped({**text, "additionalProperties": False})
+    assert capped(text) is encoding.shows_types  # what is not declared has no tags
+
+
+@each_encoding
 def test_what_is_cut_off_is_handed_on(encoding: AnyEncoding) -> None:
     canonical, arguments, _ = MADE[encoding]
     text = arguments.spell({"text": "some words", "count": 3})
     assert text is not None
     pieces: list[str] = []
-    reader = encoding.reader(Expected(canonical.type, canonical.type.root), pieces.append)
+    reader = encoding.reader(Expected(canonical, canonical.root), pieces.append)
     shown = text[: text.index("words") + len("words")]
     end, status = reader.consume(shown, 0)
     reader.cut(shown[end:])
@@ -178,13 +190,15 @@ class Quoted(AnyEncoding):
         return QuotedReader(sink)
 
     def arguments(
-        self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
+        self, canonical: Canonical, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
     ) -> ToolArguments:
+        inside = JSON.arguments(canonical, spelling, names, hint, exact=exact)
+
         def spell(value: Any) -> str | None:
-            text = spell_as(compiled.type, value, spelling)
+            text = inside.spell(value)
             return None if text is None else f"«{text}»"
 
-        return ToolArguments(seq("«", compiled.expr, "»"), spell)
+        return replace(inside, expr=seq("«", inside.expr, "»"), spell=spell)
 
     def write(self, value: Any, spelling: Spelling) -> str:
         return f"«{JSON.write(value, spelling)}»"

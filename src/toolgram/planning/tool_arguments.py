@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from toolgram.caching import Document, made_of, weighed
 from toolgram.errors import InvalidSchema, Relaxation, UnsupportedSchema
-from toolgram.grammar.ir import NOTHING, Expr
+from toolgram.grammar.ir import Expr
 from toolgram.grammar.walk import renamed
-from toolgram.schema import Compiled, compile_schema
-from toolgram.schema.types import TooLarge
+from toolgram.schema import written
+from toolgram.schema.types import NEVER, Canonical, TooLarge
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.wire.encodings import AnyEncoding
 from toolgram.wire.encodings.base import ToolArguments
@@ -32,12 +32,13 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The schema of a tool's arguments as it was compiled, and the arguments as an encoding has them.
+    """The type of a tool's arguments, what of their schema it does not say, and the arguments as an encoding has them.
 
     They are None where nothing matches the schema. `given` are the names of all rules.
     """
 
-    schema: Compiled
+    type: Canonical
+    relaxations: tuple[Relaxation, ...]
     encoded: ToolArguments | None
     given: Mapping[str, tuple[str, Hashable]]
 
@@ -56,23 +57,13 @@ def arguments_of(wanted: Wanted, pointer: str, names: RuleNames) -> Arguments:
         raise UnsupportedSchema(pointer, "size", "the grammar would have too many rules") from error
     charge(steps)  # whether known or not: or else it would depend on earlier requests what is too much
     others = names.again(made.given)
-    schema, encoded = made.schema, made.encoded
-    return Arguments(
-        replace(
-            schema,
-            expr=renamed(schema.expr, others),
-            rules=_renamed(schema.rules, others),
-            relaxations=_at(pointer, schema.relaxations),
-        ),
-        encoded
-        and replace(
-            encoded,
-            expr=renamed(encoded.expr, others),
-            rules=_renamed(encoded.rules, others),
-            relaxations=_at(pointer, encoded.relaxations),
-        ),
-        made.given,
+    encoded = made.encoded and replace(
+        made.encoded,
+        expr=renamed(made.encoded.expr, others),
+        rules=_renamed(made.encoded.rules, others),
+        relaxations=_at(pointer, made.encoded.relaxations),
     )
+    return replace(made, relaxations=_at(pointer, made.relaxations), encoded=encoded)
 
 
 def _weight(wanted: Wanted) -> int:
@@ -89,20 +80,22 @@ def _known(wanted: Wanted) -> tuple[Arguments, int]:
 
 def _arguments(wanted: Wanted, pointer: str) -> Arguments:
     names = RuleNames("root")
-    schema = compile_schema(
+
+    def encoded(type_: Canonical) -> tuple[Canonical, ToolArguments | None]:
+        if type_.root == NEVER:
+            return type_, None
+        return type_, wanted.encoding.arguments(type_, wanted.spelling, names, wanted.hint, exact=wanted.strict)
+
+    (type_, made), relaxations = written(
         wanted.parameters.value,
+        encoded,
         pointer=pointer,
         mode="exact" if wanted.strict else "relaxed",
         closed=True,
         spelling=wanted.spelling,
-        names=names,
-        root_name=wanted.hint,
         parameters=True,
     )
-    encoded = None
-    if schema.expr != NOTHING:
-        encoded = wanted.encoding.arguments(schema, wanted.spelling, names, wanted.hint, exact=wanted.strict)
-    return Arguments(schema, encoded, names.given)
+    return Arguments(type_, relaxations, made, names.given)
 
 
 def _renamed(rules: Mapping[str, Expr], others: Mapping[str, str]) -> dict[str, Expr]:

@@ -249,7 +249,7 @@ class _Compilation:
             spelling = spelling_of(self.spec.format, encoding)
             wanted = Wanted(tool.parameters, tool.strict, encoding, spelling, f"{name}-arguments")
             made = arguments_of(wanted, pointer, self.names)
-            compiled = self.added(made.schema, pointer)
+            self.relaxations.extend(made.relaxations)
             if made.encoded is None:
                 if tool.strict:
                     raise InvalidRequest(pointer, "no arguments can match this schema")
@@ -260,7 +260,7 @@ class _Compilation:
             self.encoded(made.encoded, pointer, strict=tool.strict)
             exprs[encoding] = made.encoded.expr
             self.arguments[name, encoding] = made.encoded.spell
-            self.expected[name] = Expected(compiled.type, compiled.type.root)
+            self.expected[name] = Expected(made.type, made.type.root)
         return Callee(name, exprs.__getitem__)
 
     def encoded(self, made: ToolArguments, pointer: str, *, strict: bool) -> None:
@@ -269,6 +269,7 @@ class _Compilation:
             first = made.relaxations[0]
             raise UnsupportedSchema(first.pointer, first.keyword, f"this style has {first.enforced}")
         self.keep(made.rules)
+        self.note_cap(pointer, capped=made.capped)
         self.relaxations.extend(made.relaxations)
         if made.expr == NOTHING:
             raise InvalidRequest(pointer, "no arguments can match this schema between tags")
@@ -295,7 +296,11 @@ class _Compilation:
         """Adds the rules of a schema, and what they do not enforce."""
         self.keep(compiled.rules)
         self.relaxations.extend(compiled.relaxations)
-        if compiled.capped:
+        self.note_cap(pointer, capped=compiled.capped)
+        return compiled
+
+    def note_cap(self, pointer: str, *, capped: bool) -> None:
+        """Notes that numbers without a bound were given one."""
+        if capped:
             digits = f"numbers of at most {INTEGER_DIGITS} digits before the point and {FRACTION_DIGITS} after it"
             self.relaxations.append(Relaxation(pointer, "type", digits, "stricter"))
-        return compiled

@@ -6,9 +6,10 @@ expressions (`lower`) in one spelling (`json_style`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 from toolgram.caching import made_of, weighed
 from toolgram.errors import Relaxation, UnsupportedSchema
@@ -22,6 +23,7 @@ from toolgram.schema.writing.lower import Lowering
 from toolgram.work import MAX_WORK, TooLarge, limited
 
 Mode = Literal["exact", "relaxed"]
+_Written = TypeVar("_Written")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,6 @@ def compile_schema(
     in both. Raises InvalidSchema, in exact mode UnsupportedSchema, and in any mode that for a declared key that the
     notation cannot write.
     """
-    if mode not in ("exact", "relaxed"):
-        raise ValueError(f"no mode {mode!r}; there are exact and relaxed")
     compiled = partial(
         compile_type,
         spelling=spelling,
@@ -67,6 +67,37 @@ def compile_schema(
         any_order=any_order,
         exact=mode == "exact",
     )
+    made, relaxations = written(
+        schema,
+        compiled,
+        pointer=pointer,
+        mode=mode,
+        closed=closed,
+        spelling=spelling,
+        parameters=parameters,
+        resolver=resolver,
+    )
+    return replace(made, relaxations=(*relaxations, *made.relaxations))
+
+
+def written(
+    schema: object,
+    write: Callable[[Canonical], _Written],
+    *,
+    pointer: str,
+    mode: str,
+    closed: bool,
+    spelling: Spelling,
+    parameters: bool = False,
+    resolver: Retrieve | None = None,
+) -> tuple[_Written, tuple[Relaxation, ...]]:
+    """What `write` makes of the type of a schema, and what of the schema the type does not say.
+
+    Where `write` raises TooLarge it is given the type of all values, unless the mode is exact. All else is as in
+    `compile_schema`.
+    """
+    if mode not in ("exact", "relaxed"):
+        raise ValueError(f"no mode {mode!r}; there are exact and relaxed")
     with limited(MAX_WORK):
         normalized = normalize(
             schema,
@@ -78,14 +109,12 @@ def compile_schema(
             retrieve=resolver,
         )
         try:
-            made = compiled(normalized.type)
+            return write(normalized.type), normalized.relaxations
         except TooLarge:
             if mode == "exact":
                 raise UnsupportedSchema(pointer, "size", "the grammar would have too many rules") from None
-        else:
-            return replace(made, relaxations=(*normalized.relaxations, *made.relaxations))
     whole = Object((), ANY) if parameters else ANY
-    return replace(compiled(Canonical(whole, {})), relaxations=(Relaxation(pointer, "size", "any value"),))
+    return write(Canonical(whole, {})), (Relaxation(pointer, "size", "any value"),)
 
 
 def compile_type(

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from toolgram.errors import Relaxation
 from toolgram.grammar.ir import Expr
-from toolgram.schema import Compiled
+from toolgram.schema.types import Canonical
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.notation import Encoding as Notation
 from toolgram.wire.encodings.expected import Expected
@@ -39,13 +39,14 @@ class ArgumentsReader(Protocol):
 class ToolArguments:
     """The arguments of one tool in an encoding: `expr` over `rules`, and what of their schema these do not enforce.
 
-    `spell` writes values as sentences of `expr`.
+    `spell` writes values as sentences of `expr`; `capped` says that a number without a bound was given one in digits.
     """
 
     expr: Expr
     spell: Spell
     rules: Mapping[str, Expr] = field(default_factory=dict[str, Expr])
     relaxations: Sequence[Relaxation] = ()
+    capped: bool = False
 
 
 class AnyEncoding(ABC):
@@ -85,9 +86,9 @@ class AnyEncoding(ABC):
 
     @abstractmethod
     def arguments(
-        self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
+        self, canonical: Canonical, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
     ) -> ToolArguments:
-        """The arguments of a tool whose schema was `compiled` in the `notation`; new rules are named like the hint.
+        """The arguments of a tool, which are of a canonical type; new rules are named like the hint.
 
         Where they need not be `exact`, a bound may be enforced loosely, which is reported.
 

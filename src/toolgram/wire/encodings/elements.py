@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from toolgram.grammar.ir import NOTHING, Expr, Ref, Text, choice, optional, repeat, seq
-from toolgram.schema import Compiled, types
+from toolgram.schema import types
 from toolgram.schema.types import Canonical, Type, arrays
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.notation import Encoding as Notation
@@ -70,15 +70,14 @@ class Elements(AnyEncoding):
         return ElementsReader(self, expected, sink)
 
     def arguments(
-        self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
+        self, canonical: Canonical, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
     ) -> ToolArguments:
         """Elements for all that a schema names; an object whose keys none names is JSON.
 
         No grammar ties a tag to the one that closes it.
         """
-        values = BetweenTags(compiled.type, spelling, names, self.lead, exact)
-        spell_arguments = _Writer(self, compiled.type, spelling).arguments
-        return ToolArguments(_Grammar(self, values).arguments(hint), spell_arguments, values.rules, values.relaxations)
+        values = BetweenTags(canonical, spelling, names, self.lead, exact)
+        return values.arguments(_Grammar(self, values).arguments(hint), _Writer(self, canonical, spelling).arguments)
 
     def write(self, value: Any, spelling: Spelling) -> str:
         """A value as elements, keys and items as they come."""

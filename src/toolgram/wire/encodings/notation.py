@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from toolgram.schema import Compiled
+from toolgram.schema import compile_type
+from toolgram.schema.types import Canonical
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.notation import BARE_WORD
 from toolgram.schema.writing.notation import Encoding as Notation
@@ -57,12 +58,13 @@ class Encoding(Notation, AnyEncoding):
         return RawValue(sink) if self.is_json else Transcoder(self, sink)
 
     def arguments(
-        self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
+        self, canonical: Canonical, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
     ) -> ToolArguments:
-        """The schema as it was compiled."""
-        del names, hint
-        del exact  # the schema was compiled so
-        return ToolArguments(compiled.expr, partial(spell_as, compiled.type, spelling=spelling))
+        """The values of the type."""
+        made = compile_type(canonical, spelling=spelling, names=names, root_name=hint, exact=exact)
+        return ToolArguments(
+            made.expr, partial(spell_as, canonical, spelling=spelling), made.rules, made.relaxations, made.capped
+        )
 
     def write(self, value: Any, spelling: Spelling) -> str:
         """The value in this notation."""

@@ -21,6 +21,7 @@ from toolgram.schema import compile_type, types
 from toolgram.schema.types import Canonical, Type
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.plain_strings import plain_string
+from toolgram.wire.encodings.base import Spell, ToolArguments
 from toolgram.wire.encodings.json import RawValue, Sink, Status, escape, skip_space
 from toolgram.wire.encodings.printed import WORDS, PrintedValue, as_json_text
 from toolgram.wire.marks import Marks
@@ -253,6 +254,11 @@ class BetweenTags:
     exact: bool
     rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
+    capped: bool = False
+
+    def arguments(self, expr: Expr, spell: Spell) -> ToolArguments:
+        """The arguments, of such values."""
+        return ToolArguments(expr, spell, self.rules, self.relaxations, self.capped)
 
     def string(self, kind: types.String | types.Text, pointer: str) -> Expr:
         """A string as it is; where its schema allows too many for a grammar, any at all."""
@@ -298,6 +304,7 @@ class BetweenTags:
         whole = replace(self.canonical, root=kind)
         compiled = compile_type(whole, spelling=self.spelling, names=self.names, root_name=hint, part=True)
         self.rules.update(compiled.rules)
+        self.capped |= compiled.capped
         return compiled.expr
 
     def rule(self, expr: Expr, hint: str) -> Ref:

@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from toolgram.grammar.ir import NOTHING, Expr, Text, choice, seq
-from toolgram.schema import Compiled, types
+from toolgram.schema import types
 from toolgram.schema.types import Canonical
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.notation import Encoding as Notation
@@ -81,12 +81,12 @@ class Tagged(AnyEncoding):
         return TaggedReader(self, expected, sink)
 
     def arguments(
-        self, compiled: Compiled, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
+        self, canonical: Canonical, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
     ) -> ToolArguments:
         """The declared parameters in their order; what no schema declares has no tags."""
-        values = BetweenTags(compiled.type, spelling, names, self.closer, exact)
+        values = BetweenTags(canonical, spelling, names, self.closer, exact)
         made = _Parameters(self, values, hint)
-        return ToolArguments(made.expr(), made.spell, values.rules, values.relaxations)
+        return values.arguments(made.expr(), made.spell)
 
     def write(self, value: Any, spelling: Spelling) -> str:
         """Each parameter in its tags; one that cannot stand there is left out."""
