@@ -90,6 +90,15 @@ class Memory:
                 _, (_, forgotten) = self._kept.popitem(last=False)
                 self.held -= forgotten
 
+    def recall(self, place: object, arguments: tuple[Hashable, ...]) -> Any | None:
+        """What was noted in a place under these arguments."""
+        found = self.get(place, _Key(arguments))
+        return None if found is None else found[0]
+
+    def note(self, place: object, arguments: tuple[Hashable, ...], result: object, weight: int) -> None:
+        """Keep a result in a place under these arguments."""
+        self.put(place, _Key(arguments), result, weight)
+
     def clear(self, function: object) -> None:
         """Forget what this function gave."""
         with self._lock:

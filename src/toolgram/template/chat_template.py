@@ -8,14 +8,15 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 import jinja2
 
 from toolgram.errors import OutOfTime, TemplateError, TooMuchWork
 from toolgram.template.apart import asked
 from toolgram.template.capabilities import Capabilities, capabilities
-from toolgram.template.sandbox import Raised, environment
+from toolgram.template.macros import Remembered, pure_macros
+from toolgram.template.sandbox import MeteredContext, Raised, environment
 from toolgram.work import give_way
 
 _REASONING_KEYS = ("reasoning_content", "thinking", "reasoning")
@@ -103,8 +104,10 @@ class ChatTemplate:
             "strftime_now": (now or datetime.now()).strftime,
             **variables,
         }
+        context = cast("MeteredContext", template.new_context(given))
+        context.remembered = Remembered.of(self.source, _macros(self.source), given)
         try:
-            return template.environment.concat(template.root_render_func(template.new_context(given)))
+            return template.environment.concat(template.root_render_func(context))
         except (OutOfTime, TooMuchWork):
             raise
         except Raised as error:
@@ -123,6 +126,12 @@ def compiled(source: str) -> jinja2.Template:
         raise TemplateError(f"chat template, line {error.lineno}: {error.message}") from error
     except Exception as error:  # constants are computed here, and may fail in any way
         raise TemplateError(f"chat template does not compile: {_reason(error)}") from error
+
+
+@lru_cache(maxsize=256)
+def _macros(source: str) -> dict[str, frozenset[str]]:
+    """The macros whose texts may be remembered."""
+    return pure_macros(environment().parse(source))
 
 
 def _with_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -26,6 +26,7 @@ from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
+from toolgram.template.macros import Remembered, macro_text, written
 from toolgram.work import give_way
 
 MAX_TEXT = 1 << 24  # characters in one value, and in the whole prompt
@@ -66,6 +67,12 @@ class MeteredContext(Context):
         self.steps_left = MAX_STEPS
         self.until_clock = _STEPS_PER_CLOCK
         self.started = time.perf_counter(), time.thread_time()
+        self.remembered: Remembered | None = None
+
+    @property
+    def left(self) -> int:
+        """How many steps are left."""
+        return self.steps_left + self.until_clock
 
     def spend(self, steps: int = 1) -> bool:
         """Charges steps; returns True, so that it can be used in a condition."""
@@ -98,7 +105,7 @@ class MeteredContext(Context):
     def derived(self, locals: dict[str, Any] | None = None) -> MeteredContext:  # noqa: A002  the base class calls it so
         """A context for a scoped block draws on what is left here."""
         context = cast("MeteredContext", super().derived(locals))
-        context.steps_left, context.started = self.steps_left, self.started
+        context.steps_left, context.started, context.remembered = self.steps_left, self.started, self.remembered
         return context
 
 
@@ -185,7 +192,7 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
         if isinstance(__obj, Macro):  # which is safe to call, and takes this for its first argument
             kwargs.pop("_loop_vars", None)
             kwargs.pop("_block_vars", None)
-            value = __obj(context.eval_ctx, *args, **kwargs)
+            value = macro_text(context, __obj, args, kwargs)
         else:
             _check_call(__obj, args, kwargs)
             value = super().call(__context, __obj, *args, **kwargs)
@@ -253,9 +260,9 @@ def to_json(
     if type(value) is str:  # what most calls of templates with macros of their own are about
         text = encode_basestring_ascii(value) if ensure_ascii else encode_basestring(value)
     else:
-        text = json.dumps(
-            _weighed(value), ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
-        )
+        key = context.remembered and context.remembered.of_json(value, indent, separators, ensure_ascii, sort_keys)
+        encoder = json.JSONEncoder(ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+        text = written(context, key, lambda: encoder.encode(_weighed(value)))
     context.hold(len(text))
     return text
 

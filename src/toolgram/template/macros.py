@@ -1,0 +1,202 @@
+"""What templates write of tools, remembered by their content: each request is rendered twice, and its tools come again.
+
+That is JSON, and the text of macros that their arguments alone decide: a pure macro reads nothing that the template or
+the request sets, and calls none that does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from sys import getsizeof
+from typing import Any, Protocol, cast
+
+from jinja2 import nodes
+from jinja2.compiler import Frame
+from jinja2.meta import TrackingCodeGenerator
+from jinja2.nodes import EvalContext
+from jinja2.runtime import Macro
+
+from toolgram.caching import TOGETHER, packed
+
+_SHARED = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Block, nodes.Extends)  # names come from elsewhere
+_SCALARS = frozenset((str, int, float, bool, type(None)))
+_INDENTS = frozenset((int, str, type(None)))
+_OF_A_TEXT = 512  # bytes that are kept beside its text
+
+
+class Rendering(Protocol):
+    """What counts the steps of a rendering, and knows what may be remembered of it."""
+
+    eval_ctx: EvalContext
+    remembered: Remembered | None
+
+    def spend(self, steps: int = 1) -> bool:
+        """Charge steps."""
+        ...
+
+    @property
+    def left(self) -> int:
+        """How many steps are left."""
+        ...
+
+
+def pure_macros(tree: nodes.Template) -> dict[str, frozenset[str]]:
+    """The macros of a template of which the arguments decide what they write, unless one of the names is a variable.
+
+    That is so where a macro reads nothing that the template sets. The names are those that it reads for all that, and
+    the macros that it calls: a name that is set in one branch alone is looked up after the other.
+    """
+    if next(tree.find_all(_SHARED), None) is not None:
+        return {}
+    macros, stored = _outermost(tree)
+    every = Counter(macro.name for macro in tree.find_all(nodes.Macro))
+    reads = {
+        macro.name: _read_by(macro)
+        for macro in macros
+        if every[macro.name] == 1 and macro.name not in stored and not _is_random(macro)
+    }
+    others = stored | {macro.name for macro in macros}
+    while impure := [name for name, read in reads.items() if not read & others <= reads.keys()]:
+        for name in impure:
+            del reads[name]
+    return {name: _with_called(name, reads) for name in reads}
+
+
+def _outermost(tree: nodes.Template) -> tuple[list[nodes.Macro], set[str]]:
+    """The macros that stand in no other, and the names that are set outside of macros."""
+    macros: list[nodes.Macro] = []
+    stored: set[str] = set()
+    waiting: list[nodes.Node] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, nodes.Macro):
+            macros.append(node)
+            continue
+        if isinstance(node, nodes.Name) and node.ctx != "load":
+            stored.add(node.name)
+        waiting.extend(node.iter_child_nodes())
+    return macros, stored
+
+
+def _is_random(macro: nodes.Macro) -> bool:
+    return any(each.name == "random" for each in macro.find_all(nodes.Filter))
+
+
+class _Names(TrackingCodeGenerator):
+    """Finds the names that are looked up outside of a template, those of Jinja's own functions too."""
+
+    def enter_frame(self, frame: Frame) -> None:
+        super().enter_frame(frame)
+        loads = cast("Mapping[str, tuple[str, str]]", frame.symbols.loads).values()
+        self.undeclared_identifiers.update(name for action, name in loads if action == "resolve")
+
+
+def _read_by(macro: nodes.Macro) -> frozenset[str]:
+    environment = cast("Any", macro.environment)
+    names = _Names(environment)
+    names.visit(nodes.Template([macro], lineno=macro.lineno).set_environment(environment))
+    return frozenset(names.undeclared_identifiers)
+
+
+def _with_called(name: str, reads: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """What a macro reads, and what the macros that it calls read."""
+    found = {name}
+    waiting = [name]
+    while waiting:
+        for read in reads.get(waiting.pop(), ()):
+            if read not in found:
+                found.add(read)
+                waiting.append(read)
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The `pure` macros of a template, and what stands in the tools of a rendering, `known` by its identity.
+
+    What a template makes itself is none of it: that may be of any size, as each of its parts may stand in it often.
+    """
+
+    source: str
+    pure: frozenset[str]
+    known: frozenset[int]
+
+    @classmethod
+    def of(cls, source: str, macros: Mapping[str, frozenset[str]], variables: Mapping[str, Any]) -> Remembered:
+        """For a rendering with these variables of a template that has these pure macros."""
+        pure = frozenset(name for name, read in macros.items() if read.isdisjoint(variables))
+        return cls(source, pure, frozenset(map(id, _parts_of_tools(variables["tools"]))))
+
+    def of_macro(self, name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> _Key | None:
+        """What the text of a call is looked up by; None where it is not remembered."""
+        if name not in self.pure:
+            return None
+        values = (*arguments, *keywords.values())
+        others = [value for value in values if id(value) not in self.known]
+        if len(others) == len(values) or not _SCALARS.issuperset(map(type, others)):
+            return None
+        return self.source, name, _digest([*arguments, *keywords.items()])
+
+    def of_json(self, value: Any, indent: object, separators: object, *flags: object) -> _Key | None:
+        """What the text of a value as JSON is looked up by, the same for all templates."""
+        if id(value) not in self.known or type(indent) not in _INDENTS or separators is not None:
+            return None
+        return indent, *map(bool, flags), _digest(value)
+
+
+_Key = tuple[Hashable, ...]
+
+
+def _digest(value: Any) -> bytes:
+    return sha256(packed(value)).digest()
+
+
+def macro_text(rendering: Rendering, macro: Macro, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> str:
+    """What a call of a macro writes."""
+    remembered = rendering.remembered
+    key = remembered and remembered.of_macro(macro.name, arguments, keywords)
+    return written(rendering, key, partial(macro, rendering.eval_ctx, *arguments, **keywords))
+
+
+def written(rendering: Rendering, key: _Key | None, write: Callable[[], str]) -> str:
+    """The text of this key, which `write` makes where it is not known; its steps count in any case."""
+    if key is None:
+        return write()
+    found: tuple[str, int] | None = TOGETHER.recall(written, key)
+    if found is None:
+        before = rendering.left
+        text = write()
+        found = text, before - rendering.left
+        TOGETHER.note(written, key, found, _OF_A_TEXT + getsizeof(text))
+    else:
+        rendering.spend(found[1])
+    return found[0]
+
+
+vars(written)["cache_clear"] = partial(TOGETHER.clear, written)  # as lru_cache names it
+
+
+def _parts_of_tools(tools: Sequence[Any] | None) -> Iterator[Any]:
+    """What templates give to macros: the list, the tools, their functions, parameters, and each of these."""
+    if not tools:
+        return
+    yield tools
+    for tool in tools:
+        yield tool
+        function = _under(tool, "function")
+        parameters = _under(function, "parameters")
+        yield from (function, parameters, _under(parameters, "properties"), _under(parameters, "required"))
+        yield from _values(_under(parameters, "properties"))
+
+
+def _under(value: Any, key: str) -> Any:
+    return cast("Mapping[str, Any]", value).get(key) if isinstance(value, dict) else None
+
+
+def _values(value: Any) -> Iterable[Any]:
+    held = cast("dict[str, Any]", value).values() if isinstance(value, dict) else ()
+    return [each for each in held if isinstance(each, dict | list)]

@@ -1,0 +1,148 @@
+"""What templates write of tools is remembered where the tools alone decide it, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolgram.template import macros
+from toolgram.template.chat_template import ChatTemplate
+from toolgram.template.sandbox import environment
+
+TEMPLATES = Path(__file__).resolve().parents[3] / "shared/templates"
+NOW = datetime(2026, 1, 1)
+SHOW = "{% macro show(tool, mark='') %}{{ mark ~ tool.function.name }}{% endmacro %}"
+
+
+def tool(name: str, **properties: Any) -> dict[str, Any]:
+    """A tool with these parameters."""
+    parameters = {"type": "object", "properties": properties}
+    return {"type": "function", "function": {"name": name, "description": "It.", "parameters": parameters}}
+
+
+def rendered(source: str, *tools: Any, **variables: Any) -> str:
+    return ChatTemplate(source).render([{"role": "user", "content": "x"}], json.loads(json.dumps(tools)), **variables)
+
+
+def pure(source: str) -> set[str]:
+    return set(macros.pure_macros(environment().parse(source)))
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        (SHOW, {"show"}),
+        (SHOW + "{% macro twice(tool) %}{{ show(tool) ~ show(tool) }}{% endmacro %}", {"show", "twice"}),
+        ("{% macro deep(x) %}{% if x.items %}[{{ deep(x.items) }}]{% endif %}{% endmacro %}", {"deep"}),
+        ("{% macro f(x) %}{% set ns = namespace(n=0) %}{% set ns.n = 1 %}{{ ns.n ~ x }}{% endmacro %}", {"f"}),
+        ("{% macro f(x) %}{% for y in x %}{{ y ~ loop.index }}{% endfor %}{% endmacro %}", {"f"}),
+        ("{% set n = 1 %}{% macro f(x) %}{{ x ~ n }}{% endmacro %}", set[str]()),
+        ("{% set n = 1 %}{% macro f(x, y=n) %}{{ x ~ y }}{% endmacro %}", set[str]()),
+        ("{% for n in [1, 2] %}{% macro f(x) %}{{ x ~ n }}{% endmacro %}{{ f(1) }}{% endfor %}", set[str]()),
+        ("{% macro f(x) %}{% set n.m = x %}{% endmacro %}{% set n = namespace(m=0) %}", set[str]()),
+        ("{% set range = 1 %}{% macro f(x) %}{{ range }}{% endmacro %}", set[str]()),
+        ("{% macro f(x) %}1{% endmacro %}{% macro f(x) %}2{% endmacro %}", set[str]()),
+        ("{% macro g(x) %}{{ f(x) }}{% endmacro %}{% set n = 1 %}{% macro f(x) %}{{ n }}{% endmacro %}", set[str]()),
+        ("{% macro f(x) %}{% macro g() %}{{ x }}{% endmacro %}{{ g() }}{% endmacro %}", {"f"}),
+        ("{% macro f(x) %}{{ x | random }}{% endmacro %}", set[str]()),
+        ("{% block b %}{% endblock %}" + SHOW, set[str]()),
+    ],
+)
+def test_a_pure_macro_reads_nothing_that_the_template_sets(source: str, names: set[str]) -> None:
+    assert pure(source) == names
+
+
+def test_other_tools_and_arguments_are_written_otherwise() -> None:
+    source = (
+        SHOW + "{% for tool in tools %}{{ show(tool) ~ show(tool, mark) ~ show(mark='+', tool=tool) }};{% endfor %}"
+    )
+    for _ in range(2):
+        assert rendered(source, tool("a"), mark="-") == "a-a+a;"
+        assert rendered(source, tool("b"), tool("a"), mark="*") == "b*b+b;a*a+a;"
+
+
+def test_a_variable_that_a_macro_reads_counts() -> None:
+    source = (
+        "{% macro f(tool) %}{% if other %}{{ other }}{% endif %}{{ tool.function.name }}{% endmacro %}{{ f(tools[0]) }}"
+    )
+    assert pure(source) == {"f"}  # where there is no such variable
+    assert [rendered(source, tool("a"), **given) for given in ({}, {"other": 1}, {"other": 2}, {})] == [
+        "a",
+        "1a",
+        "2a",
+        "a",
+    ]
+
+
+def test_a_function_of_the_request_is_none_of_jinjas() -> None:
+    source = "{% macro f(tool) %}{{ range is string }}{% endmacro %}{{ f(tools[0]) }}"
+    assert [rendered(source, tool("a")), rendered(source, tool("a"), range="x")] == ["False", "True"]
+
+
+def test_a_macro_may_change_what_it_is_given() -> None:
+    source = (
+        "{% macro f(tool, state) %}{% set state.n = state.n + 1 %}{{ state.n }}{% endmacro %}"
+        "{% set state = namespace(n=0) %}{{ f(tools[0], state) ~ f(tools[0], state) }}"
+    )
+    assert rendered(source, tool("a")) == rendered(source, tool("a")) == "12"
+
+
+def test_json_is_written_as_it_is_asked_for() -> None:
+    source = "{{ tools[0] | tojson(indent=1) ~ tools[0] | tojson ~ tools[0] | tojson(separators=(',', ':')) }}"
+    one = tool("a", x={"type": "string"})
+    indented, compact = json.dumps(one, ensure_ascii=False, indent=1), json.dumps(one, separators=(",", ":"))
+    every = indented, json.dumps(one, ensure_ascii=False), compact
+    assert rendered(source, one) == rendered(source, one) == "".join(every)
+
+
+@pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.jinja")), ids=lambda path: path.stem)
+def test_real_templates_write_the_same_of_known_tools(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    template = ChatTemplate.from_file(path, "<s>", "</s>")
+    described = {"type": "string", "description": "What."}
+    tools = [tool("first", a=described, b={**described, "enum": ["x", "y"]}), tool("second", a=described)]
+    messages = [{"role": "user", "content": "x"}]
+
+    def texts() -> list[str]:
+        every = [template.capabilities.tool_variables(tools[:count], NOW) for count in (1, 2, 2)]
+        return [template.render(messages, now=NOW, **variables) for variables in every]
+
+    def never(*_: object, **__: object) -> None:
+        """Nothing is remembered."""
+
+    remembered = texts() + texts()
+    monkeypatch.setattr(macros.Remembered, "of_macro", never)
+    monkeypatch.setattr(macros.Remembered, "of_json", never)
+    assert remembered == texts() * 2
+
+
+@dataclass
+class Meter:
+    """Counts steps, and renders nothing."""
+
+    left: int = 100
+    remembered: macros.Remembered | None = None
+    eval_ctx: Any = None
+
+    def spend(self, steps: int = 1) -> bool:
+        self.left -= steps
+        return True
+
+
+def test_steps_count_whether_a_text_is_known_or_not() -> None:
+    written: list[str] = []
+
+    def write() -> str:
+        meter.spend(7)
+        written.append("text")
+        return "text"
+
+    for _ in range(2):
+        meter = Meter()
+        assert macros.written(meter, ("a key of this test alone",), write) == "text"
+        assert meter.left == 93
+    assert written == ["text"]
