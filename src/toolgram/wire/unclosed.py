@@ -14,7 +14,7 @@ from toolgram.template.markers import TOKEN
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import allowed
 
-_NAME, _ARGUMENTS = "\0", "\1"  # places in the beginning of a call; neither stands in any text
+_NAME, _QUOTED, _ARGUMENTS = "\0", "\1", "\2"  # places in the beginning of a call; none stands in any text
 
 
 @lru_cache(maxsize=512)
@@ -91,7 +91,7 @@ def _up_to_reasoning(node: wire.Node) -> wire.Node:
 
 def _ahead(format_: wire.WireFormat, calls: wire.Node, tools: tuple[str, ...]) -> wire.CallAhead | None:
     """How calls of these tools begin; None where what comes before their names is not always the same."""
-    begun = [_cut(text) for tool in tools for text in _beginnings(format_, (calls,), tool)]
+    begun = [_cut(text) for text in _beginnings(format_, (calls,))]
     lead = begun[0][0]
     tokens = TOKEN.findall(lead)
     # Where a token comes again within an opener, engines cannot tell where text ends and a call begins.
@@ -101,15 +101,20 @@ def _ahead(format_: wire.WireFormat, calls: wire.Node, tools: tuple[str, ...]) -
         or any(before != lead or not named for before, named in begun)
     ):
         return None
-    return wire.CallAhead(lead.lstrip(), tuple(dict.fromkeys(named for _, named in begun)), _space(lead))
+    rests = (_named(rest, tool) for tool in tools for _, rest in begun)
+    return wire.CallAhead(lead.lstrip(), tuple(dict.fromkeys(rests)), _space(lead))
 
 
 def _cut(text: str) -> tuple[str, str]:
     """The beginning of a call: up to its tool's name, and from there to what shows that its arguments begin."""
-    lead, _, rest = text.partition(_NAME)
-    name, _, rest = rest.partition(_NAME)
-    between, _, arguments = rest.replace(_NAME, "").partition(_ARGUMENTS)
-    return lead, name + (between or arguments)
+    at = next((at for at, char in enumerate(text) if char in (_NAME, _QUOTED)), len(text))
+    between, _, arguments = text[at + 1 :].partition(_ARGUMENTS)
+    return text[:at], text[at : at + 1] + (between or arguments)
+
+
+def _named(text: str, tool: str) -> str:
+    """The text with the name of a tool in its places."""
+    return text.replace(_NAME, tool).replace(_QUOTED, quoted(tool, Spelling()))
 
 
 def _space(text: str) -> str:
@@ -117,10 +122,10 @@ def _space(text: str) -> str:
     return text[: len(text) - len(text.lstrip())]
 
 
-def _beginnings(format_: wire.WireFormat, nodes: tuple[wire.Node, ...], tool: str) -> Iterator[str]:
-    """What calls of a tool that are written so begin with, up to the beginning of their arguments, or to their ids.
+def _beginnings(format_: wire.WireFormat, nodes: tuple[wire.Node, ...]) -> Iterator[str]:
+    """What calls that are written so begin with, up to the beginning of their arguments, or to their ids.
 
-    `_NAME` stands on both sides of the tool's name, `_ARGUMENTS` before the arguments.
+    `_NAME` stands for the tool's name, `_QUOTED` for a JSON string of it, `_ARGUMENTS` before the arguments.
     """
     if not nodes:
         yield ""
@@ -128,9 +133,9 @@ def _beginnings(format_: wire.WireFormat, nodes: tuple[wire.Node, ...], tool: st
     first, rest = nodes[0], nodes[1:]
     match first:
         case wire.Lit(text) | wire.Mark(text):
-            yield from (text + more for more in _beginnings(format_, rest, tool))
+            yield from (text + more for more in _beginnings(format_, rest))
         case wire.Name():
-            yield from _beginnings(format_, (wire.Lit(_NAME + tool + _NAME), *rest), tool)
+            yield from _beginnings(format_, (wire.Lit(_NAME), *rest))
         case wire.CallId():
             yield ""
         case wire.Arguments(encoding):
@@ -138,30 +143,30 @@ def _beginnings(format_: wire.WireFormat, nodes: tuple[wire.Node, ...], tool: st
             if encoding.may_be_empty:
                 yield _ARGUMENTS + _first_words(rest)
         case wire.Seq(items):
-            yield from _beginnings(format_, (*items, *rest), tool)
+            yield from _beginnings(format_, (*items, *rest))
         case wire.Alt(options):
-            yield from (text for option in options for text in _beginnings(format_, (option, *rest), tool))
+            yield from (text for option in options for text in _beginnings(format_, (option, *rest)))
         case wire.Opt(item):
-            yield from _beginnings(format_, (item, *rest), tool)
-            yield from _beginnings(format_, rest, tool)
+            yield from _beginnings(format_, (item, *rest))
+            yield from _beginnings(format_, rest)
         case wire.Many(item) | wire.Call(item) | wire.Lenient(item):
-            yield from _beginnings(format_, (item, *rest), tool)
+            yield from _beginnings(format_, (item, *rest))
         case wire.Array(item):
-            yield from _beginnings(format_, (wire.Lit("["), item, *rest), tool)
+            yield from _beginnings(format_, (wire.Lit("["), item, *rest))
         case wire.Object(members):
-            yield from _beginnings(format_, (*_spelled(format_, members, tool), *rest), tool)
+            yield from _beginnings(format_, (*_spelled(format_, members), *rest))
         case _:
             return
 
 
-def _spelled(format_: wire.WireFormat, members: tuple[tuple[str, wire.Node], ...], tool: str) -> Iterator[wire.Node]:
+def _spelled(format_: wire.WireFormat, members: tuple[tuple[str, wire.Node], ...]) -> Iterator[wire.Node]:
     """A JSON object as text, up to what is none."""
     lead = "{"
     for key, member in members:
         yield wire.Lit(lead + quoted(key, Spelling()) + format_.key_separator)
         match member:
             case wire.Name():
-                yield wire.Lit(_NAME + quoted(tool, Spelling()) + _NAME)
+                yield wire.Lit(_QUOTED)
             case wire.Const(text):
                 yield wire.Lit(quoted(text, Spelling()))
             case _:
