@@ -122,21 +122,25 @@ NOTHING = Choice(())
 def seq(*items: Expr | str) -> Expr:
     """A sequence, flattened; strings are literals, neighbouring ones joined; a part that matches nothing wins."""
     flat: list[Expr] = []
+    text = ""  # that of the literals since the last other part
     for item in items:
         if isinstance(item, str):
-            item = Literal(item)
+            text += item
+            continue
         for part in item.items if isinstance(item, Sequence) else (item,):
             if isinstance(part, Literal):
-                if flat and isinstance(last := flat[-1], Literal):
-                    flat[-1] = Literal(last.text + part.text)
-                elif part.text:
-                    flat.append(part)
-            elif isinstance(part, Sequence):  # in one that was not made here
+                text += part.text
+                continue
+            if isinstance(part, Sequence):  # in one that was not made here
                 return seq(*_flatten(items))
-            elif isinstance(part, Choice) and not part.options:
+            if isinstance(part, Choice) and not part.options:
                 return NOTHING
-            else:
-                flat.append(part)
+            if text:
+                flat.append(Literal(text))
+                text = ""
+            flat.append(part)
+    if text:
+        flat.append(Literal(text))
     if not flat:
         return EMPTY
     return flat[0] if len(flat) == 1 else Sequence(tuple(flat))

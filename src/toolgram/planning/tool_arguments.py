@@ -57,13 +57,12 @@ def arguments_of(wanted: Wanted, pointer: str, names: RuleNames) -> Arguments:
         raise UnsupportedSchema(pointer, "size", "the grammar would have too many rules") from error
     charge(steps)  # whether known or not: or else it would depend on earlier requests what is too much
     others = names.again(made.given)
-    encoded = made.encoded and replace(
-        made.encoded,
-        expr=renamed(made.encoded.expr, others),
-        rules=_renamed(made.encoded.rules, others),
-        relaxations=_at(pointer, made.encoded.relaxations),
-    )
-    return replace(made, relaxations=_at(pointer, made.relaxations), encoded=encoded)
+    encoded = made.encoded
+    if encoded and others:
+        encoded = replace(encoded, expr=renamed(encoded.expr, others), rules=_renamed(encoded.rules, others))
+    if encoded and encoded.relaxations:
+        encoded = replace(encoded, relaxations=_at(pointer, encoded.relaxations))
+    return Arguments(made.type, _at(pointer, made.relaxations), encoded, made.given)
 
 
 def _weight(wanted: Wanted) -> int:

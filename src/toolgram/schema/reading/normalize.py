@@ -74,7 +74,7 @@ def _normalized(
             break
         overlapping |= normalizer.found_overlapping
     if parameters:
-        root = intersect(root, _BARE, normalizer.definition)
+        root = root if isinstance(root, types.Object) else intersect(root, _BARE, normalizer.definition)
         if root == _BARE and closed:
             root = types.Object((), NEVER)
 

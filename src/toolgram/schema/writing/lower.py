@@ -188,9 +188,10 @@ class Lowering:
         name = self.names.shared(hint, (self.spelling, key) if key else self.spelling)
         if name not in self._rules:
             self._rules[name] = make()
+        ref = Ref(name)
         if key is None:
-            self._refs[hint] = Ref(name)
-        return Ref(name)
+            self._refs[hint] = ref
+        return ref
 
     # Leaves
 

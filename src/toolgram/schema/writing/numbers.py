@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Literal, chars, choice, optional, repeat, seq
@@ -48,11 +49,16 @@ def _shared_length(low: str, high: str) -> int:
 
 
 def _one_of(digits: str) -> Expr:
-    return Literal(digits) if len(digits) == 1 else chars(digits)
+    return Literal(digits) if len(digits) == 1 else _set(digits)
 
 
 def _any(alphabet: str, count: int) -> Expr:
-    return repeat(chars(alphabet), count, count)
+    return repeat(_set(alphabet), count, count)
+
+
+@lru_cache(maxsize=256)  # of a dozen digits
+def _set(digits: str) -> CharSet:
+    return chars(digits)
 
 
 def _above(first: str, bound: str, width: int, alphabet: str) -> Iterator[Expr]:
