@@ -13,7 +13,7 @@ from itertools import product
 from toolgram.grammar.dialects.lark.alphabet import END
 from toolgram.grammar.dialects.lark.lexicon import Lexicon
 from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls
-from toolgram.grammar.ir import Literal
+from toolgram.grammar.ir import Expr, Literal, Sequence
 
 
 def suspects(tree: Tree, lexicon: Lexicon, among: Container[int] | None = None) -> set[int]:
@@ -68,7 +68,18 @@ def _others(lexicon: Lexicon, follow: list[int], numbers: list[int]) -> Iterator
     for (kind, first, after), ends in ended.items():
         for (other, begin, later), runs in running.items():
             if (kind != other or kind == "regex") and first & begin and later & after:
-                yield from product(ends, runs)
+                yield from (pair for pair in product(ends, runs) if _begin_alike(lexicon, *pair))
+
+
+def _begin_alike(lexicon: Lexicon, one: int, other: int) -> bool:
+    """Whether of the literals that two lexemes begin with, if they do, one begins with the other."""
+    here, there = _opening(lexicon.exprs[one]), _opening(lexicon.exprs[other])
+    return here.startswith(there) or there.startswith(here)
+
+
+def _opening(expr: Expr) -> str:
+    first = expr.items[0] if isinstance(expr, Sequence) else expr
+    return first.text if isinstance(first, Literal) else ""
 
 
 def _follow(tree: Tree, lexicon: Lexicon) -> list[int]:

@@ -27,29 +27,34 @@ class Lexicon:
     def __init__(self, lexemes: Iterable[Lexeme], words: Rules, *, inside: bool) -> None:
         """Strings are looked into only with `inside`, without which there is no `meet`."""
         tails: dict[Expr, str | None] = {}
+        bare: set[Expr] = set()
         places: dict[Expr, int] = {}
         self.numbers: dict[Lexeme, int] = {}
         for lexeme in lexemes:
             self.numbers[lexeme] = places.setdefault(lexeme.expr, len(places))
             tails[lexeme.expr] = lexeme.tail
+            if lexeme.bare:
+                bare.add(lexeme.expr)
         self.exprs = tuple(tails)
         self.tails = tuple(tails.values())
         self._words = words
-        seen = (expr for expr, tail in tails.items() if inside or tail is None)
+        seen = (expr for expr, tail in tails.items() if inside or tail is None or expr in bare)
         self.alphabet = Alphabet(seen, words)
         self._automata: dict[Expr, Automaton | None] = {}
         self._meetings: dict[tuple[int, int], tuple[int, int, bool]] = {}
         self._rivals: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}
         self._running: dict[int, int] = {}
         self._of_word: dict[str, Letters] = {}
-        self.letters = [self._letters(expr, tail) for expr, tail in tails.items()]
+        self.letters = [self._letters(expr, None if expr in bare else tail) for expr, tail in tails.items()]
         self.begins = [each.first | END if each.nullable else each.first for each in self.letters]
 
     def _letters(self, expr: Expr, tail: str | None) -> Letters:
         if tail is None:
             return letters(expr, self.alphabet, self._letters_of_word)
         everything = self.alphabet.everything
-        return Letters(nullable=False, first=self.alphabet.of_char('"'), later=everything, every=everything)
+        opening = expr.items[0] if isinstance(expr, Sequence) else expr
+        first = self.alphabet.of_char(opening.text[0] if isinstance(opening, Literal) else '"')
+        return Letters(nullable=False, first=first, later=everything, every=everything)
 
     def _letters_of_word(self, name: str) -> Letters:
         if name not in self._of_word:

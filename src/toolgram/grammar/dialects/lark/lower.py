@@ -6,6 +6,7 @@ import re
 from collections import deque
 from collections.abc import Container, Iterable, Iterator
 from itertools import chain
+from string import ascii_letters, digits
 from typing import NamedTuple
 
 from toolgram.grammar.components import components
@@ -28,7 +29,7 @@ from toolgram.grammar.dialects.lark.quotes import (
     string_begin,
     string_end,
 )
-from toolgram.grammar.dialects.lark.raw import DIGITS, RawText, holds_quotes, is_of_digits
+from toolgram.grammar.dialects.lark.raw import DIGITS, RawText, consists_of, holds_quotes, is_of_digits
 from toolgram.grammar.dialects.lark.tree import Call, Lexeme, Loop, Node, Special, Tree, calls, factored, row
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
@@ -53,6 +54,7 @@ from toolgram.work import give_way
 
 _LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used more than once
 _COLON = re.compile(": *")
+_OF_NAMES = frozenset(ascii_letters + digits + "_")
 
 
 class Lowered(NamedTuple):
@@ -232,9 +234,14 @@ class _Lowering:
             end = self._number_end(items, place)
             if end > place + 1:
                 yield Lexeme(self._word(seq(*items[place:end]), "number"))
+            elif (string := self._between_marks(items, place)) is not None:
+                end, before, lexeme, left = string
+                yield from self._cut(before, begins=begins and not place)
+                yield lexeme
+                yield from self._cut(left, begins=False)
             elif isinstance(item, Literal):
                 yield from self._cut(item.text, begins=begins and not place)
-            elif (until := self._until_marker(items, place)) is not None:
+            elif (until := self._until_colon(items, place) or self._until_marker(items, place)) is not None:
                 end, lexeme, left = until
                 yield lexeme
                 yield from self._cut(left, begins=False)
@@ -247,7 +254,43 @@ class _Lowering:
 
     def _cut(self, text: str, *, begins: bool) -> Iterable[Node]:
         """A literal, cut after each mark of JSON that it begins with, and at markers."""
-        return map(Lexeme, self._raw.pieces(text, begins=begins))
+        return map(self._raw.lexeme, self._raw.pieces(text, begins=begins))
+
+    def _until_colon(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
+        """The end of a key without quotes from here on, which with its colon is one lexeme, and what is left of the
+        literal that the colon begins."""
+        end = place
+        while end < len(items) and not isinstance(items[end], Literal):
+            end += 1
+        closer = items[end] if end < len(items) else EMPTY
+        colon = _COLON.match(closer.text) if isinstance(closer, Literal) else None
+        if colon is None or not isinstance(closer, Literal) or not all(map(self._is_name, items[place:end])):
+            return None
+        key = self._word(seq(*items[place:end]), "key")
+        return end + 1, Lexeme(seq(key, colon[0]), tail=colon[0][1:], bare=True), closer.text[colon.end() :]
+
+    def _between_marks(self, items: list[Expr], place: int) -> tuple[int, str, Node, str] | None:
+        """As `_until_marker`, of raw text between two that are the same: what is before them in the literal here, and
+        the text with both."""
+        opener = items[place]
+        if not (isinstance(opener, Literal) and place + 1 < len(items) and self._raw.ends_with_marker(opener.text)):
+            return None
+        match self._until_marker(items, place + 1):
+            case end, Lexeme(Sequence((*_, Literal(mark))) as text), left if opener.text.endswith(mark):
+                return end, opener.text.removesuffix(mark), Lexeme(seq(mark, text), tail=""), left
+            case _:
+                return None
+
+    def _is_name(self, expr: Expr) -> bool:
+        """Whether the expression is regular, and has no other characters than those of names."""
+        if isinstance(expr, Ref):
+            return expr.name in self._regular and self._is_name(self._regular[expr.name])
+        if isinstance(expr, Literal):
+            return _OF_NAMES.issuperset(expr.text)
+        if isinstance(expr, CharSet):
+            return consists_of(expr, _OF_NAMES)
+        parts = children(expr)
+        return bool(parts) and not isinstance(expr, Except) and all(map(self._is_name, parts))
 
     def _until_marker(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
         """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left

@@ -11,16 +11,17 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.hashing import found_once
-from toolgram.grammar.ir import START, CharSet, Expr, Literal, Ref, Rules, Text, children
+from toolgram.grammar.ir import START, CharSet, Expr, Literal, Ref, Rules, Sequence, Text, children
 from toolgram.grammar.walk import is_plain, size
 
 _LARGEST = 2_000  # parts of what is before a marker, and of its words
 _DEEPEST = 20  # of its words in one another
 _SHORT = 2  # characters of what is no tag, and may be anything else as well
 DIGITS = frozenset("0123456789+-.eE")
-_PUNCTUATION = re.compile(r"[{}\[\],: ]*")
-_MARK = re.compile(r"[{}\[\]]|[,:] *| +")
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*:( *)")
+_BRACKET = r"[{\[]"
 
 
 class _Facts(NamedTuple):
@@ -49,8 +50,12 @@ class RawText:
         self._markers = tuple(marker for marker in markers if not marker.startswith(START))
         self._openers = tuple(marker.removeprefix(START) for marker in markers if marker.startswith(START))
         long = (text for text in (*self._markers, *tokens) if len(text) > _SHORT)
-        every = sorted(dict.fromkeys(long), key=len, reverse=True)
-        self._any_marker = re.compile(rf"({'|'.join(map(re.escape, every))})") if every else None
+        every = [re.escape(text) for text in sorted(dict.fromkeys(long), key=len, reverse=True)]
+        quotes = [re.escape(marker) for marker in self._markers if _is_quote(marker, rules.values())]
+        between = [rf"{quote}.*?{quote}" for quote in quotes]
+        self._any_marker = re.compile(f"({'|'.join((*between, *every))})", re.DOTALL) if every else None
+        self._between = re.compile("|".join(between), re.DOTALL) if between else None
+        self._mark = re.compile(rf"[{{}}\[\]]|[,:] *| +|{_KEY.pattern}(?={'|'.join((_BRACKET, *quotes))})")
         self._words: dict[str, _Facts] = {}
         self._known: dict[int, _Facts] = {}  # by identity, of expressions that outlive this
         self._pieces: dict[tuple[str, bool], tuple[Literal, ...]] = {}
@@ -67,15 +72,33 @@ class RawText:
             self._ends[text] = min(ends, default=0)
         return self._ends[text]
 
+    def ends_with_marker(self, text: str) -> bool:
+        """Whether a text ends with what ends some text."""
+        return text.endswith(self._markers)
+
+    def lexeme(self, piece: Literal) -> Lexeme:
+        """A piece as a lexeme: a key without quotes, a text between two quotes, or any other."""
+        if key := _KEY.fullmatch(piece.text):
+            return Lexeme(piece, tail=key[1], bare=True)
+        return Lexeme(piece, tail="" if self._between and self._between.fullmatch(piece.text) else None)
+
     def pieces(self, text: str, *, begins: bool) -> tuple[Literal, ...]:
         """A text, cut after each mark of JSON that it begins with, and as `cut` does."""
         if (text, begins) not in self._pieces:
-            begun = self._any_marker and self._any_marker.match(text)
-            punctuation = None if begun else _PUNCTUATION.match(text)
-            end = punctuation.end() if punctuation else 0
-            pieces = (*_MARK.findall(text[:end]), *self.cut(text[end:], begins=begins and not end))
+            marks: list[str] = []
+            end = 0
+            while mark := self._mark_at(text, end):
+                marks.append(mark[0])
+                end = mark.end()
+            pieces = (*marks, *self.cut(text[end:], begins=begins and not end))
             self._pieces[text, begins] = tuple(map(Literal, pieces))
         return self._pieces[text, begins]
+
+    def _mark_at(self, text: str, place: int) -> re.Match[str] | None:
+        """The mark of JSON, or the text between two quotes, that stands at a place of a text; no other marker."""
+        if self._between and (between := self._between.match(text, place)):
+            return between
+        return None if self._any_marker and self._any_marker.match(text, place) else self._mark.match(text, place)
 
     def cut(self, text: str, *, begins: bool) -> Iterator[str]:
         """A text in pieces: its markers, white space around them, the rest; one that begins a rule keeps its space."""
@@ -111,6 +134,16 @@ class RawText:
             self._words[expr.name] = self._facts(self._regular[expr.name])
         word = self._words[expr.name]
         return word._replace(size=1, words=word.words | {expr.name}, depth=1 + word.depth)
+
+
+def _is_quote(marker: str, exprs: Iterable[Expr]) -> bool:
+    """Whether a rule is something between two of these, which nothing else begins like: no key, and no JSON string."""
+    if _KEY.match(marker[0] + ":") or marker.startswith('"'):
+        return False
+    quote = Literal(marker)
+    return any(
+        isinstance(expr, Sequence) and len(expr.items) == 3 and expr.items[::2] == (quote, quote) for expr in exprs
+    )
 
 
 def _together(parts: Iterable[_Facts]) -> _Facts:
@@ -157,7 +190,12 @@ def _holds_quotes(charset: CharSet) -> bool:
 @found_once
 def is_of_digits(charset: CharSet) -> bool:
     """Whether the characters are those of numbers alone."""
-    return all(high <= ord("e") and DIGITS.issuperset(map(chr, range(low, high + 1))) for low, high in charset.ranges)
+    return consists_of(charset, DIGITS)
+
+
+def consists_of(charset: CharSet, characters: frozenset[str]) -> bool:
+    """Whether the characters of a set are all among these few of ASCII."""
+    return all(high < 128 and characters.issuperset(map(chr, range(low, high + 1))) for low, high in charset.ranges)
 
 
 def _markers_in(exprs: Iterable[Expr]) -> dict[str, None]:

@@ -87,7 +87,7 @@ class _Table:
         has_name = bool(lexeme.name) or isinstance(lexeme.expr, Ref)
         if not names_in(expr) and (isinstance(expr, Literal) or not (has_name or len(regex(expr)) > _LONGEST_INLINE)):
             return terminal(expr, {})
-        wanted = lexeme.name or ("key" if lexeme.tail else _kind(expr))
+        wanted = lexeme.name or ("key" if lexeme.tail or lexeme.bare else _kind(expr))
         return self._name(lexeme.expr if has_name or names_in(expr) else expr, wanted)
 
     def lines(self) -> list[str]:

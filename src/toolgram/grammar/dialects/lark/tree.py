@@ -18,13 +18,14 @@ class Lexeme:
     """One occurrence of a lexeme (two occurrences of the same expression are different ones).
 
     `name` is what a person would call it; `tail` is what comes after the second quote of one that is a string in its
-    quotes; `merged` counts how often it grew by what follows it; one that is `cut` came out of a lexeme that had to be
-    taken apart, and is not put together again.
+    quotes, or after the colon of a `bare` key that has none; `merged` counts how often it grew by what follows it; one
+    that is `cut` came out of a lexeme that had to be taken apart, and is not put together again.
     """
 
     expr: Expr
     name: str = ""
     tail: str | None = None
+    bare: bool = False
     merged: int = 0
     cut: bool = False
 

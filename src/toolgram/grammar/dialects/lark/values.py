@@ -8,7 +8,7 @@ know one thing of it: the bracket that it begins with.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable, Mapping
 from math import inf
 from typing import NamedTuple
 
@@ -38,8 +38,9 @@ def safe_values(tree: Tree, lexicon: Lexicon) -> dict[str, str]:
     openers = {name: bracket for name in balanced if (bracket := ways[name][1])}
     if not openers:
         return {}
-    unsafe = suspects(tree, lexicon, frozenset[int]().union(*(each.lexemes for each in balanced.values())))
-    safe = _closed_under_calls({name: each for name, each in balanced.items() if unsafe.isdisjoint(each.lexemes)})
+    inside = _called(openers, balanced)
+    unsafe = suspects(tree, lexicon, frozenset[int]().union(*(balanced[name].lexemes for name in inside)))
+    safe = _closed_under_calls({name: balanced[name] for name in inside if unsafe.isdisjoint(balanced[name].lexemes)})
     return {name: openers[name] for name in safe if name in openers}
 
 
@@ -72,6 +73,18 @@ def _closed_under_calls(rules: dict[str, _Parts]) -> dict[str, _Parts]:
     while lost := [name for name, each in rules.items() if not rules.keys() >= each.calls]:
         rules = {name: each for name, each in rules.items() if name not in lost}
     return rules
+
+
+def _called(names: Iterable[str], rules: Mapping[str, _Parts]) -> dict[str, None]:
+    """These rules, and all that they call."""
+    found: dict[str, None] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = None
+            waiting += rules[name].calls
+    return found
 
 
 class _Way(NamedTuple):
