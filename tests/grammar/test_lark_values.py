@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from unittest.mock import patch
 
@@ -13,7 +14,7 @@ from toolgram.grammar.dialects.lark.lexicon import Lexicon
 from toolgram.grammar.dialects.lark.tree import lexemes
 from toolgram.grammar.dialects.lark.values import safe_values
 from toolgram.grammar.grammar import Grammar
-from toolgram.grammar.ir import Expr, Ref, Text, choice, optional, repeat, seq
+from toolgram.grammar.ir import Expr, Ref, Text, chars, choice, less, optional, repeat, seq
 from toolgram.grammar.matcher import Matcher
 from toolgram.schema import schema_grammar
 
@@ -21,6 +22,17 @@ VALUE = {"type": "object", "properties": {"a": {"type": "array", "items": {"type
 RULES = dict(schema_grammar(VALUE).rules)
 LONGEST = 200  # characters that an engine is asked about
 JSON: dict[str, Expr] = {**RULES, "value": RULES["root"]}
+QUOTE = '<|"|>'
+LETTER = chars("_", (ord("a"), ord("z")))
+BARE: dict[str, Expr] = {
+    "string": seq(QUOTE, Text((QUOTE,)), QUOTE),
+    "kind": choice(*(f"{QUOTE}{word}{QUOTE}" for word in ("a", "list", "x:{y:"))),
+    "other": seq(choice(seq("k", less(LETTER, "i"), repeat(LETTER)), seq(less(LETTER, "k"), repeat(LETTER))), ":"),
+    "any": choice(Ref("string"), Ref("value"), Ref("list"), "true", "false"),
+    "list": seq("[", optional(seq(Ref("any"), repeat(seq(",", Ref("any"))))), "]"),
+    "value": seq("{kind:", Ref("kind"), ",in:{k:", Ref("any"), "}", repeat(seq(",", Ref("other"), Ref("any"))), "}"),
+}
+"""Objects whose keys have no quotes, with strings between a format's own, which hold anything."""
 
 
 def _found(grammar: Grammar) -> dict[str, str]:
@@ -38,6 +50,15 @@ def test_objects_and_arrays_of_json_are_safe() -> None:
     assert found["json-array"] == "["
 
 
+def test_keys_without_quotes_and_strings_between_own_quotes_are_whole() -> None:
+    root = seq("<call>", Ref("value"), "</call>", Text(("<call>",)))
+    assert _found(Grammar({**BARE, "root": root})).keys() == {"value", "list"}
+    lark = Grammar({**BARE, "root": root}).to("lark")
+    kinds = " | ".join(rf'"<|\"|>{word}<|\"|>"' for word in ("a", "list", "x:{y:"))
+    assert f'"{{" "kind:" ({kinds}) "," "in:" "{{" "k:" any "}}" ("," other any)* "}}"' in lark
+    assert re.search(r"^KEY: /.*:/$", lark, re.MULTILINE)
+
+
 def test_what_holds_text_or_leaves_a_bracket_open_is_not() -> None:
     root = seq("<call>", choice(seq("a", Ref("held")), seq("b", Ref("open"), "}")), "</call>", Text(("<call>",)))
     parts = {"held": seq("{", Ref("json-value"), Text(("}",)), "}"), "open": seq("{", Ref("json-value"), optional("}"))}
@@ -53,8 +74,9 @@ def test_what_holds_text_or_leaves_a_bracket_open_is_not() -> None:
         choice(seq(Text(("{",)), Ref("value")), seq("{x", Text(("}",)))),
     ],
 )
-def test_the_lexer_cuts_no_text_in_the_wrong_place(root: Expr) -> None:
-    grammar = _turn(root)
+@pytest.mark.parametrize("rules", [JSON, BARE], ids=["json", "bare"])
+def test_the_lexer_cuts_no_text_in_the_wrong_place(root: Expr, rules: dict[str, Expr]) -> None:
+    grammar = Grammar({**rules, "root": root})
     lark, matcher = grammar.to("lark"), Matcher(grammar.rules)
     for text in filter(lambda text: len(text) < LONGEST, map(matcher.sample, range(40))):
         for near in (text, text[:-1], text[1:], text.replace("}", "", 1), text + "}"):

@@ -46,16 +46,17 @@ class RawText:
 
     def __init__(self, rules: Rules, regular: Rules, tokens: Iterable[str]) -> None:
         self._regular = regular
-        markers = _markers_in(rules.values())
+        markers, quotes = _markers_in(rules.values())
         self._markers = tuple(marker for marker in markers if not marker.startswith(START))
         self._openers = tuple(marker.removeprefix(START) for marker in markers if marker.startswith(START))
         long = (text for text in (*self._markers, *tokens) if len(text) > _SHORT)
         every = [re.escape(text) for text in sorted(dict.fromkeys(long), key=len, reverse=True)]
-        quotes = [re.escape(marker) for marker in self._markers if _is_quote(marker, rules.values())]
-        between = [rf"{quote}.*?{quote}" for quote in quotes]
+        between = [rf"{quote}.*?{quote}" for quote in map(re.escape, quotes)]
         self._any_marker = re.compile(f"({'|'.join((*between, *every))})", re.DOTALL) if every else None
         self._between = re.compile("|".join(between), re.DOTALL) if between else None
-        self._mark = re.compile(rf"[{{}}\[\]]|[,:] *| +|{_KEY.pattern}(?={'|'.join((_BRACKET, *quotes))})")
+        self._mark = re.compile(
+            rf"[{{}}\[\]]|[,:] *| +|{_KEY.pattern}(?={'|'.join((_BRACKET, *map(re.escape, quotes)))})"
+        )
         self._words: dict[str, _Facts] = {}
         self._known: dict[int, _Facts] = {}  # by identity, of expressions that outlive this
         self._pieces: dict[tuple[str, bool], tuple[Literal, ...]] = {}
@@ -136,16 +137,6 @@ class RawText:
         return word._replace(size=1, words=word.words | {expr.name}, depth=1 + word.depth)
 
 
-def _is_quote(marker: str, exprs: Iterable[Expr]) -> bool:
-    """Whether a rule is something between two of these, which nothing else begins like: no key, and no JSON string."""
-    if _KEY.match(marker[0] + ":") or marker.startswith('"'):
-        return False
-    quote = Literal(marker)
-    return any(
-        isinstance(expr, Sequence) and len(expr.items) == 3 and expr.items[::2] == (quote, quote) for expr in exprs
-    )
-
-
 def _together(parts: Iterable[_Facts]) -> _Facts:
     parts = list(parts)
     if len(parts) == 1:
@@ -198,14 +189,28 @@ def consists_of(charset: CharSet, characters: frozenset[str]) -> bool:
     return all(high < 128 and characters.issuperset(map(chr, range(low, high + 1))) for low, high in charset.ranges)
 
 
-def _markers_in(exprs: Iterable[Expr]) -> dict[str, None]:
-    """What the texts in expressions are without."""
+def _markers_in(exprs: Iterable[Expr]) -> tuple[dict[str, None], dict[str, None]]:
+    """What the texts in expressions are without, and which of it a text stands between."""
     found: dict[str, None] = {}
+    quotes: dict[str, None] = {}
     waiting = list(exprs)
     while waiting:
         expr = waiting.pop()
         if isinstance(expr, Text):
             found.update(dict.fromkeys(expr.without))
+        elif isinstance(expr, Sequence):
+            waiting += expr.items
+            quotes.update(dict.fromkeys(_quotes_in(expr.items)))
         elif not isinstance(expr, Literal | CharSet | Ref):
             waiting += children(expr)
-    return found
+    return found, quotes
+
+
+def _quotes_in(items: tuple[Expr, ...]) -> Iterator[str]:
+    """What stands before a text in a sequence and ends it, if nothing else begins so: no key, and no JSON string."""
+    for before, text, after in zip(items, items[1:], items[2:], strict=False):
+        if isinstance(text, Text) and isinstance(before, Literal) and isinstance(after, Literal):
+            around = (
+                marker for marker in text.without if before.text.endswith(marker) and after.text.startswith(marker)
+            )
+            yield from (marker for marker in around if not (marker[0] == '"' or _KEY.match(marker[0] + ":")))
