@@ -50,6 +50,9 @@ class Shares:
         self._most = most
         self._of = Counter[Hashable]()
 
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
     def full(self, client: Hashable) -> bool:
         """Whether there can be no further one of this client."""
         if self._of.total() < self._most:

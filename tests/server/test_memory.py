@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import os
 import subprocess
 import sys
@@ -36,13 +37,18 @@ def test_a_server_has_its_memory_from_the_c_library_unless_something_else_was_as
 
 
 @pytest.mark.parametrize("worked", [0.0, 1e9])
-def test_what_is_free_is_given_back_after_work_alone(monkeypatch: pytest.MonkeyPatch, worked: float) -> None:
+@pytest.mark.parametrize("idle", [True, False])
+def test_what_is_free_is_given_back_after_work_alone(
+    monkeypatch: pytest.MonkeyPatch, worked: float, *, idle: bool
+) -> None:
     given: list[int] = []
+    looked: list[bool] = []
+    monkeypatch.setattr(gc, "collect", lambda: looked.append(True))
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(malloc_trim=given.append))
 
     async def run() -> None:
-        giving = asyncio.create_task(give_back(0.001, worked))
+        giving = asyncio.create_task(give_back(lambda: idle, 0.001, worked))
         for _ in range(1000):
             await asyncio.sleep(0.001)
             if given:
@@ -51,8 +57,9 @@ def test_what_is_free_is_given_back_after_work_alone(monkeypatch: pytest.MonkeyP
 
     asyncio.run(run())
     assert given[:1] == ([] if worked else [0])
+    assert bool(looked) == (idle and not worked)
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace())
-    asyncio.run(asyncio.wait_for(give_back(0.0, 0.0), 30))
+    asyncio.run(asyncio.wait_for(give_back(lambda: True, 0.0, 0.0), 30))

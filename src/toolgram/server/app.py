@@ -164,7 +164,7 @@ def create_app(
     async def lifespan(_app: Router) -> AsyncGenerator[None]:
         # Threads mostly wait for their turn.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "toolgram"))
-        trimming = asyncio.create_task(give_back())
+        trimming = asyncio.create_task(give_back(lambda: admission.idle))
         yield
         trimming.cancel()
         for server in servers.values():

@@ -44,6 +44,11 @@ class Admission:
         self._timeout = timeout
         self._metrics = metrics
 
+    @property
+    def idle(self) -> bool:
+        """Whether no request is planned, and none has a place."""
+        return self._places.free == self.parallel and not self._planned
+
     def errand(self, client: Hashable) -> work.Errand:
         """The work for a client's request that begins now."""
         known = self._clients.get(client) or work.Client(asyncio.Semaphore(_THREADS_OF_ONE))
