@@ -7,7 +7,7 @@ the request sets, and calls none that does.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -135,11 +135,13 @@ class Remembered:
         """What the text of a call is looked up by; None where it is not remembered."""
         if name not in self.pure:
             return None
-        values = (*arguments, *keywords.values())
-        others = [value for value in values if id(value) not in self.known]
-        if len(others) == len(values) or not _SCALARS.issuperset(map(type, others)):
-            return None
-        return self.source, name, _digest([*arguments, *keywords.items()])
+        of_tools = False
+        for value in (*arguments, *keywords.values()):
+            if id(value) in self.known:
+                of_tools = True
+            elif type(value) not in _SCALARS:
+                return None
+        return (self.source, name, _digest([*arguments, *keywords.items()])) if of_tools else None
 
     def of_json(self, value: Any, indent: object, separators: object, *flags: object) -> _Key | None:
         """What the text of a value as JSON is looked up by, the same for all templates."""
@@ -159,13 +161,12 @@ def macro_text(rendering: Rendering, macro: Macro, arguments: Sequence[Any], key
     """What a call of a macro writes."""
     remembered = rendering.remembered
     key = remembered and remembered.of_macro(macro.name, arguments, keywords)
-    return written(rendering, key, partial(macro, rendering.eval_ctx, *arguments, **keywords))
+    write = partial(macro, rendering.eval_ctx, *arguments, **keywords)
+    return write() if key is None else written(rendering, key, write)
 
 
-def written(rendering: Rendering, key: _Key | None, write: Callable[[], str]) -> str:
+def written(rendering: Rendering, key: _Key, write: Callable[[], str]) -> str:
     """The text of this key, which `write` makes where it is not known; its steps count in any case."""
-    if key is None:
-        return write()
     found: tuple[str, int] | None = TOGETHER.recall(written, key)
     if found is None:
         before = rendering.left
@@ -181,7 +182,7 @@ vars(written)["cache_clear"] = partial(TOGETHER.clear, written)  # as lru_cache 
 
 
 def _parts_of_tools(tools: Sequence[Any] | None) -> Iterator[Any]:
-    """What templates give to macros: the list, the tools, their functions, parameters, and each of these."""
+    """What templates give to macros and write as JSON: the list, the tools, and what is large in these."""
     if not tools:
         return
     yield tools
@@ -189,14 +190,8 @@ def _parts_of_tools(tools: Sequence[Any] | None) -> Iterator[Any]:
         yield tool
         function = _under(tool, "function")
         parameters = _under(function, "parameters")
-        yield from (function, parameters, _under(parameters, "properties"), _under(parameters, "required"))
-        yield from _values(_under(parameters, "properties"))
+        yield from (function, parameters, _under(parameters, "properties"))
 
 
 def _under(value: Any, key: str) -> Any:
     return cast("Mapping[str, Any]", value).get(key) if isinstance(value, dict) else None
-
-
-def _values(value: Any) -> Iterable[Any]:
-    held = cast("dict[str, Any]", value).values() if isinstance(value, dict) else ()
-    return [each for each in held if isinstance(each, dict | list)]

@@ -262,7 +262,7 @@ def to_json(
     else:
         key = context.remembered and context.remembered.of_json(value, indent, separators, ensure_ascii, sort_keys)
         encoder = json.JSONEncoder(ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-        text = written(context, key, lambda: encoder.encode(_weighed(value)))
+        text = encoder.encode(_weighed(value)) if key is None else written(context, key, lambda: encoder.encode(value))
     context.hold(len(text))
     return text
 
