@@ -47,6 +47,18 @@ class Marks:
         return len(buffer)
 
 
+_LONGEST_KNOWN = 100  # of a text that is remembered
+
+
 def as_tokens(text: str) -> Expr:
     """The text with what may be control tokens in it as tokens, so that a vocabulary can bind them."""
+    return _short_as_tokens(text) if len(text) <= _LONGEST_KNOWN else _as_tokens(text)
+
+
+@lru_cache(maxsize=1024)  # those of a format are in every call
+def _short_as_tokens(text: str) -> Expr:
+    return _as_tokens(text)
+
+
+def _as_tokens(text: str) -> Expr:
     return seq(*(Token(piece) if TOKEN.fullmatch(piece) else piece for piece in TOKEN.split(text)))

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.schema.writing.json_style import Spelling, quoted
+from toolgram.schema.writing.notation import Encoding as Notation
 from toolgram.wire import format as wire
 from toolgram.wire.encodings import AnyEncoding
 from toolgram.wire.program import FREE_FIELDS, FreeField, Program, compile_format
@@ -285,10 +286,14 @@ def write_arguments(format_: wire.WireFormat, call: ToolCall, encoding: AnyEncod
 
 def spelling_of(format_: wire.WireFormat, encoding: AnyEncoding) -> Spelling:
     """How values of an encoding are spelled in a format."""
-    notation = encoding.notation
+    return _spelling(format_.item_separator, format_.key_separator, encoding.notation)
+
+
+@lru_cache(maxsize=256)
+def _spelling(item_separator: str, key_separator: str, notation: Notation) -> Spelling:
     return Spelling(
-        item_separator=format_.item_separator if notation.item_separator is None else notation.item_separator,
-        key_separator=format_.key_separator if notation.key_separator is None else notation.key_separator,
+        item_separator=item_separator if notation.item_separator is None else notation.item_separator,
+        key_separator=key_separator if notation.key_separator is None else notation.key_separator,
         integer_digits=INTEGER_DIGITS,
         fraction_digits=FRACTION_DIGITS,
         free_exponents=True,

@@ -346,10 +346,10 @@ def explore(
             give_way()
         row: dict[int, int] = {}
         for letter, target in step(state):
-            if target not in numbers:
-                numbers[target] = len(found)
+            if (number := numbers.get(target)) is None:
+                number = numbers[target] = len(found)
                 found.append(target)
-            row[letter] = numbers[target]
+            row[letter] = number
         rows.append(row)
         steps += len(row) + _FOR_A_STATE
         if steps > MAX_STEPS:

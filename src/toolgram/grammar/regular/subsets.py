@@ -117,22 +117,25 @@ class _Subsets:
         if self.found and state & 1:
             return [(letter, 1) for letter in self.alphabet.every]
         self._spend(len(self._readers))
-        hits = [(letter, state & readers) for letter, readers in enumerate(self._readers) if state & readers]
-        return [(letter, self._reached(reading)) for letter, reading in hits]
+        found: list[tuple[int, int]] = []
+        for letter, readers in enumerate(self._readers):
+            if reading := state & readers:
+                if (after := self._after.get(reading)) is None:
+                    after = self._after[reading] = self._reached(reading)
+                found.append((letter, after))
+        return found
 
     def _reached(self, reading: int) -> int:
         """The state after these places have read."""
-        if reading not in self._after:
-            state = 0
-            count = 0
-            for place in _bits(reading):
-                then = self._then[place]
-                state |= self.closed(then) if isinstance(then, int) else 0
-                count += 1
-            self._spend(count)
-            self.parallel = max(self.parallel, count)
-            self._after[reading] = 1 if self.found and state & 1 else state
-        return self._after[reading]
+        state = 0
+        count = 0
+        for place in _bits(reading):
+            then = self._then[place]
+            state |= self.closed(then) if isinstance(then, int) else 0
+            count += 1
+        self._spend(count)
+        self.parallel = max(self.parallel, count)
+        return 1 if self.found and state & 1 else state
 
 
 def _bits(mask: int) -> Iterator[int]:
