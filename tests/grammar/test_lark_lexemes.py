@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles import lark_accepts
+from oracles import TokenOracles, lark_accepts
 from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark import repair
 from toolgram.grammar.dialects.lark.alphabet import Alphabet
@@ -26,6 +26,7 @@ from toolgram.grammar.ir import (
     Repeat,
     Rules,
     Text,
+    Token,
     chars,
     choice,
     not_chars,
@@ -242,3 +243,20 @@ def test_what_follows_a_rule_that_may_be_empty_is_looked_at() -> None:
     nested = choice(seq("<", Ref("nested"), "<<"), EMPTY)
     grammar = Grammar({"root": seq(chars("<"), Ref("nested")), "nested": nested})
     _assert_agree(grammar, ["<" * count for count in range(24)])
+
+
+def test_raw_text_before_a_special_token_is_one_lexeme() -> None:
+    oracles = TokenOracles(("</id>",))
+    not_12 = seq("1", choice(seq(not_chars("<2"), Ref("rest")), seq("2", not_chars("<"), Ref("rest"))))
+    rules: dict[str, Expr] = {
+        "root": seq("<id>", choice(Ref("other"), "none", Ref("list")), Token("</id>", oracles.ids["</id>"])),
+        "other": choice(seq(not_chars("<1["), Ref("rest")), not_12),
+        "rest": repeat(not_chars("<")),
+        "list": seq("[", repeat(Ref("list")), "]"),
+    }
+    grammar = Grammar(rules)
+    lark = grammar.to("lark")
+    assert lark.startswith('start: "<id>" (OTHER <[256]> | "none" <[256]> | list <[256]>)\n')
+    for text in ("1", "12", "123", "none", "nones", "[]", "[[][]]", "[", "a[", "", "<"):
+        whole = f"<id>{text}</id>"
+        assert oracles.lark_accepts(lark, oracles.tokenized(whole)) == grammar.accepts(whole), text

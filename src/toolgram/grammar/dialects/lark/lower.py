@@ -294,16 +294,21 @@ class _Lowering:
 
     def _until_marker(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
         """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left
-        of that literal; of a choice each option that is raw has a lexeme of its own."""
-        at = next((at for at in range(place + 1, len(items)) if isinstance(items[at], Literal)), place)
+        of that literal; the text alone before a special token, which none holds. Of a choice each option that is raw
+        has a lexeme of its own."""
+        at = next((at for at in range(place + 1, len(items)) if isinstance(items[at], Literal | Token)), place)
         closer, first = items[at], items[place]
         cut = self._raw.marker_end(closer.text) if isinstance(closer, Literal) else 0
-        if not cut or not isinstance(closer, Literal):
+        if isinstance(closer, Literal) and cut:
+            marker, left = Literal(closer.text[:cut]), closer.text[cut:]
+        elif isinstance(closer, Token):
+            marker, left = closer, ""
+        else:
             return None
-        marker, left = closer.text[:cut], closer.text[cut:]
-        is_regular = all(map(self._is_regular, items[place:at]))
-        if is_regular and self._raw.are_raw(items[place:at]):
+        if all(map(self._is_regular, items[place:at])) and self._raw.are_raw(items[place:at]):
             text = self._word(seq(*items[place:at]), "raw")
+            if isinstance(marker, Token):
+                return at, Lexeme(text), ""
             return at + 1, Lexeme(seq(text, marker), merged=1), left
         options = first.options if isinstance(first, Choice) and at == place + 1 else ()
         if any(self._is_regular(option) and self._raw.are_raw((option,)) for option in options):
