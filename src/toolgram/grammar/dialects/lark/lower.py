@@ -236,25 +236,21 @@ class _Lowering:
                 yield Lexeme(self._word(seq(*items[place:end]), "number"))
             elif (string := self._between_marks(items, place)) is not None:
                 end, before, lexeme, left = string
-                yield from self._cut(before, begins=begins and not place)
+                yield from self._raw.lexemes(before, begins=begins and not place)
                 yield lexeme
-                yield from self._cut(left, begins=False)
+                yield from self._raw.lexemes(left, begins=False)
             elif isinstance(item, Literal):
-                yield from self._cut(item.text, begins=begins and not place)
+                yield from self._raw.lexemes(item.text, begins=begins and not place)
             elif (until := self._until_colon(items, place) or self._until_marker(items, place)) is not None:
                 end, lexeme, left = until
                 yield lexeme
-                yield from self._cut(left, begins=False)
+                yield from self._raw.lexemes(left, begins=False)
             elif (run := self._run(items, place)) is not None:
                 end, spelled = run
                 yield Lexeme(spelled)
             else:
                 yield self._node(item)
             place = max(end, place + 1)
-
-    def _cut(self, text: str, *, begins: bool) -> Iterable[Node]:
-        """A literal, cut after each mark of JSON that it begins with, and at markers."""
-        return map(self._raw.lexeme, self._raw.pieces(text, begins=begins))
 
     def _until_colon(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
         """The end of a key without quotes from here on, which with its colon is one lexeme, and what is left of the

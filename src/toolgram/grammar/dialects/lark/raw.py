@@ -59,7 +59,7 @@ class RawText:
         )
         self._words: dict[str, _Facts] = {}
         self._known: dict[int, _Facts] = {}  # by identity, of expressions that outlive this
-        self._pieces: dict[tuple[str, bool], tuple[Literal, ...]] = {}
+        self._pieces: dict[tuple[str, bool], list[tuple[Literal, str | None, bool]]] = {}
         self._ends: dict[str, int] = {}
 
     def opener_of(self, text: str) -> str:
@@ -77,23 +77,23 @@ class RawText:
         """Whether a text ends with what ends some text."""
         return text.endswith(self._markers)
 
-    def lexeme(self, piece: Literal) -> Lexeme:
-        """A piece as a lexeme: a key without quotes, a text between two quotes, or any other."""
-        if key := _KEY.fullmatch(piece.text):
-            return Lexeme(piece, tail=key[1], bare=True)
-        return Lexeme(piece, tail="" if self._between and self._between.fullmatch(piece.text) else None)
-
-    def pieces(self, text: str, *, begins: bool) -> tuple[Literal, ...]:
+    def lexemes(self, text: str, *, begins: bool) -> list[Lexeme]:
         """A text, cut after each mark of JSON that it begins with, and as `cut` does."""
         if (text, begins) not in self._pieces:
-            marks: list[str] = []
+            pieces: list[str] = []
             end = 0
             while mark := self._mark_at(text, end):
-                marks.append(mark[0])
+                pieces.append(mark[0])
                 end = mark.end()
-            pieces = (*marks, *self.cut(text[end:], begins=begins and not end))
-            self._pieces[text, begins] = tuple(map(Literal, pieces))
-        return self._pieces[text, begins]
+            pieces += self.cut(text[end:], begins=begins and not end)
+            self._pieces[text, begins] = [(Literal(piece), *self._kind(piece)) for piece in pieces]
+        return [Lexeme(piece, tail=tail, bare=bare) for piece, tail, bare in self._pieces[text, begins]]
+
+    def _kind(self, piece: str) -> tuple[str | None, bool]:
+        """Whether a piece is a key without quotes, or a text between two quotes: its tail, and whether it is bare."""
+        if key := _KEY.fullmatch(piece):
+            return key[1], True
+        return "" if self._between and self._between.fullmatch(piece) else None, False
 
     def _mark_at(self, text: str, place: int) -> re.Match[str] | None:
         """The mark of JSON, or the text between two quotes, that stands at a place of a text; no other marker."""
