@@ -99,6 +99,12 @@ class Memory:
         """Keep a result in a place under these arguments."""
         self.put(place, _Key(arguments), result, weight)
 
+    def forget(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._kept.clear()
+            self.held = 0
+
     def clear(self, function: object) -> None:
         """Forget what this function gave."""
         with self._lock:

@@ -12,6 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from toolgram.caching import TOGETHER, Document
+from toolgram.cli.main import MEMORY
+from toolgram.server import memory
 from toolgram.server.memory import give_back
 
 SERVES = """
@@ -58,6 +61,44 @@ def test_what_is_free_is_given_back_after_work_alone(
     asyncio.run(run())
     assert given[:1] == ([] if worked else [0])
     assert bool(looked) == (idle and not worked)
+
+
+@pytest.mark.parametrize(("unused", "kept"), [(0, True), (1 << 40, False)])
+def test_what_lies_among_much_that_is_free_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch, unused: int, *, kept: bool
+) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(malloc_trim=given.append))
+    monkeypatch.setattr(memory, "unused", lambda: unused)
+    Document.of("remembered")
+
+    async def run() -> None:
+        giving = asyncio.create_task(give_back(lambda: True, 0.001, 0.0))
+        while len(given) < 2:
+            await asyncio.sleep(0.001)
+        giving.cancel()
+
+    asyncio.run(run())
+    assert bool(TOGETHER.held) == kept
+
+
+UNUSED = """
+from toolgram.server.memory import unused
+before = unused()
+many = [b"%d" % number * 99 for number in range(200_000)]
+used = unused()
+kept, many[:] = many[::50], []
+print(before >> 20, used >> 20, unused() >> 20)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="glibc tells what is in use, since 2.33")
+def test_pages_with_little_on_them_are_unused() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **MEMORY}
+    done = subprocess.run([sys.executable, "-c", UNUSED], env=environment, capture_output=True, text=True, check=True)
+    before, used, at_last = map(int, done.stdout.split())
+    assert max(before, used) < 24 < 64 < at_last
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,7 @@ def _other(expr: Except, rest: Expr, but: str) -> Expr:
     return seq(choice(raw, expr.escaped) if raw.ranges else expr.escaped, rest)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _without(charset: CharSet, chars: str) -> CharSet:
     return not_chars(chars, *not_chars(*charset.ranges).ranges)
 

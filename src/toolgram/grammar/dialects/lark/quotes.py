@@ -125,17 +125,17 @@ def _image(states: int, relation: Relation) -> int:
     return image
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _then(first: Relation, second: Relation) -> Relation:
     return tuple(_image(states, second) for states in first)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _either(one: Relation, other: Relation) -> Relation:
     return tuple(here | there for here, there in zip(one, other, strict=True))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _times(item: Relation, least: int, most: int | None) -> Relation:
     """A repetition; where its count may vary, as if it might do so without bound."""
     if least == most:
@@ -158,7 +158,7 @@ def _of_text(text: str) -> Relation:
     return _of_short_text(text) if len(text) <= _LONGEST_KNOWN else _of_marks(text)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _of_short_text(text: str) -> Relation:
     return _of_marks(text)
 
