@@ -173,9 +173,11 @@ def server() -> Iterator[Server]:
         assert process.stdout is not None
         found = re.search(r"http://[\d.]+:\d+", process.stdout.readline())
         assert found is not None
-        yield Server(found[0], Path(f"/proc/{process.pid}"))
-        assert process.poll() is None
-        process.terminate()
+        try:
+            yield Server(found[0], Path(f"/proc/{process.pid}"))
+            assert process.poll() is None
+        finally:
+            process.terminate()
 
 
 @pytest.mark.fuzz

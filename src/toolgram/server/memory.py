@@ -15,7 +15,7 @@ from toolgram.caching import MEGABYTE, TOGETHER
 
 _EVERY = 10.0  # seconds
 _WORKED = 0.1  # seconds of the processor: one large body leaves thirty megabytes in a second
-_MOST_UNUSED = 32 * MEGABYTE
+_MOST_UNUSED = 24 * MEGABYTE  # the tools of agents leave five at most, however many
 _STATM = Path("/proc/self/statm")
 
 
