@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from difflib import unified_diff
 from pathlib import Path
 
@@ -24,6 +25,15 @@ Golden = Callable[[str, str], None]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the texts kept in tests/golden")
+
+
+@pytest.fixture(autouse=True)
+def no_log_is_left() -> Iterator[None]:
+    """What a command has logged to in one test is closed in the next."""
+    yield
+    logger = logging.getLogger("toolgram.server")
+    logger.handlers.clear()
+    logger.propagate = True
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 import socket
 from collections.abc import Iterator
@@ -59,8 +58,6 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
     monkeypatch.setattr("toolgram.cli.inputs.load_engine", load)
     monkeypatch.setattr("toolgram.cli.inputs.template_of", lambda *_: CHATML)
     yield configs
-    logging.getLogger("toolgram.server").handlers.clear()
-    logging.getLogger("toolgram.server").propagate = True
 
 
 def test_a_model_is_made_deterministic(started: list[uvicorn.Config], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,8 +282,6 @@ def test_a_port_that_is_in_use_is_told_in_a_line(tmp_path: Path, capfd: pytest.C
         ):
             serve.run([Served("recorded", CHATML, Replay())], Settings(), "127.0.0.1", port, None)
     assert capfd.readouterr().err == ""
-    logging.getLogger("toolgram.server").handlers.clear()
-    logging.getLogger("toolgram.server").propagate = True
 
 
 def test_a_log_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
@@ -311,8 +306,6 @@ def test_on_a_terminal_the_log_is_for_people_and_elsewhere_json(
             assert httpx2.post(f"{address}/v1/chat/completions", json=asked).status_code == 200
             assert httpx2.post(f"{address}/v1/chat/completions", json=wrong).status_code == 400
         told.append(stderr.getvalue().splitlines())
-    logging.getLogger("toolgram.server").handlers.clear()
-    logging.getLogger("toolgram.server").propagate = True
     (answered, refused), objects = told[0], [json.loads(line) for line in told[1]]
     message = "a call is required, but the request has no tools"
     shape = r"\d\d:\d\d:\d\d 200 POST /v1/chat/completions \d+\.\d\d s; recorded, style \w+; \d+ \+ \d+ tokens; stop"
@@ -337,5 +330,3 @@ def test_events_are_sent_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uvicorn.Server.run", run)
     serve.run([Served("recorded", CHATML, Replay())], Settings(), "127.0.0.1", 0, None)
     assert connected == [1]
-    logging.getLogger("toolgram.server").handlers.clear()
-    logging.getLogger("toolgram.server").propagate = True
