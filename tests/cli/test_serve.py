@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from toolgram.server.settings import Settings
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
+def started(monkeypatch: pytest.MonkeyPatch) -> list[uvicorn.Config]:
     """The servers that were started, but for the listening; a recorded engine is loaded for every model."""
     configs: list[uvicorn.Config] = []
 
@@ -57,7 +56,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[uvicorn.Config]]:
     monkeypatch.setattr("toolgram.models.profiles.gguf_metadata", lambda _: {})
     monkeypatch.setattr("toolgram.cli.inputs.load_engine", load)
     monkeypatch.setattr("toolgram.cli.inputs.template_of", lambda *_: CHATML)
-    yield configs
+    return configs
 
 
 def test_a_model_is_made_deterministic(started: list[uvicorn.Config], monkeypatch: pytest.MonkeyPatch) -> None:
