@@ -63,6 +63,31 @@ def test_what_is_free_is_given_back_after_work_alone(
     assert bool(looked) == (idle and not worked)
 
 
+def test_what_was_left_while_somebody_waited_is_done_when_nobody_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    idle: list[bool] = []
+    looked_at: list[int] = []
+    times = iter([0.0])
+    monkeypatch.setattr(gc, "collect", lambda: looked_at.append(len(idle)))
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(malloc_trim=lambda _: 0))
+    monkeypatch.setattr(memory, "time", SimpleNamespace(process_time=lambda: next(times, 1.0)))
+
+    def is_idle() -> bool:
+        idle.append(len(idle) == 2)
+        return idle[-1]
+
+    async def run() -> None:
+        giving = asyncio.create_task(give_back(is_idle, 0.001, 1.0))
+        while not looked_at:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)  # in which nothing is worked
+        giving.cancel()
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+    assert idle == [False, False, True]
+    assert looked_at == [3]
+
+
 @pytest.mark.parametrize(("unused", "kept"), [(0, True), (1 << 40, False)])
 def test_what_lies_among_much_that_is_free_is_forgotten(
     monkeypatch: pytest.MonkeyPatch, unused: int, *, kept: bool

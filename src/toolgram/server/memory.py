@@ -40,15 +40,19 @@ async def give_back(is_idle: Callable[[], bool], every: float = _EVERY, worked: 
     before = time.process_time()
     while trim is not None:
         await asyncio.sleep(every)
-        if time.process_time() - before >= worked:
-            if is_idle():
-                gc.collect()
+        if time.process_time() - before < worked:
+            continue
+        idle = is_idle()
+        if idle:
+            gc.collect()
+        await asyncio.to_thread(trim, 0)
+        if not idle:
+            continue  # what is left is done when nobody waits, however little is worked until then
+        if unused() > _MOST_UNUSED:
+            TOGETHER.forget()
+            gc.collect()
             await asyncio.to_thread(trim, 0)
-            if is_idle() and unused() > _MOST_UNUSED:
-                TOGETHER.forget()
-                gc.collect()
-                await asyncio.to_thread(trim, 0)
-            before = time.process_time()
+        before = time.process_time()
 
 
 def unused() -> int:
