@@ -126,14 +126,26 @@ class Generation:
             self.finish = "stop"
             return None
         trace, self._looked = self._looked, ()
-        if self._sampling.trace and self._guide is not None:
-            trace += (self._point(len(self.tokens), token, self._characters, alone, self._guide.allowed()),)
         if self._guide is not None:
-            self._guide.consume((token,))
+            allowed = self._guide.allowed()
+            token = self._taken(token, logits, self._guide)
+            if self._sampling.trace:
+                trace += (self._point(len(self.tokens), token, self._characters, alone, allowed),)
         self._left -= 1
         top = self._sampling.logprobs
         likely = [] if top is None else [logprobs_of(logits, token, top, self._vocabulary.pieces)]
         return self._write([token], likely, trace)
+
+    def _taken(self, token: int, logits: Logits, guide: Guide) -> int:
+        """The token that is written where the model chose this one."""
+        instead = guide.take(token)
+        if not instead:
+            return token
+        longer = np.full_like(logits, -np.inf)
+        longer[instead] = logits[instead]
+        token = self._sampler.choose(longer)
+        guide.consume((token,))
+        return token
 
     def _choice(self) -> Choice | None:
         if self._sampling.choice is not None and self._log_odds is None:

@@ -30,6 +30,7 @@ class Guide:
     def __init__(self, matcher: LLMatcher, vocabulary: Vocabulary, ends: frozenset[int]) -> None:
         self._matcher = matcher
         self._ends = np.fromiter(ends, dtype=np.intp)
+        self._vocabulary = vocabulary
         self._pieces = vocabulary.pieces
         self._size = len(vocabulary.pieces)
         self._bits = llguidance.numpy.allocate_token_bitmask(1, self._size)
@@ -87,6 +88,31 @@ class Guide:
         self._mask = None
         if not self._matcher.consume_tokens(list(tokens)):
             self._check()
+
+    def take(self, token: int) -> list[int]:
+        """Tell what the model chose; or, if that promises what the grammar forbids, the tokens to choose from instead.
+
+        A model that writes ` [` has a number in mind: a list of strings it would begin by ` ["`, which is one token.
+        Where strings are all that may follow, it would be lost, and take what was to end one, such as `",`, for their
+        beginning. So where whatever may follow white space and signs is one token with them, it must be that token.
+        """
+        self.consume((token,))
+        if not self._vocabulary.is_between(token) or self._matcher.is_stopped() or self.accepting:
+            return []
+        if not all(self._vocabulary.extends(token, bytes((byte,))) for byte in self._following()):
+            return []
+        self._mask = None
+        if not self._matcher.rollback(1):
+            self._check()
+        return self._vocabulary.longer(token)
+
+    def _following(self) -> bytes:
+        """The bytes that may come next, where the text may not end."""
+        forced = self._matcher.compute_ff_bytes()
+        if forced:
+            return forced[:1]
+        first = self._vocabulary.first_bytes[self._next(self._matcher)]
+        return bytes(np.flatnonzero(np.bincount(first)).tolist())
 
     def allowed_beginning(self, tokens: Sequence[int]) -> list[int]:
         """As many of these tokens, from the first on, as may come next; nothing is consumed."""

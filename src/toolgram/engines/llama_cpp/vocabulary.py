@@ -6,12 +6,16 @@ import ctypes
 import re
 import threading
 from array import array
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
+
+import numpy as np
+from numpy.typing import NDArray
 
 from toolgram.engines.base import Prompt
 from toolgram.engines.forgery import any_of, forged
@@ -20,6 +24,7 @@ from toolgram.errors import PromptTooLong
 from toolgram.work import give_way
 
 _SIGN = re.compile(r"[^\w\s]|_")  # words and white space that a vocabulary has of its own are text, if user-defined
+_SIGNS = re.compile(rb"[^\w\"'`\x80-\xff]+\Z")  # white space and signs that stand between values
 _NO_TEXT = ffi.TOKEN_CONTROL | ffi.TOKEN_UNKNOWN | ffi.TOKEN_UNUSED
 _LONGEST_PIECE = 64  # bytes of a token that may begin a forced text
 _REMEMBERED = 1 << 21  # characters of text whose tokens are remembered
@@ -89,6 +94,33 @@ class Vocabulary:
         text = b"".join(self.pieces[token] for token in tokens[:marker])
         prefixes = (text[:end] for end in range(1, min(len(text), _LONGEST_PIECE) + 1))
         return [self._texts[prefix] for prefix in prefixes if prefix in self._texts] or list(tokens[:1])
+
+    def is_between(self, token: int) -> bool:
+        """Whether it is white space and signs, as they stand between values."""
+        return _SIGNS.match(self.pieces[token]) is not None and not self.attributes[token] & _NO_TEXT
+
+    def extends(self, token: int, by: bytes) -> bool:
+        """Whether there is a token of its text with a little more."""
+        return self.pieces[token] + by in self._texts
+
+    def longer(self, token: int) -> list[int]:
+        """The tokens that begin with its text, and have more."""
+        piece = self.pieces[token]
+        texts, found = self._in_order, list[int]()
+        for at in range(bisect_right(texts, piece), len(texts)):
+            if not texts[at].startswith(piece):
+                break
+            found.append(self._texts[texts[at]])
+        return found
+
+    @cached_property
+    def first_bytes(self) -> NDArray[np.uint8]:
+        """The first byte of each token; 0 for one of no text."""
+        return np.frombuffer(b"".join(piece[:1] or b"\0" for piece in self.pieces), dtype=np.uint8)
+
+    @cached_property
+    def _in_order(self) -> list[bytes]:
+        return sorted(self._texts)
 
     @cached_property
     def _texts(self) -> Mapping[bytes, int]:

@@ -1,0 +1,88 @@
+"""Tokens that promise what the grammar forbids: the model writes the one that goes on as the grammar does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import toolgram
+from toolgram.engines.base import Chunk, Prompt, Sampling
+from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.grammar.constraint import Constraint
+from toolgram.models.catalog import default_model
+
+PROMPT: Prompt = (("<|im_start|>user\nWhich are they?<|im_end|>\n<|im_start|>assistant\n", True),)
+STRINGS = {"type": "array", "items": {"type": "string"}}
+TOKENS = 12
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[LlamaCpp]:
+    engine = LlamaCpp(default_model(), context=512)
+    yield engine
+    engine.close()
+
+
+def written(engine: LlamaCpp, schema: dict[str, Any], wanted: str, **sampling: Any) -> tuple[list[str], list[Chunk]]:
+    """The tokens of an object with such a member, by a model that wants a certain one everywhere, and how they came."""
+    (token,) = engine.tokenize(((wanted, True),))
+
+    grammar = toolgram.schema_grammar({"type": "object", "properties": {"a": schema}, "required": ["a"]})
+
+    async def run() -> list[Chunk]:
+        told = Sampling(max_tokens=TOKENS, logit_bias={token: 60.0}, **sampling)
+        return [chunk async for chunk in engine.generate(PROMPT, Constraint(grammar), told)]
+
+    chunks = asyncio.run(run())
+    return [engine.detokenize([token]) for chunk in chunks for token in chunk.tokens], chunks
+
+
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 1.0, "seed": 1}, {"temperature": 1.5, "seed": 2}])
+def test_a_list_of_strings_begins_as_the_model_begins_one(engine: LlamaCpp, sampling: dict[str, Any]) -> None:
+    tokens, _ = written(engine, STRINGS, " [", **sampling)
+    assert tokens[tokens.index('":') + 1] in (' ["', " []")
+
+
+@pytest.mark.parametrize("items", ["integer", ["string", "integer"]])
+def test_what_may_go_on_as_the_model_wants_is_left_to_it(engine: LlamaCpp, items: Any) -> None:
+    assert " [" in written(engine, {"type": "array", "items": {"type": items}}, " [")[0]
+
+
+def test_a_string_begins_with_the_space_before_it(engine: LlamaCpp) -> None:
+    tokens, _ = written(engine, {"type": "string"}, " ")
+    assert ' "' in tokens
+    assert " " not in tokens[: tokens.index(' "')]
+
+
+def test_the_trace_and_the_odds_tell_of_the_token_that_was_written(engine: LlamaCpp) -> None:
+    _, chunks = written(engine, STRINGS, " [", trace=True, logprobs=1)
+    traced = [point.token for chunk in chunks for point in chunk.trace if not point.forced]
+    sampled = [chunk.tokens[0] for chunk in chunks if len(chunk.tokens) > chunk.forced]
+    assert traced == sampled
+    assert [one.chosen.token for chunk in chunks for one in chunk.logprobs] == [t for c in chunks for t in c.tokens]
+
+
+def test_values_are_those_that_the_model_knows(engine: LlamaCpp) -> None:
+    """Of the prompt it copies the names; ` [` and then what is left of the quotes would begin with `""`."""
+    tool = {
+        "type": "function",
+        "function": {
+            "name": "sort_list",
+            "description": "Sorts the elements of a list.",
+            "parameters": {
+                "type": "object",
+                "properties": {"elements": {**STRINGS, "description": "The list of elements to sort."}},
+                "required": ["elements"],
+            },
+        },
+    }
+    asked = {"role": "user", "content": "Sort this list of names in ascending order: ['Sam', 'Alice', 'Jack']"}
+    template = toolgram.ChatTemplate.from_gguf(default_model())
+    plan = toolgram.plan({"messages": [asked], "tools": [tool], "tool_choice": "required"}, template)
+    reply = asyncio.run(toolgram.generate(plan, engine, Sampling(max_tokens=64)))
+    (call,) = reply.message.tool_calls
+    assert json.loads(call.arguments) == {"elements": ["Sam", "Alice", "Jack"]}
