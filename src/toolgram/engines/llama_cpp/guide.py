@@ -96,18 +96,21 @@ class Guide:
         Where strings are all that may follow, it would be lost, and take what was to end one, such as `",`, for their
         beginning. So where whatever may follow white space and signs is one token with them, it must be that token.
         """
+        before = self._next(self._matcher)
         self.consume((token,))
         if not self._vocabulary.is_between(token) or self._matcher.is_stopped() or self.accepting:
             return []
-        if not all(self._vocabulary.extends(token, bytes((byte,))) for byte in self._following()):
+        if not all(self._vocabulary.is_longer(token, bytes((byte,))) for byte in self._following()):
             return []
-        self._mask = None
-        if not self._matcher.rollback(1):
-            self._check()
-        return self._vocabulary.longer(token)
+        instead = self._vocabulary.longer(token, np.flatnonzero(before).tolist())
+        if instead:
+            if not self._matcher.rollback(1):
+                self._check()
+            self._mask = before
+        return instead
 
     def _following(self) -> bytes:
-        """The bytes that may come next, where the text may not end."""
+        """The bytes that may come next, where the text may not end; 0 for a token of no text."""
         forced = self._matcher.compute_ff_bytes()
         if forced:
             return forced[:1]

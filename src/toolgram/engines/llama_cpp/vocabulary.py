@@ -6,7 +6,6 @@ import ctypes
 import re
 import threading
 from array import array
-from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -97,35 +96,31 @@ class Vocabulary:
 
     def is_between(self, token: int) -> bool:
         """Whether it is white space and signs, as they stand between values."""
-        return _SIGNS.match(self.pieces[token]) is not None and not self.attributes[token] & _NO_TEXT
+        return self._is_text(token) and _SIGNS.match(self.pieces[token]) is not None
 
-    def extends(self, token: int, by: bytes) -> bool:
-        """Whether there is a token of its text with a little more."""
+    def is_longer(self, token: int, by: bytes) -> bool:
+        """Whether there is a token of its text and this."""
         return self.pieces[token] + by in self._texts
 
-    def longer(self, token: int) -> list[int]:
-        """The tokens that begin with its text, and have more."""
+    def longer(self, token: int, among: Iterable[int]) -> list[int]:
+        """Those of some tokens whose text begins with that of this one, and has more."""
         piece = self.pieces[token]
-        texts, found = self._in_order, list[int]()
-        for at in range(bisect_right(texts, piece), len(texts)):
-            if not texts[at].startswith(piece):
-                break
-            found.append(self._texts[texts[at]])
-        return found
+        begin_so = (one for one in among if self.pieces[one].startswith(piece) and self._is_text(one))
+        return [one for one in begin_so if self.pieces[one] != piece]
+
+    def _is_text(self, token: int) -> bool:
+        return not self.attributes[token] & _NO_TEXT
 
     @cached_property
     def first_bytes(self) -> NDArray[np.uint8]:
         """The first byte of each token; 0 for one of no text."""
-        return np.frombuffer(b"".join(piece[:1] or b"\0" for piece in self.pieces), dtype=np.uint8)
-
-    @cached_property
-    def _in_order(self) -> list[bytes]:
-        return sorted(self._texts)
+        first = (piece[:1] if self._is_text(token) else b"" for token, piece in enumerate(self.pieces))
+        return np.frombuffer(b"".join(byte or b"\0" for byte in first), dtype=np.uint8)
 
     @cached_property
     def _texts(self) -> Mapping[bytes, int]:
         """The bytes of each token that is text, and its id; of equal ones the first."""
-        plain = (token for token in reversed(range(len(self.pieces))) if not self.attributes[token] & _NO_TEXT)
+        plain = filter(self._is_text, reversed(range(len(self.pieces))))
         return {self.pieces[token]: token for token in plain}
 
     @cached_property
