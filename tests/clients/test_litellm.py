@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
+from pydantic_core import from_json
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else its import asks a server for prices
 
@@ -76,7 +76,9 @@ def test_response_format(options: dict[str, Any]) -> None:
     said: Any = litellm.completion(**options, response_format=Report)
     Report.model_validate_json(said.choices[0].message.content)
     loose: Any = litellm.completion(**options, response_format={"type": "json_object"})
-    json.loads(loose.choices[0].message.content or "{}")
+    # Any object will do, of any length: it may be cut at 100 tokens, and is JSON up to there.
+    cut = "trailing-strings" if loose.choices[0].finish_reason == "length" else False
+    assert isinstance(from_json(loose.choices[0].message.content, allow_partial=cut), dict)
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
