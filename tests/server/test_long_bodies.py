@@ -152,6 +152,24 @@ def test_a_text_that_no_context_holds_is_refused_before_a_prompt_is_made_of_it()
         assert engine.counted
 
 
+class Full(Bounded):
+    """Has no room for any prompt."""
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        return super().count_tokens(prompt) + self.context
+
+
+def test_of_tools_that_no_context_holds_no_grammar_is_made() -> None:
+    pattern = {"type": "string", "pattern": "^(a|b)\\1$"}
+    function = {"name": "f", "strict": True, "parameters": {"type": "object", "properties": {"a": pattern}}}
+    body = {**HI, "tools": [{"type": "function", "function": function}]}
+    for engine, says in ((Bounded(), "unsupported_schema"), (Full(), "context_length_exceeded")):
+        with serving(engine) as address:
+            answer = httpx2.post(address + CHAT, json=body)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, says)
+            assert len(engine.counted) == 1
+
+
 class Forgetful(Replay):
     """Remembers nothing of what it is asked."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +15,7 @@ from toolgram.grammar.dialects.gbnf_reader import read_gbnf
 from toolgram.grammar.grammar import Grammar
 from toolgram.planning.plan import Plan, plan_of
 from toolgram.planning.profile import Profile
+from toolgram.planning.prompt import Parts
 from toolgram.template.chat_template import ChatTemplate
 
 GRAMMAR = "/grammar"
@@ -71,14 +72,16 @@ class Generation:
         style: str | None = None,
         now: datetime | None = None,
         profile: Profile | None = None,
+        fits: Callable[[Parts], object] | None = None,
     ) -> Plan:
         """The plan with a model's template and profile; `style` is the server's, which the body's own goes before.
 
-        Raises what `toolgram.plan` raises, with pointers into the body.
+        `fits` looks at the prompt before a grammar is made. Raises what it and `toolgram.plan` raise, with pointers
+        into the body.
         """
         if self.chat_template is not None:
             template, profile = self.chat_template.instead_of(template), None
-        made = plan_of(self.request, template, self.style or style, now, profile)
+        made = plan_of(self.request, template, self.style or style, now, profile, fits)
         return made if self.grammar is None else _with_grammar(made, self.grammar)
 
 

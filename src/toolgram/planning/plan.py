@@ -22,7 +22,7 @@ from toolgram.planning.call_ids import CallIds, IdMaker
 from toolgram.planning.decision import Decision, decision_of
 from toolgram.planning.lazy import lazy_grammar
 from toolgram.planning.profile import Profile
-from toolgram.planning.prompt import Prompt, build_prompt
+from toolgram.planning.prompt import Parts, Prompt, build_prompt
 from toolgram.planning.turn import CompiledTurn, compile_turn
 from toolgram.planning.turn_spec import TurnSpec, light, turn_spec, weight
 from toolgram.planning.typed_answer import answer_of, typed_answer
@@ -126,7 +126,7 @@ class Plan:
         spec = self._turn.spec
         for tool in spec.tools:
             try:
-                use(_constraint(replace(spec, tools=(tool,), answer=None)))
+                use(_constraint(compile_turn(replace(spec, tools=(tool,), answer=None))))
             except (GrammarError, GrammarRefused, InvalidRequest):
                 return placed(self.request.places, tool.schema_pointer)
         return placed(self.request.places, "/tools" if spec.answer is None else spec.answer.pointer)
@@ -219,20 +219,32 @@ def plan_of(
     style: str | ToolStyle | None = None,
     now: datetime | None = None,
     profile: Profile | None = None,
+    fits: Callable[[Parts], object] | None = None,
 ) -> Plan:
-    """As `plan`, of a request that was checked; what is wrong with a message is told with its place in the body."""
+    """As `plan`, of a request that was checked; what is wrong with a message is told with its place in the body.
+
+    `fits` looks at the parts of the prompt, and may raise: a grammar is made only of what it lets pass.
+    """
     try:
         if profile is None or style is not None:
-            return _plan_of(request, template, choose_style(template, style), now)
+            return _plan_of(request, template, choose_style(template, style), now, fits)
         profile.check(template)
-        return _plan_of(profile.filling(request), template, profile.choose_style(template), now)
+        return _plan_of(profile.filling(request), template, profile.choose_style(template), now, fits)
     except InvalidRequest as error:
         raise InvalidRequest(placed(request.places, error.pointer), error.reason) from error
 
 
-def _plan_of(checked: Request, template: ChatTemplate, style: tuple[ToolStyle, str], now: datetime | None) -> Plan:
+def _plan_of(
+    checked: Request,
+    template: ChatTemplate,
+    style: tuple[ToolStyle, str],
+    now: datetime | None,
+    fits: Callable[[Parts], object] | None,
+) -> Plan:
     chosen, why = style
     prompt = build_prompt(checked, template, chosen, now or datetime.now())
+    if fits is not None:
+        fits(prompt.parts)
     capabilities = template.capabilities
     parallel = checked.parallel_tool_calls
     if parallel is None:
@@ -249,7 +261,7 @@ def _plan_of(checked: Request, template: ChatTemplate, style: tuple[ToolStyle, s
         request=checked,
         style=chosen,
         why=why,
-        constraint=_constraint(spec) if constrained else None,
+        constraint=_constraint(turn) if constrained else None,
         stop=capabilities.stop if spec.calls == "none" else stops(template, chosen),
         left_out=tuple(placed(checked.places, at) for at in unshown_results(checked.messages, capabilities)),
         _prompt=prompt,
@@ -277,10 +289,14 @@ def _shows_reasoning(request: Request) -> bool:
     )
 
 
-@weighed(light)
-def _constraint(spec: TurnSpec) -> Constraint:
+def _light(turn: CompiledTurn) -> int:
+    return light(turn.spec)
+
+
+@weighed(_light)
+def _constraint(turn: CompiledTurn) -> Constraint:
     """One constraint for all plans of a turn, so that its grammar is written but once."""
-    return Constraint(compile_turn(spec).grammar, _lazy=partial(_lazy, spec))
+    return Constraint(turn.grammar, _lazy=partial(_lazy, turn.spec))
 
 
 @weighed(weight)

@@ -38,7 +38,7 @@ _STRING = Document.of({"type": "string"})
 _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CompiledTurn:
     """A turn that a request allows: its grammar, its reader's program, and how its values are spelled.
 

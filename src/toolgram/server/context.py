@@ -26,6 +26,7 @@ from toolgram.conversation.fields import Json
 from toolgram.engines.base import Chunk, Sampling
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, ToolgramError, TooMuchWork
 from toolgram.planning.plan import Plan
+from toolgram.planning.prompt import Parts
 from toolgram.server.bodies import parsed, received
 from toolgram.server.limits import Admission
 from toolgram.server.metrics import Metrics
@@ -139,16 +140,22 @@ class Desk:
         served.check_length(_texts(generation))
         if generation.chat_template is not None and (errand := work.errand()) is not None:
             errand.at_most(_TEMPLATE_SECONDS)
+        count: int | None = None
+
+        def fits(prompt: Parts) -> None:
+            nonlocal count
+            with capturing(capture, ready=True):
+                count = served.count(prompt)
+
         try:
             with nullcontext() if generation.chat_template is None else self.apart.rendering(_TEMPLATE_SECONDS):
-                plan = generation.plan(served.template, self.settings.style, profile=served.profile)
+                plan = generation.plan(served.template, self.settings.style, profile=served.profile, fits=fits)
         except RecursionError as error:
             raise ApiError(400, "invalid_value", "the request is nested too deeply", "") from error
         if runs and not self.settings.allow_unenforced:
             refuse_unenforced(plan.request, served.engine)
-        with capturing(capture, ready=True):
-            count = served.count(plan.prompt_parts)  # first: what is too long needs no grammar
-            if runs:
+        if runs:
+            with capturing(capture, ready=True):
                 make_ready(plan, served, given=generation.grammar is not None)
         return plan, count
 
