@@ -85,6 +85,12 @@ def deep_groups(copy: int) -> tuple[str, bytes]:
     return COMPLETIONS, json.dumps({"prompt": "Hi", "grammar": grammar, "max_tokens": 4}).encode()
 
 
+def some_choices(copy: int) -> tuple[str, bytes]:
+    """As many answers as there are slots, all long."""
+    story = [{"role": "user", "content": "Tell me a long story of the sea."}]
+    return _chat(messages=story, n=4, seed=copy, temperature=1, max_tokens=256)
+
+
 def many_choices(copy: int) -> tuple[str, bytes]:
     """128 answers to one question."""
     return _chat(n=128, seed=copy, temperature=1)
@@ -102,5 +108,6 @@ ATTACKS: dict[str, Attack] = {
     "5,000,000 ids": many_ids,
     "1 MB of grammar": long_grammar,
     "3,000 parentheses": deep_groups,
+    "4 long choices": some_choices,
     "128 choices": many_choices,
 }
