@@ -17,7 +17,7 @@ demo: $(VENV)/.demo
 
 ## test: all tests but the fuzz tests
 test: $(VENV)/.dev
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n auto --dist worksteal
 
 ## test-vllm: the engine contract on a real vLLM, with each of its backends (installs 3 GB, once)
 test-vllm: $(VENV)/.dev $(VLLM)/.model
@@ -44,10 +44,10 @@ bench: $(VENV)/.dev
 	@set -e; for file in $(sort $(filter-out benchmarks/fetch.py,$(wildcard benchmarks/[!_]*.py))); do echo "== $$file"; $(BIN)/python "$$file"; done
 
 ## fuzz: a million mutated outputs, of every style and of real models; thousands of requests to the server; each
-## property of schemas for 2,000 examples
+## property of schemas for 2,000 examples, those of styles for 40 each
 fuzz: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist worksteal -m fuzz tests/fuzz tests/server
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 --dist worksteal tests/schema
+	$(BIN)/pytest -n auto --dist worksteal -m fuzz tests/fuzz tests/server
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n auto --dist worksteal tests/schema tests/properties
 
 ## docs: the documentation site: open site/index.html, or for its search serve it by python -m http.server -d site
 ## (installs 60 MB into .docs, once)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 import toolgram
@@ -23,6 +24,9 @@ CHATML = toolgram.ChatTemplate(
     bos_token="<s>",  # noqa: S106 - not a password
     eos_token="<|im_end|>",  # noqa: S106 - not a password
 )
+
+# For properties of hundreds of cases, which are made of the same pieces: `make fuzz` tries more, and others.
+A_FEW = settings(max_examples=min(40, settings().max_examples // 4))
 
 GENERIC = ("thoughtful_steps", "short", "long", "mixtral", "hermes_2_pro", "functionary_v2", "compact")
 

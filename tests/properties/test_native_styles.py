@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from llama_oracle import gbnf_accepted
 from made_up import discovered
 from oracles import ebnf_accepts, lark_accepts
-from situations import WEATHER, callable_tools, fed, joined, nasty_text, plain_text
+from situations import A_FEW, WEATHER, callable_tools, fed, joined, nasty_text, plain_text
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import Event, Finish, Unreadable
 from toolgram.planning.plan import same_message
@@ -208,6 +208,7 @@ def messages(draw: st.DrawFn, case: Case, text: st.SearchStrategy[str]) -> Messa
 
 
 @each_case
+@A_FEW
 @given(data=st.data())
 def test_what_can_be_written_is_admitted(case: Case, data: st.DataObject) -> None:
     message = data.draw(messages(case, nasty_text))
@@ -217,6 +218,7 @@ def test_what_can_be_written_is_admitted(case: Case, data: st.DataObject) -> Non
 
 
 @each_case
+@A_FEW
 @given(data=st.data())
 def test_a_message_without_markers_can_be_written(case: Case, data: st.DataObject) -> None:
     # Text may not end with what the next mark begins with, where that mark repeats it: ">" before Functionary's ">>>".
@@ -237,6 +239,7 @@ def test_a_message_without_markers_can_be_written(case: Case, data: st.DataObjec
 
 
 @each_case
+@A_FEW
 @given(data=st.data())
 def test_reading_does_not_depend_on_the_chunks(case: Case, data: st.DataObject) -> None:
     text = case.turn.grammar.sample(data.draw(st.integers(0, 49)))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from situations import ANSWER, NESTED, WEATHER, Situation, fed, joined, nasty_text, plain_text, situations
+from situations import A_FEW, ANSWER, NESTED, WEATHER, Situation, fed, joined, nasty_text, plain_text, situations
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import Cut, Event, Finish, Unreadable
 from toolgram.planning.plan import same_message
@@ -122,6 +122,7 @@ def messages(draw: st.DrawFn, situation: Situation, texts: st.SearchStrategy[str
 
 
 @each_situation
+@A_FEW
 @given(data=st.data())
 def test_what_can_be_written_is_admitted(situation: Situation, data: st.DataObject) -> None:
     message = data.draw(messages(situation, nasty_text))
@@ -133,6 +134,7 @@ def test_what_can_be_written_is_admitted(situation: Situation, data: st.DataObje
 
 
 @each_situation
+@A_FEW
 @given(data=st.data())
 def test_a_message_without_markers_can_be_written(situation: Situation, data: st.DataObject) -> None:
     message = data.draw(messages(situation, plain_text))
@@ -142,6 +144,7 @@ def test_a_message_without_markers_can_be_written(situation: Situation, data: st
 
 
 @each_situation
+@A_FEW
 @given(data=st.data())
 def test_reading_does_not_depend_on_the_chunks(situation: Situation, data: st.DataObject) -> None:
     if data.draw(st.booleans()):
