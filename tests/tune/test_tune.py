@@ -23,7 +23,7 @@ from toolgram.cli.tune import seconds_of
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.styles.generic import GENERIC
 from toolgram.tune.candidates import styles, variants
-from toolgram.tune.trials import Asker, Trial, best_bias, best_parallel_bias, halves, score
+from toolgram.tune.trials import Asker, Trial, best_bias, best_parallel_bias, halves, is_worth_it, score
 from toolgram.tune.tuning import tune
 
 ANSWER = Answer(
@@ -80,9 +80,11 @@ class Model:
         question = next(each for ask, each in BY_ASK.items() if ask in text)
         odds = ODDS_OF_CALLS if question.calls else ODDS_OF_OTHERS
         called = sampling.choice is not None and odds + sampling.choice.bias > 0
-        yield Chunk(self.call(question) if called and "Here are the tools available" in text else "Hm.", (1,))
         known = None if sampling.choice is None else odds
         more = None if sampling.later is None else ODDS_OF_MORE if len(question.calls) > 1 else ODDS_OF_ONE
+        goes_on = sampling.later is not None and more is not None and more + sampling.later.bias > 0
+        calls = self.call(question) if goes_on else self.call(question).partition("\n<tool_call>")[0]
+        yield Chunk(calls if called and "Here are the tools available" in text else "Hm.", (1,))
         usage = Usage(prompt_tokens=len(text))
         yield Chunk("", finish="stop", usage=usage, log_odds=known, later_log_odds=more)
 
@@ -134,6 +136,22 @@ def test_the_bias_towards_another_call_leaves_questions_of_one_alone(
     assert best_parallel_bias([*counted("simple", *one), *counted("several", *several)]) == bias
 
 
+@pytest.mark.parametrize(
+    ("several", "is_worth"),
+    [
+        ([(False, True)], True),
+        ([(False, False), (True, True)], False),
+        ([(False, True), (True, False)], False),
+        ([(False, True)] + [(False, False)] * 18, True),
+        ([(False, True)] + [(False, False)] * 20, False),  # it disturbs as many of one call
+    ],
+)
+def test_a_bias_towards_another_call_makes_more_right_than_it_disturbs(
+    several: list[tuple[bool, bool]], *, is_worth: bool
+) -> None:
+    assert is_worth_it(several) == is_worth
+
+
 def test_both_kinds_of_questions_count_the_same() -> None:
     calls = [call(-1.0), call(-1.0, right=False), call(-5.0), call(-5.0)]
     trials = [*calls, other(-3.0)]
@@ -166,14 +184,13 @@ def test_the_candidates_are_what_the_template_admits() -> None:
     }
 
 
-def found(template: ChatTemplate, tools: tuple[Any, ...] = ()) -> tuple[Profile, list[str]]:
+def found(model: Model, *styles: str) -> tuple[Profile, list[str]]:
     said: list[str] = []
-    asker = Asker(template, Model(), Sampling(), tools)
-    return asyncio.run(tune("m", asker, 60, said.append)), said
+    return asyncio.run(tune("m", Asker(CHATML, model, Sampling()), 60, said.append, styles)), said
 
 
 def test_the_best_style_and_its_bias_are_found_and_measured_on_other_questions() -> None:
-    profile, said = found(CHATML)
+    profile, said = found(Model())
     assert profile.style == "short"
     assert profile.tool_bias == pytest.approx(-(ODDS_OF_CALLS + ODDS_OF_OTHERS) / 2)
     assert profile.parallel_tool_bias == -ODDS_OF_ONE
@@ -184,6 +201,18 @@ def test_the_best_style_and_its_bias_are_found_and_measured_on_other_questions()
     assert profile.helps
     assert any(line.startswith("variants") for line in said)
     assert Profile.read(profile.write()) == profile
+
+
+def test_no_bias_leads_to_other_calls_that_are_wrong() -> None:
+    class Repeating(Model):
+        """Wants another call where it should, and makes the same one again."""
+
+        def call(self, question: Question) -> str:
+            return "\n".join([super().call(question).partition("\n<tool_call>")[0]] * 2)
+
+    profile, _ = found(Repeating(), "short")
+    assert profile.tool_bias == pytest.approx(-(ODDS_OF_CALLS + ODDS_OF_OTHERS) / 2)
+    assert profile.parallel_tool_bias is None
 
 
 def test_further_tools_are_offered_beside_those_of_a_question() -> None:

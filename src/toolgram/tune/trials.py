@@ -125,5 +125,13 @@ def best_parallel_bias(answers: Sequence[tuple[Question, Answer]]) -> float:
     return _bounded(-limit)
 
 
+def is_worth_it(several: Sequence[tuple[bool, bool]]) -> bool:
+    """Whether a bias towards another call makes more of the questions of several calls right than it disturbs of one.
+
+    Each is whether the answer was right without the bias, and with it; both kinds of questions count the same.
+    """
+    return fmean(after - before for before, after in several) > 1 - _SPARED
+
+
 def _bounded(bias: float) -> float:
     return max(-_MOST_BIAS, min(_MOST_BIAS, floor(100 * bias) / 100))
