@@ -15,7 +15,7 @@ from toolgram.tune.candidates import styles, variants
 from toolgram.tune.race import Runner, race
 from toolgram.tune.trials import Asker, best_bias, best_parallel_bias, halves, is_worth_it
 
-_STYLES, _VARIANTS, _FIT, _FIT_PARALLEL = 0.3, 0.2, 0.1, 0.1  # of all the time; the rest is for the report
+_STYLES, _VARIANTS, _FIT, _FIT_PARALLEL = 0.3, 0.2, 0.1, 0.15  # of all the time; the rest is for the report
 _LEAST = 10  # questions in a report, whatever the time, and those that show whether odds are told
 
 Told = Callable[[str], None]
@@ -62,28 +62,28 @@ async def _fitted(best: Runner, questions: Sequence[Question], seconds: float, a
 async def _fitted_to_parallel(profile: Profile, questions: Sequence[Question], seconds: float, asker: Asker) -> Profile:
     """A profile with its bias towards another call, from questions of several calls, and twice as many of one.
 
-    Those of several are asked again with it: it is worth what it costs only where more of them are right.
+    Those of several are asked again with it, in the second half of the time: it is worth what it costs only where more
+    of them are right.
     """
     if profile.parallel_tool_calls is False:
         return profile
-    end = time.monotonic() + seconds
+    half = time.monotonic() + seconds / 2
     several, one = ([q for q in questions if q.calls and (len(q.calls) > 1) == more] for more in (True, False))
     answers: list[tuple[Question, Answer]] = []
     for question in chain.from_iterable(zip(several, one[::2], one[1::2], strict=False)):
         known = any(answer.another_call_log_odds is not None for _, answer in answers)
-        if time.monotonic() > end or (len(answers) == _LEAST and not known):
+        if time.monotonic() > half or (len(answers) == _LEAST and not known):
             break
         answers.append((question, (await asker.tried(question, profile)).answer))
     bias = best_parallel_bias(answers)
     if not bias:
         return profile
     biased = replace(profile, parallel_tool_bias=bias)
-    pairs = [
-        (answer, (await asker.tried(question, biased)).answer)
-        for question, answer in answers
-        if len(question.calls) > 1
-    ]
-    return biased if is_worth_it([(before.right, after.right) for before, after in pairs]) else profile
+    pairs: list[tuple[bool, bool]] = []
+    for question, before in answers:
+        if len(question.calls) > 1 and (not pairs or time.monotonic() < half + seconds / 2):
+            pairs.append((before.right, (await asker.tried(question, biased)).answer.right))
+    return biased if is_worth_it(pairs) else profile
 
 
 async def _pairs(profile: Profile, questions: Sequence[Question], end: float, asker: Asker) -> list[Pair]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,6 +32,7 @@ from toolgram.schema import types
 from toolgram.schema.types import NEVER, Canonical, Type
 from toolgram.schema.writing.any_order import any_order, too_many
 from toolgram.schema.writing.array_items import array_items, next_items
+from toolgram.schema.writing.document_rules import DocumentRules
 from toolgram.schema.writing.json_style import (
     Frame,
     RuleNames,
@@ -46,9 +46,7 @@ from toolgram.schema.writing.json_style import (
 )
 from toolgram.schema.writing.object_members import BARE_LETTERS, all_members, plain_char, some_members
 from toolgram.schema.writing.plain_strings import one_of, plain_string
-from toolgram.work import TooLarge
 
-MAX_RULES = 50_000
 _SHARED_SIZE = 12  # a larger language gets a rule
 _IDENTIFIERS = pattern("^[A-Za-z_][A-Za-z0-9_]*$")
 
@@ -59,7 +57,7 @@ class Lowering:
 
     `expr` asks for an expression, `finish` gives all the rules; `capped` says whether a digit cap came to bear. What
     has too many orders is refused, or, where it need not be `exact`, noted in `relaxations`. Both raise TooLarge where
-    there are more rules than MAX_RULES.
+    a document has too many rules.
     """
 
     canonical: Canonical
@@ -71,19 +69,16 @@ class Lowering:
     part: bool = False
     capped: bool = False
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
-    _rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
     _named: dict[tuple[Type, Frame], Ref] = field(default_factory=dict[tuple[Type, Frame], Ref])
     _chars: dict[CharSet, Expr] = field(default_factory=dict[CharSet, Expr])
     _texts: dict[Hashable, Expr] = field(default_factory=dict[Hashable, Expr])
-    _waiting: deque[tuple[str, Callable[[], Expr]]] = field(default_factory=deque[tuple[str, Callable[[], Expr]]])
-    _refs: dict[str, Ref] = field(default_factory=dict[str, Ref])  # of the shared rules that have no key
     _other: dict[str, Expr] = field(default_factory=dict[str, Expr])  # ends of strings, by what they do not begin with
-    _within: Hashable = None  # the key of the rule that is being made, or part of which is
-    _parts: Counter[Hashable] = field(default_factory=Counter[Hashable])
+    _rules: DocumentRules = field(init=False)
     _inner: Frame = field(init=False)
 
     def __post_init__(self) -> None:
         self._inner = self.spelling.frame()
+        self._rules = DocumentRules(self.names, self.spelling)
 
     def expr(self, kind: Type, hint: str, frame: Frame | None = None) -> Expr:
         """The expression of a type; rules that it needs get names like the hint.
@@ -114,25 +109,16 @@ class Lowering:
                 return self._rule_of(target, name, frame) if is_union else self.expr(target, name, frame)
             case types.Array((), types.Anything(), 0, None):
                 self._any_value()
-                return Ref(self.names.shared("json-array", self.spelling))
+                return Ref(self._rules.shared_name("json-array"))
             case types.Object((), types.Anything(), _, (), 0, None, ()) if frame == self._inner:
                 self._any_value()
-                return Ref(self.names.shared("json-object", self.spelling))
+                return Ref(self._rules.shared_name("json-object"))
             case types.Array() | types.Items() | types.Object():
                 return self._rule_of(kind, hint, frame)
 
     def finish(self) -> dict[str, Expr]:
         """The rules of all that was asked for."""
-        while self._waiting:
-            name, make = self._waiting.popleft()
-            self._rules[name] = NOTHING  # holds its place, so that rules stand in the order of their use
-            self._rules[name] = make()
-            self._check_size()
-        return self._rules
-
-    def _check_size(self) -> None:
-        if len(self._rules) + len(self._waiting) > MAX_RULES:
-            raise TooLarge
+        return self._rules.finish()
 
     def _body(self, kind: Type, name: str, frame: Frame) -> Expr:
         match kind:
@@ -151,64 +137,25 @@ class Lowering:
         if (kind, frame) not in self._named:
             everywhere = (self.part or hint != self.root_name) and types.stands_alone(kind)
             key = (self.spelling, self.any_order, kind, frame) if everywhere else None
-            self._named[kind, frame] = self._later(hint, lambda name: self._body(kind, name, frame), key)
+            self._named[kind, frame] = self._rules.later(hint, lambda name: self._body(kind, name, frame), key)
         return self._named[kind, frame]
-
-    def _later(self, hint: str, make: Callable[[str], Expr], key: Hashable = None) -> Ref:
-        """A rule that is written when all before it are: that is where recursion ends.
-
-        With a key it is the same in the whole grammar, and so is all that it alone consists of.
-        """
-        name = self._name(hint) if key is None else self.names.known(hint, key)
-        within = self._within if key is None else key
-
-        def made() -> Expr:
-            self._within = within
-            return make(name)
-
-        self._waiting.append((name, made))
-        return Ref(name)
-
-    def _name(self, hint: str) -> str:
-        """A new name; within a rule that is the same in the whole grammar, the same in each of its makings."""
-        if self._within is None:
-            return self.names.fresh(hint)
-        self._parts[self._within, hint] += 1
-        return self.names.known(hint, (self._within, hint, self._parts[self._within, hint]))
-
-    def _rule(self, hint: str, body: Expr) -> Ref:
-        self._check_size()
-        name = self._name(hint)
-        self._rules[name] = body
-        return Ref(name)
-
-    def _shared(self, hint: str, make: Callable[[], Expr], key: Hashable = None) -> Ref:
-        if key is None and (known := self._refs.get(hint)):
-            return known
-        name = self.names.shared(hint, (self.spelling, key) if key else self.spelling)
-        if name not in self._rules:
-            self._rules[name] = make()
-        ref = Ref(name)
-        if key is None:
-            self._refs[hint] = ref
-        return ref
 
     # Leaves
 
     def _char(self, but: str = "") -> Expr:
         """One character of a string that is none of `but`."""
         if not but:
-            return self._shared("string-char", lambda: choice(raw_chars("", self.spelling), self._escape()))
+            return self._rules.shared("string-char", lambda: choice(raw_chars("", self.spelling), self._escape()))
         raw = quoted(but, self.spelling) == f'"{but}"'
         return choice(raw_chars(but, self.spelling), self._escape() if raw else escapes(but, self.spelling))
 
     def _escape(self) -> Ref:
-        return self._shared("string-escape", lambda: escapes("", self.spelling))
+        return self._rules.shared("string-escape", lambda: escapes("", self.spelling))
 
     def _rest_but(self, but: str) -> Expr:
         """The rest of a string, of which the next character is none of `but`."""
         if but not in self._other:
-            rest = self._shared("string-rest", lambda: seq(repeat(self._char()), '"'))
+            rest = self._rules.shared("string-rest", lambda: seq(repeat(self._char()), '"'))
             self._other[but] = seq(self._char(but), rest)
         return self._other[but]
 
@@ -233,7 +180,7 @@ class Lowering:
                 raise UnsupportedSchema("", "minLength" if low else "maxLength", "raw characters are not counted")
             return seq(Token(quote), repeat(not_chars(quote), low, high), Token(quote))
 
-        return self._shared("string", body) if (low, high) == (0, None) else body()
+        return self._rules.shared("string", body) if (low, high) == (0, None) else body()
 
     def _quote(self) -> Expr | str:
         encoding = self.spelling.encoding
@@ -255,7 +202,7 @@ class Lowering:
         made = one_of(charset, self.spelling)
         if made is None:
             return self._char()
-        return self._shared("string-char", lambda: made, charset) if isinstance(made, Choice) else made
+        return self._rules.shared("string-char", lambda: made, charset) if isinstance(made, Choice) else made
 
     def _written(
         self,
@@ -272,14 +219,12 @@ class Lowering:
             count = itertools.count(1)
 
             def rule(_: str, make: Callable[[], Expr]) -> Ref:
-                name = self.names.shared(f"{hint}-{next(count)}", (self.spelling, key))
-                self._waiting.append((name, make))
-                return Ref(name)
+                return self._rules.shared_later(f"{hint}-{next(count)}", make, key)
 
             body = known and known(automaton, self.spelling, low, high)
             body = body or to_expr.expression(automaton, char, rule, hint, low, high)
             shared = to_expr.size(body) > _SHARED_SIZE
-            self._texts[key] = self._shared(hint, lambda: body, key) if shared else body
+            self._texts[key] = self._rules.shared(hint, lambda: body, key) if shared else body
         return self._texts[key]
 
     def _number(self, kind: types.Number) -> Expr:
@@ -291,23 +236,23 @@ class Lowering:
             return self._written(multiples(kind, self.spelling), plain_char, "multiple")
         if kind.low is None and kind.high is None:
             name = "integer" if kind.integer else "number"
-            return self._shared(name, lambda: number_range(kind, self.spelling))
+            return self._rules.shared(name, lambda: number_range(kind, self.spelling))
         return number_range(kind, self.spelling)
 
     def _any_value(self) -> Ref:
         """Any JSON value, in three rules that are the same for every document."""
         value, array, members = (
-            Ref(self.names.shared(hint, self.spelling)) for hint in ("json-value", "json-array", "json-object")
+            Ref(self._rules.shared_name(hint)) for hint in ("json-value", "json-array", "json-object")
         )
-        if value.name not in self._rules:
+        if value.name not in self._rules.made:
             comma, frame = self._inner.comma, self._inner
             string, number = self._string(0, None), self._number(types.Number())
             words = (self.spelling.encoding.word(word) for word in ("true", "false", "null"))
             member = seq(self._key_but([], members.name, frame), frame.between, value)
             several = optional(seq(member, repeat(seq(comma, member))))
-            self._rules[value.name] = choice(members, array, string, number, *words)
-            self._rules[members.name] = seq(frame.opener, several, frame.closer)
-            self._rules[array.name] = seq("[", optional(seq(value, repeat(seq(comma, value)))), "]")
+            self._rules.made[value.name] = choice(members, array, string, number, *words)
+            self._rules.made[members.name] = seq(frame.opener, several, frame.closer)
+            self._rules.made[array.name] = seq("[", optional(seq(value, repeat(seq(comma, value)))), "]")
         return value
 
     # Arrays
@@ -317,16 +262,16 @@ class Lowering:
         rest = NOTHING if kind.rest == NEVER else self.expr(kind.rest, f"{name}-item")
 
         def rule(number: int, tail: Expr) -> Ref:
-            return self._rule(f"{name}-from-{number}", tail)
+            return self._rules.rule(f"{name}-from-{number}", tail)
 
         return array_items(kind, prefix, rest, self.spelling.item_separator, rule)
 
     def _items(self, states: Sequence[types.ItemState], name: str) -> Expr:
-        rules = [Ref(self._name(f"{name}-{number}")) for number in range(1, len(states) + 1)]
-        self._rules.update((rule.name, NOTHING) for rule in rules)  # as in `finish`
+        rules = [Ref(self._rules.name(f"{name}-{number}")) for number in range(1, len(states) + 1)]
+        self._rules.made.update((rule.name, NOTHING) for rule in rules)  # as in `finish`
         steps = [[(self.expr(item, f"{name}-item"), rules[to]) for item, to in state.edges] for state in states]
         for rule, state, ways in zip(rules, states, steps, strict=True):
-            self._rules[rule.name] = next_items(ways, self.spelling.item_separator, may_end=state.accepts)
+            self._rules.made[rule.name] = next_items(ways, self.spelling.item_separator, may_end=state.accepts)
         return seq("[", next_items(steps[0], "", may_end=states[0].accepts), "]")
 
     # Objects
@@ -350,17 +295,17 @@ class Lowering:
         extra = self._extra(kind, name, frame)
         if (kind.min, kind.max, kind.some) != (0, None, ()):
             last = self._one_of_keys(kind.some, name, frame)
-            return some_members(kind, members, extra, last, comma, partial(self._rule, f"{name}-from"))
-        return all_members(members, extra, comma, lambda number, body: self._rule(f"{name}-from-{number}", body))
+            return some_members(kind, members, extra, last, comma, partial(self._rules.rule, f"{name}-from"))
+        return all_members(members, extra, comma, lambda number, body: self._rules.rule(f"{name}-from-{number}", body))
 
     def _extra(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """One member with a key that is not declared."""
         if kind.keys:
-            return self._rule(f"{name}-other", self._one_of_keys(kind.keys, name, frame))
+            return self._rules.rule(f"{name}-other", self._one_of_keys(kind.keys, name, frame))
         if kind.rest == NEVER:
             return NOTHING
         key = self._key_but(sorted({item.name for item in kind.properties if writable(item.name)}), name, frame)
-        return self._rule(f"{name}-other", seq(key, frame.between, self.expr(kind.rest, f"{name}-other")))
+        return self._rules.rule(f"{name}-other", seq(key, frame.between, self.expr(kind.rest, f"{name}-other")))
 
     def _one_of_keys(self, keys: Iterable[types.Keys], name: str, frame: Frame) -> Expr:
         """One member with a key of these languages."""
@@ -398,7 +343,7 @@ class Lowering:
         return seq('"', self._none_of(letters, texts, hint))
 
     def _none_of(self, letters: Letters, texts: list[str], hint: str) -> Expr:
-        others = OtherTexts(letters, lambda make: self._later(hint, lambda _: make()))
+        others = OtherTexts(letters, lambda make: self._rules.later(hint, lambda _: make()))
         return others.after_prefix(texts)
 
     def _any_order(self, kind: types.Object, name: str, frame: Frame) -> Expr:
@@ -415,6 +360,6 @@ class Lowering:
         extra, some = self._extra(kind, name, frame), self._one_of_keys(kind.some, name, frame)
 
         def rule(hint: str, make: Callable[[], Expr]) -> Ref:
-            return self._later(f"{name}-with-{hint}", lambda _: make())
+            return self._rules.later(f"{name}-with-{hint}", lambda _: make())
 
         return any_order(kind, members, extra, some, frame.comma, rule)

@@ -178,7 +178,8 @@ def _elements(text: str) -> Elements | None:
     return Elements("discovered", shown[1], item[1]) if shown and item else None
 
 
-def _elements_place(tags: Elements, text: str, probe: CallProbe, start: int) -> tuple[int, int] | None:
+def _elements_place(elements: Elements, text: str, probe: CallProbe, start: int) -> tuple[int, int] | None:
+    tags = elements.elements
     first, *_, last = (*probe.arguments, *probe.arguments)
     begin, end = text.find(tags.open(first), start), text.find(tags.close(last), start)
     return (begin, end + len(tags.close(last))) if 0 <= begin < end else None

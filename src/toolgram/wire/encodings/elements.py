@@ -22,15 +22,14 @@ from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.notation import Encoding as Notation
 from toolgram.schema.writing.values import spell, spell_as
 from toolgram.wire.encodings.base import AnyEncoding, ArgumentsReader, ToolArguments
+from toolgram.wire.encodings.element_tags import ElementsReader, ElementTags
 from toolgram.wire.encodings.expected import Expected, kinds_of, options_of
 from toolgram.wire.encodings.in_order import in_order
-from toolgram.wire.encodings.json import Sink, Status, escape, skip_space
+from toolgram.wire.encodings.json import Sink
 from toolgram.wire.encodings.notation import JSON
-from toolgram.wire.encodings.raw import BetweenTags, ValueReader, as_json, holds_json, value_reader
+from toolgram.wire.encodings.raw import BetweenTags, as_json, holds_json
 from toolgram.wire.marks import as_tokens
 
-MAX_KEY = 512
-_CONTAINERS = frozenset(("object", "array"))
 _STRING = frozenset(("string",))
 
 
@@ -44,6 +43,11 @@ class Elements(AnyEncoding):
     name: str
     lead: str
     item: str = "item"
+
+    @property
+    def elements(self) -> ElementTags:
+        """The tags, apart from their name as an encoding."""
+        return ElementTags(self.lead, self.item)
 
     @property
     def notation(self) -> Notation:
@@ -67,7 +71,7 @@ class Elements(AnyEncoding):
 
     def reader(self, expected: Expected, sink: Sink) -> ArgumentsReader:
         """Reads element by element."""
-        return ElementsReader(self, expected, sink)
+        return ElementsReader(self.elements, expected, sink)
 
     def arguments(
         self, canonical: Canonical, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
@@ -76,160 +80,22 @@ class Elements(AnyEncoding):
 
         No grammar ties a tag to the one that closes it.
         """
-        values = BetweenTags(canonical, spelling, names, self.lead, exact)
-        return values.arguments(_Grammar(self, values).arguments(hint), _Writer(self, canonical, spelling).arguments)
+        values, tags = BetweenTags(canonical, spelling, names, self.lead, exact), self.elements
+        return values.arguments(_Grammar(tags, values).arguments(hint), _Writer(tags, canonical, spelling).arguments)
 
     def write(self, value: Any, spelling: Spelling) -> str:
         """A value as elements, keys and items as they come."""
         match value:
             case Mapping():
                 members = cast("Mapping[str, Any]", value).items()
-                return "".join(self.around(key, self.write(each, spelling)) for key, each in members)
+                return "".join(self.elements.around(key, self.write(each, spelling)) for key, each in members)
             case list():
                 items = cast("list[Any]", value)
-                return "".join(self.around(self.item, self.write(each, spelling)) for each in items)
+                return "".join(self.elements.around(self.item, self.write(each, spelling)) for each in items)
             case str():
                 return value
             case _:
                 return spell(value, spelling)
-
-    def around(self, key: str, text: str) -> str:
-        """The element of this key with this text inside."""
-        return self.open(key) + text + self.close(key)
-
-    def open(self, key: str) -> str:
-        """The tag before a value."""
-        return f"{self.lead}<{key}>"
-
-    def close(self, key: str) -> str:
-        """The tag after a value."""
-        return f"{self.lead}</{key}>"
-
-
-@dataclass(slots=True)
-class _Container:
-    """An object or a list that has been opened, the outermost object first; `key` is that of what is inside now."""
-
-    expected: Expected
-    is_list: bool = False
-    key: str = ""
-    count: int = 0
-
-
-class ElementsReader:
-    """Reads the arguments of one call and hands their JSON text on in pieces; ends where no argument begins."""
-
-    __slots__ = ("_at_value", "_sink", "_stack", "_tags", "_value")
-
-    def __init__(self, tags: Elements, expected: Expected, sink: Sink) -> None:
-        self._tags = tags
-        self._sink = sink
-        self._stack = [_Container(expected)]
-        self._value: ValueReader | None = None
-        self._at_value = False
-
-    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
-        """Take as much as can be read; FAILED where neither a tag nor a value stands."""
-        i = start
-        while True:
-            if self._value is not None:
-                i, status = self._value.consume(buffer, i)
-                if status is not Status.DONE:
-                    return i, status
-                self._value = None
-            i, stands = self._begin_value(buffer, i) if self._at_value else self._tag(buffer, i)
-            if stands is not None:
-                return i, stands
-
-    def cut(self, rest: str) -> None:
-        """The text is over: hand on the part that is there of a key or value."""
-        top, lead = self._stack[-1], self._tags.lead + "<"
-        held = rest.lstrip()
-        if self._value is not None:
-            self._value.cut()
-        elif not self._at_value and not top.is_list and held.startswith(lead) and held != lead:
-            self._sink(f'{self._before(top)}"{escape(held[len(lead) :])}')
-
-    def _tag(self, buffer: str, i: int) -> tuple[int, Status | None]:
-        """Take the tag that opens the next element or closes this one; after the outermost object there is none.
-
-        Where reading goes on, no status is given.
-        """
-        top = self._stack[-1]
-        at = skip_space(buffer, i)
-        kind = self._kind_of_tag(buffer, at)
-        if kind == "":
-            return i, Status.MORE
-        if kind != "open" and len(self._stack) == 1:
-            self._sink("}" if top.count else "{}")
-            return i, Status.DONE
-        if kind == "none":
-            return i, Status.FAILED
-        name, end = self._name_of_tag(buffer, at, kind)
-        if end < 0:
-            return i, Status.FAILED if len(buffer) - at > 2 * MAX_KEY else Status.MORE
-        known = self._stack[-2].key if kind == "close" else self._tags.item if top.is_list else name
-        if name != known:
-            return i, Status.FAILED
-        if kind == "close":
-            self._stack.pop()
-            self._sink("]" if top.is_list else "}")
-        else:
-            self._open(top, name)
-        return end, None
-
-    def _open(self, top: _Container, key: str) -> None:
-        before = self._before(top)
-        self._sink(before if top.is_list else f'{before}"{escape(key)}": ')
-        top.key = key
-        top.count += 1
-        self._at_value = True
-
-    def _before(self, top: _Container) -> str:
-        """What stands in JSON before the next element."""
-        return ", " if top.count else "{" if len(self._stack) == 1 else ""
-
-    def _begin_value(self, buffer: str, i: int) -> tuple[int, Status | None]:
-        """Tell by its first characters, and by what is expected, whether a value is made of elements or text."""
-        top = self._stack[-1]
-        expected = top.expected.item(top.count - 1) if top.is_list else top.expected.member(top.key)
-        kinds = expected.kinds
-        at = skip_space(buffer, i)
-        kind = "none" if kinds == _STRING else self._kind_of_tag(buffer, at)
-        if kind == "":
-            return i, Status.MORE
-        if kind == "open" or (kind == "close" and "string" not in kinds):
-            name, end = self._name_of_tag(buffer, at, kind)
-            if end < 0:
-                return i, Status.MORE
-            if kind == "close" and name == top.key:
-                self._at_value = False
-                self._sink(expected.empty)
-                return end, None
-            if kind == "open":
-                self._at_value = False
-                is_list = "array" in kinds and name == self._tags.item and not expected.declares(name)
-                self._sink("[" if is_list else "{")
-                self._stack.append(_Container(expected, is_list))
-                return at, None
-        if kinds <= _CONTAINERS and buffer[at] not in "{[":
-            kinds |= _STRING
-        self._value = value_reader(self._tags.close(top.key), kinds, self._sink)
-        self._at_value = False
-        return i, None
-
-    def _kind_of_tag(self, buffer: str, at: int) -> str:
-        """Whether an "open" or "close" tag stands here, or "none"; "" where more text must tell."""
-        lead = self._tags.lead + "<"
-        if not buffer.startswith(lead, at):
-            return "" if lead.startswith(buffer[at:]) else "none"
-        return {"": "", "/": "close"}.get(buffer[at + len(lead) : at + len(lead) + 1], "open")
-
-    def _name_of_tag(self, buffer: str, at: int, kind: str) -> tuple[str, int]:
-        """The name in the tag that stands here, and where the tag ends: -1 where that is not there yet."""
-        start = at + len(self._tags.lead) + (2 if kind == "close" else 1)
-        end = buffer.find(">", start)
-        return buffer[start:end], end + 1 if end >= 0 else -1
 
 
 # The grammar of a tool's arguments
@@ -239,7 +105,7 @@ class ElementsReader:
 class _Grammar:
     """The arguments of one tool as elements; `values` makes what is in them, and keeps the rules."""
 
-    tags: Elements
+    tags: ElementTags
     values: BetweenTags
     _named: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -326,7 +192,7 @@ class _Grammar:
 class _Writer:
     """Writes the arguments of one tool as sentences of its grammar."""
 
-    tags: Elements
+    tags: ElementTags
     canonical: Canonical
     spelling: Spelling
 
@@ -397,7 +263,7 @@ def _is_name(key: str) -> bool:
     return ">" not in key and not key.startswith("/")
 
 
-def _is_item(parts: Iterable[Type], tags: Elements) -> bool:
+def _is_item(parts: Iterable[Type], tags: ElementTags) -> bool:
     """Whether an object among these types has a key that would make a list look like it."""
     return any(
         isinstance(part, types.Object) and any(item.name == tags.item for item in part.properties) for part in parts

@@ -39,6 +39,18 @@ class FreeText:
         holds = tuple(dict.fromkeys(exit_.before + exit_.text for exit_ in exits if exit_.before))
         return FreeText(Marks.of(texts, holds), exits, field, unreadable, may_stop, once_begun)
 
+    @property
+    def closers(self) -> tuple[str, ...]:
+        """What ends it once it has begun, as the format writes it, but not by a call that nothing announces."""
+        free = self.once_begun or self
+        return tuple(exit_.before + exit_.text for exit_ in free.exits if not exit_.ahead)
+
+    def exits_at(self, mark: str, text: str) -> tuple[list[Exit], str]:
+        """The exits whose marks begin with this one, and how much of the text before it is theirs, at its end."""
+        exits = [exit_ for exit_ in self.exits if exit_.text.startswith(mark)]
+        before = max((exit_.before for exit_ in exits if text.endswith(exit_.before)), key=len, default="")
+        return exits, before
+
 
 def with_exits(exits: tuple[Exit, ...], more: tuple[Exit, ...]) -> tuple[Exit, ...]:
     """The exits, and those of the others whose marks are not among theirs."""

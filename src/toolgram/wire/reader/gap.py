@@ -187,6 +187,45 @@ def calls_any(way: Thread, tools: Collection[str]) -> bool:
     return all(name in tools if tools else _NAME.fullmatch(name) for name in names)
 
 
+def shared_actions(threads: Sequence[Thread]) -> tuple[Action, ...]:
+    """What all ways did, up to where the first of them differs."""
+    first = threads[0].actions
+    shared = 0
+    while shared < len(first) and all(t.actions[: shared + 1] == first[: shared + 1] for t in threads):
+        shared += 1
+    return first[:shared]
+
+
+def free_text_way(program: Program, threads: Iterable[Thread]) -> Thread | None:
+    """The way on which free text begins here, if all that stands before it are marks: it ends at them."""
+    for thread in threads:
+        match program.code[thread.at]:
+            case FreeAt():
+                return thread
+            case MarkAt() if not thread.offset:
+                continue
+            case _:
+                return None
+    return None
+
+
+def may_be_call(program: Program, chosen: Thread, char: str, alive: Collection[Thread]) -> bool:
+    """Whether text that may be free is also what calls without a mark begin with: they come first."""
+    is_free = isinstance(program.code[chosen.at], FreeAt)
+    return is_free and bool(alive) and char in program.first_characters
+
+
+def answer_instead(program: Program, threads: Iterable[Thread], chosen: Thread) -> Thread | None:
+    """The way on which the JSON that begins is the answer, if there is one: the call only wins if it is one."""
+    return next((way for way in threads if way != chosen and isinstance(program.code[way.at], FreeAt)), None)
+
+
+def is_no_name(program: Program, threads: Iterable[Thread], text: str) -> bool:
+    """Whether what stands in the place of a name is all that there is, or goes on over marks: then it is text."""
+    names = [way.captured for way in threads]
+    return all(name.strip() == text.strip() or any(mark in name for mark in program.marks) for name in names)
+
+
 def awaited(program: Program, threads: Iterable[Thread]) -> str:
     """What these ways wait for, in words."""
     names: dict[str, None] = {}

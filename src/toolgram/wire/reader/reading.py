@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from toolgram.conversation.events import Prefill
@@ -57,6 +57,12 @@ class Opened:
     prefill: Prefill | None = None
     held: int = 0
     may_skip: bool = False
+
+    def settle(self, *, is_none: bool) -> None:
+        """A mark came: a prefill that might be skipped is none, or counts."""
+        if self.may_skip and is_none:
+            self.prefill = None
+        self.may_skip = False
 
     def take(self, field_: str, text: str) -> str:
         """The text without what of it was held; that goes to its field of the prefill."""
@@ -137,3 +143,9 @@ class Reading:
             self.committed = False
             self.forget()
         return True
+
+    def tell_committed(self, ways: Iterable[tuple[Action, ...]]) -> None:
+        """Where it was settled that a call begins, of a tool that is offered, it stays one, whatever comes of it."""
+        if self.committed and not self.emit.in_named_call:
+            self.act(next((way for way in ways if any(text in self.expected for _, text in way)), ()))
+        self.committed = False

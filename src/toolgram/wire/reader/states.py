@@ -12,17 +12,22 @@ from dataclasses import dataclass, field
 from toolgram.conversation.message import Message
 from toolgram.wire.encodings.expected import UNKNOWN
 from toolgram.wire.encodings.json import VALUE_STARTS, RawValue, Status, skip_space
-from toolgram.wire.program import Action, ArgumentsAt, Exit, FreeAt, JsonAt, MarkAt, StopAt
+from toolgram.wire.program import Action, ArgumentsAt, Exit, FreeAt, JsonAt, StopAt
 from toolgram.wire.reader.bodies import Body, body_of
 from toolgram.wire.reader.free_text import FreeText, free_text_at, with_exits
 from toolgram.wire.reader.gap import (
     Thread,
     after_text,
+    answer_instead,
     awaited,
     calls_any,
     first_exits,
     following,
+    free_text_way,
     is_before_name,
+    is_no_name,
+    may_be_call,
+    shared_actions,
     step,
     text_due,
     ways,
@@ -63,11 +68,8 @@ class InText(State):
             return start + len(text), True
         mark = match[0]
         text = reading.kept(free, buffer[start : match.start()])
-        exits = [exit_ for exit_ in free.exits if exit_.text.startswith(mark)]
-        before = max((exit_.before for exit_ in exits if text.endswith(exit_.before)), key=len, default="")
-        if opened.may_skip and not text.strip():
-            opened.prefill = None
-        opened.may_skip = False
+        exits, before = free.exits_at(mark, text)
+        opened.settle(is_none=not text.strip())
         reading.text(free, text.removesuffix(before))
         opened.held = 0
         threads: list[Thread] = []
@@ -124,10 +126,7 @@ class InText(State):
     def closers(self, rest: str) -> tuple[str, ...]:
         """The marks that end it, as the format writes them."""
         del rest
-        if self.free.field != "reasoning":
-            return ()
-        free = self.free.once_begun or self.free
-        return tuple(exit_.before + exit_.text for exit_ in free.exits if not exit_.ahead)
+        return self.free.closers if self.free.field == "reasoning" else ()
 
 
 @dataclass(slots=True)
@@ -148,25 +147,13 @@ class InGap(State):
 
     def settle(self) -> None:
         """Do what all ways agree on, and go over to free text where it may begin here."""
-        reading, threads = self.reading, self.threads
-        first = threads[0].actions
-        shared = 0
-        while shared < len(first) and all(t.actions[: shared + 1] == first[: shared + 1] for t in threads):
-            shared += 1
-        if shared:
-            if not act(reading, first[:shared]):
+        reading = self.reading
+        if shared := shared_actions(self.threads):
+            if not act(reading, shared):
                 return
-            threads = self.threads = [t._replace(actions=t.actions[shared:]) for t in threads]
-        code = reading.program.code
-        for thread in threads:
-            match code[thread.at]:
-                case FreeAt():
-                    begin_text(reading, thread, threads)
-                    return
-                case MarkAt() if not thread.offset:
-                    continue
-                case _:
-                    return
+            self.threads = [way._replace(actions=way.actions[len(shared) :]) for way in self.threads]
+        if (way := free_text_way(reading.program, self.threads)) is not None:
+            begin_text(reading, way, self.threads)
 
     def consume(self, buffer: str, start: int) -> tuple[int, bool]:
         """Go on by a character, or by all of a prescribed text that stands there, until one way is chosen."""
@@ -198,7 +185,7 @@ class InGap(State):
         for thread in self.threads:
             if (chosen := step(program, thread, char, alive)) is not None:
                 break
-        if chosen is not None and self._may_be_call(chosen, char, alive):
+        if chosen is not None and may_be_call(program, chosen, char, alive):
             self.text_instead, chosen = chosen, None
         if self.text_instead is not None:
             tools = reading.expected.keys()
@@ -236,17 +223,11 @@ class InGap(State):
             begin_text(reading, thread, self.threads)
         elif act(reading, thread.actions) and isinstance(instruction, JsonAt | ArgumentsAt):
             expected = reading.expected.get(reading.emit.tool, UNKNOWN)
-            answer = self._answer_instead(thread) if reading.value else None
+            answer = answer_instead(reading.program, self.threads, thread) if reading.value else None
             tools = None if answer is None else reading.expected.keys()
             body = body_of(instruction, reading.emit, expected, raw_content=reading.value, tools=tools)
             reported = reading.emit.in_named_call
             reading.state = InBody(reading, body, instruction.next, self.threads, answer, reported)
-
-    def _may_be_call(self, chosen: Thread, char: str, alive: list[Thread]) -> bool:
-        """Whether text that may be free is also what calls without a mark begin with: they come first."""
-        program = self.reading.program
-        is_free = isinstance(program.code[chosen.at], FreeAt)
-        return is_free and bool(alive) and char in program.first_characters
 
     def _as_text(self, way: Thread) -> str:
         """What looked like a call is text after all: enter it; what was taken of it, to be read again."""
@@ -254,11 +235,6 @@ class InGap(State):
         self.text_instead = None
         begin_text(self.reading, way, self.threads)
         return taken
-
-    def _answer_instead(self, chosen: Thread) -> Thread | None:
-        """The way on which the JSON that begins is the answer, if there is one: the call only wins if it is one."""
-        code = self.reading.program.code
-        return next((way for way in self.threads if way != chosen and isinstance(code[way.at], FreeAt)), None)
 
     def end(self, rest: str, *, cut: bool) -> bool:
         """The turn is complete where it may stop; else what was taken of a mark, a name or a call is reported."""
@@ -271,17 +247,13 @@ class InGap(State):
                 if not act(reading, thread.actions):
                     _said(reading, reading.again)
                 return True
-        tell_committed(reading, self.threads)
+        reading.tell_committed(way.actions for way in self.threads)
         if not reading.emit.in_named_call:
             text, reason = reading.taken() + rest, "the text ends inside " + awaited(reading.program, self.threads)
-            (reading.emit.unreadable if self._is_no_name(text) else reading.emit.cut)(text, reason)
+            (reading.emit.unreadable if is_no_name(reading.program, self.threads, text) else reading.emit.cut)(
+                text, reason
+            )
         return False
-
-    def _is_no_name(self, text: str) -> bool:
-        """Whether what stands in the place of a name is all that there is, or goes on over marks: then it is text."""
-        marks = self.reading.program.marks
-        names = [way.captured for way in self.threads]
-        return all(name.strip() == text.strip() or any(mark in name for mark in marks) for name in names)
 
 
 def _said(reading: Reading, text: str) -> bool:
@@ -406,20 +378,12 @@ def begin_text(reading: Reading, thread: Thread, threads: Iterable[Thread]) -> N
     enter_text(reading, free_text_at(reading.program, thread.at, first_exits(reading.program, others)), fresh=True)
 
 
-def tell_committed(reading: Reading, threads: Iterable[Thread]) -> None:
-    """Where it was settled that a call begins, of a tool that is offered, it stays one, whatever comes of it."""
-    if reading.committed and not reading.emit.in_named_call:
-        ways = (way.actions for way in threads if any(text in reading.expected for _, text in way.actions))
-        reading.act(next(ways, ()))
-    reading.committed = False
-
-
 def recover(reading: Reading, threads: Iterable[Thread], *, may_stop: bool = False) -> None:
     """No way goes on: what was taken since the last event becomes content, and reading goes on from there.
 
     Inside a call that was reported already, what would have ended it still does.
     """
-    tell_committed(reading, threads)
+    reading.tell_committed(way.actions for way in threads)
     raw, again = "".join(reading.before), "".join(reading.here)
     exits = reading.program.home_exits
     reason = "expected " + awaited(reading.program, threads)
