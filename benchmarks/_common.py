@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import statistics
 import sys
 import time
@@ -37,6 +38,11 @@ _LINE = {
     "properties": {"sku": _TEXT, "quantity": {"type": "integer", "minimum": 1, "maximum": 999}},
     "required": ["sku", "quantity"],
 }
+
+
+def end_in_order() -> None:
+    """Let SIGTERM end the program as Ctrl+C does, so that the servers end which it started."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _parameters(verb: str, noun: str) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from _answers_bfcl import Question, questions, wheel
 from _answers_check import check
 from _answers_sides import HERMES, SIDES, answering
 from _answers_tables import Marked, marked, tell, tell_worse, tell_wrong
+from _common import end_in_order
 from _engine_peers import WITH_TOOLS
 from toolgram.models.catalog import cache_folder, default_model
 
@@ -59,6 +60,7 @@ class Model:
 
 def main() -> None:
     """Ask, and print the tables."""
+    end_in_order()
     options = _options()
     if options.check_comparison:
         check(wheel(options.bfcl))

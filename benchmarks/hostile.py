@@ -24,7 +24,7 @@ from typing import Any
 
 import httpx
 
-from _common import show
+from _common import end_in_order, show
 from _hostile_attacks import ATTACKS, CHAT
 from _server_peers import LLAMA_CPP, running
 from toolgram.models.catalog import default_model
@@ -58,6 +58,7 @@ class Seen:
 
 def main() -> None:
     """Prints the table."""
+    end_in_order()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attacks", nargs="*", choices=list(ATTACKS), default=list(ATTACKS), help="which ones")
     parser.add_argument("--copies", type=int, default=4, help="how often each is sent at once")
