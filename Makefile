@@ -47,7 +47,8 @@ bench: $(VENV)/.dev
 ## property of schemas for 2,000 examples, those of styles for 40 each
 fuzz: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist worksteal -m fuzz tests/fuzz tests/server
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n auto --dist worksteal tests/schema tests/properties
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n auto --dist worksteal tests/schema tests/properties \
+		tests/server/test_openapi.py
 
 ## docs: the documentation site: open site/index.html, or for its search serve it by python -m http.server -d site
 ## (installs 60 MB into .docs, once)

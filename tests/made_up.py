@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import toolgram
@@ -330,6 +331,7 @@ IRREGULAR = {
 }
 
 
+@cache
 def discovered() -> dict[str, ToolStyle]:
     """What is discovered of these templates, and of the shared ones where they are at hand: each format once."""
     templates = {name: family.template for name, family in (MADE_UP | IN_THE_MANNER_OF).items()}
