@@ -196,6 +196,21 @@ def rows(cases: Sequence[Case]) -> list[list[object]]:
     return rows
 
 
+def least() -> tuple[float, float]:
+    """Milliseconds that llguidance takes to read the smallest Lark there is, and the smallest schema: best of fifty."""
+    own = _llguidance.LLMatcher.grammar_from_json_schema('{"type": "null"}')
+    return _reading(_llguidance.LLMatcher.grammar_from_lark('start: "a"')), _reading(own)
+
+
+def _reading(grammar: str) -> float:
+    spent: list[float] = []
+    for _ in range(50):
+        start = thread_time()
+        _llguidance.LLMatcher(_tokens().llguidance, grammar, log_level=0)
+        spent.append(thread_time() - start)
+    return min(spent) * 1e3
+
+
 class _Costs(NamedTuple):
     """Milliseconds of the conversion at the median; to the first mask from there: median, 95th; number of masks; their
     microseconds: median, 75th, 95th, most."""
