@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from llama_oracle import gbnf_accepts
 from oracles import ebnf_accepts, lark_accepts
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import (
@@ -401,3 +402,22 @@ def test_small_grammars(drawn: Rules, texts: list[str], seed: int) -> None:
 @given(st.data(), st.integers(0, 1000))
 def test_small_grammars_of_characters_that_begin_alike(alphabet: str, data: st.DataObject, seed: int) -> None:
     _assert_agree(data.draw(rules(alphabet)), data.draw(_texts(alphabet)), alphabet, seed)
+
+
+@pytest.mark.parametrize("marker", ["<b>", "«b»"])
+def test_rules_may_have_the_names_that_texts_are_given(marker: str) -> None:
+    rules = {
+        "root": seq(Text((marker,)), optional(seq(marker, Ref("text")))),
+        "text": seq("0", Ref("text-1")),
+        "text-1": choice("1", seq("2", Ref("text-1"))),
+    }
+    both = Recognisers(Grammar(rules))
+    gbnf = both.grammar.to("gbnf")
+    begun = marker[:-1]
+    for text in ("a", f"{begun}-", f"{begun}1", f"a{begun}c", f"a{marker}01", f"{marker}021"):
+        both.assert_agree(text)
+        assert both.grammar.accepts(text)
+        assert gbnf_accepts(gbnf, text)
+    for text in (f"a{marker}0", f"{marker}12", marker + "c"):
+        both.assert_agree(text)
+        assert not gbnf_accepts(gbnf, text)

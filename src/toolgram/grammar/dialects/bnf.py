@@ -29,7 +29,7 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.names import dashed
-from toolgram.grammar.until import text_rules
+from toolgram.grammar.until import automaton, text_rules
 from toolgram.grammar.walk import fresh, with_children
 
 _ANY = not_chars()
@@ -81,15 +81,15 @@ def lowered(rules: Rules, most: int) -> dict[str, Expr]:
 
 def text_rule(text: Text, rules: dict[str, Expr]) -> Ref:
     """Adds the rules for a text; gives the first of them."""
-    added = text_rules(text, text_stem(rules))
+    added = text_rules(text, text_stem(rules, len(automaton(text.without, text.seen))))
     rules.update(added)
     return Ref(next(iter(added)))
 
 
-def text_stem(rules: Rules) -> str:
-    """How the names of the rules for the next text begin, of which the first is numbered 0."""
+def text_stem(rules: Rules, count: int) -> str:
+    """How the names of so many rules for the next text begin, which are numbered from 0: none of them is taken."""
     stem, number = "text", 1
-    while f"{stem}-0" in rules:
+    while any(f"{stem}-{state}" in rules for state in range(count)):
         number += 1
         stem = f"text{number}"
     return stem

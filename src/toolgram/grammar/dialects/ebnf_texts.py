@@ -32,7 +32,7 @@ class Texts:
             if text.seen:
                 self._made[text] = self._begun(text)
             elif text.without and all(marker[0].isascii() for marker in text.without):
-                self._made[text] = self._named(f"{text_stem(self.rules)}-0", text)
+                self._made[text] = self._named(f"{text_stem(self.rules, 1)}-0", text)
             else:
                 self._made[text] = text_rule(text, self.rules)
         return self._made[text]
@@ -42,7 +42,7 @@ class Texts:
         states = automaton(text.without, text.seen)
         home = states[0].edges[0][1]  # where a character leads that no marker has there
         free = self.rule(Text(tuple(marker for marker in text.without if not marker.startswith(START))))
-        stem = text_stem(self.rules)
+        stem = text_stem(self.rules, len(states))
         refs = [free if number == home else Ref(f"{stem}-{number}") for number in range(len(states))]
         for ref, state in zip(refs, states, strict=True):
             if ref != free:
