@@ -18,7 +18,7 @@ from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, plain_p
 from toolgram.styles.detect import speaks
 from toolgram.styles.generic.tagged import list_tools
 from toolgram.styles.turn_edges import opened_by, opening
-from toolgram.template.adapt import adapt
+from toolgram.template.adapt import adapt, neutralised
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import likely_pattern
 from toolgram.template.provenance import render_parts
@@ -28,6 +28,7 @@ from toolgram.wire.writer import write_freely
 Parts = tuple[tuple[str, bool], ...]
 _LONGEST_OPENING = 200
 _RESULTS = ("tool", "function")
+_SHOWN = ("content", "name", "tool_call_id")  # of what is not the assistant's, where a result is written as text
 _CUT = "\ue0fe\ue0ff"  # where a message to be continued ends; private use, taken out again
 
 
@@ -210,8 +211,10 @@ def _framed(message: Mapping[str, Any], style: ToolStyle, lead: str) -> Mapping[
 def _written(message: Mapping[str, Any], style: ToolStyle, lead: str) -> str:
     """A turn of the assistant as text of the style, after `lead`, which the template writes itself."""
     content = _text(message.get("content"))
+    if (tags := _tags(style.wire)) is not None:
+        content = neutralised(content, tags)
     calls = tuple(_call(call) for call in message.get("tool_calls") or ())
-    turn = Message(_neutralised(content, _tags(style.wire)) or None, message.get("reasoning_content"), calls)
+    turn = Message(content or None, message.get("reasoning_content"), calls)
     attempts = (
         turn,
         # Where the format has no place for text beside calls, it may have one for reasoning.
@@ -240,27 +243,17 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
 
 @lru_cache(maxsize=64)
 def _tags(format_: wire.WireFormat) -> re.Pattern[str] | None:
-    """What finds the marks of a format."""
-    return re.compile("|".join(sorted(map(re.escape, format_.marks)))) if format_.marks else None
-
-
-def _neutralised(text: str, tags: re.Pattern[str] | None) -> str:
-    r"""The text with each tag of the style broken by a backslash: <tool_call> becomes <\tool_call>."""
-    return tags.sub(lambda match: match[0][0] + "\\" + match[0][1:], text) if tags else text
+    """What finds the marks of a format, those too that begin inside another one."""
+    marks = (f"{re.escape(mark[0])}(?={re.escape(mark[1:])})" for mark in sorted(format_.marks))
+    return re.compile("|".join(marks)) if format_.marks else None
 
 
 def _neutral(message: Mapping[str, Any], tags: re.Pattern[str] | None) -> Mapping[str, Any]:
     """A message whose text cannot be taken for the style's own; the assistant's turns are written by the style."""
-    content = message.get("content")
-    if message["role"] == "assistant" or content is None:
+    if message["role"] == "assistant" or tags is None:
         return message
-    if isinstance(content, str):
-        return {**message, "content": _neutralised(content, tags)}
-    parts = [
-        {**part, "text": _neutralised(part["text"], tags)} if part.get("type") == "text" else part
-        for part in cast("list[Mapping[str, Any]]", content)
-    ]
-    return {**message, "content": parts}
+    shown = ((key, value) for key in _SHOWN if (value := message.get(key)) is not None)
+    return {**message, **{key: neutralised(value, tags) for key, value in shown}}
 
 
 # The turn that the prompt opens

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any, Literal, cast
 
 from toolgram.errors import InvalidRequest
@@ -75,6 +77,30 @@ def _results(content: Any, kinds: frozenset[str]) -> Any:
         else part
         for part in cast("list[Any]", content)
     ]
+
+
+def neutralised(content: str | Sequence[Mapping[str, Any]], marks: re.Pattern[str]) -> Any:
+    r"""The content with each mark broken by a backslash: <tool_call> becomes <\tool_call>. Its parts are one text."""
+    if isinstance(content, str):
+        return _broken([content], marks)[0]
+    texts = [text if isinstance(text := part.get("text"), str) else None for part in content]
+    broken = zip(content, texts, _broken([text or "" for text in texts], marks), strict=True)
+    return [part if text is None else {**part, "text": new} for part, text, new in broken]
+
+
+def _broken(texts: Sequence[str], marks: re.Pattern[str]) -> Sequence[str]:
+    """The texts, with a backslash after the first character of each mark that stands in what they are together."""
+    places = [match.start() + 1 for match in marks.finditer("".join(texts))]
+    if not places:
+        return texts
+    broken: list[str] = []
+    start = 0
+    for text in texts:
+        here = places[bisect_right(places, start) : bisect_right(places, start + len(text))]
+        cuts = (0, *(place - start for place in here), len(text))
+        broken.append("\\".join(text[begin:end] for begin, end in pairwise(cuts)))
+        start += len(text)
+    return broken
 
 
 # One message ---------------------------------------------------------------------------------------------------------
@@ -259,18 +285,13 @@ def _result_as_text(turn: Message) -> Message:
     """A tool's result as a user's turn; text that looks like one is marked by a backslash."""
     if turn["role"] not in ("tool", "user"):
         return turn
-    content = turn["content"]
-    if isinstance(content, str):
-        content = _FORGED.sub(r"[\\", content)
-    else:
-        parts = cast("list[Message]", content)
-        content = [{**part, "text": _FORGED.sub(r"[\\", part["text"])} if "text" in part else part for part in parts]
+    content = neutralised(turn["content"], _FORGED)
     if turn["role"] == "user":
         return {**turn, "content": content}
     about = ", ".join(
         f"{key}={turn[field]}" for key, field in (("name", "name"), ("id", "tool_call_id")) if field in turn
     )
-    return {"role": "user", "content": _joined([f"[TOOL({about})]", content, "[/TOOL]"], "")}
+    return {"role": "user", "content": _joined([f"[TOOL({neutralised(about, _FORGED)})]", content, "[/TOOL]"], "")}
 
 
 # Whose turn it is ----------------------------------------------------------------------------------------------------
