@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgram.schema.reading.normalize import normalize
-from toolgram.wire.encodings.expected import Expected
+from toolgram.wire.encodings.expected import UNKNOWN, Expected
 from toolgram.wire.encodings.json import Status
 from toolgram.wire.encodings.printed import PrintedValue, as_json_text
 from toolgram.wire.encodings.raw import as_json
@@ -50,8 +50,8 @@ def test_other_text_stays_as_it_is(text: str) -> None:
 
 
 def test_where_a_string_is_admitted_what_python_printed_is_one() -> None:
-    assert as_json("['x']", frozenset(("string", "array"))) == "\"['x']\""
-    assert as_json("{'x': None}", frozenset(("null", "object"))) == '{"x": null}'
+    assert as_json("['x']", UNKNOWN, frozenset(("string", "array"))) == "\"['x']\""
+    assert as_json("{'x': None}", UNKNOWN, frozenset(("null", "object"))) == '{"x": null}'
 
 
 FENCED = Tagged("fenced", "<p ", (("", ">"),), "</p>", fence=("<![CDATA[", "]]>"))

@@ -154,6 +154,6 @@ class ElementsReader:
                 return at, None
         if kinds <= _CONTAINERS and buffer[at] not in "{[":
             kinds |= _STRING
-        self._value = value_reader(self._tags.close(top.key), kinds, self._sink)
+        self._value = value_reader(self._tags.close(top.key), expected, kinds, self._sink)
         self._at_value = False
         return i, None

@@ -232,7 +232,7 @@ class _Writer:
             return None
         if not isinstance(value, str):
             return text
-        return value if kinds == _STRING or as_json(value, kinds) == text else None
+        return value if kinds == _STRING or as_json(value, Expected(self.canonical, kind), kinds) == text else None
 
     def _members(self, kind: types.Object, given: Mapping[str, Any]) -> str | None:
         if kind.some or not given.keys() <= {item.name for item in kind.properties if _is_name(item.name)}:

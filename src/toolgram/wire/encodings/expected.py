@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolgram.schema import types
 from toolgram.schema.types import Canonical, Type, arrays
+from toolgram.schema.writing.json_style import Spelling
+from toolgram.schema.writing.values import spell_as
 
+_ANY_DIGITS = Spelling(integer_digits=None, fraction_digits=None)
 _EVERYTHING = frozenset(("string", "number", "boolean", "null", "object", "array"))
 
 
@@ -36,6 +39,11 @@ class Expected:
     def declares(self, key: str) -> bool:
         """Whether an object that is expected here names this key."""
         return any(item.name == key for option in self._objects for item in option.properties)
+
+    def is_rather_text(self, text: str, value: object) -> bool:
+        """Whether the text is a string that may stand here, where the JSON value that it is may not."""
+        canonical = replace(self.canonical, root=self.kind)
+        return spell_as(canonical, value, _ANY_DIGITS) is None and spell_as(canonical, text, _ANY_DIGITS) is not None
 
     @property
     def empty(self) -> str:

@@ -22,11 +22,14 @@ from toolgram.schema.types import Canonical, Type
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.plain_strings import plain_string
 from toolgram.wire.encodings.base import Spell, ToolArguments
+from toolgram.wire.encodings.expected import Expected
 from toolgram.wire.encodings.json import RawValue, Sink, Status, escape, skip_space
 from toolgram.wire.encodings.printed import WORDS, PrintedValue, as_json_text
 from toolgram.wire.marks import Marks
 
 JsonType = Literal["string", "number", "boolean", "null", "object", "array"]
+_CONTAINERS = frozenset(("object", "array"))
+_STRING = frozenset(("string",))
 _LARGEST_INLINE = 4  # what is larger is one rule for the whole grammar
 _TOO_MANY = re.compile(r"[\s}\]]*")
 _LIKE_JSON = r"^([\[{\"]|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$|(true|false|null)$)"
@@ -45,20 +48,50 @@ class ValueReader(Protocol):
         ...
 
 
-def value_reader(close: str, kinds: frozenset[str], sink: Sink, fence: tuple[str, str] = ("", "")) -> ValueReader:
-    """What reads a value of these JSON types. `close` ends it: its mark, and white space that belongs to neither.
+def value_reader(
+    close: str, expected: Expected, kinds: frozenset[str], sink: Sink, fence: tuple[str, str] = ("", "")
+) -> ValueReader:
+    """What reads a value that is `expected`, of these JSON types. `close` ends it: its mark, and white space that
+    belongs to neither.
 
     A string may stand inside a `fence`, which is no part of it.
     """
-    if kinds <= {"object", "array"}:
+    if kinds <= _CONTAINERS:
         return NestedJson(close, sink)
-    if kinds == frozenset(("string",)):
+    if kinds == _STRING:
         reader = RawString(close, sink)
         fenced = RawString(fence[1] + close, sink)
     else:
-        reader = Collected(close, kinds, sink)
-        fenced = Collected(fence[1] + close, kinds & {"string"}, sink)
+        reader = Collected(close, expected, kinds, sink)
+        fenced = Collected(fence[1] + close, expected, kinds & _STRING, sink)
+    if kinds & _CONTAINERS and not kinds & _STRING:  # in the strings of its JSON the mark may stand
+        return ByBeginning("[{", reader, NestedJson(close, sink))
     return Fenced(fence[0], reader, fenced) if fence[0] else reader
+
+
+class ByBeginning:
+    """A value that its first character tells, white space aside: with one of `openers` it is read by another reader."""
+
+    __slots__ = ("_opened", "_openers", "_plain", "_reader")
+
+    def __init__(self, openers: str, plain: ValueReader, opened: ValueReader) -> None:
+        self._openers = openers
+        self._plain = plain
+        self._opened = opened
+        self._reader: ValueReader | None = None
+
+    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
+        if self._reader is None:
+            begin = skip_space(buffer, start)
+            if begin == len(buffer):
+                return start, Status.MORE
+            self._reader = self._opened if buffer[begin] in self._openers else self._plain
+        return self._reader.consume(buffer, start)
+
+    def cut(self) -> None:
+        """Hand on what was taken; of white space alone nothing was."""
+        if self._reader is not None:
+            self._reader.cut()
 
 
 class Fenced:
@@ -129,9 +162,10 @@ class RawString:
 class Collected(RawString):
     """A value that only its whole tells: JSON of one of its types if it can be, else a string."""
 
-    __slots__ = ("_kinds", "_pieces")
+    __slots__ = ("_expected", "_kinds", "_pieces")
 
-    def __init__(self, close: str, kinds: frozenset[str], sink: Sink) -> None:
+    def __init__(self, close: str, expected: Expected, kinds: frozenset[str], sink: Sink) -> None:
+        self._expected = expected
         self._kinds = kinds
         self._pieces: list[str] = []
         super().__init__(close, sink)
@@ -143,7 +177,7 @@ class Collected(RawString):
         self._pieces.append(text)
 
     def _end(self) -> None:
-        self._sink(as_json("".join(self._pieces), self._kinds))
+        self._sink(as_json("".join(self._pieces), self._expected, self._kinds))
 
     def cut(self) -> None:
         """Hand on the beginning of a value, unless what it is would only have shown later: a number or a string."""
@@ -199,19 +233,23 @@ def begins_number(text: str) -> bool:
     return bool(text) and _NUMBER_BEGINS.fullmatch(text) is not None
 
 
-def as_json(text: str, kinds: frozenset[str]) -> str:
-    """The JSON that a raw value stands for: itself where it is JSON of one of these types, else a string."""
+def as_json(text: str, expected: Expected, kinds: frozenset[str]) -> str:
+    """The JSON that a raw value stands for: itself where it is JSON of one of these types, else a string.
+
+    It is a string, too, where that may stand there and the JSON may not: "5.5" where strings and integers may.
+    """
     word = text.strip()
     word = WORDS.get(word, word) if "string" in kinds else as_json_text(word)
-    return word if json_type(word) in kinds else f'"{escape(text)}"'
-
-
-def json_type(text: str) -> JsonType | None:
-    """The type of the JSON value that this text is, None where it is none."""
     try:
-        value = json.loads(text)
+        value = json.loads(word)
     except (ValueError, RecursionError):
-        return None
+        return f'"{escape(text)}"'
+    is_text = json_type(value) not in kinds or ("string" in kinds and expected.is_rather_text(text, value))
+    return f'"{escape(text)}"' if is_text else word
+
+
+def json_type(value: object) -> JsonType:
+    """The type of a JSON value."""
     match value:
         case None:
             return "null"

@@ -16,6 +16,7 @@ Which values are raw is a matter of the tool's schema, so that the reader has to
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -112,10 +113,24 @@ class Tagged(AnyEncoding):
         return self.close.strip()
 
     @cached_property
+    def told(self) -> frozenset[str]:
+        """The JSON types of values that the tags tell."""
+        return frozenset(kind for kind, _ in self.after_key if kind)
+
+    @cached_property
     def key_end(self) -> re.Pattern[str]:
         """A key up to the value, and which of the ways to end it was taken; white space is lenient."""
         ways = "|".join(f"(?P<way{n}>{_lenient(text)})" for n, (_, text) in enumerate(self.after_key))
         return re.compile(rf"(?P<key>[\s\S]{{0,{MAX_KEY}}}?)(?:{ways})")
+
+    def can_say(self, key: str) -> bool:
+        """Whether a key is read as it is written, whatever comes after it."""
+        texts = [key + text for _, text in self.after_key]
+        found = [self.key_end.match(text) for text in texts]
+        return key == key.strip() and all(
+            match is not None and match["key"].strip() == key and match.end() == len(text)
+            for match, text in zip(found, texts, strict=True)
+        )
 
     @cached_property
     def key_marks(self) -> Marks:
@@ -183,10 +198,11 @@ class TaggedReader:
         way = next(n for n in range(len(self._tags.after_key)) if match[f"way{n}"] is not None)
         self._sink(f'{", " if self._count else "{"}"{escape(key)}": ')
         self._count += 1
-        # The tags may tell the type of a value, else the schema does.
+        # The tags may tell the type of a value, or what it is not, else the schema does.
         told = self._tags.after_key[way][0]
-        kinds = frozenset((told,)) if told else self._expected.member(key).kinds
-        self._value = value_reader(self._tags.close, kinds, self._sink, self._tags.fence)
+        expected = self._expected.member(key)
+        kinds = frozenset((told,)) if told else expected.kinds - self._tags.told or expected.kinds
+        self._value = value_reader(self._tags.close, expected, kinds, self._sink, self._tags.fence)
         return match.end(), Status.MORE
 
 
@@ -221,7 +237,9 @@ class _Parameters:
         return in_order(ordered, kind.min, kind.max, lambda expr: self.values.rule(expr, self.hint))
 
     def _member(self, item: types.Property) -> Expr:
-        """One parameter: raw where it is a string, JSON where it is not."""
+        """One parameter: raw where it is a string, JSON where it is not; none that would be read by another name."""
+        if not self.tags.can_say(item.name):
+            return NOTHING
         kinds = kinds_of(self.canonical, item.value)
         options: list[Expr] = []
         for told in dict.fromkeys(self.tags.after(kind) for kind in sorted(kinds)):
@@ -271,25 +289,28 @@ class _Parameters:
     def _spell_value(self, item: types.Property, value: Any) -> str | None:
         canonical = replace(self.canonical, root=item.value)
         spelled = spell_as(canonical, value, self.values.spelling)
-        if spelled is None:
+        if spelled is None or not self.tags.can_say(item.name):
             return None
-        return _written(self.tags, item.name, value, spelled, kinds_of(self.canonical, item.value))
+        return _written(self.tags, item.name, value, spelled, Expected(self.canonical, item.value))
 
 
-def _written(tags: Tagged, key: str, value: Any, spelled: str, kinds: frozenset[str] = _STRING) -> str | None:
+def _written(tags: Tagged, key: str, value: Any, spelled: str, expected: Expected | None = None) -> str | None:
     """One parameter as text: strings raw, others as they are spelled in JSON; None where it would read otherwise.
 
-    `kinds` are the JSON types that the parameter may have, for which a string may be taken.
+    `expected` is what the parameter may be, for which a string may be taken; none where the value shows what it is.
     """
-    if isinstance(value, str):
-        told = tags.after("string")
-        alike = frozenset(kind for kind in kinds if tags.after(kind) == told)
-        fenced = bool(tags.fence[0]) and value.startswith(tags.fence[0])
-        if tags.closer in value or fenced or (alike != _STRING and as_json(value, alike) != spelled):
-            return None
-        return tags.open + key + told + value + tags.close
-    kind = json_type(spelled)
-    return tags.open + key + tags.after(kind or "") + spelled + tags.close
+    kind = "string" if isinstance(value, str) else json_type(json.loads(spelled))
+    told = tags.after(kind)
+    kinds = expected.kinds if expected else frozenset((kind,))
+    alike = frozenset(each for each in kinds if tags.after(each) == told)
+    if "string" in alike and tags.closer in (value if kind == "string" else spelled):
+        return None
+    if kind != "string":
+        return tags.open + key + told + spelled + tags.close
+    fenced = bool(tags.fence[0]) and value.startswith(tags.fence[0])
+    if fenced or (expected and alike != _STRING and as_json(value, expected, alike) != spelled):
+        return None
+    return tags.open + key + told + value + tags.close
 
 
 def _objects(canonical: Canonical) -> Iterable[types.Object]:
