@@ -119,6 +119,44 @@ def test_a_call_that_was_cut_off_can_stay_in_the_history() -> None:
         assert "city" in plan.prompt
 
 
+SAID = {"content": "I will look.", "reasoning_content": "It may rain."}
+SHOWS_REASONING = toolgram.ChatTemplate(
+    CHATML.source.replace("+ message", "+ (message.reasoning_content or '') + message")
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "style", "said", "shown", "left_out"),
+    [
+        (CHATML, "compact", SAID, ("I will look.",), ("/messages/1/reasoning_content",)),
+        (CHATML, "compact", {"content": "I will look."}, ("I will look.",), ()),
+        (CHATML, "thoughtful_steps", SAID, ("It may rain.", "I will look."), ()),
+        (CHATML, "hermes", SAID, ("It may rain.", "I will look."), ()),
+        (
+            *(CHATML, "hermes", SAID | {"reasoning_content": "a </think> b"}),
+            *(("I will look.",), ("/messages/1/reasoning_content",)),
+        ),
+        (SHOWS_REASONING, "compact", SAID, ("It may rain.", "I will look."), ()),
+    ],
+)
+def test_what_is_said_beside_calls_is_shown_or_told_as_left_out(
+    template: toolgram.ChatTemplate,
+    style: str,
+    said: dict[str, str],
+    shown: tuple[str, ...],
+    left_out: tuple[str, ...],
+) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
+    messages = [
+        {"role": "user", "content": "Rain?"},
+        {"role": "assistant", **said, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "Yes"},
+    ]
+    plan = toolgram.plan(asked("") | {"messages": messages}, template, style=style)
+    assert all(text in plan.prompt for text in (*shown, "Oslo"))
+    assert plan.left_out == left_out
+
+
 def test_a_tool_that_nothing_can_call_is_left_out_and_reported() -> None:
     odd = tool("odd", {"type": "string"})
     plan = toolgram.plan(asked("Hi") | {"tools": [odd, WEATHER], "tool_choice": "required"}, HERMES)

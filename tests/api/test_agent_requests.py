@@ -91,6 +91,13 @@ def test_a_request_of_codex_is_planned() -> None:
     assert not grammar.accepts(call % "no patch")
 
 
+def test_thoughts_that_have_no_place_are_told_by_their_item() -> None:
+    thoughts = {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "Hm."}]}
+    items = [thoughts if item["type"] == "reasoning" else item for item in CODEX["input"]]
+    read = read_responses_request({**CODEX, "input": items})
+    assert read.generation.plan(CHATML, "hermes_2_pro", NOW).left_out == ("/input/2",)
+
+
 def events(name: str) -> Iterator[Any]:
     yield ToolCallStart(0, name, "call_1")
     yield ArgumentsDelta(0, '{"id": "7"}')
@@ -237,7 +244,7 @@ def test_a_request_of_claude_code_is_planned() -> None:
         *("context_management", "system.x-anthropic-billing-header", "tools.web_search_20250305"),
         *("messages.server_tool_use", "messages.web_search_tool_result", "tool_result.document"),
     }
-    assert plan.left_out == ("/messages/3/content/0/content/1",)
+    assert plan.left_out == ("/messages/3/content/0/content/1", "/messages/2/content/0")
     assert "billing" not in plan.prompt
     for text in ("Be brief.", "Mind the time.", "seen", "[image_url: it cannot be shown to this model]", "Go on."):
         assert text in plan.prompt

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 class Plan:
     """A request made ready: what to give the engine, what constrains its output, and what reads it. Immutable.
 
-    `left_out` are pointers to what tools answered and the template cannot show: the prompt says so in its place.
+    `left_out` are pointers to what the prompt does not show: what tools answered and the template cannot show, in whose
+    place the prompt says so, and what the assistant said or thought beside calls and the style has no place for.
     """
 
     request: Request
@@ -254,6 +255,7 @@ def _plan_of(
         format_ = read_reasoning_alone(format_)
     if _calls_close_reasoning(checked, chosen):
         format_ = closed_by_calls(format_, tuple(tool.name for tool in checked.callable_tools))
+    unshown = unshown_results(checked.messages, capabilities)
     spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened, tail=tail(template))
     turn = compile_turn(spec)
     constrained = bool(checked.tools) or checked.response_format is not None
@@ -263,7 +265,7 @@ def _plan_of(
         why=why,
         constraint=_constraint(turn) if constrained else None,
         stop=capabilities.stop if spec.calls == "none" else stops(template, chosen),
-        left_out=tuple(placed(checked.places, at) for at in unshown_results(checked.messages, capabilities)),
+        left_out=tuple(placed(checked.places, at) for at in (*unshown, *prompt.left_out)),
         _prompt=prompt,
         _turn=turn,
         _ids=CallIds.of(checked, format_, short=capabilities.requires_short_ids),

@@ -34,12 +34,16 @@ _CUT = "\ue0fe\ue0ff"  # where a message to be continued ends; private use, take
 
 @dataclass(frozen=True)
 class Prompt:
-    """What the engine is given; `opened` is what it holds already of the turn that the model writes."""
+    """What the engine is given; `opened` is what it holds already of the turn that the model writes.
+
+    `left_out` are pointers to what the assistant said in the conversation and the prompt has no place for.
+    """
 
     parts: Parts
     format_prompt: str | None
     opened: str
     control: re.Pattern[str]  # what is likely a control token of the model
+    left_out: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -86,7 +90,7 @@ def _continued(request: Request, template: ChatTemplate, style: ToolStyle, now: 
     tags = opened.removesuffix(content or reasoning)
     header = _without_end(base.parts, len(base.opened))
     parts = (*header, (tags, not (content and reasoning)), (content or reasoning, False))
-    return Prompt(parts, base.format_prompt, opened, base.control)
+    return Prompt(parts, base.format_prompt, opened, base.control, base.left_out)
 
 
 def _said(request: Request, template: ChatTemplate, style: ToolStyle) -> tuple[str, str]:
@@ -119,7 +123,8 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
         messages = [_framed(message, style, lead) for message in messages]
     if request.continue_final_message:
         messages[-1] = _open_end(messages[-1], len(messages) - 1)
-    call_text = None if native else partial(_written, style=style, lead=lead)
+    lost = list[tuple[str, ...]]()
+    call_text = None if native else partial(_written, style=style, lead=lead, lost=lost)
     adapted = adapt(messages, capabilities, extra_system=format_prompt, call_text=call_text)
     tools = None if announces or not request.tools else [tool.source for tool in request.tools]
     variables = {**capabilities.tool_variables(tools, now), **request.chat_template_kwargs}
@@ -134,18 +139,19 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
         # Some templates take for granted what a tool need not have; the others show it as it is.
         filled = capabilities.tool_variables([_filled(tool) for tool in tools], now)
         parts = render(**filled, **request.chat_template_kwargs)
+    left_out = () if native else _not_shown(request.messages, lost, parts)
     format_, control = style.format(with_tools=bool(request.tools)), likely_pattern(template)
     if not request.continue_final_message:
         end = _trusted_end(parts)
         opens = request.add_generation_prompt or end.endswith(capabilities.generation_prompt)
-        return Prompt(parts, format_prompt, opening(format_.turn, end) if opens else "", control)
+        return Prompt(parts, format_prompt, opening(format_.turn, end) if opens else "", control, left_out)
     parts = _cut(parts)
     content, reasoning = _said(request, template, style)
     tail = _end_of(parts, _LONGEST_OPENING + 2 * len(content) + 2 * len(reasoning))
     opened = opened_by(format_.turn, tail, content, reasoning)
     if not opened:
         return _continued(request, template, style, now, native=native)
-    return Prompt(parts, format_prompt, opened, control)
+    return Prompt(parts, format_prompt, opened, control, left_out)
 
 
 def _filled(tool: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -205,24 +211,51 @@ def _framed(message: Mapping[str, Any], style: ToolStyle, lead: str) -> Mapping[
     if message["role"] != "assistant" or message.get("tool_calls"):
         return message
     kept = {key: value for key, value in message.items() if key != "reasoning_content"}
-    return {**kept, "content": _written(message, style, lead)}
+    return {**kept, "content": _written(message, style, lead, [])}
 
 
-def _written(message: Mapping[str, Any], style: ToolStyle, lead: str) -> str:
-    """A turn of the assistant as text of the style, after `lead`, which the template writes itself."""
-    content = _text(message.get("content"))
+def _written(message: Mapping[str, Any], style: ToolStyle, lead: str, lost: list[tuple[str, ...]]) -> str:
+    """A turn of the assistant as text of the style, after `lead`, which the template writes itself.
+
+    To `lost` are added the fields that the style has no place for.
+    """
+    text, fields = _as_text(message, style)
+    lost.append(fields)
+    return text.removeprefix(lead)
+
+
+def _as_text(message: Mapping[str, Any], style: ToolStyle) -> tuple[str, tuple[str, ...]]:
+    """A turn of the assistant as text of the style, and the fields that the style has no place for."""
+    content, reasoning = _text(message.get("content")), message.get("reasoning_content") or ""
     if (tags := _tags(style.wire)) is not None:
         content = neutralised(content, tags)
     calls = tuple(_call(call) for call in message.get("tool_calls") or ())
-    turn = Message(content or None, message.get("reasoning_content"), calls)
+    turn = Message(content or None, reasoning or None, calls)
     attempts = (
-        turn,
+        (turn, ()),
+        (replace(turn, reasoning=None), ("reasoning_content",)),
         # Where the format has no place for text beside calls, it may have one for reasoning.
-        replace(turn, content=None, reasoning=turn.reasoning or turn.content),
-        replace(turn, content=None, reasoning=None),
+        (replace(turn, content=None, reasoning="\n\n".join(filter(None, (reasoning, content))) or None), ()),
+        (replace(turn, content=None, reasoning=None), ("content", "reasoning_content")),
     )
-    written = (write_freely(style.wire, attempt) for attempt in attempts)
-    return next((text.removeprefix(lead) for text in written if text is not None), content)
+    written = ((write_freely(style.wire, attempt), lost) for attempt, lost in attempts)
+    found = ((text, lost) for text, lost in written if text is not None)
+    text, lost = next(found, (content, ("reasoning_content", "tool_calls")))
+    return text, tuple(field for field in lost if message.get(field))
+
+
+def _not_shown(messages: Sequence[Mapping[str, Any]], lost: Sequence[tuple[str, ...]], parts: Parts) -> tuple[str, ...]:
+    """Pointers to the fields of turns with calls that are `lost` in the style's text, and that no template shows."""
+    if not any(lost):
+        return ()
+    prompt = "".join(text for text, _ in parts)
+    turns = ((at, message) for at, message in enumerate(messages) if message.get("tool_calls"))
+    return tuple(
+        f"/messages/{at}/{field}"
+        for (at, message), fields in zip(turns, lost, strict=True)
+        for field in fields
+        if field == "tool_calls" or _text(message[field]).strip() not in prompt
+    )
 
 
 def _text(content: Any) -> str:

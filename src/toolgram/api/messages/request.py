@@ -234,6 +234,7 @@ def _assistant(said: _Conversation, content: str | Sequence[Block], pointer: str
             case TextBlock():
                 texts.append(block.text)
             case ThinkingBlock():
+                said.places.setdefault(f"/messages/{len(said.messages)}/reasoning_content", f"{pointer}/{i}")
                 reasoning.append(block.thinking)
             case ToolUseBlock():
                 arguments = json.dumps(block.input, ensure_ascii=False)

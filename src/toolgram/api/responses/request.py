@@ -118,8 +118,9 @@ class _Conversation:
         self._reasoning.clear()
         self.messages.append(message)
 
-    def reason(self, text: str) -> None:
+    def reason(self, text: str, pointer: str) -> None:
         if text:
+            self.places.setdefault(f"/messages/{len(self.messages)}/reasoning_content", pointer)
             self._reasoning.append(text)
 
     def call(self, call: Message, pointer: str) -> None:
@@ -224,7 +225,7 @@ def _item(said: _Conversation, item: Item, pointer: str, offered: Offer) -> None
         case OutputItem():
             said.result(item.call_id, _output(said, item.output), pointer)
         case ReasoningItem():
-            said.reason("\n".join(part.text for part in item.content or item.summary or ()))
+            said.reason("\n".join(part.text for part in item.content or item.summary or ()), pointer)
         case ToolsItem():
             pass  # its tools are among those offered
         case _ if item.type in _OF_THE_SERVER:
