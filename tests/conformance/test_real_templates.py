@@ -5,6 +5,7 @@ The prompt is what transformers renders, to the letter, wherever the template ca
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,25 @@ def test_the_prompt_is_what_transformers_renders(name: str, monkeypatch: pytest.
                 *(["Oslo", "rain"] if what == "result" else []),
             ]
             assert all(text in prompt for text in shown)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("google-gemma-4")])
+@pytest.mark.parametrize("required", [["zip", "City"], []])
+def test_keys_are_in_the_order_that_the_template_gives_them(name: str, required: list[str]) -> None:
+    template = toolgram.ChatTemplate.from_file(TEMPLATES / name, "<bos>", "<eos>")
+    properties = {"zip": {"type": "string"}, "City": {"type": "string"}, "at": {"type": "object"}}
+    arguments = json.dumps({"zip": "Z", "City": "C", "at": {"b": 1, "a": 2}})
+    called = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    turn = {"role": "assistant", "tool_calls": [called]}
+    result = {"role": "tool", "tool_call_id": "c", "content": "R"}
+    plan = toolgram.plan(
+        {
+            "messages": [{"role": "user", "content": "Hi"}, turn, result],
+            "tools": [tool("f", {"type": "object", "properties": properties, "required": required})],
+            "tool_choice": "required",
+        },
+        template,
+    )
+    shown = 'call:f{at:{a:2,b:1},City:<|"|>C<|"|>,zip:<|"|>Z<|"|>}'
+    assert shown in plan.prompt
+    assert plan.constraint.grammar.accepts(f"<|tool_call>{shown}<tool_call|>")

@@ -163,7 +163,8 @@ def test_what_is_cut_off_is_handed_on(encoding: AnyEncoding) -> None:
     end, status = reader.consume(shown, 0)
     reader.cut(shown[end:])
     assert status is Status.MORE
-    assert "".join(pieces) == '{"text": "some words'
+    first = '{"count": 3, ' if encoding.notation.sorts_keys else "{"
+    assert "".join(pieces) == first + '"text": "some words'
 
 
 @pytest.mark.parametrize("encoding", [each for each in OWN if isinstance(each, Tagged)], ids=lambda each: each.name)

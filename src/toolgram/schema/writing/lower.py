@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from toolgram.errors import Relaxation, UnsupportedSchema
@@ -123,6 +123,11 @@ class Lowering:
     def _body(self, kind: Type, name: str, frame: Frame) -> Expr:
         match kind:
             case types.Object():
+                if self.spelling.encoding.sorts_keys:
+                    declared = {item.name: item for item in kind.properties}
+                    kind = replace(
+                        kind, properties=tuple(map(declared.__getitem__, self.spelling.encoding.ordered(declared)))
+                    )
                 members = self._any_order if self.any_order else self._object
                 return frame.around(members(kind, name, frame))
             case types.Array():

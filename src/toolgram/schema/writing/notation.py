@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 BARE_WORD = re.compile(r"""[^\s,(){}\[\]:="']+""")
@@ -16,7 +17,8 @@ class Encoding:
     between `quote`s; where `escapes` is False they are raw and must not contain the quote. Of the keys that no schema
     declares, those that are not quoted are ASCII identifiers. A separator that is None is that of the wire format.
     With a `margin`, a line break and more, each member of the outermost object stands after it, on a line of its own,
-    and `last_margin` before what closes the object, unless it is empty.
+    and `last_margin` before what closes the object, unless it is empty. With `sorts_keys` the keys of every object come
+    in the order of the alphabet, as Jinja's `dictsort` has it, whatever the schema's is.
     Raises ValueError for a notation that cannot be read back: another quote with escapes, a raw one that overlaps
     itself, raw strings as keys.
     """
@@ -33,6 +35,7 @@ class Encoding:
     key_separator: str | None = None
     margin: str = ""
     last_margin: str = ""
+    sorts_keys: bool = False
 
     def __post_init__(self) -> None:
         if self.escapes and self.quote != '"':
@@ -51,6 +54,10 @@ class Encoding:
     def counts_characters(self) -> bool:
         """Whether the length of a string can be bounded: a quote of several characters in raw text is in the way."""
         return self.escapes or len(self.quote) == 1
+
+    def ordered(self, keys: Iterable[str]) -> Iterable[str]:
+        """Keys in the order in which they are written."""
+        return sorted(keys, key=str.lower) if self.sorts_keys else keys
 
     def word(self, text: str) -> str:
         """What stands for JSON's null, true or false."""

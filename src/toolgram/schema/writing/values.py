@@ -83,11 +83,12 @@ def _spell_object(
     if kind.some and not last:
         return None
     others = [key for key in value if key not in declared and key not in last]
-    order = [*(name for name in declared if name in value), *others, *last]
+    if not all(isinstance(key, str) for key in value):
+        return None
+    in_order = spelling.encoding.ordered
+    order = [*in_order(name for name in declared if name in value), *in_order(map(str, others)), *map(str, last)]
     members: list[str] = []
     for key in order:
-        if not isinstance(key, str):
-            return None
         written = frame.key(key, spelling, declared=key in declared)
         expected = types.value_of(kind, key)
         if key in last:

@@ -30,7 +30,15 @@ from toolgram.wire.format import (
     WireFormat,
 )
 
-NOTATION = Encoding("gemma", quote='<|"|>', escapes=False, bare_keys=True, item_separator=",", key_separator=":")
+NOTATION = Encoding(
+    "gemma",
+    quote='<|"|>',
+    escapes=False,
+    bare_keys=True,
+    item_separator=",",
+    key_separator=":",
+    sorts_keys=True,
+)
 
 _CALL = Call(Seq(Mark("<|tool_call>"), Lit("call:"), Name(), Arguments(NOTATION), Mark("<tool_call|>")))
 
