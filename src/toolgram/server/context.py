@@ -10,7 +10,6 @@ from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,6 +17,7 @@ from toolgram import work
 from toolgram.api.errors import ApiError, param
 from toolgram.api.explain import relaxations_json
 from toolgram.api.generation import GRAMMAR, Generation, grammar_at_fault
+from toolgram.api.json_text import json_bytes
 from toolgram.api.notes import divergences_of_choices
 from toolgram.chat import Reply, relaxations_of, stream
 from toolgram.chat.guarantees import refuse_unenforced
@@ -259,7 +259,7 @@ def _texts(generation: Generation) -> Iterator[str]:
 
 def json_response(request: Request, value: Any, status: int = 200) -> Response:
     """An answer in JSON."""
-    return Response(orjson.dumps(value), status, record_of(request.scope).headers, "application/json")
+    return Response(json_bytes(value), status, record_of(request.scope).headers, "application/json")
 
 
 def _seeded(job: Job) -> list[Sampling]:

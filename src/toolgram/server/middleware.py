@@ -10,13 +10,13 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import orjson
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolgram import work
 from toolgram.api.errors import ApiError, anthropic_error, api_error, openai_error
+from toolgram.api.json_text import json_bytes
 from toolgram.errors import ToolgramError
 from toolgram.server.limits import Admission
 from toolgram.server.metrics import Metrics
@@ -152,7 +152,7 @@ def error_response(error: ApiError, path: str, record: Record) -> Response:
     headers = dict(record.headers)
     if error.retry_after is not None:
         headers["retry-after"] = str(error.retry_after)
-    return Response(orjson.dumps(body), error.status, headers, "application/json")
+    return Response(json_bytes(body), error.status, headers, "application/json")
 
 
 def too_large(settings: Settings) -> ApiError:

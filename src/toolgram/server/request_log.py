@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 from starlette.types import Scope
 
+from toolgram.api.json_text import json_bytes
 from toolgram.chat import Reply
 from toolgram.planning.plan import Plan
 from toolgram.server.recording.capture import Capture
@@ -101,7 +101,7 @@ class Line:
         }
 
     def __str__(self) -> str:
-        return orjson.dumps({key: value for key, value in self._said.items() if value is not None}).decode()
+        return json_bytes({key: value for key, value in self._said.items() if value is not None}).decode()
 
     def for_people(self) -> str:
         """The line as it reads on a terminal; what was said is in it only where it is to be logged."""
@@ -117,5 +117,5 @@ class Line:
         if record.message:
             parts.append(f"{record.error}: {said['message']}")
         if record.contents:
-            parts.append(orjson.dumps(record.contents).decode())
+            parts.append(json_bytes(record.contents).decode())
         return "".join(c if c.isprintable() else repr(c)[1:-1] for c in "; ".join(parts))

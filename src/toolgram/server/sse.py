@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapp
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any, TypeVar
 
-import orjson
 from starlette.types import Receive, Scope, Send
 
+from toolgram.api.json_text import json_bytes
 from toolgram.errors import ToolgramError
 
 T = TypeVar("T")
@@ -25,12 +25,12 @@ class ClientGone(Exception):
 
 def data(value: Any) -> bytes:
     """An event of JSON."""
-    return b"data: %b\n\n" % orjson.dumps(value)
+    return b"data: %b\n\n" % json_bytes(value)
 
 
 def named(value: Mapping[str, Any]) -> bytes:
     """A JSON event named by its `type`."""
-    return b"event: %b\ndata: %b\n\n" % (value["type"].encode(), orjson.dumps(value))
+    return b"event: %b\ndata: %b\n\n" % (value["type"].encode(), json_bytes(value))
 
 
 class EventStream:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
+from toolgram.api.json_text import object_text
 from toolgram.api.notes import notes_of
 from toolgram.chat import Reply
 from toolgram.conversation.events import (
@@ -48,13 +48,10 @@ def _ended(reply: Reply) -> Json:
     return {"stop_reason": _REASONS[reply.finish_reason], "stop_sequence": None}
 
 
-def _input(arguments: str) -> Json:
-    """The arguments as an object; empty where the call was cut off, since half an object is none."""
-    try:
-        value = json.loads(arguments)
-    except ValueError:
-        return {}
-    return cast("Json", value) if isinstance(value, dict) else {}
+def _input(arguments: str) -> Any:
+    """The arguments as an object, as they were written; empty where the call was cut off: half an object is none."""
+    text = object_text(arguments)
+    return {} if text is None else text
 
 
 def _message(id_: str, model: str, content: list[Json], usage: Json) -> Json:
