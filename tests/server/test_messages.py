@@ -72,6 +72,41 @@ def test_a_tool_loop_to_a_final_answer() -> None:
     assert '"a": 1' in engine.calls[1].text
 
 
+def test_turns_of_one_role_that_follow_each_other_are_one() -> None:
+    def turn(role: str, *blocks: Any) -> Any:
+        return {"role": role, "content": list(blocks)}
+
+    def use(id_: str) -> Any:
+        return {"type": "tool_use", "id": id_, "name": "add", "input": {"a": 1, "b": 2}}
+
+    def result(id_: str) -> Any:
+        return {"type": "tool_result", "tool_use_id": id_, "content": f"of {id_}"}
+
+    text: Any = {"type": "text", "text": "So."}
+    conversations = [
+        [HI, turn("assistant", use("a")), turn("assistant", use("b")), turn("user", result("a"), result("b"))],
+        [HI, turn("assistant", use("a")), turn("assistant", text), turn("user", result("a"))],
+        [HI, turn("assistant", use("a"), use("b")), turn("user", result("a"), text), turn("user", result("b"))],
+        [HI, turn("assistant", use("a")), turn("user", text), turn("user", result("a"))],
+        [HI, turn("assistant", text), {"role": "assistant", "content": " I"}],
+    ]
+    engine = Replay(*[" say."] * len(conversations))
+    with serving(engine) as address:
+        for turns in conversations:
+            client(address).messages.create(messages=turns, tools=[ADD], **COMMON)
+    prompts = [call.text.split("Hi.<|im_end|>")[1] for call in engine.calls]
+    assert [prompt.count("<|im_start|>assistant") for prompt in prompts] == [2, 2, 2, 2, 1]
+    assert [(prompt.count("<tool_call>"), prompt.count("of ")) for prompt in prompts] == [
+        (2, 2),
+        (1, 1),
+        (2, 2),
+        (1, 1),
+        (0, 0),
+    ]
+    assert [prompt.find("So.") > prompt.find("of ") for prompt in prompts] == [False, False, True, True, True]
+    assert prompts[-1].endswith("So. I")
+
+
 def test_an_answer_that_is_begun_is_not_repeated() -> None:
     engine = Replay(" 42.", " 42.")
     turns: Any = [HI, {"role": "assistant", "content": "The answer is"}]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from toolgram.api.generation import Generation
@@ -37,7 +38,8 @@ from toolgram.conversation.request import Request, ResponseFormat, Tool, ToolCho
 from toolgram.errors import InvalidRequest
 
 Json = dict[str, Any]
-
+Placed = tuple[Block, str]
+"""A block, and where it stands."""
 
 _FOR_ITS_MAKER = re.compile(r"\Ax-anthropic-billing-header:[^\n]*\n?")
 # Blocks of what Anthropic ran itself, by the ends of their types: to another model they say nothing.
@@ -92,8 +94,8 @@ def _request(body: CountBody) -> tuple[Request, tuple[str, ...]]:
     said = _Conversation()
     if (system := _system(said, body)) is not None:
         said.add({"role": "system", "content": system}, "/system")
-    for i, turn in enumerate(body.messages):
-        _turn(said, turn, f"/messages/{i}")
+    for role, turns in groupby(enumerate(body.messages), key=lambda numbered: numbered[1].role):
+        _turns(said, role, [(turn, f"/messages/{i}") for i, turn in turns])
     tools = _tools(said, body)
     choice = body.tool_choice
     last = said.messages[-1]
@@ -142,33 +144,41 @@ def prefilled(generation: Generation) -> str:
     return (request.messages[-1]["content"] or "") if request.continue_final_message else ""
 
 
-def _turn(said: _Conversation, turn: Turn, pointer: str) -> None:
-    at = f"{pointer}/content"
-    match turn.role:
-        case "user":
-            _user(said, turn.content, pointer)
-        case "assistant":
-            said.add(_assistant(said, turn.content, at), pointer)
+def _turns(said: _Conversation, role: str, turns: Sequence[tuple[Turn, str]]) -> None:
+    """Turns of one role that follow each other, each with its place: they are one turn (Anthropic's `messages`)."""
+    match role:
         case "system":
-            said.add({"role": "system", "content": _plain(turn.content, at)}, pointer)
+            for turn, pointer in turns:
+                said.add({"role": "system", "content": _plain(turn.content, f"{pointer}/content")}, pointer)
+        case "user":
+            for turn, pointer in turns:
+                if not turn.content and not isinstance(turn.content, str):
+                    raise InvalidRequest(f"{pointer}/content", "must hold at least one block")
+            _user(said, _placed(turns))
+        case _:
+            said.add(_assistant(said, _placed(turns)), turns[0][1])
+
+
+def _placed(turns: Sequence[tuple[Turn, str]]) -> list[Placed]:
+    return [(block, f"{at}/content/{i}") for turn, at in turns for i, block in enumerate(_blocks(turn.content))]
 
 
 def _blocks(content: str | Sequence[Block]) -> Sequence[Block]:
     return (TextBlock(type="text", text=content),) if isinstance(content, str) else content
 
 
-def _user(said: _Conversation, content: str | Sequence[Block], pointer: str) -> None:
+def _user(said: _Conversation, blocks: Sequence[Placed]) -> None:
+    """Results first, as calls are followed by them; all else is one message, at the place of the turn it begins in."""
     parts: list[Any] = []
-    if not (blocks := _blocks(content)):
-        raise InvalidRequest(f"{pointer}/content", "must hold at least one block")
-    for i, block in enumerate(blocks):
-        at = f"{pointer}/content/{i}"
+    first = ""
+    for block, at in blocks:
         if isinstance(block, ToolResultBlock):
             _result(said, block, at)
         else:
+            first = first or at.rpartition("/content/")[0]
             parts.append(_part(block, at))
     if parts:
-        said.add({"role": "user", "content": _joined(parts, "\n\n")}, pointer)
+        said.add({"role": "user", "content": _joined(parts, "\n\n")}, first)
 
 
 def _joined(parts: list[Any], between: str) -> Any:
@@ -225,11 +235,11 @@ def _url(source: UrlSource | Base64Source) -> str:
     return source.url if isinstance(source, UrlSource) else f"data:{source.media_type};base64,{source.data}"
 
 
-def _assistant(said: _Conversation, content: str | Sequence[Block], pointer: str) -> Json:
+def _assistant(said: _Conversation, blocks: Sequence[Placed]) -> Json:
     texts: list[str] = []
     reasoning: list[str] = []
     calls: list[Json] = []
-    for i, block in enumerate(_blocks(content)):
+    for block, at in blocks:
         match block:
             case TextBlock():
                 texts.append(block.text)
@@ -246,7 +256,7 @@ def _assistant(said: _Conversation, content: str | Sequence[Block], pointer: str
                 said.left_out.append(f"messages.{type_}")
             case _:
                 told = f"a block of type {block.type!r} cannot be shown to a model here"
-                raise InvalidRequest(f"{pointer}/{i}/type", told)
+                raise InvalidRequest(f"{at}/type", told)
     message: Json = {"role": "assistant", "content": "".join(texts) or (None if calls else "")}
     if reasoning:
         message["reasoning_content"] = "\n".join(reasoning)
