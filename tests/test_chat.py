@@ -154,6 +154,28 @@ def test_stops_of_plan_and_caller_both_hold() -> None:
     assert engine.calls[0].sampling.ends == ("<|im_end|>",)
 
 
+@pytest.mark.parametrize("capabilities", [None, Capabilities(unenforced=True)])
+@pytest.mark.parametrize(
+    ("stop", "arguments", "dropped"),
+    [("ris", '{"city": "Pa', 0), ('"}}', '{"city": "Paris', 0), ("\n", None, 1), ("nam", None, 1)],
+)
+def test_a_stop_string_in_a_call_cuts_it(
+    stop: str, arguments: str | None, dropped: int, capabilities: Capabilities | None
+) -> None:
+    engine = Replay(list(CALL)) if capabilities is None else Replay(list(CALL), capabilities=capabilities)
+    reply = generate_sync(planned(), engine, Sampling(stop=(stop,)))
+    assert (reply.finish_reason, reply.stopped_by, reply.dropped_calls) == ("stop", stop, dropped)
+    assert [(call.arguments, call.incomplete) for call in reply.message.tool_calls] == (
+        [] if arguments is None else [(arguments, True)]
+    )
+    assert reply.message.content is None
+
+
+def test_a_stop_string_behind_a_call_leaves_it_to_be_run() -> None:
+    reply = generate_sync(planned(), Replay(list(f"{CALL}\n\n")), Sampling(stop=("\n\n",)))
+    assert (reply.finish_reason, [call.incomplete for call in reply.message.tool_calls]) == ("tool_calls", [False])
+
+
 def test_without_a_grammar_a_spelled_end_of_turn_stops_too() -> None:
     engine = Replay("It will.<|im_end|>junk")
     plan = toolgram.plan({"messages": QUESTION["messages"]}, CHATML)

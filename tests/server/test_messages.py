@@ -131,6 +131,18 @@ def test_a_stop_sequence_is_told() -> None:
         )
 
 
+def test_a_stop_sequence_in_a_call_leaves_nothing_to_run() -> None:
+    options: Any = {**COMMON, "messages": [HI], "tools": [ADD], "tool_choice": {"type": "any"}, "stop_sequences": ["b"]}
+    text = list(CALL.format(1, 2))
+    with serving(Replay(text, text)) as address:
+        said = client(address).messages.create(**options)
+        with client(address).messages.stream(**options) as stream:
+            streamed = stream.get_final_message()
+    for one in (said, streamed):
+        assert (one.stop_reason, one.stop_sequence) == ("stop_sequence", "b")
+    assert said.content[0].model_dump()["incomplete"] is True
+
+
 def test_structured_output() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     body = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}

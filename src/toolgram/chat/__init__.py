@@ -40,6 +40,7 @@ _RETRY_TEMPERATURE = 0.7
 class Reply:
     """What came of a request: the message, the raw text that it was read from, why it ended, and what it cost.
 
+    `finish_reason` is "stop" where a stop string of the request cut a call off, though the message has what came of it.
     `dropped_calls` counts the calls, one at most, that were cut off before their name was whole.
     `call_log_odds` is the natural logarithm of the odds that the model would call, where it chose and the engine tells
     them; the request's `tool_bias` is not in it. `another_call_log_odds` are those of another call behind the first
@@ -137,17 +138,17 @@ async def stream(
                 yield event
     if finish is None or finish == "cancelled":
         raise EngineError("the engine stopped before the answer was complete")
+    asked = stopped_by if stopped_by in sampling.stop else None  # else it is the turn's own end
     # What nothing constrained may end anywhere by the model's own will: then it is text.
-    ended = finish == "stop" and (free or plan.constraint is None)
+    ended = finish == "stop" and asked is None and (free or plan.constraint is None)
     rest = reader.finish(cut=finish == "length")
     for event in ids.filled(map(_as_text, rest) if ended else rest):
         events.append(event)
         yield event
     message = ids.complete(Message.from_events(events))
-    reason = "length" if finish == "length" else "tool_calls" if message.tool_calls else "stop"
+    reason = "length" if finish == "length" else "tool_calls" if _calls(message, ended=ended) else "stop"
     valid = not free or (reason != "length" and allows(plan, message))
     valid = valid and refused_by_type(plan, message) is None
-    asked = stopped_by if stopped_by in sampling.stop else None  # else it is the turn's own end
     dropped = events[-1].dropped_calls if isinstance(events[-1], Finish) else 0
     raw = "".join(text)
     yield Reply(
@@ -166,6 +167,11 @@ async def stream(
         broken_bounds(plan, message),
         another,
     )
+
+
+def _calls(message: Message, *, ended: bool) -> bool:
+    """Whether the turn is calls to be run: a stop string may have cut the last one, if the model has not `ended`."""
+    return bool(message.tool_calls) and (ended or not message.tool_calls[-1].incomplete)
 
 
 def _nobody(_call: int, _chunk: Chunk) -> None:
