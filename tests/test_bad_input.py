@@ -126,3 +126,38 @@ def test_a_template_that_refuses_a_conversation_says_why() -> None:
     template = toolgram.ChatTemplate("{{ raise_exception('system first, please') }}")
     with pytest.raises(toolgram.TemplateError, match="system first, please"):
         toolgram.plan({"messages": ASK}, template)
+
+
+ODD: dict[str, tuple[str, dict[str, Any], str]] = {
+    "an optional key": ("gemma_4", {"type": "object", "properties": {"a b": {}}}, "no such key"),
+    "a required key": ("gemma_4", {"type": "object", "properties": {"a b": {}}, "required": ["a b"]}, "no object"),
+    "keys of no name": (
+        "qwen_xml",
+        {"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 1},
+        "never called",
+    ),
+    "a key that ends its tag": (
+        "qwen_xml",
+        {"type": "object", "properties": {"a>\nb": {"type": "string"}}, "required": ["a>\nb"]},
+        "never called",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_a_tool_that_a_style_cannot_write_is_told_and_keeps_no_other_from_being_called(case: str) -> None:
+    style, parameters, told = ODD[case]
+    request = {
+        "messages": [{"role": "user", "content": "Hi."}],
+        "tools": [tool("good", {"type": "object", "properties": {}}), tool("odd", parameters)],
+    }
+    plan = toolgram.plan(request, CHATML, style)
+    assert [(each.pointer.split("/")[2], each.kind) for each in plan.relaxations if told in each.enforced] == [
+        ("1", "stricter")
+    ]
+    assert "good" in plan.constraint.grammar.to("gbnf")
+    assert ("odd" in plan.constraint.grammar.to("gbnf")) == (told == "no such key")
+    request["tools"][1]["function"]["strict"] = True
+    with pytest.raises(toolgram.ToolgramError) as refused:
+        toolgram.plan(request, CHATML, style)
+    assert "/tools/1/function/parameters" in str(refused.value)

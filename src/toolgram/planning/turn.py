@@ -251,17 +251,21 @@ class _Compilation:
             made = arguments_of(wanted, pointer, self.names)
             self.relaxations.extend(made.relaxations)
             if made.encoded is None:
-                if tool.strict:
-                    raise InvalidRequest(pointer, "no arguments can match this schema")
-                self.relaxations.append(
-                    Relaxation(pointer, "type", "the tool is never called: nothing matches", "stricter")
-                )
-                return None
+                return self.never_called(tool, "no arguments can match this schema")
             self.encoded(made.encoded, pointer, strict=tool.strict)
+            if made.encoded.expr == NOTHING:
+                return self.never_called(tool, "no arguments that match this schema can be written in this style")
             exprs[encoding] = made.encoded.expr
             self.arguments[name, encoding] = made.encoded.spell
             self.expected[name] = Expected(made.type, made.type.root)
         return Callee(name, exprs.__getitem__)
+
+    def never_called(self, tool: CallableTool, reason: str) -> None:
+        """Notes that nothing can call a tool; one that is strict is refused."""
+        pointer = tool.schema_pointer
+        if tool.strict:
+            raise InvalidRequest(pointer, f"{reason}: leave the tool out, or change its required parameters")
+        self.relaxations.append(Relaxation(pointer, "type", f"the tool is never called: {reason}", "stricter"))
 
     def encoded(self, made: ToolArguments, pointer: str, *, strict: bool) -> None:
         """Adds arguments as an encoding has them."""
@@ -271,8 +275,6 @@ class _Compilation:
         self.keep(made.rules)
         self.note_cap(pointer, capped=made.capped)
         self.relaxations.extend(made.relaxations)
-        if made.expr == NOTHING:
-            raise InvalidRequest(pointer, "no arguments can match this schema between tags")
 
     def schema(self, schema: Document, pointer: str, hint: str, *, strict: bool) -> Compiled:
         """A schema of JSON values that are no arguments."""

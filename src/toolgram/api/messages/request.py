@@ -244,7 +244,7 @@ def _assistant(said: _Conversation, blocks: Sequence[Placed]) -> Json:
             case TextBlock():
                 texts.append(block.text)
             case ThinkingBlock():
-                said.places.setdefault(f"/messages/{len(said.messages)}/reasoning_content", f"{pointer}/{i}")
+                said.places.setdefault(f"/messages/{len(said.messages)}/reasoning_content", at)
                 reasoning.append(block.thinking)
             case ToolUseBlock():
                 arguments = json.dumps(block.input, ensure_ascii=False)

@@ -56,8 +56,8 @@ class Lowering:
     """Turns the types of one document into expressions, and collects the rules that these use.
 
     `expr` asks for an expression, `finish` gives all the rules; `capped` says whether a digit cap came to bear. What
-    has too many orders is refused, or, where it need not be `exact`, noted in `relaxations`. Both raise TooLarge where
-    a document has too many rules.
+    has too many orders, or a key that the notation cannot write, is refused, or, where it need not be `exact`, noted in
+    `relaxations`. Both raise TooLarge where a document has too many rules.
     """
 
     canonical: Canonical
@@ -290,7 +290,11 @@ class Lowering:
         key = frame.key(item.name, self.spelling, declared=True)
         if key is None:
             reason = f"the notation {self.spelling.encoding.name} cannot write the key {item.name!r}"
-            raise UnsupportedSchema(item.pointer, "properties", reason)
+            if self.exact:
+                raise UnsupportedSchema(item.pointer, "properties", reason)
+            left_out = "no object, which needs it" if item.required else "no such key"
+            self.relaxations.append(Relaxation(item.pointer, "properties", f"{left_out}: {reason}", "stricter"))
+            return NOTHING
         return seq(key, frame.between, self.expr(item.value, f"{name}-{item.name}"))
 
     def _object(self, kind: types.Object, name: str, frame: Frame) -> Expr:
