@@ -183,6 +183,33 @@ def test_a_continued_turn_leaves_the_conversation_untrusted() -> None:
     assert plan.parse(" sunny.") == Message("It is sunny.", "I know.")
 
 
+@pytest.mark.parametrize(
+    ("begun", "rest"),
+    [
+        ("{", '"a": 1}'),
+        ('{"a": ', "1}"),
+        ('{"name": "get_weather"', ', "parameters": {"city": "Oslo"}}'),
+        ("Yes {", "}"),
+    ],
+)
+@pytest.mark.parametrize(
+    "more", [{}, {"tools": [WEATHER], "tool_choice": "none"}, {"response_format": {"type": "json_object"}}]
+)
+def test_what_looks_like_a_call_begins_an_answer_where_nothing_can_be_called(
+    begun: str, rest: str, more: dict[str, Any]
+) -> None:
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": begun}]
+    request = {"messages": messages, "continue_final_message": True, **more}
+    if "response_format" in more and not begun.startswith("{"):
+        with pytest.raises(toolgram.InvalidRequest, match="after which this style allows nothing"):
+            toolgram.plan(request, CHATML, style="llama_3")
+        return
+    plan = toolgram.plan(request, CHATML, style="llama_3")
+    assert plan.prompt.endswith(f"assistant\n{begun}")
+    assert plan.parse(rest) == Message(begun + rest)
+    assert plan.constraint is None or plan.constraint.grammar.accepts(rest)
+
+
 def test_a_template_that_shows_nothing_of_the_conversation_is_an_error() -> None:
     template = toolgram.ChatTemplate("{% for m in (conversations or [[]])[0] %}{{ m.content }}{% endfor %}")
     with pytest.raises(toolgram.TemplateError, match="shows nothing of the conversation"):

@@ -23,6 +23,7 @@ from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import likely_pattern
 from toolgram.template.provenance import render_parts
 from toolgram.wire import format as wire
+from toolgram.wire.allowed import without_calls
 from toolgram.wire.writer import write_freely
 
 Parts = tuple[tuple[str, bool], ...]
@@ -80,7 +81,7 @@ def _continued(request: Request, template: ChatTemplate, style: ToolStyle, now: 
     at = len(request.messages) - 1
     content, reasoning = _said(request, template, style)
     turn = Message(content + _CUT, reasoning or None) if content else Message(None, reasoning + _CUT)
-    written = write_freely(style.format(with_tools=bool(request.tools)), turn)
+    written = write_freely(_answering(request, style), turn)
     if not at or written is None or _CUT not in written:
         raise InvalidRequest(f"/messages/{at}", "neither the template nor the style can show an unfinished turn")
     messages = request.messages[:-1]
@@ -103,6 +104,12 @@ def _said(request: Request, template: ChatTemplate, style: ToolStyle) -> tuple[s
     shown = template.capabilities.supports_reasoning or apart or _lead(template, style)
     reasons = shown and style.wire.reasoning
     return _text(last.get("content")), (last.get("reasoning_content") or "") if reasons else ""
+
+
+def _answering(request: Request, style: ToolStyle) -> wire.WireFormat:
+    """The format of a turn to be continued: where nothing can be called, what looks like a call is an answer."""
+    format_ = style.format(with_tools=bool(request.tools))
+    return format_ if request.callable_tools else without_calls(format_)
 
 
 def _lead(template: ChatTemplate, style: ToolStyle) -> str:
@@ -148,7 +155,7 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
     parts = _cut(parts)
     content, reasoning = _said(request, template, style)
     tail = _end_of(parts, _LONGEST_OPENING + 2 * len(content) + 2 * len(reasoning))
-    opened = opened_by(format_.turn, tail, content, reasoning)
+    opened = opened_by(_answering(request, style).turn, tail, content, reasoning)
     if not opened:
         return _continued(request, template, style, now, native=native)
     return Prompt(parts, format_prompt, opened, control, left_out)

@@ -8,7 +8,7 @@ from toolgram.caching import Document, made_of
 from toolgram.conversation.request import Request, Tool
 from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.wire import format as wire
-from toolgram.wire.allowed import Calls, allowed, without_reasoning
+from toolgram.wire.allowed import Calls, without_calls, without_reasoning
 from toolgram.wire.program import Program, compile_format
 
 _CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
@@ -97,9 +97,7 @@ def light(spec: TurnSpec) -> int:
 
 def reading_program(spec: TurnSpec) -> Program:
     """What reads the turn: where no call is allowed, the marks of calls are plain text; what stops it is none of it."""
-    turn = spec.format.turn
-    if spec.calls == "none":
-        turn = allowed(turn, "none") or wire.NOTHING_WRITTEN
+    turn = (without_calls(spec.format) if spec.calls == "none" else spec.format).turn
     if not spec.reasoning_apart:
         turn = without_reasoning(turn)
     if spec.answer is not None and _apart(turn, (*_FENCES, *spec.stops)) == (*_FENCES, *spec.stops):

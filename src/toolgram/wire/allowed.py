@@ -46,6 +46,11 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
             return left
 
 
+def without_calls(format_: wire.WireFormat) -> wire.WireFormat:
+    """The format of a turn in which nothing can be called."""
+    return replace(format_, turn=allowed(format_.turn, "none") or wire.NOTHING_WRITTEN)
+
+
 def ways_to_reason(format_: wire.WireFormat) -> Iterator[wire.WireFormat]:
     """The format with its reasoning always there, if empty, in each way it may be: a prompt may have opened it."""
     most = max((len(_ways(node)) for node in wire.walk(format_.turn) if _is_reasoning(node)), default=0)
