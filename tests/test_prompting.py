@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import toolgram
+from llama_oracle import gbnf_accepted
+from oracles import ebnf_accepts, lark_accepts
 from situations import CHATML, tool
 from toolgram import Message
 
@@ -208,6 +210,41 @@ def test_what_looks_like_a_call_begins_an_answer_where_nothing_can_be_called(
     assert plan.prompt.endswith(f"assistant\n{begun}")
     assert plan.parse(rest) == Message(begun + rest)
     assert plan.constraint is None or plan.constraint.grammar.accepts(rest)
+
+
+ANSWERS = toolgram.ChatTemplate(CHATML.source.replace("assistant\n", "assistant\n<|open|>response<|sep|>"))
+SHOWS_ANSWERS = toolgram.ChatTemplate(CHATML.source.replace("+ message['c", "+ '<|open|>response<|sep|>' + message['c"))
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize("more", [{}, {"response_format": {"type": "json_object"}}])
+def test_an_answer_that_the_prompt_opened_is_closed_empty_before_calls(choice: str, more: dict[str, Any]) -> None:
+    plan = toolgram.plan(asked("Rain?", tool_choice=choice, **more), ANSWERS, style="kimi_k3")
+    grammar = plan.constraint.grammar
+    message = Message(tool_calls=(toolgram.ToolCall("get_weather", '{"city": "Oslo"}', "0"),))
+    text = plan.write(message)
+    assert text is not None
+    assert text.startswith("<|close|>response<|sep|><|open|>tools<|sep|>")
+    assert plan.parse(text) == message
+    assert plan.writable(message)
+    assert plan.writable(Message('{"a": 1}')) is (choice == "auto")
+    texts = {text, *map(grammar.sample, range(10)), "a" + text, text.removeprefix("<|close|>response<|sep|>")}
+    accepted = {each for each in texts if grammar.accepts(each)}
+    assert text in accepted
+    assert len(accepted) < len(texts)
+    assert {each for each in texts if lark_accepts(grammar.to("lark"), each)} == accepted
+    assert {each for each in texts if ebnf_accepts(grammar.to("ebnf"), each)} == accepted
+    assert gbnf_accepted(grammar.to("gbnf"), texts) == accepted
+
+
+def test_what_was_begun_of_an_answer_is_no_place_for_calls_that_are_required() -> None:
+    messages = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "I will"}]
+    request = asked("") | {"messages": messages, "continue_final_message": True}
+    assert toolgram.plan(request, SHOWS_ANSWERS, style="kimi_k3").constraint.grammar.accepts(
+        " look.<|close|>response<|sep|>"
+    )
+    with pytest.raises(toolgram.InvalidRequest, match="after which this style allows nothing"):
+        toolgram.plan(request | {"tool_choice": "required"}, SHOWS_ANSWERS, style="kimi_k3")
 
 
 def test_a_template_that_shows_nothing_of_the_conversation_is_an_error() -> None:

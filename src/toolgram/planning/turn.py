@@ -24,7 +24,7 @@ from toolgram.schema.writing.json_style import RuleNames
 from toolgram.schema.writing.plain_text import ends_in_space, plain_language, plain_rules
 from toolgram.schema.writing.values import spell_as
 from toolgram.wire import format as wire
-from toolgram.wire.allowed import ways_to_reason
+from toolgram.wire.allowed import closing_content, ways_to_reason
 from toolgram.wire.encodings import JSON, AnyEncoding
 from toolgram.wire.encodings.base import Spell, ToolArguments
 from toolgram.wire.encodings.expected import Expected
@@ -71,7 +71,9 @@ class CompiledTurn:
         if self.plain is not None and not (message.tool_calls or self.plain.accepts(message.content or "")):
             return None
         answer = self._write_answer if self.answer else None
-        for format_ in (self.spec.format, *ways_to_reason(self.spec.format)):
+        whole = self.spec.format
+        closing = replace(whole, turn=closing_content(whole.turn, self.opened))
+        for format_ in (whole, *ways_to_reason(whole), closing):
             text = write(format_, message, self._write_arguments, answer, self.spec.stops)
             if text is not None and text.startswith(self.opened):
                 return text[len(self.opened) :]
@@ -172,6 +174,7 @@ class _Compilation:
             string=string.expr,
             stops=spec.stops,
             tail=spec.tail,
+            opened=spec.opened,
         )
         rules = constrain(spec.format, turn, self.names, self.rules)
         grammar = Grammar(rules, tuple(dict.fromkeys(self.relaxations)))

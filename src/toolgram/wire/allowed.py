@@ -51,6 +51,22 @@ def without_calls(format_: wire.WireFormat) -> wire.WireFormat:
     return replace(format_, turn=allowed(format_.turn, "none") or wire.NOTHING_WRITTEN)
 
 
+def closing_content(node: wire.Node, opened: str) -> wire.Node:
+    """The format whose place for content is empty and always there, if it is what the prompt opened last.
+
+    A turn of nothing but calls closes it before the first one.
+    """
+    match node:
+        case wire.Opt(wire.Seq(items)) if wire.Content() in items:
+            at = items.index(wire.Content())
+            before = [item.text for item in items[:at] if isinstance(item, wire.Lit | wire.Mark)]
+            if at and len(before) == at and opened.endswith("".join(before)):
+                return wire.Seq(*items[:at], *items[at + 1 :])
+            return node
+        case _:
+            return wire.rebuild(node, partial(closing_content, opened=opened))
+
+
 def ways_to_reason(format_: wire.WireFormat) -> Iterator[wire.WireFormat]:
     """The format with its reasoning always there, if empty, in each way it may be: a prompt may have opened it."""
     most = max((len(_ways(node)) for node in wire.walk(format_.turn) if _is_reasoning(node)), default=0)

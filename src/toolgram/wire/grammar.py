@@ -23,7 +23,7 @@ from toolgram.grammar.rest import rest_after
 from toolgram.schema import RuleNames
 from toolgram.schema.writing.json_style import Spelling, quoted
 from toolgram.wire import format as wire
-from toolgram.wire.allowed import Calls, allowed
+from toolgram.wire.allowed import Calls, allowed, closing_content
 from toolgram.wire.encodings import AnyEncoding
 from toolgram.wire.free_text import free_text, opener, unclosed_text
 from toolgram.wire.marks import as_tokens
@@ -46,7 +46,7 @@ class Turn:
 
     `plain` is the answer where it stands as text, outside of JSON, if that is not as in JSON; with `plain_ends` white
     space after it is none of it. `tail` is white space that the model's template writes between a call and the end of
-    its turn.
+    its turn. `opened` is what the prompt holds already of the turn.
     """
 
     callees: tuple[Callee, ...] = ()
@@ -58,6 +58,7 @@ class Turn:
     string: Expr | None = None
     stops: tuple[str, ...] = ()
     tail: str = ""
+    opened: str = ""
 
 
 def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Mapping[str, Expr]) -> Rules:
@@ -80,7 +81,8 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
     modes: tuple[Calls, ...] = ("none", "only") if turn.calls == "any" and turn.answer is not None else (turn.calls,)
     options: list[Expr] = []
     for mode in modes:
-        node = allowed(format_.turn, mode, parallel=turn.parallel, must_answer=turn.answer is not None)
+        whole = closing_content(format_.turn, turn.opened) if mode == "only" else format_.turn
+        node = allowed(whole, mode, parallel=turn.parallel, must_answer=turn.answer is not None)
         if node is not None:
             options.append(lowering.last(node))
             if mode != "none":
