@@ -25,6 +25,7 @@ from toolgram.api.responses.body import (
     SchemaFormat,
     ToolsItem,
 )
+from toolgram.api.responses.conversation import Conversation
 from toolgram.api.responses.mcp import NOT_OFFERED, UNANSWERED, Answers, ApprovedCall, Asked, Listing, McpPlace, denial
 from toolgram.api.responses.mcp_body import (
     McpApprovalRequestItem,
@@ -33,7 +34,6 @@ from toolgram.api.responses.mcp_body import (
     McpListItem,
 )
 from toolgram.api.responses.tools import Offer, Place, asked_of, choice, offer
-from toolgram.api.results import check_results
 from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.conversation.custom_tools import call_as_function
 from toolgram.conversation.fields import Json, json_of, validated
@@ -81,7 +81,7 @@ class CheckedBody:
         offered = offer(self.body, listings)
         said = _said(self.body, offered, is_mcp=self.is_mcp)
         told = tuple(listing for listing in listings if listing.is_told)
-        generation, approved = _generation(self.body, offered, said), tuple(said.approved)
+        generation, approved = _generation(self.body, offered, said), said.approved
         echo = _echo(self.body, self.given)
         return ResponsesRequest(generation, echo, offered.places, offered.mcp, told, approved, self.body.max_tool_calls)
 
@@ -100,41 +100,6 @@ _OF_THE_SERVER = frozenset(
 _OF_MCP = (McpListItem, McpCallItem, McpApprovalRequestItem, McpApprovalResponseItem)
 
 
-class _Conversation:
-    """Messages of ours; calls and reasoning, which are items of their own there, are put into the turns."""
-
-    def __init__(self, answers: Answers) -> None:
-        self.answers = answers
-        self.messages: list[Message] = []
-        self.places: dict[str, str] = {}
-        self.left_out: list[str] = []
-        self.approved: list[ApprovedCall] = []
-        self._reasoning: list[str] = []
-
-    def add(self, message: Message, pointer: str) -> None:
-        self.places[f"/messages/{len(self.messages)}"] = pointer
-        if message["role"] == "assistant" and self._reasoning:
-            message["reasoning_content"] = "\n".join(self._reasoning)
-        self._reasoning.clear()
-        self.messages.append(message)
-
-    def reason(self, text: str, pointer: str) -> None:
-        if text:
-            self.places.setdefault(f"/messages/{len(self.messages)}/reasoning_content", pointer)
-            self._reasoning.append(text)
-
-    def call(self, call: Message, pointer: str) -> None:
-        if not self.messages or self.messages[-1]["role"] != "assistant" or self._reasoning:
-            self.add({"role": "assistant", "content": None}, pointer)
-        calls = self.messages[-1].setdefault("tool_calls", [])
-        self.places[f"/messages/{len(self.messages) - 1}/tool_calls/{len(calls)}"] = pointer
-        calls.append(call)
-
-    def result(self, id_: str, content: Any, pointer: str) -> None:
-        self.places[f"/messages/{len(self.messages)}/tool_call_id"] = f"{pointer}/call_id"
-        self.add({"role": "tool", "tool_call_id": id_, "content": content}, pointer)
-
-
 def checked_body(body: Any, servers: Mapping[str, str]) -> CheckedBody:
     """A body before the MCP servers of a configuration, their names and addresses, list what it asks them for.
 
@@ -150,11 +115,9 @@ def read_responses_request(body: Any) -> ResponsesRequest:
     return checked_body(body, {}).request()
 
 
-def _generation(body: ResponsesBody, offered: Offer, said: _Conversation) -> Generation:
-    request = _request(body, offered, said)
-    check_results(request)
+def _generation(body: ResponsesBody, offered: Offer, said: Conversation) -> Generation:
     return Generation(
-        request=request,
+        request=_request(body, offered, said),
         sampling=sampling_of(body, max_tokens=body.max_output_tokens, stop=body.stop, seed=body.seed),
         unsaid=unsaid(body),
         model=body.model,
@@ -168,13 +131,13 @@ def _generation(body: ResponsesBody, offered: Offer, said: _Conversation) -> Gen
     )
 
 
-def _said(body: ResponsesBody, offered: Offer, *, is_mcp: bool) -> _Conversation:
+def _said(body: ResponsesBody, offered: Offer, *, is_mcp: bool) -> Conversation:
     """The conversation of a body, and the types of the items that are left out of it."""
-    said = _Conversation(Answers.of(() if isinstance(body.input, str) else body.input))
+    said = Conversation(Answers.of(() if isinstance(body.input, str) else body.input))
     if body.instructions is not None:
-        said.add({"role": "system", "content": body.instructions}, "/instructions")
+        said.add("system", body.instructions, "/instructions")
     if isinstance(body.input, str):
-        said.add({"role": "user", "content": body.input}, "/input")
+        said.add("user", body.input, "/input")
     else:
         for i, item in enumerate(body.input):
             if is_mcp or not isinstance(item, _OF_MCP):
@@ -186,10 +149,10 @@ def _said(body: ResponsesBody, offered: Offer, *, is_mcp: bool) -> _Conversation
     return said
 
 
-def _request(body: ResponsesBody, offered: Offer, said: _Conversation) -> Request:
+def _request(body: ResponsesBody, offered: Offer, said: Conversation) -> Request:
     effort = None if body.reasoning is None else body.reasoning.effort
     return Request(
-        messages=tuple(said.messages),
+        messages=said.messages,
         tools=offered.tools,
         tool_choice=choice(body, offered),
         parallel_tool_calls=body.parallel_tool_calls,
@@ -202,10 +165,10 @@ def _request(body: ResponsesBody, offered: Offer, said: _Conversation) -> Reques
     )
 
 
-def _item(said: _Conversation, item: Item, pointer: str, offered: Offer) -> None:
+def _item(said: Conversation, item: Item, pointer: str, offered: Offer) -> None:
     match item:
         case MessageItem():
-            said.add({"role": item.role, "content": _content(item.content, f"{pointer}/content")}, pointer)
+            said.add(item.role, _content(item.content, f"{pointer}/content"), pointer)
         case FunctionCallItem():
             said.call(_call(item.call_id, offered.name(item.name, item.namespace), item.arguments), pointer)
         case McpListItem():
@@ -238,21 +201,21 @@ def _call(id_: str, name: str, arguments: str) -> Message:
     return {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def _asked(said: _Conversation, item: McpApprovalRequestItem, pointer: str, offered: Offer) -> None:
+def _asked(said: Conversation, item: McpApprovalRequestItem, pointer: str, offered: Offer) -> None:
     """A call that waited for an approval, with what is known of its result: one that may run has none yet."""
     name = offered.name_of_call(item.server_label, item.name)
     said.call(_call(item.id, name, item.arguments), pointer)
-    answer, at = said.answers.given.get(item.id), len(said.messages)
+    answer, approved = said.answers.given.get(item.id), None
     if answer is None:
         result = UNANSWERED
     elif not answer.approve:
         result = denial(answer)
     elif name in offered.mcp:
         result = ""
-        said.approved.append(ApprovedCall(len(said.approved), at, name, item.arguments, item.id))
+        approved = ApprovedCall(0, 0, name, item.arguments, item.id)  # counted when all are known
     else:
         result = NOT_OFFERED
-    said.result(item.id, result, pointer)
+    said.result(item.id, result, pointer, approved)
 
 
 def _content(value: Content, pointer: str) -> Any:
@@ -265,7 +228,7 @@ def _content(value: Content, pointer: str) -> Any:
     return parts
 
 
-def _output(said: _Conversation, value: Content) -> Any:
+def _output(said: Conversation, value: Content) -> Any:
     """What a tool answered: of what cannot be shown a text says so."""
     if isinstance(value, str):
         return value

@@ -1,0 +1,95 @@
+"""The input of `/v1/responses` as messages: what the assistant did in a row is a turn, and results follow calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import toolgram
+from situations import CHATML
+from toolgram.api.responses.request import read_responses_request
+
+USER = {"role": "user", "content": "Go."}
+WAIT = {"role": "user", "content": "Wait."}
+
+
+def call(id_: str) -> dict[str, Any]:
+    return {"type": "function_call", "call_id": id_, "name": "f", "arguments": "{}"}
+
+
+def output(id_: str) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": id_, "output": f"of {id_}"}
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
+def thought(text: str) -> dict[str, Any]:
+    return {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": text}]}
+
+
+def messages(*items: Any) -> list[Any]:
+    """Each message in short: its text, or its reasoning, text and the ids of its calls."""
+    request = read_responses_request({"input": list(items)}).generation.request
+    short: list[Any] = []
+    for message in request.messages:
+        if message["role"] == "assistant":
+            calls = [each["id"] for each in message.get("tool_calls", ())]
+            short.append((message.get("reasoning_content"), message["content"], calls))
+        else:
+            short.append(message["content"])
+    return short
+
+
+@pytest.mark.parametrize(
+    ("items", "turns"),
+    [
+        ([call("a"), WAIT, output("a")], [(None, None, ["a"]), "of a", "Wait."]),
+        ([call("a"), said("I do."), output("a")], [(None, "I do.", ["a"]), "of a"]),
+        ([said("I do."), call("a"), said("Done."), output("a")], [(None, "I do.\n\nDone.", ["a"]), "of a"]),
+        (
+            [thought("One."), call("a"), thought("Two."), call("b"), output("a"), output("b")],
+            [("One.\nTwo.", None, ["a", "b"]), "of a", "of b"],
+        ),
+        (
+            [call("a"), call("b"), output("a"), said("Half."), output("b")],
+            [(None, None, ["a", "b"]), "of a", "of b", (None, "Half.", [])],
+        ),
+        (
+            [call("a"), WAIT, call("b"), output("b"), output("a")],
+            [(None, None, ["a"]), "of a", "Wait.", (None, None, ["b"]), "of b"],
+        ),
+        (
+            [call("a"), output("a"), thought("More."), call("a"), output("a")],
+            [(None, None, ["a"]), "of a", ("More.", None, ["a"]), "of a"],
+        ),
+    ],
+)
+def test_results_stand_behind_the_turn_of_their_call(items: list[Any], turns: list[Any]) -> None:
+    assert messages(USER, *items) == ["Go.", *turns]
+
+
+def test_a_result_that_came_later_is_in_the_prompt() -> None:
+    body = {"input": [USER, call("a"), WAIT, output("a")], "tools": [{"type": "function", "name": "f"}]}
+    prompt = read_responses_request(body).generation.plan(CHATML, "hermes_2_pro").prompt
+    assert prompt.index('"name": "f", "arguments"') < prompt.index("of a") < prompt.index("Wait.")
+
+
+@pytest.mark.parametrize(
+    ("items", "pointer"),
+    [
+        ([output("a")], "/input/1"),
+        ([call("a"), output("b")], "/input/2/call_id"),
+        ([output("a"), call("a")], "/input/1"),
+        (
+            [call("a"), {"role": "assistant", "content": [{"type": "input_image", "image_url": "x"}]}],
+            "/input/2/content/0",
+        ),
+    ],
+)
+def test_errors_have_their_place(items: list[Any], pointer: str) -> None:
+    with pytest.raises(toolgram.InvalidRequest) as raised:
+        read_responses_request({"input": [USER, *items]}).generation.plan(CHATML, "hermes_2_pro")
+    assert raised.value.pointer == pointer
