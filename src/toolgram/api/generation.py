@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from toolgram.conversation.request import Request
+from toolgram.chat.guarantees import refuse_parts
+from toolgram.conversation.request import Request, placed
 from toolgram.engines.base import Sampling
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, TemplateError
 from toolgram.grammar.constraint import Constraint
@@ -16,6 +17,7 @@ from toolgram.grammar.grammar import Grammar
 from toolgram.planning.plan import Plan, plan_of
 from toolgram.planning.profile import Profile
 from toolgram.planning.prompt import Parts
+from toolgram.template.adapt import parts_beside_text, shown_result
 from toolgram.template.chat_template import ChatTemplate
 
 GRAMMAR = "/grammar"
@@ -77,12 +79,26 @@ class Generation:
         """The plan with a model's template and profile; `style` is the server's, which the body's own goes before.
 
         `fits` looks at the prompt before a grammar is made. Raises what it and `toolgram.plan` raise, with pointers
-        into the body.
+        into the body, and InvalidRequest for an image or a sound: no engine is given one. What a tool answered has a
+        text in its place.
         """
         if self.chat_template is not None:
             template, profile = self.chat_template.instead_of(template), None
-        made = plan_of(self.request, template, self.style or style, now, profile, fits)
+        request, left_out = _in_text(self.request)
+        made = plan_of(request, template, self.style or style, now, profile, fits)
+        made = replace(made, left_out=(*left_out, *made.left_out)) if left_out else made
         return made if self.grammar is None else _with_grammar(made, self.grammar)
+
+
+def _in_text(request: Request) -> tuple[Request, tuple[str, ...]]:
+    """The request with nothing but text in its results, and where else there was more. Raises InvalidRequest."""
+    parts = parts_beside_text(request.messages)
+    left_out = tuple(placed(request.places, at) for at, role, _ in parts if role == "tool")
+    refuse_parts(request, left_out)
+    if not left_out:
+        return request, ()
+    messages = tuple({**each, "content": shown_result(each.get("content"))} for each in request.messages)
+    return replace(request, messages=messages), left_out
 
 
 def _with_grammar(made: Plan, gbnf: str) -> Plan:

@@ -11,6 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from toolgram.chat.bounds import BrokenBound, broken_bounds
 from toolgram.chat.divergences import Divergence, divergences
+from toolgram.chat.guarantees import refuse_parts
 from toolgram.chat.reasoning_budget import ReasoningBudget, most_reasoning
 from toolgram.chat.runaways import EndedRepetition, Runaways
 from toolgram.chat.written import Written
@@ -106,8 +107,10 @@ async def stream(
     unless the format might still carry one. Closing the generator stops the engine. `heard` is told each chunk as the
     engine gave it, before anything is made of it, and of which call of the engine it is: there is more than one where
     reasoning was closed or a repetition ended.
-    Raises EngineError where the engine fails, cannot constrain, or is stopped by another hand.
+    Raises EngineError where the engine fails, cannot constrain, or is stopped by another hand, and InvalidRequest where
+    the prompt has a place for an image, which no engine is given.
     """
+    refuse_parts(plan.request, plan.left_out)
     sampling = sampling or Sampling()
     free = _free(plan, engine)
     reader = plan.reader(lenient=free)

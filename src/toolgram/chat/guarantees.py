@@ -1,10 +1,13 @@
-"""What only a grammar can guarantee of an answer."""
+"""What a request asks for and an engine cannot do, which nothing then says: it is refused."""
 
 from __future__ import annotations
 
-from toolgram.conversation.request import Request
+from collections.abc import Collection
+
+from toolgram.conversation.request import Request, placed
 from toolgram.engines.base import Engine
 from toolgram.errors import InvalidRequest
+from toolgram.template.adapt import parts_beside_text
 
 _WHY = "nothing can guarantee it: this model's server takes no grammar (--allow-unenforced asks it all the same)"
 
@@ -20,3 +23,13 @@ def refuse_unenforced(request: Request, engine: Engine) -> None:
             raise InvalidRequest(tool.pointer, f"the tool is strict, but {_WHY}")
     if request.response_format is not None and request.response_format.strict:
         raise InvalidRequest(request.response_format.pointer, f"the schema is strict, but {_WHY}")
+
+
+def refuse_parts(request: Request, left_out: Collection[str]) -> None:
+    """Raises InvalidRequest for an image or a sound: a template may keep a place for it, but no engine is given one.
+
+    `left_out` are the pointers to those in whose place a text stands.
+    """
+    for pointer, _, kind in parts_beside_text(request.messages):
+        if (at := placed(request.places, pointer)) not in left_out:
+            raise InvalidRequest(at, f"a part of type {kind!r} cannot be given to the model yet: send text alone")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any, Literal, cast
@@ -52,23 +52,28 @@ def adapt(
     return [_typed(turn) for turn in turns] if capabilities.requires_typed_content else turns
 
 
+def parts_beside_text(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str | None, str]]:
+    """Where a conversation holds what is not text, an image say: its place, the role of who said it, and its kind."""
+    for at, message in enumerate(messages):
+        if isinstance(content := message.get("content"), list):
+            role = _ROLES.get(message.get("role", ""))
+            for i, part in enumerate(cast("list[Any]", content)):
+                if _part_text(part) is None:
+                    yield f"/messages/{at}/content/{i}", role, _kind(part)
+
+
 def unshown_results(messages: Sequence[Mapping[str, Any]], capabilities: Capabilities) -> tuple[str, ...]:
     """Where results hold what the template does not show, an image say; the model is shown a text that says so."""
-    return tuple(
-        f"/messages/{at}/content/{i}"
-        for at, message in enumerate(messages)
-        if _ROLES.get(message.get("role", "")) == "tool" and isinstance(content := message.get("content"), list)
-        for i, part in enumerate(cast("list[Any]", content))
-        if _part_text(part) is None and _kind(part) not in capabilities.part_types
-    )
+    parts = parts_beside_text(messages)
+    return tuple(at for at, role, kind in parts if role == "tool" and kind not in capabilities.part_types)
 
 
 def _kind(part: Any) -> str:
     return str(cast("Message", part).get("type")) if isinstance(part, dict) else type(part).__name__
 
 
-def _results(content: Any, kinds: frozenset[str]) -> Any:
-    """What a tool answered, with a text in the place of what the template does not show."""
+def shown_result(content: Any, kinds: frozenset[str] = frozenset()) -> Any:
+    """What a tool answered, with a text in the place of what is neither text nor of the `kinds` that are shown."""
     if not isinstance(content, list):
         return content
     return [
@@ -113,7 +118,7 @@ def _plain(message: Mapping[str, Any], capabilities: Capabilities, native: bool,
         raise InvalidRequest(f"{pointer}/role", f"must be one of {', '.join(sorted(_ROLES))}")
     fields = {key: value for key, value in message.items() if value is not None and key != "function_call"}
     kinds = capabilities.part_types if role in ("user", "tool") else frozenset[str]()
-    content = _results(message.get("content"), kinds) if role == "tool" else message.get("content")
+    content = shown_result(message.get("content"), kinds) if role == "tool" else message.get("content")
     plain = {**fields, "role": role, "content": _content(content, kinds, f"{pointer}/content")}
     calls: list[Message] = fields.get("tool_calls") or []
     if legacy := message.get("function_call"):
