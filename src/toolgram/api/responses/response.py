@@ -50,7 +50,8 @@ class ResponseWriter:
     """The events of one response, whose last one holds the response.
 
     `feed` takes what `toolgram.chat.stream` gives, of one turn or of several, and what MCP servers do between them; a
-    reply is the end. `places` and `mcp` are the tools of namespaces and of MCP servers, by the names that the model
+    reply is the end. Items come one after another: text inside a call, which only an unconstrained model writes, is
+    told behind it. `places` and `mcp` are the tools of namespaces and of MCP servers, by the names that the model
     knows them by.
     """
 
@@ -63,10 +64,10 @@ class ResponseWriter:
     _output: list[Json] = field(default_factory=list[Json])
     _pieces: list[str] = field(default_factory=list[str])
     _open: bool = False
+    _untold: bool = False  # whether the open item is a call that no event has told yet
+    _held: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])  # kinds and texts, from inside a call
     _begun: bool = False
     _number: int = 0
-    _tokens: int = 0
-    _thought: int = 0
     _running: dict[int, int] = field(default_factory=dict[int, int])  # calls of a turn that have no result yet
 
     def feed(self, item: Chunk | Event | Reply | Listing | ApprovedCall | CallResult) -> Iterator[Json]:
@@ -76,14 +77,13 @@ class ResponseWriter:
             for type_ in ("response.created", "response.in_progress"):
                 yield self._event(type_, response=self._response("in_progress"))
         match item:
-            case Chunk():
-                self._tokens = len(item.tokens)
             case ContentDelta(text) | Unreadable(text):
                 yield from self._text("message", text)
             case ReasoningDelta(text):
-                self._thought, self._tokens = self._thought + self._tokens, 0
                 yield from self._text("reasoning", text)
-            case ToolCallStart(_, name, id_):
+            case ToolCallStart(index, name, id_):
+                if self._in_call:  # one without an end is over when the next begins
+                    yield from self._ended(index - 1, None)
                 yield from self._close()
                 yield from self._call(name, id_, custom=isinstance(item, CustomCallStart))
             case ArgumentsDelta(_, text):
@@ -104,14 +104,23 @@ class ResponseWriter:
                 pass
 
     def failed(self, error: ApiError) -> Iterator[Json]:
-        """The events of an error after what was generated."""
+        """The events of an error after what was generated, which the response holds as far as it came."""
+        yield from self._known(None)
+        yield from self._cut("incomplete")
         place = None if error.pointer is None else param(error.pointer)
         yield self._event("error", code=error.code, message=error.message, param=place)
         told = {"error": {"code": "server_error", "message": error.message}}
         yield self._event("response.failed", response={**self._response("failed"), **told})
 
+    @property
+    def _in_call(self) -> bool:
+        return self._open and self._output[-1]["type"] not in _TEXTS
+
     def _text(self, kind: str, text: str) -> Iterator[Json]:
         if not text:
+            return
+        if self._in_call:
+            self._held.append((kind, text))
             return
         if not self._open or self._output[-1]["type"] != kind:
             yield from self._close()
@@ -132,7 +141,8 @@ class ResponseWriter:
         if (place := self.places.get(name)) is not None:  # the client knows it by its namespace and its name there
             called = {"namespace": place[0], "name": place[1]}
         self._add({"type": type_, "call_id": id_, **called, carried: ""})
-        if id_ is not None and not custom:
+        self._untold = id_ is None or custom
+        if not self._untold:
             yield self._told()
 
     def _mcp_call(self, place: McpPlace, approval: str | None = None) -> Iterator[Json]:
@@ -148,7 +158,7 @@ class ResponseWriter:
     def _arguments(self, text: str) -> Iterator[Json]:
         self._pieces.append(text)
         call = self._output[-1]
-        if text and call["type"] in _GROWING and call.get("call_id", "") is not None:
+        if text and call["type"] in _GROWING and not self._untold:
             yield self._at(f"{_GROWING[call['type']]}.delta", delta=text)
 
     def _ended(self, index: int, id_: str | None) -> Iterator[Json]:
@@ -158,19 +168,19 @@ class ResponseWriter:
         if self._output[-1]["type"] == "mcp_call":
             yield from self._runs(index)
         else:
-            yield from self._close()
+            yield from self._finish("completed")
+        yield from self._release()
 
     def _known(self, id_: str | None) -> Iterator[Json]:
-        """A call that waited for its id, or for its end, is told."""
-        call = self._output[-1]
-        if "call_id" not in call:
+        """A call that waited for its id, or for its end, is told; one that never came by an id has one of ours."""
+        if not self._untold:
             return
-        waited = call["call_id"] is None or call["type"] == "custom_tool_call"
-        call["call_id"] = call["call_id"] or id_
-        if waited:
-            yield self._told()
-            if (text := "".join(self._pieces)) and call["type"] == "function_call":
-                yield self._at("response.function_call_arguments.delta", delta=text)
+        self._untold = False
+        call = self._output[-1]
+        call["call_id"] = call["call_id"] or id_ or f"call_{call['id'].partition('_')[2]}"
+        yield self._told()
+        if (text := "".join(self._pieces)) and call["type"] == "function_call":
+            yield self._at("response.function_call_arguments.delta", delta=text)
 
     def _runs(self, index: int) -> Iterator[Json]:
         """The arguments of a server's call are whole: it stays open until its result comes, and others begin."""
@@ -202,9 +212,20 @@ class ResponseWriter:
         self._open = False
 
     def _close(self, status: str = "completed") -> Iterator[Json]:
+        """The end of the item that is open, and of the text that came inside it."""
+        while self._open:
+            yield from self._finish(status)
+            yield from self._release()
+
+    def _release(self) -> Iterator[Json]:
+        """The text that came inside a call is told, now that the call is over."""
+        held = self._held.copy()
+        self._held.clear()
+        for kind, text in held:
+            yield from self._text(kind, text)
+
+    def _finish(self, status: str) -> Iterator[Json]:
         """The end of the item that is open."""
-        if not self._open:
-            return
         self._open = False
         item, text = self._output[-1], "".join(self._pieces)
         if "status" in item:
@@ -234,21 +255,25 @@ class ResponseWriter:
         yield self._at("response.output_item.done", item=dict(item))
 
     def _over(self, reply: Reply) -> Iterator[Json]:
-        cut = reply.finish_reason == "length"
-        status = "incomplete" if cut else "completed"
-        if self._open and "call_id" in self._output[-1]:
-            yield from self._known(reply.message.tool_calls[-1].id)
-        yield from self._close(status)
-        for at in self._running.values():  # these were not run
-            self._output[at]["status"] = "incomplete"
-            yield self._at("response.output_item.done", at, item=dict(self._output[at]))
+        calls, cut = reply.message.tool_calls, reply.finish_reason == "length"
+        status = "incomplete" if cut or (calls and calls[-1].incomplete) else "completed"
+        if self._in_call:
+            yield from self._known(calls[-1].id)
+        yield from self._cut(status)
         whole = {**self._response(status), "usage": self._usage(reply.usage), **notes_of(reply)}
         if cut:
             whole["incomplete_details"] = {"reason": "max_output_tokens"}
         yield self._event(f"response.{status}", response=whole)
 
+    def _cut(self, status: str) -> Iterator[Json]:
+        """Nothing more comes: the end of what is open, and of calls that were not run."""
+        yield from self._close(status)
+        for at in self._running.values():
+            self._output[at]["status"] = "incomplete"
+            yield self._at("response.output_item.done", at, item=dict(self._output[at]))
+
     def _add(self, item: Json) -> None:
-        self._open = True
+        self._open, self._untold = True, False
         self._pieces.clear()
         id_ = f"{_PREFIXES[item['type']]}_{self.id.removeprefix('resp_')}_{len(self._output)}"
         status = {} if item["type"] in ("mcp_list_tools", "mcp_approval_request") else {"status": "in_progress"}
@@ -287,7 +312,7 @@ class ResponseWriter:
             "input_tokens": usage.prompt_tokens,
             "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
             "output_tokens": usage.completion_tokens,
-            "output_tokens_details": {"reasoning_tokens": self._thought},
+            "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
             "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         }
 
