@@ -93,3 +93,9 @@ def test_errors_have_their_place(items: list[Any], pointer: str) -> None:
     with pytest.raises(toolgram.InvalidRequest) as raised:
         read_responses_request({"input": [USER, *items]}).generation.plan(CHATML, "hermes_2_pro")
     assert raised.value.pointer == pointer
+
+
+def test_a_reference_to_an_item_is_told_what_to_send() -> None:
+    with pytest.raises(toolgram.InvalidRequest, match="send the item itself") as raised:
+        read_responses_request({"input": [USER, {"type": "item_reference", "id": "rs_1"}]})
+    assert raised.value.pointer == "/input/1/type"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 from openai import OpenAI
@@ -12,6 +13,7 @@ from pydantic import BaseModel
 
 from live_server import serving
 from toolgram.engines.replay import Replay
+from toolgram.server.settings import Settings
 
 ADD: Any = {
     "type": "function",
@@ -136,3 +138,31 @@ def test_errors_have_their_place_in_the_body(options: Any, param: str) -> None:
     with serving(Replay("x")) as address, pytest.raises(openai.BadRequestError) as caught:
         client(address).responses.create(**{**COMMON, "input": "Hi.", **options})
     assert caught.value.param == param
+
+
+def test_an_event_is_one_line_wherever_a_client_ends_lines() -> None:
+    text = "a\u2028b\u2029c\x85d"
+    with serving(Replay(text)) as address:
+        body = {"input": "Hi.", "stream": True}
+        lines = httpx2.post(f"{address}/v1/responses", json=body).text.splitlines()
+    events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+    assert all(line.startswith(("data: ", "event: ")) or not line for line in lines)
+    assert events[-1]["response"]["output"][0]["content"][0]["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        ("responses", {"input": "Hi.", "max_output_tokens": 9}, "max_output_tokens"),
+        ("chat/completions", {"messages": [{"role": "user", "content": "Hi."}], "max_tokens": 9}, "max_tokens"),
+        (
+            "chat/completions",
+            {"messages": [{"role": "user", "content": "Hi."}], "max_completion_tokens": 9},
+            "max_completion_tokens",
+        ),
+    ],
+)
+def test_a_limit_of_the_servers_is_told_at_the_bodys_own_field(path: str, body: Any, param: str) -> None:
+    with serving(Replay("x"), Settings(max_tokens=8)) as address:
+        answer = httpx2.post(f"{address}/v1/{path}", json=body)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)

@@ -52,7 +52,8 @@ class GivenTemplate:
 class Generation:
     """A body, read.
 
-    `unsaid` are the fields of `sampling` that the body leaves to the model. `model` None is the server's default;
+    `unsaid` are the fields of `sampling` that the body leaves to the model, and `limit` is the one that bounds the
+    tokens. `model` None is the server's default;
     `grammar` is GBNF for the whole answer; `chat_template` stands in for the model's; `ignored` are fields that are not
     known here.
     """
@@ -60,6 +61,7 @@ class Generation:
     request: Request
     sampling: Sampling
     unsaid: frozenset[str] = frozenset()
+    limit: str = "max_tokens"
     model: str | None = None
     style: str | None = None
     grammar: str | None = None

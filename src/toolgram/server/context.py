@@ -109,7 +109,8 @@ class Desk:
                 "this server takes no templates from requests: `toolgram serve --trust-request-chat-template` allows it"
             )
             raise ApiError(400, "not_allowed", reason, "/chat_template")
-        sampling = replace(self.limited(served.defaults.filling(generation.sampling, generation.unsaid)), trace=True)
+        sampling = served.defaults.filling(generation.sampling, generation.unsaid)
+        sampling = replace(self.limited(sampling, generation.limit), trace=True)
         # A template or schema seen for the first time may take a while; others are served meanwhile.
         with span("plan", {"gen_ai.request.model": served.name}) as note:
             async with self.admission.planning():

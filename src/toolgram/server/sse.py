@@ -17,6 +17,7 @@ T = TypeVar("T")
 DONE = b"data: [DONE]\n\n"
 _AT_ONCE = 0.02  # seconds for which it is not worth to watch whether the client leaves
 _ALIVE = b": keep-alive\n\n"
+_LINE_ENDS = {"\x85".encode(): b"\\u0085", "\u2028".encode(): b"\\u2028", "\u2029".encode(): b"\\u2029"}
 
 
 class ClientGone(Exception):
@@ -25,12 +26,21 @@ class ClientGone(Exception):
 
 def data(value: Any) -> bytes:
     """An event of JSON."""
-    return b"data: %b\n\n" % json_bytes(value)
+    return b"data: %b\n\n" % _line(value)
 
 
 def named(value: Mapping[str, Any]) -> bytes:
     """A JSON event named by its `type`."""
-    return b"event: %b\ndata: %b\n\n" % (value["type"].encode(), json_bytes(value))
+    return b"event: %b\ndata: %b\n\n" % (value["type"].encode(), _line(value))
+
+
+def _line(value: Any) -> bytes:
+    """JSON on one line, also for clients that end lines where Unicode does, as Python's `splitlines`."""
+    line = json_bytes(value)
+    for end, escape in _LINE_ENDS.items():
+        if end in line:
+            line = line.replace(end, escape)
+    return line
 
 
 class EventStream:

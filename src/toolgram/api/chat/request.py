@@ -57,6 +57,7 @@ def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
         request=request,
         sampling=sampling_of(body, max_tokens=limit, stop=body.stop, seed=body.seed, logprobs=_logprobs(body)),
         unsaid=unsaid(body),
+        limit="max_tokens" if body.max_completion_tokens is None else "max_completion_tokens",
         model=body.model,
         style=body.style,
         grammar=body.grammar,

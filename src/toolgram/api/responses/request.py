@@ -120,6 +120,7 @@ def _generation(body: ResponsesBody, offered: Offer, said: Conversation) -> Gene
         request=_request(body, offered, said),
         sampling=sampling_of(body, max_tokens=body.max_output_tokens, stop=body.stop, seed=body.seed),
         unsaid=unsaid(body),
+        limit="max_output_tokens",
         model=body.model,
         style=body.style,
         stream=body.stream or False,
@@ -193,6 +194,9 @@ def _item(said: Conversation, item: Item, pointer: str, offered: Offer) -> None:
             pass  # its tools are among those offered
         case _ if item.type in _OF_THE_SERVER:
             said.left_out.append(f"input.{item.type}")
+        case _ if item.type == "item_reference":
+            reason = "no items are stored here: send the item itself (clients do so with `store` false)"
+            raise InvalidRequest(f"{pointer}/type", reason)
         case _:
             raise InvalidRequest(f"{pointer}/type", f"an item of type {item.type!r} cannot be shown to a model here")
 
