@@ -8,7 +8,9 @@ import pytest
 
 import toolgram
 from situations import CHATML
+from toolgram.api.responses.body import ENCRYPTED
 from toolgram.api.responses.request import read_responses_request
+from toolgram.api.responses.sealed import sealed
 
 USER = {"role": "user", "content": "Go."}
 WAIT = {"role": "user", "content": "Wait."}
@@ -93,6 +95,22 @@ def test_errors_have_their_place(items: list[Any], pointer: str) -> None:
     with pytest.raises(toolgram.InvalidRequest) as raised:
         read_responses_request({"input": [USER, *items]}).generation.plan(CHATML, "hermes_2_pro")
     assert raised.value.pointer == pointer
+
+
+def test_reasoning_is_read_from_what_was_encrypted_here_and_is_nothing_where_it_was_elsewhere() -> None:
+    ours = {"type": "reasoning", "summary": [], "encrypted_content": sealed("Hm, ünd\u2028so.")}
+    assert "Hm" not in ours["encrypted_content"]
+    assert messages(USER, ours, call("a"), output("a"))[1] == ("Hm, ünd\u2028so.", None, ["a"])
+    for foreign in ("gAAA", "gAAAAB==", "ä", "", None):
+        assert messages(USER, {**ours, "encrypted_content": foreign}, said("Yes."))[1] == (None, "Yes.", [])
+    assert messages(USER, {**ours, **thought("As it is.")}, said("Yes."))[1] == ("As it is.", "Yes.", [])
+
+
+def test_what_cannot_be_included_is_named() -> None:
+    read = read_responses_request({"input": "Go.", "include": [ENCRYPTED, "message.output_text.logprobs"]})
+    assert read.encrypts
+    assert read.generation.ignored == ("include.message.output_text.logprobs",)
+    assert not read_responses_request({"input": "Go."}).encrypts
 
 
 def test_a_reference_to_an_item_is_told_what_to_send() -> None:

@@ -140,6 +140,30 @@ def test_errors_have_their_place_in_the_body(options: Any, param: str) -> None:
     assert caught.value.param == param
 
 
+def test_reasoning_comes_back_by_what_is_encrypted_of_it() -> None:
+    thought = "<think>\nOne and two.\n</think>\n\n" + CALL.format(1, 2)
+    options: Any = {"tools": [ADD], "include": ["reasoning.encrypted_content"], "model": "recorded"}
+    engine = Replay(thought, thought, "Three.")
+    with serving(engine, Settings(style="hermes")) as address:
+        whole = client(address).responses.create(input="1 + 2?", **options)
+        with client(address).responses.stream(input="1 + 2?", **options) as stream:
+            done = [event.item for event in stream if event.type == "response.output_item.done"]
+        reasoning, call = whole.output
+        assert reasoning.type == done[0].type == "reasoning"
+        assert reasoning.encrypted_content == done[0].encrypted_content
+        assert call.type == "function_call"
+        kept = {
+            "type": "reasoning",
+            "id": reasoning.id,
+            "summary": [],
+            "encrypted_content": reasoning.encrypted_content,
+        }
+        result = {"type": "function_call_output", "call_id": call.call_id, "output": "3"}
+        said: Any = [{"role": "user", "content": "1 + 2?"}, kept, call.model_dump(exclude_none=True), result]
+        client(address).responses.create(input=said, **options)
+    assert "One and two." in str(engine.calls[2])
+
+
 def test_an_event_is_one_line_wherever_a_client_ends_lines() -> None:
     text = "a\u2028b\u2029c\x85d"
     with serving(Replay(text)) as address:

@@ -29,9 +29,15 @@ _PLACE: Json = {"namespace": STRING}
 _CALLED: Json = {"server_label": STRING, "name": STRING, "arguments": STRING}
 _OUTPUT = any_of(
     given(**_IS, type=always("message"), role=always("assistant"), content=array(_TEXT)),
-    given(**_IS, type=always("reasoning"), summary=array({}, most=0), content=array(_THOUGHT)),
-    given(_PLACE, **_IS, type=always("function_call"), call_id=nullable(STRING), name=STRING, arguments=STRING),
-    given(_PLACE, **_IS, type=always("custom_tool_call"), call_id=nullable(STRING), name=STRING, input=STRING),
+    given(
+        {"encrypted_content": STRING},
+        **_IS,
+        type=always("reasoning"),
+        summary=array({}, most=0),
+        content=array(_THOUGHT),
+    ),
+    given(_PLACE, **_IS, type=always("function_call"), call_id=STRING, name=STRING, arguments=STRING),
+    given(_PLACE, **_IS, type=always("custom_tool_call"), call_id=STRING, name=STRING, input=STRING),
     given(
         id=STRING,
         type=always("mcp_list_tools"),

@@ -39,9 +39,11 @@ WITHOUT_EFFECT = frozenset(
     (
         *("store", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
         *("prompt_cache_retention", "stream_options", "truncation", "moderation"),
-        *("include", "client_metadata"),
+        "client_metadata",
     )
 )
+ENCRYPTED = "reasoning.encrypted_content"
+"""What an answer may include besides: its reasoning in a form that is handed back."""
 State = Annotated[Any, absent("no state is kept here: give the whole conversation as input", empty=True)]
 
 
@@ -198,11 +200,14 @@ class ReasoningPart(Fields):
 
 
 class ReasoningItem(Fields):
-    """Reasoning of the assistant; of its content and its summary the first that holds anything is read."""
+    """Reasoning of the assistant; of its content, what we encrypted and its summary the first that holds anything is
+    read.
+    """
 
     type: Literal["reasoning"]
     content: Many[ReasoningPart] | None = None
     summary: Many[ReasoningPart] | None = None
+    encrypted_content: str | None = None
 
 
 _ITEMS = {
@@ -345,6 +350,7 @@ class ResponsesBody(OpenAISampling):
             "must be a string or a list of items",
         ),
     ]
+    include: Many[str] | None = None
     instructions: str | None = None
     model: str | None = None
     max_output_tokens: Limit | None = None

@@ -8,6 +8,7 @@ from typing import Any
 
 from toolgram.api.generation import Generation
 from toolgram.api.responses.body import (
+    ENCRYPTED,
     WITHOUT_EFFECT,
     Content,
     CustomCallItem,
@@ -33,6 +34,7 @@ from toolgram.api.responses.mcp_body import (
     McpCallItem,
     McpListItem,
 )
+from toolgram.api.responses.sealed import unsealed
 from toolgram.api.responses.tools import Offer, Place, asked_of, choice, offer
 from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.conversation.custom_tools import call_as_function
@@ -52,7 +54,8 @@ class ResponsesRequest:
     """A body of `/v1/responses`; `echo` are the fields of it that its answer repeats.
 
     `places` are the tools of namespaces, by the names that the model knows them by, and `mcp` those of MCP servers. The
-    `listings` are told first, then the `approved` calls run, and of all calls at most `max_tool_calls` do.
+    `listings` are told first, then the `approved` calls run, and of all calls at most `max_tool_calls` do. With
+    `encrypts` reasoning is given in a form that is handed back, too.
     """
 
     generation: Generation
@@ -62,6 +65,7 @@ class ResponsesRequest:
     listings: tuple[Listing, ...]
     approved: tuple[ApprovedCall, ...]
     max_tool_calls: int | None
+    encrypts: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,16 @@ class CheckedBody:
         told = tuple(listing for listing in listings if listing.is_told)
         generation, approved = _generation(self.body, offered, said), said.approved
         echo = _echo(self.body, self.given)
-        return ResponsesRequest(generation, echo, offered.places, offered.mcp, told, approved, self.body.max_tool_calls)
+        return ResponsesRequest(
+            generation=generation,
+            echo=echo,
+            places=offered.places,
+            mcp=offered.mcp,
+            listings=told,
+            approved=approved,
+            max_tool_calls=self.body.max_tool_calls,
+            encrypts=ENCRYPTED in (self.body.include or ()),
+        )
 
 
 # Items of what OpenAI runs or keeps itself: a client sends them back, and to another model they say nothing.
@@ -126,6 +139,7 @@ def _generation(body: ResponsesBody, offered: Offer, said: Conversation) -> Gene
         stream=body.stream or False,
         ignored=(
             *(name for name in body.further if name not in WITHOUT_EFFECT),
+            *(f"include.{name}" for name in body.include or () if name != ENCRYPTED),
             *offered.left_out,
             *dict.fromkeys(said.left_out),
         ),
@@ -189,7 +203,7 @@ def _item(said: Conversation, item: Item, pointer: str, offered: Offer) -> None:
         case OutputItem():
             said.result(item.call_id, _output(said, item.output), pointer)
         case ReasoningItem():
-            said.reason("\n".join(part.text for part in item.content or item.summary or ()), pointer)
+            said.reason(_reasoning(item), pointer)
         case ToolsItem():
             pass  # its tools are among those offered
         case _ if item.type in _OF_THE_SERVER:
@@ -199,6 +213,11 @@ def _item(said: Conversation, item: Item, pointer: str, offered: Offer) -> None:
             raise InvalidRequest(f"{pointer}/type", reason)
         case _:
             raise InvalidRequest(f"{pointer}/type", f"an item of type {item.type!r} cannot be shown to a model here")
+
+
+def _reasoning(item: ReasoningItem) -> str:
+    content, summary = ("\n".join(part.text for part in parts or ()) for parts in (item.content, item.summary))
+    return content or unsealed(item.encrypted_content) or summary
 
 
 def _call(id_: str, name: str, arguments: str) -> Message:

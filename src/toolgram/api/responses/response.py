@@ -10,6 +10,7 @@ from toolgram.api.errors import ApiError, param
 from toolgram.api.notes import notes_of
 from toolgram.api.responses.mcp import ApprovedCall, CallResult, Listing, McpPlace, item_of_list
 from toolgram.api.responses.mcp_body import error_of
+from toolgram.api.responses.sealed import sealed
 from toolgram.api.responses.tools import Place
 from toolgram.chat import Reply
 from toolgram.conversation.custom_tools import input_of
@@ -52,7 +53,7 @@ class ResponseWriter:
     `feed` takes what `toolgram.chat.stream` gives, of one turn or of several, and what MCP servers do between them; a
     reply is the end. Items come one after another: text inside a call, which only an unconstrained model writes, is
     told behind it. `places` and `mcp` are the tools of namespaces and of MCP servers, by the names that the model
-    knows them by.
+    knows them by. With `encrypts` reasoning is given in a form that is handed back, too.
     """
 
     id: str
@@ -61,6 +62,7 @@ class ResponseWriter:
     echo: Mapping[str, Any]
     places: Mapping[str, Place] = field(default_factory=dict[str, Place])
     mcp: Mapping[str, McpPlace] = field(default_factory=dict[str, McpPlace])
+    encrypts: bool = False
     _output: list[Json] = field(default_factory=list[Json])
     _pieces: list[str] = field(default_factory=list[str])
     _open: bool = False
@@ -250,6 +252,8 @@ class ResponseWriter:
             case kind:
                 part = _part(kind, text)
                 item["content"] = [part]
+                if kind == "reasoning" and self.encrypts:
+                    item["encrypted_content"] = sealed(text)
                 yield self._at(f"{_TEXTS[kind][1]}.done", content_index=0, text=text, **_logprobs(kind))
                 yield self._at("response.content_part.done", content_index=0, part=part)
         yield self._at("response.output_item.done", item=dict(item))

@@ -29,7 +29,7 @@ async def responses(desk: Desk, request: Request) -> ASGIApp:
     job = await desk.job(request, read.generation)
     id_ = f"resp_{uuid.uuid4().hex}"
     echo = {**read.echo, **_sampled(job)}
-    writer = ResponseWriter(id_, int(time.time()), job.served.name, echo, read.places, read.mcp)
+    writer = ResponseWriter(id_, int(time.time()), job.served.name, echo, read.places, read.mcp, read.encrypts)
     events = _events(turns(desk, request, job, read), writer)
     if read.generation.stream:
         return desk.streamed(request, _streamed(events), lambda error: _failure(writer, error))
