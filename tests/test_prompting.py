@@ -212,6 +212,49 @@ def test_what_looks_like_a_call_begins_an_answer_where_nothing_can_be_called(
     assert plan.constraint is None or plan.constraint.grammar.accepts(rest)
 
 
+PARTICULAR = toolgram.ChatTemplate(
+    "{% macro type_of(s) %}{% if s.type in ['string', 'integer'] %}{{ s.type }}{% elif s.type == 'object' %}"
+    "{{ 'dict of ' + type_of(s.additionalProperties) }}{% elif s.type is not string and s.type is iterable %}"
+    "{% for each in s.type %}{{ type_of({'type': each}) }}{% endfor %}{% else %}{{ s.type[100].x }}{% endif %}"
+    "{% endmacro %}{% for t in tools or [] %}{{ t.function.name + ':' }}"
+    "{% for key, s in (t.function.parameters.properties or {}).items() %}"
+    "{{ ' ' + key + ' ' + s.description.strip() + type_of(s) }}{% endfor %};\n{% endfor %}"
+    + HERMES.source.replace("{% if tools %}Tools: {{ tools | tojson }}\n{% endif %}", "")
+)
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        ({"type": "string"}, "f: x string;"),
+        ({"type": ["string", "null"]}, "f: x string;"),
+        ({"type": ["null", "string", "integer"], "description": None}, "f: x stringinteger;"),
+        ({"type": "object", "properties": {"a": {"type": "null"}}}, "f: x dict of ;"),
+        (True, "f: x ;"),
+    ],
+)
+def test_a_schema_is_put_plainer_for_a_template_that_does_not_take_it(schema: Any, shown: str) -> None:
+    tools = [tool("good", {}), tool("f", {"type": "object", "properties": {"x": schema}})]
+    plan = toolgram.plan(asked("Hi") | {"tools": tools}, PARTICULAR, style="hermes")
+    assert shown in plan.prompt
+    call = '<tool_call>\n{"name": "f", "arguments": {"x": %s}}\n</tool_call>'
+    null = schema is True or "null" in schema["type"]
+    assert plan.constraint.grammar.accepts(call % "null") is null
+
+
+def test_a_tool_that_a_template_does_not_take_is_named() -> None:
+    tools = [tool(f"good_{at}", {"limit": at}) for at in range(5)]
+    template = toolgram.ChatTemplate(
+        "{% for t in tools or [] %}{{ t.function.name }}{{ 1 + (t.function.parameters.limit or 0) }}{% endfor %}"
+        + HERMES.source
+    )
+    assert "good_4" in toolgram.plan(asked("Hi") | {"tools": tools}, template, style="hermes").prompt
+    for at in (0, 2, 5):
+        odd = [*tools[:at], tool("odd", {"limit": "none"}), *tools[at:]]
+        with pytest.raises(toolgram.TemplateError, match="for the tool 'odd'"):
+            toolgram.plan(asked("Hi") | {"tools": odd}, template, style="hermes")
+
+
 ANSWERS = toolgram.ChatTemplate(CHATML.source.replace("assistant\n", "assistant\n<|open|>response<|sep|>"))
 SHOWS_ANSWERS = toolgram.ChatTemplate(CHATML.source.replace("+ message['c", "+ '<|open|>response<|sep|>' + message['c"))
 

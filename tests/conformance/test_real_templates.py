@@ -44,6 +44,30 @@ def test_tools_are_shown_and_called(name: str) -> None:
         assert {call.name for call in plan.parse(text).tool_calls} == {"get_weather"}
 
 
+USUAL: tuple[Any, ...] = (
+    *(
+        {"type": ["string", "null"]},
+        {"type": ["string", "integer", "null"]},
+        {"type": "null"},
+        {"enum": ["a", None, 1]},
+    ),
+    *({"type": "object"}, {"type": "object", "properties": {"a": {"type": ["number", "null"], "description": None}}}),
+    *(True, {}, {"const": 1}, {"type": "string", "description": None}, {"type": "string", "default": None}),
+    *({"type": "array"}, {"type": "array", "items": True}, {"type": "array", "items": {"type": ["string", "null"]}}),
+    *({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"anyOf": [True]}, {"not": {"type": "string"}}),
+    *({"type": "object", "additionalProperties": {"type": ["integer", "null"]}}, {"$ref": "#/$defs/x"}),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_usual_schemas_are_announced(name: str) -> None:
+    properties = {f"key_{at}": schema for at, schema in enumerate(USUAL)}
+    odd = tool("f", {"type": "object", "properties": properties, "$defs": {"x": {"type": "string"}}})
+    request = {"messages": [{"role": "user", "content": "Hi"}], "tools": [tool("get_weather", WEATHER), odd]}
+    prompt = toolgram.plan(request, toolgram.ChatTemplate.from_file(TEMPLATES / name)).prompt
+    assert [key for key in properties if key not in prompt] == []
+
+
 NOW = datetime(2024, 7, 26, 12, 0)
 PLACE = {"type": "string", "description": "Where."}
 FORECAST = tool("get_weather", {"type": "object", "properties": {"city": PLACE}, "required": ["city"]})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,6 +15,7 @@ from typing import Any, cast
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.conversation.request import Request, Tool
 from toolgram.errors import InvalidRequest, InvalidSchema, TemplateError
+from toolgram.planning.plainer_tools import filled, plain
 from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, plain_prompt
 from toolgram.styles.detect import speaks
 from toolgram.styles.generic.tagged import list_tools
@@ -22,6 +24,7 @@ from toolgram.template.adapt import adapt, neutralised
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import likely_pattern
 from toolgram.template.provenance import render_parts
+from toolgram.template.sandbox import Raised, TooMuch
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import without_calls
 from toolgram.wire.writer import write_freely
@@ -138,14 +141,13 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
     render = partial(render_parts, template, adapted, add_generation_prompt=request.add_generation_prompt, now=now)
     try:
         parts = render(**variables)
-    except TemplateError:
+    except TemplateError as error:
         if request.continue_final_message:
             return _continued(request, template, style, now, native=native)
-        if not tools:
+        if not tools or isinstance(error.__cause__, TooMuch):
             raise
-        # Some templates take for granted what a tool need not have; the others show it as it is.
-        filled = capabilities.tool_variables([_filled(tool) for tool in tools], now)
-        parts = render(**filled, **request.chat_template_kwargs)
+        given = request.chat_template_kwargs
+        parts = _plainer(tools, lambda shown: render(**{**capabilities.tool_variables(shown, now), **given}))
     left_out = () if native else _not_shown(request.messages, lost, parts)
     format_, control = style.format(with_tools=bool(request.tools)), likely_pattern(template)
     if not request.continue_final_message:
@@ -159,24 +161,6 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
     if not opened:
         return _continued(request, template, style, now, native=native)
     return Prompt(parts, format_prompt, opened, control, left_out)
-
-
-def _filled(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The tool with an empty description and no parameters where it has none, and each parameter described."""
-    empty: dict[str, Any] = {"description": "", "parameters": {"type": "object", "properties": {}}}
-    given = {key: value for key, value in tool["function"].items() if value is not None and value is not True}
-    function = {**empty, **given}
-    match function["parameters"]:
-        case {"properties": {**properties}} as parameters:
-            described = {key: _described(each) for key, each in properties.items()}
-            function["parameters"] = {**parameters, "properties": described}
-        case _:
-            pass
-    return {**tool, "function": function}
-
-
-def _described(schema: Any) -> Any:
-    return {"description": "", **cast("Mapping[str, Any]", schema)} if isinstance(schema, Mapping) else schema
 
 
 def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announces: bool) -> str | None:
@@ -208,6 +192,35 @@ def _in_place(tools: Sequence[Tool]) -> Generator[None]:
         inside = error.pointer.removeprefix(f"/tools/{at}/function/parameters")
         pointer = tools[int(at)].schema_pointer + inside
         raise InvalidSchema(pointer, error.keyword, error.reason.removeprefix(f"{error.keyword}: ")) from error
+
+
+def _plainer(tools: Sequence[Mapping[str, Any]], render: Callable[[Sequence[Mapping[str, Any]]], Parts]) -> Parts:
+    """A rendering with the tools put plainer: some templates take for granted what a tool need not have.
+
+    Raises TemplateError with the name of the first tool that the template does not take even so.
+    """
+    try:
+        return render([filled(tool) for tool in tools])
+    except TemplateError as error:
+        if isinstance(error.__cause__, Raised):  # it is the conversation that the template refuses
+            raise
+    shown = [plain(tool) for tool in tools]
+    try:
+        return render(shown)
+    except TemplateError as error:
+        if _fails(render, []):
+            raise
+        at = bisect_left(range(1, len(shown)), x=True, key=lambda count: _fails(render, shown[:count]))
+        told = f"{error}, for the tool {tools[at]['function']['name']!r}"
+        raise TemplateError(told) from error
+
+
+def _fails(render: Callable[[Sequence[Mapping[str, Any]]], Parts], tools: Sequence[Mapping[str, Any]]) -> bool:
+    try:
+        render(tools)
+    except TemplateError:
+        return True
+    return False
 
 
 # History

@@ -1,0 +1,81 @@
+"""Tools as those templates take them that do not take every JSON Schema: plainer in the prompt, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+Tool = Mapping[str, Any]
+Schema = dict[str, Any]
+_EMPTY: Schema = {"description": "", "parameters": {"type": "object", "properties": {}}}
+_ONE, _SEVERAL, _NAMED = ("items", "additionalProperties"), ("anyOf", "oneOf", "allOf"), ("properties", "$defs")
+_MAY_BE_NULL = ("const", "default")
+_DEEPEST = 24
+
+
+def filled(tool: Tool) -> Tool:
+    """The tool with what it need not have: a description and parameters, and a description of each parameter.
+
+    What says nothing is left out (`null`, and `true` where a schema stands), so that each schema is an object.
+    """
+    return _with_parameters(tool, lambda schema: _described(_schema(schema)))
+
+
+def plain(tool: Tool) -> Tool:
+    """As `filled`, with one type in place of a type and null, without null by default, and with what objects hold."""
+    return _with_parameters(tool, lambda schema: _described(_plain(_schema(schema))))
+
+
+def _with_parameters(tool: Tool, change: Callable[[Any], Schema]) -> Tool:
+    given = {key: value for key, value in tool["function"].items() if value is not None and value is not True}
+    function = {**_EMPTY, **given}
+    if isinstance(function["parameters"], Mapping):
+        function["parameters"] = change(function["parameters"])
+    return {**tool, "function": function}
+
+
+def _inside(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> Schema:
+    """The schema with `change` made to each schema directly inside it."""
+    made = dict(schema)
+    for key in _ONE:
+        if isinstance(each := made.get(key), Mapping) or (key == "items" and isinstance(each, bool)):
+            made[key] = change(each)
+    for key in _SEVERAL:
+        if isinstance(several := made.get(key), Sequence) and not isinstance(several, str):
+            made[key] = [change(each) for each in cast("Sequence[Any]", several)]
+    for key in _NAMED:
+        if isinstance(named := made.get(key), Mapping):
+            made[key] = {name: change(each) for name, each in cast("Mapping[str, Any]", named).items()}
+    return made
+
+
+def _schema(schema: Any, depth: int = 0) -> Schema:
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return {}
+    given = cast("Mapping[str, Any]", schema)
+    said = {key: value for key, value in given.items() if value is not None or key in _MAY_BE_NULL}
+    return _inside(said, lambda each: _schema(each, depth + 1))
+
+
+def _described(schema: Schema) -> Schema:
+    if not isinstance(properties := schema.get("properties"), Mapping):
+        return schema
+    named = cast("Mapping[str, Schema]", properties)
+    return {**schema, "properties": {name: {"description": "", **each} for name, each in named.items()}}
+
+
+def _plain(schema: Schema) -> Schema:
+    made = _described(_inside(schema, _plain))
+    match made.get("type"):
+        case [*types]:
+            left = [each for each in types if each != "null"]
+            made["type"] = left[0] if len(left) == 1 else left
+        case "null":
+            del made["type"]
+        case _:
+            pass
+    if "default" in made and made["default"] is None:
+        del made["default"]
+    if made.get("type") == "object" and not isinstance(made.get("additionalProperties"), Mapping):
+        made["additionalProperties"] = {}
+    return made
