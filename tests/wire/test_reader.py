@@ -24,6 +24,7 @@ from toolgram.styles.generic.tagged import MIXTRAL, SHORT
 from toolgram.styles.generic.thoughtful_steps import THOUGHTFUL_STEPS
 from toolgram.styles.native.gemma4 import GEMMA_4
 from toolgram.styles.native.harmony import HARMONY
+from toolgram.styles.native.minimax_m1 import MINIMAX_M1
 from toolgram.styles.native.pythonic import LFM2
 from toolgram.wire.format import Arguments, Call, Content, Many, Mark, Name, Object, Opt, Seq, WireFormat
 from toolgram.wire.program import compile_format
@@ -284,3 +285,10 @@ def test_a_call_without_a_name_whose_closer_may_be_missing_is_kept() -> None:
     for text in ("<c>{} ", "<c>{} x", "<c>{}</c> \n", "<c>{}\n<", '<c>{"arguments": {}} <c>'):
         assert kept(read(style, text)) == text
         assert parse(style, text + '<c>{"name": "f"}') == one("{}", content=text)
+
+
+def test_white_space_between_calls_is_no_content_where_the_text_ends_there() -> None:
+    reader = Reader(compile_format(MINIMAX_M1.wire.turn))
+    text = '<tool_calls>\n{"name": "f", "arguments": {}}\n'
+    message = Message.from_events([*reader.feed(text), *reader.finish(cut=True)])
+    assert (message.content, message.tool_calls) == (None, (ToolCall("f", "{}"),))

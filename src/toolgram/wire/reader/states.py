@@ -250,9 +250,8 @@ class InGap(State):
         reading.tell_committed(way.actions for way in self.threads)
         if not reading.emit.in_named_call:
             text, reason = reading.taken() + rest, "the text ends inside " + awaited(reading.program, self.threads)
-            (reading.emit.unreadable if is_no_name(reading.program, self.threads, text) else reading.emit.cut)(
-                text, reason
-            )
+            is_text = bool(text.strip()) and is_no_name(reading.program, self.threads, text)
+            (reading.emit.unreadable if is_text else reading.emit.cut)(text, reason)
         return False
 
 
