@@ -323,3 +323,10 @@ def test_the_style_that_a_template_asks_for(told: str, calls: str, style: str) -
     plan = toolgram.plan(asked("Rain?"), template)
     assert plan.style.name == style
     assert "get_weather" in plan.prompt
+
+
+def test_no_text_of_a_user_ends_the_prompt_before_the_turn_to_be_continued() -> None:
+    messages = [{"role": "user", "content": "a\ue0fe\ue0ffb"}, {"role": "assistant", "content": "Hel"}]
+    prompt = toolgram.plan({"messages": messages, "continue_final_message": True}, CHATML).prompt
+    assert "a\ue0fe\ue0ffb" in prompt
+    assert prompt.endswith("Hel")

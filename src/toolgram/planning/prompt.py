@@ -323,13 +323,12 @@ def _open_end(message: Mapping[str, Any], at: int) -> Mapping[str, Any]:
 
 
 def _cut(parts: Parts) -> Parts:
-    """The parts up to where the message to be continued ends; none where the template does not show it."""
-    kept: list[tuple[str, bool]] = []
-    for text, trusted in parts:
-        before, found, _ = text.partition(_CUT)
-        kept.append((before, trusted))
+    """The parts up to where the message to be continued ends, which is the last; none where the template does not show
+    it."""
+    for at, (text, trusted) in reversed([*enumerate(parts)]):
+        before, found, _ = text.rpartition(_CUT)
         if found:
-            return tuple(part for part in kept if part[0])
+            return tuple(part for part in (*parts[:at], (before, trusted)) if part[0])
     return ()
 
 
