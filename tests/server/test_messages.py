@@ -9,8 +9,10 @@ import pytest
 from anthropic import Anthropic
 
 from live_server import serving
+from toolgram.engines.base import Capabilities
 from toolgram.engines.replay import Replay
 from toolgram.server.settings import Settings
+from toolgram.template.chat_template import ChatTemplate
 
 HI: Any = {"role": "user", "content": "Hi."}
 ADD: Any = {
@@ -26,6 +28,14 @@ NOW: Any = {"name": "now", "input_schema": {"type": "object", "properties": {}}}
 CALL = '<tool_call>\n{{"name": "add", "arguments": {{"a": {}, "b": {}}}}}\n</tool_call>'
 EMPTY = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
 COMMON: Any = {"model": "recorded", "max_tokens": 500, "extra_body": {"style": "hermes_2_pro"}}
+REASONING = ChatTemplate(
+    "{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' }}"
+    "{% if message.reasoning_content %}{{ '<think>\n' + message.reasoning_content + '\n</think>\n\n' }}{% endif %}"
+    "{{ message.content | trim + '<|im_end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}",
+    bos_token="",
+    eos_token="<|im_end|>",  # noqa: S106 - not a password
+)
 
 
 def client(address: str, key: str = "any") -> Anthropic:
@@ -116,6 +126,48 @@ def test_an_answer_that_is_begun_is_not_repeated() -> None:
             assert stream.get_final_text() == " 42."
     assert said.content[0].model_dump()["text"] == " 42."
     assert engine.calls[0].text.endswith("The answer is")
+
+
+def whole_and_streamed(engine: Replay, **options: Any) -> list[list[Any]]:
+    """The content of the same answer, asked for twice, without its ids."""
+    with serving(engine, template=REASONING) as address:
+        options = {**COMMON, "extra_body": {}, **options}
+        whole = client(address).messages.create(**options)
+        with client(address).messages.stream(**options) as stream:
+            streamed = stream.get_final_message()
+    return [[block.model_dump(exclude={"id"}, exclude_none=True) for block in one.content] for one in (whole, streamed)]
+
+
+def test_what_a_template_trims_of_a_beginning_is_not_repeated() -> None:
+    begun: Any = {"role": "assistant", "content": [{"type": "text", "text": "\n\nHe"}]}
+    one, other = whole_and_streamed(Replay("llo there.", "llo there."), messages=[HI, begun])
+    assert one == other == [{"type": "text", "text": "llo there."}]
+
+
+def test_reasoning_that_is_begun_is_not_repeated() -> None:
+    begun: Any = [{"type": "thinking", "thinking": "Hm.", "signature": "any"}, {"type": "text", "text": "He"}]
+    turns: Any = [HI, {"role": "assistant", "content": begun}]
+    one, other = whole_and_streamed(Replay("llo.", "llo."), messages=turns)
+    assert one == other == [{"type": "text", "text": "llo."}]
+
+
+def test_reasoning_is_signed_and_its_signature_is_taken_back() -> None:
+    said = "<think>\nHm.\n</think>\n\nYes."
+    one, other = whole_and_streamed(Replay(said, said), messages=[HI], extra_body={"style": "deepseek_r1"})
+    assert one == other
+    assert [block["type"] for block in one] == ["thinking", "text"]
+    assert one[0]["signature"]
+    with serving(Replay("Yes."), template=REASONING) as address:
+        turns: Any = [HI, {"role": "assistant", "content": one}, HI]
+        client(address).messages.create(messages=turns, model="recorded", max_tokens=9)
+
+
+def test_blocks_are_in_the_order_in_which_they_were_written() -> None:
+    text = 'One.<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>Two.'
+    engine = Replay(text, text, capabilities=Capabilities(unenforced=True))
+    one, other = whole_and_streamed(engine, messages=[HI], tools=[NOW], extra_body={"style": "hermes_2_pro"})
+    assert one == other
+    assert [block["type"] for block in one] == ["text", "tool_use", "text"]
 
 
 def test_a_stop_sequence_is_told() -> None:

@@ -138,12 +138,6 @@ def _system(said: _Conversation, body: CountBody) -> str | None:
     return "\n\n".join(text for text, given in zip(shown, texts, strict=True) if text or not given) if shown else None
 
 
-def prefilled(generation: Generation) -> str:
-    """What the answer was begun with, which it does not repeat."""
-    request = generation.request
-    return (request.messages[-1]["content"] or "") if request.continue_final_message else ""
-
-
 def _turns(said: _Conversation, role: str, turns: Sequence[tuple[Turn, str]]) -> None:
     """Turns of one role that follow each other, each with its place: they are one turn (Anthropic's `messages`)."""
     match role:

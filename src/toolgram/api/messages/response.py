@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,23 +23,39 @@ from toolgram.engines.base import Chunk, Usage
 
 Json = dict[str, Any]
 
+# Clients drop reasoning that is not signed, or show it as text. Nobody checks it when it comes back.
+_SIGNATURE = "toolgram"
 _REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 
 
-def anthropic_message(id_: str, model: str, reply: Reply, prefilled: str = "") -> Json:
-    """The message of a reply, without what the request itself began it with."""
-    said = reply.message
-    content: list[Json] = []
-    if said.reasoning:
-        content.append({"type": "thinking", "thinking": said.reasoning, "signature": ""})
-    if text := (said.content or "").removeprefix(prefilled):
-        content.append({"type": "text", "text": text})
-    content += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call.arguments)}
-        | ({"incomplete": True} if call.incomplete else {})
-        for call in said.tool_calls
-    ]
-    return {**_message(id_, model, content, _usage(reply.usage)), **_ended(reply), **notes_of(reply)}
+def message_of(events: Iterable[Json]) -> Json:
+    """The message that the events of a stream add up to, so that whole and streamed answers cannot differ."""
+    message: Json = {}
+    blocks: list[tuple[Json, dict[str, list[str]]]] = []
+    for event in events:
+        match event:
+            case {"type": "message_start"}:
+                message = event["message"]
+            case {"type": "content_block_start", "content_block": block}:
+                blocks.append((block, defaultdict(list)))
+            case {"type": "content_block_delta", "delta": delta}:
+                for name, text in delta.items():
+                    blocks[-1][1][name].append(text)
+            case {"type": "content_block_stop", "incomplete": True}:
+                blocks[-1][0]["incomplete"] = True
+            case {"type": "message_delta", "delta": ended}:
+                noted = {name: value for name, value in event.items() if name not in ("type", "delta")}
+                message |= {"content": [_block(*block) for block in blocks], **ended, **noted}
+            case _:
+                pass
+    return message
+
+
+def _block(block: Json, pieces: Mapping[str, list[str]]) -> Json:
+    said = {name: "".join(texts) for name, texts in pieces.items() if name != "type"}
+    return (
+        {**block, "input": _input(said.get("partial_json", ""))} if block["type"] == "tool_use" else {**block, **said}
+    )
 
 
 def _ended(reply: Reply) -> Json:
@@ -144,7 +161,7 @@ class MessageWriter:
     def _over(self, reply: Reply) -> Iterator[Json]:
         if self._waiting is not None:
             yield from self._call(reply.message.tool_calls[-1].id)
-        yield from self._close()
+        yield from self._close(cut=self._open == "tool_use")
         yield {"type": "message_delta", "delta": _ended(reply), "usage": _usage(reply.usage), **notes_of(reply)}
         yield {"type": "message_stop"}
 
@@ -156,7 +173,10 @@ class MessageWriter:
     def _delta(self, delta: Json) -> Json:
         return {"type": "content_block_delta", "index": self._index, "delta": delta}
 
-    def _close(self) -> Iterator[Json]:
-        if self._open:
-            self._open = ""
-            yield {"type": "content_block_stop", "index": self._index}
+    def _close(self, *, cut: bool = False) -> Iterator[Json]:
+        if not self._open:
+            return
+        if self._open == "thinking":
+            yield self._delta({"type": "signature_delta", "signature": _SIGNATURE})
+        self._open = ""
+        yield {"type": "content_block_stop", "index": self._index} | ({"incomplete": True} if cut else {})

@@ -42,13 +42,14 @@ ANSWER = given(
 _DELTA = any_of(
     given(type=always("text_delta"), text=STRING),
     given(type=always("thinking_delta"), thinking=STRING),
+    given(type=always("signature_delta"), signature=STRING),
     given(type=always("input_json_delta"), partial_json=STRING),
 )
 EVENT = any_of(
     given(type=always("message_start"), message=ref("AnthropicMessage")),
     given(type=always("content_block_start"), index=COUNT, content_block=_BLOCK),
     given(type=always("content_block_delta"), index=COUNT, delta=_DELTA),
-    given(type=always("content_block_stop"), index=COUNT),
+    given({"incomplete": {"const": True}}, type=always("content_block_stop"), index=COUNT),
     given(NOTED, type=always("message_delta"), delta=given(**_ENDED), usage=_USAGE),
     given(type=always("message_stop")),
     ref("AnthropicError"),

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from toolgram.api.errors import ApiError, anthropic_error, api_error
-from toolgram.api.messages.request import prefilled, read_count_request, read_messages_request
-from toolgram.api.messages.response import MessageWriter, anthropic_message
+from toolgram.api.messages.request import read_count_request, read_messages_request
+from toolgram.api.messages.response import Json, MessageWriter, message_of
 from toolgram.errors import ToolgramError
 from toolgram.server.context import Desk, Job, json_response
 from toolgram.server.sse import named
@@ -22,10 +22,10 @@ async def messages(desk: Desk, request: Request) -> ASGIApp:
     generation = await desk.body(request, read_messages_request)
     job = await desk.job(request, generation)
     id_ = f"msg_{uuid.uuid4().hex}"
+    events = _events(desk, request, job, id_)
     if generation.stream:
-        return desk.streamed(request, _events(desk, request, job, id_), _failure)
-    (reply,) = await desk.whole(request, desk.replies(request, job))
-    return json_response(request, anthropic_message(id_, job.served.name, reply, prefilled(generation)))
+        return desk.streamed(request, _streamed(events), _failure)
+    return json_response(request, await desk.whole(request, _whole(events)))
 
 
 async def count_tokens(desk: Desk, request: Request) -> ASGIApp:
@@ -40,9 +40,21 @@ def _failure(error: ToolgramError) -> bytes:
     return named(anthropic_error(api_error(error)))
 
 
-async def _events(desk: Desk, request: Request, job: Job, id_: str) -> AsyncGenerator[bytes, None]:
+async def _events(desk: Desk, request: Request, job: Job, id_: str) -> AsyncGenerator[list[Json], None]:
+    """The events of each thing that happens, where it makes some."""
     writer = MessageWriter(id_, job.served.name, job.prompt_tokens or 0)
     async with aclosing(desk.items(request, job)) as items:
         async for _, item in items:
-            if events := b"".join(map(named, writer.feed(item))):
+            if events := list(writer.feed(item)):
                 yield events
+
+
+async def _streamed(made: AsyncGenerator[list[Json], None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(made):
+        async for events in made:
+            yield b"".join(map(named, events))
+
+
+async def _whole(made: AsyncGenerator[list[Json], None]) -> Json:
+    async with aclosing(made):
+        return message_of([event async for events in made for event in events])
