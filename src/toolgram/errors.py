@@ -141,10 +141,17 @@ class PromptTooLong(EngineError):
     """
 
     def __init__(self, tokens: int | None, limit: int | None, said: str = "") -> None:
-        # Clients know it by the words of OpenAI ("maximum context length") and of Anthropic ("prompt is too long").
-        known = f"it has {tokens} tokens, and this model's maximum context length is {limit} tokens: make it shorter"
-        unknown = f"it goes beyond the model's maximum context length: {said}"
-        super().__init__(f"prompt is too long: {unknown if tokens is None or limit is None else known}")
+        # Clients know it by the words of OpenAI ("maximum context length") and of Anthropic ("prompt is too long: 9
+        # tokens > 8 maximum", where Claude Code reads the numbers).
+        if tokens is None or limit is None:
+            told = f"prompt is too long: it goes beyond the model's maximum context length: {said}"
+        else:
+            most = min(limit, tokens - 1)  # one that fills the context leaves no room for an answer
+            told = (
+                f"prompt is too long: {tokens} tokens > {most} maximum: "
+                f"this model's maximum context length is {limit} tokens: make it shorter"
+            )
+        super().__init__(told)
         self.tokens = tokens
         self.limit = limit
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import anthropic
+import httpx2
 import pytest
 from anthropic import Anthropic
 
 from live_server import serving
-from toolgram.engines.base import Capabilities
+from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.replay import Replay
 from toolgram.server.settings import Settings
 from toolgram.template.chat_template import ChatTemplate
@@ -195,6 +199,27 @@ def test_a_stop_sequence_in_a_call_leaves_nothing_to_run() -> None:
     assert said.content[0].model_dump()["incomplete"] is True
 
 
+class Small(Replay):
+    """One whose context has room for three tokens of an answer."""
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """The beginning of the recorded answer."""
+        async with aclosing(super().generate(prompt, constraint, replace(sampling, max_tokens=3))) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+
+@pytest.mark.parametrize(("most", "told"), [(4, "model_context_window_exceeded"), (3, "max_tokens")])
+def test_the_end_of_the_context_is_told_apart_from_max_tokens(most: int, told: str) -> None:
+    with serving(Small(list("abcdef"), list("abcdef"))) as address:
+        said = client(address).messages.create(messages=[HI], **{**COMMON, "max_tokens": most})
+        with client(address).messages.stream(messages=[HI], **{**COMMON, "max_tokens": most}) as stream:
+            streamed = stream.get_final_message()
+    assert (said.stop_reason, streamed.stop_reason) == (told, told)
+
+
 def test_structured_output() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     body = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
@@ -255,6 +280,15 @@ def test_keys_and_faults() -> None:
 def test_models_have_their_shape() -> None:
     with serving(Replay()) as address:
         assert [model.id for model in client(address).models.list()] == ["recorded"]
+
+
+def test_a_model_that_there_is_not_is_an_error_of_anthropics() -> None:
+    with serving(Replay()) as address:
+        with pytest.raises(anthropic.NotFoundError) as caught:
+            client(address).models.retrieve("nope")
+        other = httpx2.get(f"{address}/v1/models/nope").json()
+    assert caught.value.body["type"] == "error"  # type: ignore[index] - the body of an error
+    assert other["error"]["code"]
 
 
 def test_an_engine_that_does_not_count() -> None:

@@ -203,12 +203,6 @@ class Desk:
         if changed := divergences_of_choices([replies[index] for index in sorted(replies)]):
             record.headers["x-toolgram-divergences"] = _header(changed)  # too late for a stream
 
-    async def replies(self, request: Request, job: Job) -> list[Reply]:
-        """The whole answer: a reply for each choice."""
-        async with aclosing(self.items(request, job)) as items:
-            replies = {index: item async for index, item in items if isinstance(item, Reply)}
-        return [replies[index] for index in sorted(replies)]
-
     async def whole(self, request: Request, answer: Coroutine[Any, Any, T]) -> T:
         """Makes an answer within the limits, and stops if the client goes away."""
 

@@ -98,14 +98,14 @@ class Front:
             failure = api_error(error, _PROMPTS.get(scope["path"], "/messages"))
             record.failed(failure.code, failure.message)
             status = status or failure.status
-            await error_response(failure, scope["path"], record)(scope, receive, answer)
+            await error_response(failure, record, anthropic=_is_anthropic(scope, headers))(scope, receive, answer)
         except Exception:
             LOG.exception("request %s failed unexpectedly: please report this", record.id)
             if status:
                 raise
             failure = ApiError(500, "internal_error", "internal error of the server; its log has the details")
             record.failed(failure.code, failure.message)
-            await error_response(failure, scope["path"], record)(scope, receive, answer)
+            await error_response(failure, record, anthropic=_is_anthropic(scope, headers))(scope, receive, answer)
         finally:
             ended(status, record)
             self._over(scope, status, record)
@@ -145,9 +145,13 @@ class Front:
         LOG.info(Line(record, scope["method"], scope["path"], status, seconds))
 
 
-def error_response(error: ApiError, path: str, record: Record) -> Response:
-    """An error in the shape of the path's API."""
-    anthropic = path.startswith("/v1/messages")
+def _is_anthropic(scope: Scope, headers: Mapping[bytes, str]) -> bool:
+    """Whether the client speaks Anthropic's API; /v1/models is of both."""
+    return scope["path"].startswith("/v1/messages") or b"anthropic-version" in headers
+
+
+def error_response(error: ApiError, record: Record, *, anthropic: bool) -> Response:
+    """An error in the shape of the client's API."""
     body = anthropic_error(error, record.id) if anthropic else openai_error(error)
     headers = dict(record.headers)
     if error.retry_after is not None:

@@ -58,8 +58,10 @@ def _block(block: Json, pieces: Mapping[str, list[str]]) -> Json:
     )
 
 
-def _ended(reply: Reply) -> Json:
-    """Why it ended; a stop sequence is told apart from the end of the turn."""
+def _ended(reply: Reply, max_tokens: int | None) -> Json:
+    """Why it ended: a stop sequence is not the end of the turn, and the end of the context not that of `max_tokens`."""
+    if reply.finish_reason == "length" and max_tokens is not None and 0 < reply.usage.completion_tokens < max_tokens:
+        return {"stop_reason": "model_context_window_exceeded", "stop_sequence": None}
     if reply.finish_reason == "stop" and reply.stopped_by is not None:
         return {"stop_reason": "stop_sequence", "stop_sequence": reply.stopped_by}
     return {"stop_reason": _REASONS[reply.finish_reason], "stop_sequence": None}
@@ -100,6 +102,7 @@ class MessageWriter:
     id: str
     model: str
     prompt_tokens: int = 0
+    max_tokens: int | None = None
     _index: int = -1
     _open: str = ""
     _waiting: ToolCallStart | None = None
@@ -162,7 +165,12 @@ class MessageWriter:
         if self._waiting is not None:
             yield from self._call(reply.message.tool_calls[-1].id)
         yield from self._close(cut=self._open == "tool_use")
-        yield {"type": "message_delta", "delta": _ended(reply), "usage": _usage(reply.usage), **notes_of(reply)}
+        yield {
+            "type": "message_delta",
+            "delta": _ended(reply, self.max_tokens),
+            "usage": _usage(reply.usage),
+            **notes_of(reply),
+        }
         yield {"type": "message_stop"}
 
     def _start(self, kind: str, block: Json) -> Json:

@@ -22,7 +22,7 @@ COUNTED = given(input_tokens=COUNT)
 _USAGE = given(
     input_tokens=COUNT, cache_creation_input_tokens=COUNT, cache_read_input_tokens=COUNT, output_tokens=COUNT
 )
-_REASON = one_word("end_turn", "max_tokens", "tool_use", "stop_sequence")
+_REASON = one_word("end_turn", "max_tokens", "tool_use", "stop_sequence", "model_context_window_exceeded")
 _BLOCK = any_of(
     given(type=always("thinking"), thinking=STRING, signature=STRING),
     given(type=always("text"), text=STRING),
