@@ -146,8 +146,9 @@ class Front:
 
 
 def _is_anthropic(scope: Scope, headers: Mapping[bytes, str]) -> bool:
-    """Whether the client speaks Anthropic's API; /v1/models is of both."""
-    return scope["path"].startswith("/v1/messages") or b"anthropic-version" in headers
+    """Whether the client speaks Anthropic's API; `/v1/models` is of both, and a header tells."""
+    path = scope["path"]
+    return path.startswith("/v1/messages") or (path.startswith("/v1/models") and b"anthropic-version" in headers)
 
 
 def error_response(error: ApiError, record: Record, *, anthropic: bool) -> Response:

@@ -36,6 +36,7 @@ _RUN = (*_PLAN, 502, 503, 504)
 _SCHEMAS: dict[str, Json] = {
     "Error": others.ERROR,
     "AnthropicError": others.ANTHROPIC_ERROR,
+    "EitherError": any_of(ref("Error"), ref("AnthropicError")),
     "AnthropicMessage": anthropic.ANSWER,
     "AnthropicEvent": anthropic.EVENT,
     "ChatCompletion": chat.ANSWER,
@@ -154,8 +155,10 @@ _ROUTES = {
         examples=examples.TOKENIZE,
     ),
     "/detokenize": _Route("The text of tokens.", others.TEXT, _READ, ref("TokensBody"), examples=examples.DETOKENIZE),
-    "/v1/models": _Route("The models.", others.MODELS, _TOLD, parameters=(_VERSION,)),
-    "/v1/models/{name}": _Route("A model.", others.MODEL, (*_TOLD, 404), parameters=(_NAME, _VERSION)),
+    "/v1/models": _Route("The models.", others.MODELS, _TOLD, parameters=(_VERSION,), error="EitherError"),
+    "/v1/models/{name}": _Route(
+        "A model.", others.MODEL, (*_TOLD, 404), parameters=(_NAME, _VERSION), error="EitherError"
+    ),
     "/v1/mcp/call": _Route(
         "Call a tool of a configured MCP server; one that may change something needs `approve`.",
         others.MCP_CALL,
