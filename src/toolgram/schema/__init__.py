@@ -132,7 +132,7 @@ def compile_type(
     Where the root is but a `part` of a document, its rule may be that of an equal type elsewhere in the grammar.
 
     Raises TooLarge, UnsupportedSchema for what cannot be written, and, where it has to be `exact`, for keys of too many
-    orders.
+    orders and those that the notation cannot write.
     """
     lowering = Lowering(canonical, spelling, names, root_name, any_order, exact, part)
     expr = lowering.expr(canonical.root, root_name, spelling.frame(outermost=True))
