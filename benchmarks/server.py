@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 import uvicorn
 
-from _common import CHATML, end_in_order, request, show, tools
+from _common import CHATML, request, show, tools
 from _server_peers import CLIENTS, HEAD, embedded
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.server.app import create_app
@@ -183,7 +183,6 @@ async def idle(server: Server, streams: int) -> float:
 
 def main() -> None:
     """Run all."""
-    end_in_order()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--tokens", type=int, default=50)
