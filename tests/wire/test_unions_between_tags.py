@@ -12,6 +12,7 @@ from toolgram.grammar.ir import NOTHING
 from toolgram.schema.reading.normalize import normalize
 from toolgram.schema.writing.json_style import RuleNames
 from toolgram.styles.native import NATIVE
+from toolgram.styles.native.qwen_xml import PARAMETERS as QWEN_XML
 from toolgram.wire import format as wire
 from toolgram.wire.encodings.base import AnyEncoding, ToolArguments
 from toolgram.wire.encodings.elements import Elements
@@ -72,6 +73,27 @@ def test_it_is_read_to_what_is_valid(encoding: AnyEncoding, schema: Any, value: 
     assert text is not None
     assert Grammar({"root": made.arguments.expr, **made.arguments.rules}).accepts(text)
     assert [made.read(text, step) for step in (1, 3, 1000)] == [{"x": value}] * 3
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ('{"id": 1}', {"id": 1}),
+        ('{"id": 1, "in": {"a": 2, "b": 3}, "more": 2}', {"id": 1, "in": {"a": 2, "b": 3}, "more": 2}),
+        ('{"id": "a"}', '{"id": "a"}'),
+    ],
+)
+def test_an_object_may_hold_keys_that_no_schema_forbids(given: str, read: Any) -> None:
+    """The grammar of a tool closes such objects; what a model writes besides makes them no text."""
+    number = {"type": "integer"}
+    inner = {"type": "object", "properties": {"a": number}}
+    schema = {"anyOf": [TEXT, {"type": "object", "properties": {"id": number, "in": inner}}]}
+    document = {"type": "object", "properties": {"x": schema}}
+    closed = normalize(document, parameters=True, closed=True).type
+    pieces: list[str] = []
+    reader = QWEN_XML.reader(Expected(closed, closed.root), pieces.append)
+    reader.consume(f"<parameter=x>\n{given}\n</parameter>\n\x00", 0)
+    assert json.loads("".join(pieces)) == {"x": read}
 
 
 @pytest.mark.parametrize("encoding", [each for each in BETWEEN_TAGS.values() if isinstance(each, Tagged)])

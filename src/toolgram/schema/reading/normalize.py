@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolgram.errors import Relaxation, UnsupportedSchema
 from toolgram.schema import types
@@ -87,7 +87,8 @@ def _normalized(
             waiting.append(kind.key)
         if isinstance(kind, types.Object) and kind.silent:
             if closed and kind.properties:
-                return types.object_type(kind.properties, NEVER, low=kind.min, high=kind.max)
+                made = types.object_type(kind.properties, NEVER, low=kind.min, high=kind.max)
+                return replace(made, closed=True) if isinstance(made, types.Object) else made
             kind = rebuild.not_silent(kind)
         return normalizer.counted(kind)
 

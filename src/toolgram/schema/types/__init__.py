@@ -150,7 +150,8 @@ class Object(HashedOnce):
 
     Where there are `keys`, they are all the other keys that may occur: of disjoint languages, none of them declared.
     Where there is `some`, one other key at least is of these. `silent` says that the schema did not speak of other
-    keys, so that a caller may close the object. `counted` is the place that states `min`.
+    keys, so that a caller may close the object, and `closed` that one did: it is an equal object still. `counted` is
+    the place that states `min`.
     """
 
     properties: tuple[Property, ...]
@@ -161,6 +162,7 @@ class Object(HashedOnce):
     max: int | None = None
     some: tuple[Keys, ...] = ()
     counted: str = field(default="", compare=False)
+    closed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

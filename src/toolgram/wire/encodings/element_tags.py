@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolgram.wire.encodings.expected import Expected
+from toolgram.wire.encodings.expected import CONTAINERS, STRING, Expected
 from toolgram.wire.encodings.json import Sink, Status, escape, skip_space
 from toolgram.wire.encodings.raw import ValueReader, value_reader
 
 _MAX_KEY = 512
-_CONTAINERS = frozenset(("object", "array"))
-_STRING = frozenset(("string",))
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ class ElementsReader:
         expected = top.expected.item(top.count - 1) if top.is_list else top.expected.member(top.key)
         kinds = expected.kinds
         at = skip_space(buffer, i)
-        kind = "none" if kinds == _STRING else self._tags.kind_at(buffer, at)
+        kind = "none" if kinds == STRING else self._tags.kind_at(buffer, at)
         if kind == "":
             return i, Status.MORE
         if kind == "open" or (kind == "close" and "string" not in kinds):
@@ -152,8 +150,8 @@ class ElementsReader:
                 self._sink("[" if is_list else "{")
                 self._stack.append(_Container(expected, is_list))
                 return at, None
-        if kinds <= _CONTAINERS and buffer[at] not in "{[":
-            kinds |= _STRING
+        if kinds <= CONTAINERS and buffer[at] not in "{[":
+            kinds |= STRING
         self._value = value_reader(self._tags.close(top.key), expected, kinds, self._sink)
         self._at_value = False
         return i, None

@@ -23,14 +23,12 @@ from toolgram.schema.writing.notation import Encoding as Notation
 from toolgram.schema.writing.values import spell, spell_as
 from toolgram.wire.encodings.base import AnyEncoding, ArgumentsReader, ToolArguments
 from toolgram.wire.encodings.element_tags import ElementsReader, ElementTags
-from toolgram.wire.encodings.expected import Expected, kinds_of, options_of
+from toolgram.wire.encodings.expected import STRING, Expected, kinds_of, options_of
 from toolgram.wire.encodings.in_order import in_order
 from toolgram.wire.encodings.json import Sink
 from toolgram.wire.encodings.notation import JSON
 from toolgram.wire.encodings.raw import BetweenTags, as_json, holds_json
 from toolgram.wire.marks import as_tokens
-
-_STRING = frozenset(("string",))
 
 
 @dataclass(frozen=True)
@@ -232,7 +230,7 @@ class _Writer:
             return None
         if not isinstance(value, str):
             return text
-        return value if kinds == _STRING or as_json(value, Expected(self.canonical, kind), kinds) == text else None
+        return value if kinds == STRING or as_json(value, Expected(self.canonical, kind), kinds) == text else None
 
     def _members(self, kind: types.Object, given: Mapping[str, Any]) -> str | None:
         if kind.some or not given.keys() <= {item.name for item in kind.properties if _is_name(item.name)}:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import cast
 
 from toolgram.schema import types
 from toolgram.schema.types import Canonical, Type, arrays
@@ -11,6 +12,8 @@ from toolgram.schema.writing.json_style import Spelling
 from toolgram.schema.writing.values import spell_as
 
 _ANY_DIGITS = Spelling(integer_digits=None, fraction_digits=None)
+CONTAINERS = frozenset(("object", "array"))
+STRING = frozenset(("string",))
 _EVERYTHING = frozenset(("string", "number", "boolean", "null", "object", "array"))
 
 
@@ -42,8 +45,8 @@ class Expected:
 
     def is_rather_text(self, text: str, value: object) -> bool:
         """Whether the text is a string that may stand here, where the JSON value that it is may not."""
-        canonical = replace(self.canonical, root=self.kind)
-        return spell_as(canonical, value, _ANY_DIGITS) is None and spell_as(canonical, text, _ANY_DIGITS) is not None
+        canonical, kind = self.canonical, self.kind
+        return not _admits(canonical, kind, value) and _admits(canonical, kind, text)
 
     @property
     def empty(self) -> str:
@@ -89,6 +92,24 @@ def options_of(canonical: Canonical, kind: Type) -> Iterator[Type]:
             yield from options_of(canonical, option)
     else:
         yield kind
+
+
+def _admits(canonical: Canonical, kind: Type, value: object) -> bool:
+    """Whether a JSON value is of the type; keys that no schema forbids may stand in an object besides."""
+    return any(
+        _fits(canonical, option, cast("dict[str, object]", value))
+        if isinstance(value, dict) and isinstance(option, types.Object) and option.closed
+        else spell_as(replace(canonical, root=option), cast("object", value), _ANY_DIGITS) is not None
+        for option in options_of(canonical, kind)
+    )
+
+
+def _fits(canonical: Canonical, kind: types.Object, given: dict[str, object]) -> bool:
+    """Whether what an object declares is there, and as it is declared."""
+    return all(
+        _admits(canonical, item.value, given[item.name]) if item.name in given else not item.required
+        for item in kind.properties
+    )
 
 
 def _kind(kind: Type) -> str:

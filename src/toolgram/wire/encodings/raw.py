@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, Protocol
 
 from toolgram.errors import Relaxation
@@ -22,14 +23,12 @@ from toolgram.schema.types import Canonical, Type
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.plain_strings import plain_string
 from toolgram.wire.encodings.base import Spell, ToolArguments
-from toolgram.wire.encodings.expected import Expected
+from toolgram.wire.encodings.expected import CONTAINERS, STRING, Expected
 from toolgram.wire.encodings.json import RawValue, Sink, Status, escape, skip_space
 from toolgram.wire.encodings.printed import WORDS, PrintedValue, as_json_text
 from toolgram.wire.marks import Marks
 
 JsonType = Literal["string", "number", "boolean", "null", "object", "array"]
-_CONTAINERS = frozenset(("object", "array"))
-_STRING = frozenset(("string",))
 _LARGEST_INLINE = 4  # what is larger is one rule for the whole grammar
 _TOO_MANY = re.compile(r"[\s}\]]*")
 _LIKE_JSON = r"^([\[{\"]|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$|(true|false|null)$)"
@@ -56,67 +55,50 @@ def value_reader(
 
     A string may stand inside a `fence`, which is no part of it.
     """
-    if kinds <= _CONTAINERS:
+    if kinds <= CONTAINERS:
         return NestedJson(close, sink)
-    if kinds == _STRING:
+    if kinds == STRING:
         reader = RawString(close, sink)
         fenced = RawString(fence[1] + close, sink)
     else:
         reader = Collected(close, expected, kinds, sink)
-        fenced = Collected(fence[1] + close, expected, kinds & _STRING, sink)
-    if kinds & _CONTAINERS and not kinds & _STRING:  # in the strings of its JSON the mark may stand
-        return ByBeginning("[{", reader, NestedJson(close, sink))
-    return Fenced(fence[0], reader, fenced) if fence[0] else reader
+        fenced = Collected(fence[1] + close, expected, kinds & STRING, sink)
+    if kinds & CONTAINERS and not kinds & STRING:  # in the strings of its JSON the mark may stand
+        return ByBeginning(partial(_by_bracket, NestedJson(close, sink), reader))
+    return ByBeginning(partial(_by_fence, fence[0], fenced, reader)) if fence[0] else reader
+
+
+def _by_bracket(opened: ValueReader, other: ValueReader, buffer: str, start: int) -> tuple[int, ValueReader] | None:
+    begin = skip_space(buffer, start)
+    return None if begin == len(buffer) else (start, opened if buffer[begin] in "[{" else other)
+
+
+def _by_fence(
+    fence: str, fenced: ValueReader, other: ValueReader, buffer: str, start: int
+) -> tuple[int, ValueReader] | None:
+    if buffer.startswith(fence, start):
+        return start + len(fence), fenced
+    return None if fence.startswith(buffer[start:]) else (start, other)
 
 
 class ByBeginning:
-    """A value that its first character tells, white space aside: with one of `openers` it is read by another reader."""
+    """A value that what it begins with tells: `tell` gives what reads it, and from where on, once it can be told."""
 
-    __slots__ = ("_opened", "_openers", "_plain", "_reader")
+    __slots__ = ("_reader", "_tell")
 
-    def __init__(self, openers: str, plain: ValueReader, opened: ValueReader) -> None:
-        self._openers = openers
-        self._plain = plain
-        self._opened = opened
+    def __init__(self, tell: Callable[[str, int], tuple[int, ValueReader] | None]) -> None:
+        self._tell = tell
         self._reader: ValueReader | None = None
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         if self._reader is None:
-            begin = skip_space(buffer, start)
-            if begin == len(buffer):
+            if (told := self._tell(buffer, start)) is None:
                 return start, Status.MORE
-            self._reader = self._opened if buffer[begin] in self._openers else self._plain
+            start, self._reader = told
         return self._reader.consume(buffer, start)
 
     def cut(self) -> None:
-        """Hand on what was taken; of white space alone nothing was."""
-        if self._reader is not None:
-            self._reader.cut()
-
-
-class Fenced:
-    """A value that what it begins with tells: after `opener` it is read by another reader."""
-
-    __slots__ = ("_fenced", "_opener", "_plain", "_reader")
-
-    def __init__(self, opener: str, plain: ValueReader, fenced: ValueReader) -> None:
-        self._opener = opener
-        self._plain = plain
-        self._fenced = fenced
-        self._reader: ValueReader | None = None
-
-    def consume(self, buffer: str, start: int) -> tuple[int, Status]:
-        i = start
-        if self._reader is None:
-            fenced = buffer.startswith(self._opener, start)
-            if not fenced and self._opener.startswith(buffer[start:]):
-                return start, Status.MORE
-            self._reader = self._fenced if fenced else self._plain
-            i += len(self._opener) if fenced else 0
-        return self._reader.consume(buffer, i)
-
-    def cut(self) -> None:
-        """Hand on what was taken; where not even the opener was whole, nothing was."""
+        """Hand on what was taken; where nothing was told yet, nothing was."""
         if self._reader is not None:
             self._reader.cut()
 

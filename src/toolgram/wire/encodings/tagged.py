@@ -30,7 +30,7 @@ from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.notation import Encoding as Notation
 from toolgram.schema.writing.values import spell, spell_as
 from toolgram.wire.encodings.base import AnyEncoding, ArgumentsReader, ToolArguments
-from toolgram.wire.encodings.expected import Expected, kinds_of, options_of
+from toolgram.wire.encodings.expected import STRING, Expected, kinds_of, options_of
 from toolgram.wire.encodings.in_order import in_order
 from toolgram.wire.encodings.json import Sink, Status, escape, skip_space
 from toolgram.wire.encodings.notation import JSON
@@ -38,7 +38,6 @@ from toolgram.wire.encodings.raw import BetweenTags, ValueReader, as_json, json_
 from toolgram.wire.marks import Marks, as_tokens
 
 MAX_KEY = 512
-_STRING = frozenset(("string",))
 
 
 @dataclass(frozen=True)
@@ -308,7 +307,7 @@ def _written(tags: Tagged, key: str, value: Any, spelled: str, expected: Expecte
     if kind != "string":
         return tags.open + key + told + spelled + tags.close
     fenced = bool(tags.fence[0]) and value.startswith(tags.fence[0])
-    if fenced or (expected and alike != _STRING and as_json(value, expected, alike) != spelled):
+    if fenced or (expected and alike != STRING and as_json(value, expected, alike) != spelled):
         return None
     return tags.open + key + told + value + tags.close
 
