@@ -127,6 +127,15 @@ SHOWS_REASONING = toolgram.ChatTemplate(
 )
 
 
+@pytest.mark.parametrize(("template", "style"), [(HERMES, None), (CHATML, "compact")])
+@pytest.mark.parametrize("arguments", [r'{"city": "half \ud83d"}', r'{"\udc00": 1}', r'{"city": "cut \ud83d'])
+def test_half_of_a_character_in_arguments_is_none_in_the_prompt(template: Any, style: Any, arguments: str) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": arguments}}
+    turns = [{"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "user", "content": "And now?"}]
+    plan = toolgram.plan(asked("") | {"messages": [{"role": "user", "content": "Hi"}, *turns]}, template, style=style)
+    assert plan.prompt.encode()
+
+
 @pytest.mark.parametrize(
     ("template", "style", "said", "shown", "left_out"),
     [

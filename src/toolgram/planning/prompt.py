@@ -33,6 +33,7 @@ Parts = tuple[tuple[str, bool], ...]
 _LONGEST_OPENING = 200
 _RESULTS = ("tool", "function")
 _SHOWN = ("content", "name", "tool_call_id")  # of what is not the assistant's, where a result is written as text
+_HALF = re.compile("[\ud800-\udfff]")
 _CUT = "\ue0fe\ue0ff"  # where a message to be continued ends; private use, taken out again
 
 
@@ -63,7 +64,12 @@ def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now
         raise TemplateError(
             "the chat template shows nothing of the conversation: it may want it by another name than `messages`"
         )
-    return prompt
+    return replace(prompt, parts=tuple((_whole(text), own) for text, own in prompt.parts))
+
+
+def _whole(text: str) -> str:
+    """The text without halves of characters, which arguments can spell (JSON in a text), and which no engine takes."""
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
 def _best_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
