@@ -46,6 +46,19 @@ TYPED = ChatTemplate(
 )
 
 
+REASONS = (
+    "{% for m in messages %}<|{{ m.role }}|>{% if m.FIELD %}<think>{{ m.FIELD }}</think>{% endif %}{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<call>{{ c.function.name }} {{ c.function.arguments|tojson }}</call>{% endfor %}"
+    "{% endfor %}"
+)
+THINKING_PARTS = (
+    "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' and not m.content and not m.tool_calls %}"
+    "{{ raise_exception('says nothing') }}{% endif %}{% if m.content is string %}{{ m.content }}{% else %}"
+    "{% for p in m.content %}{{ '<think>' + p.thinking + '</think>' if p.type == 'thinking' else p.text }}{% endfor %}"
+    "{% endif %}{% endfor %}"
+)
+
+
 def call(name: str, arguments: Any, id_: str | None = "call_1") -> dict[str, Any]:
     return {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
 
@@ -207,6 +220,41 @@ def test_text_parts_are_flattened_and_images_never() -> None:
     with pytest.raises(InvalidRequest) as caught:
         adapt([user(), user([*parts, image])], CHATML.capabilities)
     assert caught.value.pointer == "/messages/1/content/2"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(REASONS.replace("FIELD", name) for name in ("reasoning_content", "reasoning", "thinking", "thought")),
+        THINKING_PARTS,
+    ],
+)
+def test_reasoning_stands_where_the_template_looks_for_it(source: str) -> None:
+    template = ChatTemplate(source)
+    answer = {"role": "assistant", "content": "Rain.", "reasoning_content": "I look."}
+    messages = adapt([{"role": "user", "content": "Hi"}, answer], template.capabilities)
+    assert template.render(messages) == "<|user|>Hi<|assistant|><think>I look.</think>Rain."
+
+
+def test_reasoning_that_a_style_writes_is_not_shown_twice() -> None:
+    template = ChatTemplate(REASONS.replace("FIELD", "reasoning_content"))
+    turn = {"role": "assistant", "content": None, "reasoning_content": "I look.", "tool_calls": [call("f", {})]}
+    messages = [{"role": "user", "content": "Hi"}, turn]
+    written = adapt(messages, template.capabilities, call_text=lambda _: "Why: I look. Call: f()")
+    assert template.render(written).count("I look.") == 1
+    alone = adapt(messages, template.capabilities, call_text=lambda _: "Call: f()")
+    assert template.render(alone).count("I look.") == 1
+
+
+@pytest.mark.parametrize("said", ["", None, []])
+def test_an_answer_that_says_nothing_is_left_out_where_the_template_refuses_it(said: Any) -> None:
+    template = ChatTemplate(THINKING_PARTS)
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": said},
+        {"role": "user", "content": "?"},
+    ]
+    assert template.render(adapt(messages, template.capabilities)) == "<|user|>Hi<|user|>?"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from toolgram.errors import TemplateError
-from toolgram.template.capabilities import Capabilities
+from toolgram.template.capabilities import Capabilities, with_reasoning
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import MARKER
 
@@ -68,12 +68,11 @@ class CallProbe:
 
 @dataclass(frozen=True)
 class TurnProbe:
-    """An assistant's turn to be rendered; with `in_parts` the reasoning is one of the content's parts."""
+    """An assistant's turn to be rendered."""
 
     calls: tuple[CallProbe, ...] = ()
     content: str = ""
     reasoning: str = ""
-    in_parts: bool = False
 
 
 def call(name: str, arguments: dict[str, Any], number: int) -> CallProbe:
@@ -157,12 +156,8 @@ def _in_parts(message: dict[str, Any]) -> dict[str, Any]:
 def _message(turn: TurnProbe, capabilities: Capabilities) -> dict[str, Any]:
     blank = None if turn.calls and capabilities.supports_null_content else ""
     message: dict[str, Any] = {"role": "assistant", "content": turn.content or blank}
-    if turn.in_parts:
-        message["content"] = [{"type": "thinking", "thinking": turn.reasoning}]
-        if turn.content:
-            message["content"].append({"type": "text", "text": turn.content})
-    elif turn.reasoning:
-        message["reasoning_content"] = turn.reasoning
+    if turn.reasoning:
+        message = with_reasoning(message, turn.reasoning, capabilities.reasoning_field)
     if turn.calls:
         text = capabilities.tool_call_arguments == "text"
         message["tool_calls"] = [

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, Literal, cast
 
 from toolgram.errors import InvalidRequest
-from toolgram.template.capabilities import Capabilities
+from toolgram.template.capabilities import Capabilities, ReasoningField, with_reasoning
 
 Message = dict[str, Any]
 CallText = Callable[[Message], str]
@@ -44,6 +44,10 @@ def adapt(
     alone = capabilities.supports_results_without_calls and not capabilities.requires_alternation
     if not (capabilities.supports_tool_results if native else alone):
         turns = [_result_as_text(turn) for turn in turns]
+    turns = [_reasoned(turn, capabilities.reasoning_field) for turn in turns]
+    if not capabilities.supports_empty_answers:
+        said = ("content", "tool_calls", capabilities.reasoning_field or "content")
+        turns = [turn for turn in turns if turn["role"] != "assistant" or any(turn.get(key) for key in said)]
     turns = _with_system(turns, capabilities, extra_system)
     if capabilities.requires_alternation:
         turns = _merged(turns)
@@ -224,7 +228,10 @@ def _answering(turn: Message, open_calls: dict[str, str]) -> Message:
 def _as_text(turn: Message, call_text: CallText) -> Message:
     if "tool_calls" not in turn:
         return turn
-    return {**{key: value for key, value in turn.items() if key != "tool_calls"}, "content": call_text(turn)}
+    content = call_text(turn)
+    # What the text holds of the reasoning, the template need not show once more.
+    told = ("tool_calls", *(("reasoning_content",) if turn.get("reasoning_content", "") in content else ()))
+    return {**{key: value for key, value in turn.items() if key not in told}, "content": content}
 
 
 def _native(turns: list[Message], capabilities: Capabilities) -> list[Message]:
@@ -362,6 +369,14 @@ def _joined(contents: Sequence[str | list[Message]], separator: str) -> str | li
 
 def _parts(content: str | list[Message]) -> list[Message]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _reasoned(turn: Message, field: ReasoningField | None) -> Message:
+    """A turn with its reasoning where the template looks for it."""
+    reasoning = turn.get("reasoning_content")
+    if not reasoning or field in (None, "reasoning_content") or turn["role"] != "assistant":
+        return turn
+    return with_reasoning({key: value for key, value in turn.items() if key != "reasoning_content"}, reasoning, field)
 
 
 def _typed(turn: Message) -> Message:

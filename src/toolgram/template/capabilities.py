@@ -11,20 +11,36 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from toolgram.errors import TemplateError
 from toolgram.template.markers import MARKER
+from toolgram.template.probe_turns import (
+    ANSWER,
+    CALL_ID,
+    CALL_ID_2,
+    KEY,
+    LONG_ID,
+    MORE,
+    NAME,
+    OTHER,
+    REASONING,
+    RESULT,
+    SECOND,
+    SENDER,
+    SYSTEM,
+    TOOLS,
+    USER,
+    VALUE,
+    Message,
+    assistant,
+    call,
+    result,
+    system,
+    user,
+)
 from toolgram.template.sandbox import TooMuch
 
-Message = dict[str, Any]
-
-# Words that occur in no template.
-_SYSTEM, _USER, _MORE, _ANSWER, _RESULT = "zqsystem", "zquser", "zqmore", "zqanswer", "zqresult"
-_REASONING, _NAME, _OTHER, _KEY, _VALUE, _SECOND = "zqreason", "zqname", "zqother", "zqkey", "zqvalue", "zqsecond"
-_SENDER = "zqsender"
-_CALL_ID, _CALL_ID_2 = "zqcall001", "zqcall002"  # nine letters and digits: Mistral's templates take nothing else
-_LONG_ID = "call_zqcall0000000000001"
 _PARTS: Mapping[str, Message] = {
     "image_url": {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
     "image": {"type": "image", "image": "zqimage.png"},
@@ -34,8 +50,10 @@ _PARTS: Mapping[str, Message] = {
 }
 _NOW = datetime(2024, 1, 2, 3, 4, 5)
 
+ReasoningField = Literal["reasoning_content", "reasoning", "thinking", "thought", "content"]
+
 # Arguments that were encoded twice, or printed as Python does.
-_TWICE = (f'{_KEY}\\\\": \\\\"{_VALUE}', f'{_KEY}\\": \\"{_VALUE}', f"'{_KEY}': '{_VALUE}'")
+_TWICE = (f'{KEY}\\\\": \\\\"{VALUE}', f'{KEY}\\": \\"{VALUE}', f"'{KEY}': '{VALUE}'")
 
 
 class Renderer(Protocol):
@@ -80,10 +98,15 @@ class Capabilities:
     supports_results_without_calls: bool  # even if no turn has `tool_calls`
     supports_tool_names_in_results: bool
     supports_tool_ids_in_results: bool
-    supports_reasoning: bool  # `reasoning_content` of some assistant turn
+    supports_empty_answers: bool  # of the assistant: neither content nor calls
+    reasoning_field: ReasoningField | None  # where an assistant's reasoning stands, if it is shown in some turn
     generation_prompt: str  # what `add_generation_prompt` adds
     turn_end: str  # what follows an assistant's content, before the next turn
     stop: tuple[str, ...]  # where a turn of the model ends
+
+    @property
+    def supports_reasoning(self) -> bool:
+        return self.reasoning_field is not None
 
     @property
     def supports_generation_prompt(self) -> bool:
@@ -101,18 +124,19 @@ def capabilities(template: Renderer) -> Capabilities:
     requires_list = _requires_tool_list(template, endless)
     variable = _tools_variable(template, requires_list, endless)
     draw = _renderer(template, variable or "tools", requires_list, endless)
-    typed = _shows(draw([_user([{"type": "text", "text": _USER}])]), [_USER], ["'text'", '"text"'])
-    requires_typed = typed and not _shows(draw([_user()]), [_USER])
+    typed = _shows(draw([user([{"type": "text", "text": USER}])]), [USER], ["'text'", '"text"'])
+    requires_typed = typed and not _shows(draw([user()]), [USER])
     if requires_typed:
         draw = _typed(draw)
     calls = _Calls(draw, variable is not None)
+    reasoning_field = _reasoning_field(draw, calls)
     generation_prompt = _generation_prompt(draw, template.eos_token)
     turn_end, stop = _turn_end(draw, calls, template.eos_token)
     return Capabilities(
-        supports_system=_shows(draw([_system(), _user()]), [_SYSTEM, _USER]),
-        supports_late_system=_shows(draw([_user(), _assistant(), _system(), _user(_MORE)]), [_SYSTEM]),
-        requires_alternation=draw([_user()]) is not None and draw([_user(), _user(_MORE)]) is None,
-        requires_user_first=draw([_assistant(), _user()]) is None,
+        supports_system=_shows(draw([system(), user()]), [SYSTEM, USER]),
+        supports_late_system=_shows(draw([user(), assistant(), system(), user(MORE)]), [SYSTEM]),
+        requires_alternation=draw([user()]) is not None and draw([user(), user(MORE)]) is None,
+        requires_user_first=draw([assistant(), user()]) is None,
         supports_typed_content=typed,
         requires_typed_content=requires_typed,
         part_types=_part_types(draw) if typed else frozenset(),
@@ -122,19 +146,20 @@ def capabilities(template: Renderer) -> Capabilities:
         requires_tool_list=requires_list,
         supports_tool_calls=calls.form is not None,
         tool_call_arguments=calls.form,
-        supports_content_with_calls=calls.shows([calls.turn(content=_ANSWER)], [_ANSWER, _NAME, _VALUE]),
+        supports_content_with_calls=calls.shows([calls.turn(content=ANSWER)], [ANSWER, NAME, VALUE]),
         supports_content_with_calls_and_reasoning=calls.shows(
-            [calls.turn(content=_ANSWER, reasoning_content=_REASONING)], [_ANSWER, _NAME, _VALUE]
+            [with_reasoning(calls.turn(content=ANSWER), REASONING, reasoning_field)], [ANSWER, NAME, VALUE]
         ),
         supports_parallel_tool_calls=calls.parallel(),
         requires_short_ids=calls.form is not None
-        and calls.draw([calls.turn(id_=_LONG_ID), _result(id_=_LONG_ID)]) is None,
+        and calls.draw([calls.turn(id_=LONG_ID), result(id_=LONG_ID)]) is None,
         supports_tool_results=calls.results,
-        supports_results_without_calls=_shows(draw([_user(), _assistant(), _result()]), [_RESULT]),
+        supports_results_without_calls=_shows(draw([user(), assistant(), result()]), [RESULT]),
         supports_tool_names_in_results=calls.results
-        and any(calls.shows([calls.turn(id_=id_), _result(name=_SENDER)], [_SENDER]) for id_ in (_CALL_ID, _CALL_ID_2)),
-        supports_tool_ids_in_results=calls.results and calls.shows([calls.turn(id_=_CALL_ID_2), _result()], [_CALL_ID]),
-        supports_reasoning=_supports_reasoning(draw, calls),
+        and any(calls.shows([calls.turn(id_=id_), result(name=SENDER)], [SENDER]) for id_ in (CALL_ID, CALL_ID_2)),
+        supports_tool_ids_in_results=calls.results and calls.shows([calls.turn(id_=CALL_ID_2), result()], [CALL_ID]),
+        supports_empty_answers=draw([user(), assistant(content=""), user(MORE)]) is not None,
+        reasoning_field=reasoning_field,
         generation_prompt=generation_prompt,
         turn_end=turn_end,
         stop=stop,
@@ -160,7 +185,7 @@ def _renderer(template: Renderer, variable: str, requires_list: bool, endless: l
     """Makes a renderer that gives None on failure; after one probe exceeds the limits, the others are not tried."""
 
     def draw(messages: list[Message], tools: bool = False, add_generation_prompt: bool = False) -> str | None:
-        variables = _tool_variables(_TOOLS if tools else None, variable, requires_list, _NOW)
+        variables = _tool_variables(TOOLS if tools else None, variable, requires_list, _NOW)
         if endless:
             return None
         try:
@@ -174,10 +199,10 @@ def _renderer(template: Renderer, variable: str, requires_list: bool, endless: l
 
 def _part_types(draw: _Draw) -> frozenset[str]:
     """The types of parts that the template does not ignore."""
-    text = {"type": "text", "text": _USER}
-    plain = draw([_user([text])])
-    shown = {kind: draw([_user([text, part])]) for kind, part in _PARTS.items()}
-    return frozenset(kind for kind, prompt in shown.items() if prompt not in (None, plain) and _shows(prompt, [_USER]))
+    text = {"type": "text", "text": USER}
+    plain = draw([user([text])])
+    shown = {kind: draw([user([text, part])]) for kind, part in _PARTS.items()}
+    return frozenset(kind for kind, prompt in shown.items() if prompt not in (None, plain) and _shows(prompt, [USER]))
 
 
 def _typed(draw: _Draw) -> _Draw:
@@ -193,7 +218,7 @@ def _parts(message: Message) -> Message:
 
 
 def _requires_tool_list(template: Renderer, endless: list[TemplateError]) -> bool:
-    plain, listed = (_renderer(template, "tools", requires_list, endless)([_user()]) for requires_list in (False, True))
+    plain, listed = (_renderer(template, "tools", requires_list, endless)([user()]) for requires_list in (False, True))
     return plain is None and listed is not None
 
 
@@ -201,10 +226,10 @@ def _tools_variable(
     template: Renderer, requires_list: bool, endless: list[TemplateError]
 ) -> Literal["tools", "functions"] | None:
     """The variable in which the template takes the tools, None if it shows no tools."""
-    conversations = ([_user()], [_system(), _user()])
+    conversations = ([user()], [system(), user()])
     for variable in ("tools", "functions"):
         draw = _renderer(template, variable, requires_list, endless)
-        if any(_shows(draw(messages, tools=True), [_NAME, _OTHER]) for messages in conversations):
+        if any(_shows(draw(messages, tools=True), [NAME, OTHER]) for messages in conversations):
             return variable
     return None
 
@@ -213,38 +238,7 @@ def _shows(text: str | None, wanted: Sequence[str], unwanted: Sequence[str] = ()
     return text is not None and all(word in text for word in wanted) and not any(word in text for word in unwanted)
 
 
-# Conversations -------------------------------------------------------------------------------------------------------
-
-
-def _tool(name: str) -> Message:
-    properties = {_KEY: {"type": "string", "description": "A text."}}
-    parameters = {"type": "object", "properties": properties, "required": [_KEY]}
-    return {"type": "function", "function": {"name": name, "description": "A tool.", "parameters": parameters}}
-
-
-_TOOLS = [_tool(_NAME), _tool(_OTHER)]
-
-
-def _system() -> Message:
-    return {"role": "system", "content": _SYSTEM}
-
-
-def _user(content: Any = _USER) -> Message:
-    return {"role": "user", "content": content}
-
-
-def _assistant(**fields: Any) -> Message:
-    return {"role": "assistant", "content": _ANSWER, **fields}
-
-
-def _result(content: str = _RESULT, name: str = _NAME, id_: str = _CALL_ID) -> Message:
-    return {"role": "tool", "name": name, "tool_call_id": id_, "content": content}
-
-
-def _call(value: str, form: str | None, name: str = _NAME, id_: str = _CALL_ID) -> Message:
-    arguments = {_KEY: value}
-    function = {"name": name, "arguments": json.dumps(arguments) if form == "text" else arguments}
-    return {"id": id_, "type": "function", "function": function}
+# Calls ---------------------------------------------------------------------------------------------------------------
 
 
 class _Calls:
@@ -256,14 +250,14 @@ class _Calls:
         self.null = False
         self.form = next((form for form in ("object", "text") if self._takes(form)), None)
         self.null = self._takes_null()
-        self.results = self.shows([self.turn(), _result()], [_RESULT]) or (
-            self.form is None and _shows(draw([_user(), _assistant(), _result()]), [_RESULT])
+        self.results = self.shows([self.turn(), result()], [RESULT]) or (
+            self.form is None and _shows(draw([user(), assistant(), result()]), [RESULT])
         )
 
-    def turn(self, content: str | None = None, id_: str = _CALL_ID, **fields: Any) -> Message:
+    def turn(self, content: str | None = None, id_: str = CALL_ID, **fields: Any) -> Message:
         """An assistant's turn with one call."""
         content = content if content is not None or self.null else ""
-        return {"role": "assistant", "content": content, "tool_calls": [_call(_VALUE, self.form, id_=id_)], **fields}
+        return {"role": "assistant", "content": content, "tool_calls": [call(VALUE, self.form, id_=id_)], **fields}
 
     def draw(self, turns: list[Message]) -> str | None:
         """A conversation with these turns, and with a result after the last call if the template takes it."""
@@ -272,23 +266,23 @@ class _Calls:
     def _endings(self, turns: list[Message]) -> Iterator[str | None]:
         endings: list[list[Message]] = [[]]
         if "tool_calls" in turns[-1]:
-            endings = [[_result()], [], [_result(), _assistant(content=_MORE), _user(_MORE)]]
-        return (self._draw([_user(), *turns, *ending], tools=self._tools) for ending in endings)
+            endings = [[result()], [], [result(), assistant(content=MORE), user(MORE)]]
+        return (self._draw([user(), *turns, *ending], tools=self._tools) for ending in endings)
 
     def shows(self, turns: list[Message], wanted: Sequence[str], unwanted: Sequence[str] = ()) -> bool:
         return self.form is not None and _shows(self.draw(turns), wanted, unwanted)
 
     def parallel(self) -> bool:
-        calls = [_call(_VALUE, self.form), _call(_SECOND, self.form, _OTHER, _CALL_ID_2)]
-        wanted = [_NAME, _OTHER, _VALUE, _SECOND]
+        calls = [call(VALUE, self.form), call(SECOND, self.form, OTHER, CALL_ID_2)]
+        wanted = [NAME, OTHER, VALUE, SECOND]
         turn = {**self.turn(), "tool_calls": calls}
-        return self.shows([turn, _result(), _result(name=_OTHER, id_=_CALL_ID_2)], wanted) or self.shows([turn], wanted)
+        return self.shows([turn, result(), result(name=OTHER, id_=CALL_ID_2)], wanted) or self.shows([turn], wanted)
 
     def _takes(self, form: Literal["object", "text"]) -> bool:
         """Whether arguments in this form are encoded once: not as JSON within JSON, nor as Python."""
         for content in ("", None):
-            turn = {"role": "assistant", "content": content, "tool_calls": [_call(_VALUE, form)]}
-            if _shows(self.draw([turn]), [_NAME, _KEY, _VALUE], _TWICE):
+            turn = {"role": "assistant", "content": content, "tool_calls": [call(VALUE, form)]}
+            if _shows(self.draw([turn]), [NAME, KEY, VALUE], _TWICE):
                 return True
         return False
 
@@ -304,14 +298,14 @@ class _Calls:
 def _no_worse(null: str | None, blank: str | None) -> bool:
     if null is None:
         return blank is None
-    return _VALUE in null and (blank is None or null.count("None") <= blank.count("None"))
+    return VALUE in null and (blank is None or null.count("None") <= blank.count("None"))
 
 
 # What stands around a turn -------------------------------------------------------------------------------------------
 
 
 def _generation_prompt(draw: _Draw, eos_token: str) -> str:
-    without, with_ = draw([_user()]), draw([_user()], add_generation_prompt=True)
+    without, with_ = draw([user()]), draw([user()], add_generation_prompt=True)
     if with_ is None or without is None:
         return ""
     ended = without.removesuffix(eos_token) if eos_token else without
@@ -319,8 +313,8 @@ def _generation_prompt(draw: _Draw, eos_token: str) -> str:
         if with_.startswith(text):
             return with_[len(text) :]
     # If it changes the text before the question as well, it is what it adds after it.
-    after, more = without.rpartition(_USER)[2], with_.rpartition(_USER)[2]
-    if _USER in without and len(after) < len(more) and more.startswith(after):
+    after, more = without.rpartition(USER)[2], with_.rpartition(USER)[2]
+    if USER in without and len(after) < len(more) and more.startswith(after):
         return more[len(after) :]
     shared = len(_shared(with_, without))
     # If both continue with a marker, they share its first characters: go back to where it begins.
@@ -328,22 +322,35 @@ def _generation_prompt(draw: _Draw, eos_token: str) -> str:
     return with_[min([shared, *begins]) :]
 
 
-def _supports_reasoning(draw: _Draw, calls: _Calls) -> bool:
-    answer = _assistant(reasoning_content=_REASONING)
-    return _shows(draw([_user(), answer]), [_REASONING]) or calls.shows(
-        [calls.turn(reasoning_content=_REASONING)], [_REASONING]
-    )
+def with_reasoning(turn: Message, reasoning: str, field: ReasoningField | None) -> Message:
+    """An assistant's turn with its reasoning in the field, `reasoning_content` without one; in `content` as a part."""
+    if field != "content":
+        return {**turn, field or "reasoning_content": reasoning}
+    content: Any = turn["content"]
+    parts = [{"type": "text", "text": content}] if content and isinstance(content, str) else content or []
+    return {**turn, "content": [{"type": "thinking", "thinking": reasoning}, *parts]}
+
+
+def _reasoning_field(draw: _Draw, calls: _Calls) -> ReasoningField | None:
+    """Where the reasoning of some assistant's turn must stand to be shown; parts printed as lists do not count."""
+
+    def shown(field: ReasoningField) -> bool:
+        answer, called = (with_reasoning(turn, REASONING, field) for turn in (assistant(), calls.turn()))
+        texts = (draw([user(), answer]), calls.draw([called]) if calls.form is not None else None)
+        return any(_shows(text, [REASONING], ["'thinking'", '"thinking"']) for text in texts)
+
+    return next((field for field in get_args(ReasoningField) if shown(field)), None)
 
 
 def _turn_end(draw: _Draw, calls: _Calls, eos_token: str) -> tuple[str, tuple[str, ...]]:
     """What follows an assistant's content, and the strings at which a turn of the model ends."""
-    whole = draw([_user(), _assistant()])
-    last = _after(whole, _ANSWER)
-    middle = _after(draw([_user(), _assistant(), _user(_MORE)]), _ANSWER, _MORE)
+    whole = draw([user(), assistant()])
+    last = _after(whole, ANSWER)
+    middle = _after(draw([user(), assistant(), user(MORE)]), ANSWER, MORE)
     turn_end = _before_next_turn(_shared(last, middle), whole or "")
     ends = [_stop(turn_end, last, middle), eos_token]
     if calls.form is not None:
-        called = _after(draw([_user(), calls.turn()], tools=True), _VALUE)
+        called = _after(draw([user(), calls.turn()], tools=True), VALUE)
         # A marker right after the arguments' own brackets, and then nothing, ends the turn, like harmony's <|call|>.
         if match := re.fullmatch(rf"[\"'\]}})]*\s*({MARKER.pattern})\s*", called):
             ends.append(match[1])

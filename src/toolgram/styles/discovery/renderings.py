@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from toolgram.styles.probes import (
     CONTENT,
@@ -24,7 +23,6 @@ _REASONED = (
     TurnProbe((ONE,), "", REASONING),
     TurnProbe((ONE,), CONTENT, REASONING),
 )
-_PRINTED = re.compile("[\"']thinking[\"']")  # in a list of parts that is written as Python or JSON has it
 
 
 @dataclass(frozen=True)
@@ -54,9 +52,6 @@ class Tails:
         if prompt is None or content is None or call_ is None:
             return None
         reasoned = [_drawn(scene, turn) for turn in _REASONED]
-        if not any(reasoned):
-            parts = [_drawn(scene, replace(turn, in_parts=True)) for turn in _REASONED]
-            reasoned = [text if text and not _PRINTED.search(text) else None for text in parts]
         return Tails(
             prompt,
             common_prefix(prompt, question),
