@@ -68,13 +68,18 @@ def lines() -> Iterator[list[str]]:
 
 
 def test_keys() -> None:
-    with serving(Replay("a", "b"), Settings(api_keys=("right", "also"))) as address:
+    with serving(Replay("a", "b", "c", "d"), Settings(api_keys=("right", "also"))) as address:
         for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "right"}, {"x-api-key": "ä".encode()}):
             answer = httpx2.post(address + CHAT, json=HI, headers=headers)
             assert answer.status_code == 401
             assert answer.json()["error"]["code"] == "invalid_api_key"
         assert httpx2.post(address + CHAT, json=HI, headers={"authorization": "Bearer right"}).status_code == 200
         assert httpx2.post(address + CHAT, json=HI, headers={"x-api-key": "also"}).status_code == 200
+        for both in (
+            {"authorization": "Bearer of another", "x-api-key": "also"},
+            {"authorization": "Bearer also", "x-api-key": "-"},
+        ):
+            assert httpx2.post(address + CHAT, json=HI, headers=both).status_code == 200
         assert httpx2.get(address + "/health").status_code == 200
         assert httpx2.get(address + "/v1/models").status_code == 401
 

@@ -113,6 +113,15 @@ def test_the_bias_lies_in_the_middle_between_calls_and_others(trials: list[Trial
     assert best_bias(trials) == bias
 
 
+def test_the_bias_lies_nearer_to_the_kind_that_spreads_less() -> None:
+    spread = [3.0 * (at % 2) for at in range(10)]
+    even = [*(call(-3.0 + by) for by in spread), *(other(-9.0 + by) for by in spread)]
+    assert best_bias(even) == 4.5  # half way
+    wide = [*(call(-3.0 + by) for by in spread), *(other(-10.5 + 2 * by) for by in spread)]
+    assert best_bias(wide) == pytest.approx(3.5)  # 2 below the middle of calls, 4 above that of the others
+    assert best_bias(wide[:9] + wide[10:]) == pytest.approx(best_bias([call(-3.0), other(-7.5)]))  # too few show it
+
+
 def counted(kind: str, *odds: float | None) -> list[tuple[Question, Answer]]:
     question = questions(kind)[0]
     return [(question, replace(ANSWER, another_call_log_odds=each)) for each in odds]

@@ -130,11 +130,15 @@ class Front:
             raise ApiError(error.status_code, "no_such_route", reason) from error
 
     def _known_key(self, headers: Mapping[bytes, str]) -> bytes | None:
-        """The key that is given, if it is known; takes the same time whichever it is, and however much is right."""
+        """The key that is given, if it is known; some clients send one in each of two places, of which one is meant.
+
+        It takes the same time whichever is right, and however much of it is.
+        """
         scheme, _, token = headers.get(b"authorization", "").partition(" ")
-        given = (token if scheme.lower() == "bearer" else headers.get(b"x-api-key", "")).strip().encode()
-        known = [hmac.compare_digest(given, key) for key in self._keys]  # all of them, before any is looked at
-        return given if any(known) else None
+        sent = (token if scheme.lower() == "bearer" else "", headers.get(b"x-api-key", ""))
+        given = [each.strip().encode() for each in sent]
+        compared = [(one, hmac.compare_digest(one, key)) for one in given for key in self._keys]  # all, before a look
+        return next((one for one, same in compared if same), None)
 
     def _over(self, scope: Scope, status: int, record: Record) -> None:
         seconds = time.perf_counter() - record.began

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, zip_longest
 from math import ceil, floor
-from statistics import fmean, median
+from statistics import fmean, median, pstdev
 from typing import Any
 
 from toolgram.bench.asking import Answer, answer
@@ -22,6 +22,7 @@ from toolgram.template.chat_template import ChatTemplate
 
 _CALLS_EACH = 4  # questions with a call for each without one, as long as there are
 _MOST_BIAS = 100.0
+_SPREAD = 10  # questions of a kind that tell how their odds spread
 _SPARED = 0.95  # of questions of one call, which a bias towards another leaves alone
 
 
@@ -100,16 +101,19 @@ def score(trials: Sequence[Trial], bias: float) -> float:
 
 
 def best_bias(trials: Sequence[Trial]) -> float:
-    """The bias that lies half way between the odds of questions with a call and of those without one; 0 if none does.
+    """The bias between the odds of questions with a call and of those without, nearer to the kind that spreads less.
 
-    The middle one of each kind stands for all: the threshold that parts most of some forty questions follows a few odd
-    ones of them, and is not that of the next forty.
+    If both spread evenly around their middles, it is where as large a share of one kind as of the other is decided
+    wrongly. The threshold that parts most of some forty questions follows a few odd ones of them, and is not that of
+    the next forty. 0 where questions with a call have no better odds than others.
     """
     groups = ([t.log_odds for t in trials if t.calls == calls and t.log_odds is not None] for calls in (True, False))
     called, others = groups
     if not called or not others or median(called) <= median(others):
         return 0.0
-    return _bounded(-(median(called) + median(others)) / 2)
+    few = min(len(called), len(others)) < _SPREAD
+    one, other = (1.0, 1.0) if few else (pstdev(called) or 1.0, pstdev(others) or 1.0)
+    return _bounded(-(median(called) * other + median(others) * one) / (one + other))
 
 
 def best_parallel_bias(answers: Sequence[tuple[Question, Answer]]) -> float:

@@ -13,7 +13,7 @@ from toolgram.bench.tables import gain, interval
 from toolgram.planning.profile import Kind, Measured, Profile
 from toolgram.tune.candidates import styles, variants
 from toolgram.tune.race import Runner, race
-from toolgram.tune.trials import Asker, best_bias, best_parallel_bias, halves, is_worth_it
+from toolgram.tune.trials import Asker, Trial, best_bias, best_parallel_bias, halves, is_worth_it
 
 _STYLES, _VARIANTS, _FIT, _FIT_PARALLEL = 0.3, 0.2, 0.1, 0.15  # of all the time; the rest is for the report
 _LEAST = 10  # questions in a report, whatever the time, and those that show whether odds are told
@@ -41,22 +41,26 @@ async def tune(model: str, asker: Asker, seconds: float, told: Told, names: Sequ
     best = await race(styles(model, asker.template, names), first, _STYLES * seconds, asker.tried, told)
     told("variants of the best one")
     best = await race(variants(best.profile, asker.template), first, _VARIANTS * seconds, asker.tried, told)
-    profile = await _fitted(best, first, _FIT * seconds, asker)
+    trials = await _with_odds(best, first, _FIT * seconds, asker)
+    profile = replace(best.profile, tool_bias=best_bias(trials) or None)
     profile = await _fitted_to_parallel(profile, first, _FIT_PARALLEL * seconds, asker)
     told(f"measuring it on the other {len(other)} questions: {profile}")
     pairs = await _pairs(profile, other, end, asker)
+    if profile.tool_bias:  # the report stands for it; what it asked makes the bias that is kept a better one
+        trials += [Trial(bool(p.question.calls), p.answer.right, p.answer.call_log_odds, p.answer) for p in pairs]
+        profile = replace(profile, tool_bias=best_bias(trials) or None)
     return replace(profile, measured=tuple(measured(pairs)))
 
 
-async def _fitted(best: Runner, questions: Sequence[Question], seconds: float, asker: Asker) -> Profile:
-    """The best profile with its bias, for which the odds are asked of the questions that it did not get."""
+async def _with_odds(best: Runner, questions: Sequence[Question], seconds: float, asker: Asker) -> list[Trial]:
+    """What the best profile was tried on, and the odds alone of the questions that it did not get."""
     end = time.monotonic() + seconds
     trials = list(best.trials)
     for question in questions[len(trials) :]:
         if time.monotonic() > end or (trials and trials[-1].log_odds is None):
             break
         trials.append(await asker.tried(question, best.profile, odds_alone=True))
-    return replace(best.profile, tool_bias=best_bias(trials) or None)
+    return trials
 
 
 async def _fitted_to_parallel(profile: Profile, questions: Sequence[Question], seconds: float, asker: Asker) -> Profile:

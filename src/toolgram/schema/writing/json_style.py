@@ -56,8 +56,9 @@ class Spelling(HashedOnce):
     """The choices that a template leaves open, and the notation.
 
     `ascii` writes all beyond ASCII as `\\uxxxx`. The digit caps bound numbers that the schema does not bound; None is
-    no cap. With `free_exponents` their plus may be missing, and up to three digits stand before the point, as people
-    write them: a model that means `8.99e9` must not be led to `8.99e-9`.
+    no cap. With `free_exponents` their plus may be missing, a single digit may have a zero before it, and up to three
+    digits stand before the point, as people and programs write them: a model that means `8.99e9` must not be led to
+    `8.99e-9`.
     """
 
     item_separator: str = ", "
@@ -268,8 +269,10 @@ def any_number(spelling: Spelling) -> Expr:
         return seq(optional("-"), plain)
     if not spelling.free_exponents:
         return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, _power("+", MAX_EXPONENT))))
-    large = seq(NON_ZERO, repeat(DIGIT, 1, 2), fraction, _power(optional("+"), MAX_EXPONENT - 2))
-    return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, _power(optional("+"), MAX_EXPONENT)), large))
+    padded = seq("e", choice("+", "-"), "0", NON_ZERO)  # two digits at least, as C and Python print it: 5e-06
+    small = seq(NON_ZERO, fraction, choice(_power(optional("+"), MAX_EXPONENT), padded))
+    large = seq(NON_ZERO, repeat(DIGIT, 1, 2), fraction, choice(_power(optional("+"), MAX_EXPONENT - 2), padded))
+    return seq(optional("-"), choice(plain, small, large))
 
 
 def _power(plus: Expr | str, most: int) -> Expr:
