@@ -44,10 +44,6 @@ NOT_ADMITTED = {
     "an answer of no text, with its tags": frozenset({215, 217, 218, 219}),
     "a fence around the answer": frozenset({31, 404}),
 }
-# Cases that the data says a template renders again as they were, and that it does not.
-NOT_RENDERED = {
-    "the template takes reasoning as a part of the content alone": frozenset({27, 32}),
-}
 
 
 def listed(lists: dict[str, frozenset[int]], case: dict[str, Any]) -> bool:
@@ -160,4 +156,4 @@ def test_what_was_read_is_rendered_as_it_was_written(case: dict[str, Any]) -> No
         call.setdefault("id", f"call0000{index}")
     after = request | {"messages": [*request["messages"], turn], "add_generation_prompt": False}
     again = toolgram.plan(after, template(case["template"])).prompt
-    assert again.startswith(plan.prompt + case["output"]) != listed(NOT_RENDERED, case)
+    assert again.startswith(plan.prompt + case["output"])

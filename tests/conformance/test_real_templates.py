@@ -107,7 +107,7 @@ DROPS_CALLS = ("deepseek-ai-DeepSeek-R1-Distill-Llama-8B.jinja", "deepseek-ai-De
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_prompt_is_what_transformers_renders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """But where the template would leave out tools or calls, or refuses: there the prompt shows all the same."""
+    """But where the template would leave out tools, calls or reasoning, or refuses: the prompt shows them."""
 
     class Clock(datetime):
         @classmethod
@@ -122,7 +122,10 @@ def test_the_prompt_is_what_transformers_renders(name: str, monkeypatch: pytest.
             theirs = rendered_by_transformers(template, messages, tools or None)
             prompt = toolgram.plan({"messages": messages, "tools": tools}, template, now=NOW).prompt
             shows_calls = can.supports_tool_calls and name not in DROPS_CALLS
-            expressed = (can.supports_tools or not tools) and (shows_calls or what != "result")
+            # The message is put where the template looks; transformers gives it as it is.
+            as_it_is = can.reasoning_field in (None, "reasoning_content")
+            expressed = {"system": True, "result": shows_calls, "reasoning": as_it_is}[what]
+            expressed = expressed and (can.supports_tools or not tools)
             if theirs is not None and expressed:
                 assert prompt == theirs
             shown = [
