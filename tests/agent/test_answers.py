@@ -12,6 +12,8 @@ from situations import CHATML
 from toolgram import Grammar, plan, schema_grammar
 from toolgram.agent.answers import MOST_TIGHT, AnswerType
 from toolgram.agent.bounds import Room, bounded
+from toolgram.conversation.message import Message
+from toolgram.errors import InvalidOutput
 from toolgram.grammar.ir import Expr, Ref, Text, chars, choice, repeat, seq
 
 MESSAGES = [{"role": "user", "content": "Go."}]
@@ -122,6 +124,100 @@ def test_what_needs_more_than_it_may_have_is_not_narrowed() -> None:
     assert json.loads(made.constraint.grammar.sample(0))["down"]["in"]
     endless = {"type": "array", "items": {"$ref": "#"}, "minItems": 1, "maxItems": 3}
     assert AnswerType.of(endless).response_format(9, MOST_TIGHT)["json_schema"]["schema"] == endless
+
+
+NAMED: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+AGED: dict[str, Any] = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+TAGGED: dict[str, Any] = {"type": "object", "properties": {"tags": {"type": "array"}, "n": {"type": "integer"}}}
+KINDS: list[dict[str, Any]] = [
+    {
+        "type": "object",
+        "properties": {"kind": {"const": kind}, "text": {"type": "string"}},
+        "required": ["kind", "text"],
+        "additionalProperties": False,
+    }
+    for kind in ("a", "b")
+]
+# Several schemas for one value: the schema, what is still taken when it is narrow, and what is not.
+TOGETHER: dict[str, tuple[Any, list[Any], list[Any]]] = {
+    "unevaluated keys": (
+        {"type": "object", "allOf": [NAMED, AGED], "unevaluatedProperties": False},
+        [{"name": "Ann", "age": 3}],
+        [{"name": "Ann", "age": 3, "z": 1}],
+    ),
+    "a list among others": (
+        {"type": "object", "allOf": [NAMED, TAGGED], "unevaluatedProperties": False},
+        [{"name": "x", "tags": ["a"]}],
+        [],
+    ),
+    "unevaluated items": (
+        {"type": "array", "prefixItems": [{"type": "integer"}], "unevaluatedItems": False},
+        [[1]],
+        [[1, 2], [1, "a"]],
+    ),
+    "one of overlapping options": (
+        {"oneOf": [{"type": "string", "maxLength": 100}, {"type": "string", "minLength": 50}]},
+        ["a"],
+        ["a" * 60],
+    ),
+    "one of overlapping definitions": (
+        {
+            "oneOf": [{"$ref": "#/$defs/short"}, {"type": "string", "minLength": 50}],
+            "$defs": {"short": {"type": "string", "maxLength": 100}},
+        },
+        ["a"],
+        ["a" * 60],
+    ),
+    "one of kinds": ({"oneOf": KINDS}, [{"kind": "b", "text": "t"}], [{"kind": "b", "text": "t" * 99}]),
+    "keys by an option": (
+        {"type": "object", "anyOf": [{"properties": {"a": AGED}, "required": ["a"], "additionalProperties": False}]},
+        [{"a": {"age": 1}}],
+        [{"b": 1}],
+    ),
+    "needed keys by an option": (
+        {"properties": {"a": AGED, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        [{"a": {"age": 1}}],
+        [{}],
+    ),
+    "a definition beside others": (
+        {"allOf": [{"$ref": "#/$defs/base"}, NAMED], "$defs": {"base": {"type": "object"}}},
+        [{"name": "x"}],
+        [{}],
+    ),
+    "not a long text": (
+        {"type": "string", "not": {"$ref": "#/$defs/long"}, "$defs": {"long": {"type": "string", "minLength": 20}}},
+        ["a"],
+        ["a" * 20],
+    ),
+    "few that are counted": (
+        {"type": "array", "items": {"type": "integer"}, "contains": {"type": "integer"}, "maxContains": 1},
+        [[1]],
+        [[1, 2]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_a_narrow_answer_is_one_that_was_asked_for_whatever_speaks_of_it_together(name: str) -> None:
+    schema, taken, refused = TOGETHER[name]
+    validator = jsonschema_rs.validator_for(schema)
+    answer = AnswerType.of(schema)
+    for room in (Room(24, items=2), Room(400)):
+        grammar = schema_grammar(bounded(schema, room), mode="relaxed")
+        for seed in range(30):
+            value = json.loads(grammar.sample(seed))
+            assert validator.is_valid(value), value
+            assert answer.value(Message(json.dumps(value))) == value
+    narrow = schema_grammar(bounded(schema, Room(24, items=2)), mode="relaxed")
+    assert all(validator.is_valid(value) and narrow.accepts(json.dumps(value)) for value in taken)
+    assert not any(narrow.accepts(json.dumps(value)) for value in refused)
+
+
+@pytest.mark.parametrize("text", ["[1]", "{}", '{"name": 5}', "{", "null", "1e999", '{"name": NaN}'])
+def test_an_answer_is_of_its_schema_whatever_the_engine_enforced(text: str) -> None:
+    with pytest.raises(InvalidOutput):
+        AnswerType.of(NAMED).value(Message(text))
+    assert AnswerType.of(NAMED).value(Message('{"more": 1, "name": "x"}')) == {"more": 1, "name": "x"}
 
 
 def test_the_longest_sentence() -> None:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 from toolgram.agent.bounds import Room, bounded
 from toolgram.conversation.message import Message
 from toolgram.errors import GrammarError, InvalidOutput, InvalidRequest
 from toolgram.planning.plan import Plan
-from toolgram.schema import schema_grammar
+from toolgram.schema import schema_grammar, written
 from toolgram.schema.python_types import NoSchema, PythonType, python_type
+from toolgram.schema.types import Canonical
+from toolgram.schema.writing.json_style import Spelling
+from toolgram.schema.writing.values import spell_as
 
 Schema = Mapping[str, Any]
 
 _PARTS = (1, 2, 4, 8, 16, 32)  # by what the room of an answer is divided, the narrower it is to be
 MOST_TIGHT = len(_PARTS)
+_ANY_NUMBER = Spelling(integer_digits=None, fraction_digits=None)
 
 
 @dataclass(frozen=True)
@@ -49,14 +54,25 @@ class AnswerType:
         return {"type": "json_schema", "json_schema": {"name": self.name, "schema": schema}}
 
     def value(self, message: Message) -> Any:
-        """The value of the message. Raises InvalidOutput."""
+        """The value of the message, of the type or the schema that was given, whatever bounds it was asked for in.
+
+        Raises InvalidOutput.
+        """
         text = message.content or ""
         if self._type is not None:
             return self._type.read(text)
         try:
-            return json.loads(text)
-        except ValueError as error:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
             raise InvalidOutput(("", f"the answer is not whole, valid JSON: {error}")) from error
+        if spell_as(self._kind, value, _ANY_NUMBER) is None:
+            raise InvalidOutput(("", "the answer does not match its schema"))
+        return value
+
+    @cached_property
+    def _kind(self) -> Canonical:
+        kind, _ = written(self.schema, lambda made: made, pointer="", mode="relaxed", closed=False, spelling=Spelling())
+        return kind
 
 
 def fits(made: Plan, tokens: int) -> bool:

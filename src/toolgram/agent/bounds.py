@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
+from toolgram.agent.subschemas import (
+    DEFINITIONS,
+    ONE,
+    Schema,
+    definitions,
+    kinds_of,
+    mapped,
+    narrowed,
+    parts,
+    schemas,
+    shared_definitions,
+    whole_definitions,
+)
 from toolgram.errors import GrammarError
 from toolgram.grammar.components import components
 from toolgram.schema import schema_grammar
 
-Schema = Mapping[str, Any]
-Change = Callable[[dict[str, Any]], dict[str, Any]]
-
 _KEY = 24  # characters of a free key
-_ONE = ("items", "additionalProperties", "additionalItems", "contains", "unevaluatedItems", "unevaluatedProperties")
-_SEVERAL = ("anyOf", "oneOf", "allOf", "prefixItems", "items")
-_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _FIXED = ("enum", "const", "format")
 _OF_OBJECTS = ("properties", "required", "additionalProperties", "patternProperties")
 _OF_ARRAYS = ("items", "prefixItems")
 _SAYS_WHICH = ("enum", "const", "$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if")
-_DEFINITIONS = ("$defs", "definitions")
+_BESIDE = ("anyOf", "oneOf", "allOf", "dependentSchemas", "$ref", "$dynamicRef", "if", "not")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +50,22 @@ def bounded(schema: Schema, room: Room) -> Schema:
     with a format are as long as that says.
     """
     unrolled = _in_levels(schema, room.levels)
-    concrete = _mapped(unrolled, partial(_of_some_kind, items=room.items))
-    each = max(room.least, room.characters // max(1, _count(concrete, _definitions(concrete), room.items, {})))
-    return _mapped(concrete, lambda inner: _with_bounds(inner, each, room.items))
+    whole, shared = whole_definitions(unrolled), shared_definitions(unrolled)
+    concrete = narrowed(unrolled, partial(_of_some_kind, items=room.items, lists=_may_list(unrolled)), whole, shared)
+    each = max(room.least, room.characters // max(1, _count(concrete, definitions(concrete), room.items, {})))
+    return narrowed(concrete, lambda inner, _: _with_bounds(inner, each, room.items), whole, shared)
 
 
-def _of_some_kind(schema: dict[str, Any], items: int) -> dict[str, Any]:
-    """What may be of any kind is plain: no list or object, which would be of anything again."""
+def _may_list(schema: Schema) -> bool:
+    """Whether keys and items may be listed that were not: what is listed counts as evaluated."""
+    return not any(key in each for each in schemas(schema) for key in ("unevaluatedItems", "unevaluatedProperties"))
+
+
+def _of_some_kind(schema: dict[str, Any], shared: bool = False, *, items: int, lists: bool) -> dict[str, Any]:
+    """What may be of any kind is plain: no list or object, which would be of anything again. Where the schema is
+    `shared` others say what the value is; not all of them may name the keys."""
+    if shared:
+        return schema
     if "type" not in schema and not any(key in schema for key in _SAYS_WHICH):
         if any(key in schema for key in _OF_OBJECTS):
             schema["type"] = "object"
@@ -57,16 +73,18 @@ def _of_some_kind(schema: dict[str, Any], items: int) -> dict[str, Any]:
             schema["type"] = "array"
         else:
             schema["type"] = ["string", "number", "boolean", "null"]
-    kinds = _kinds(schema)
+    if not lists or any(key in schema for key in _BESIDE):
+        return schema
+    kinds = kinds_of(schema)
     if "array" in kinds and schema.get("items", True) is True:
-        schema["items"] = _of_some_kind({}, items)
+        schema["items"] = _of_some_kind({}, items=items, lists=lists)
     if "object" in kinds and schema.get("additionalProperties", "properties" not in schema) is True:
-        schema["additionalProperties"] = _of_some_kind({}, items)
+        schema["additionalProperties"] = _of_some_kind({}, items=items, lists=lists)
     return schema
 
 
 def _with_bounds(schema: dict[str, Any], characters: int, items: int) -> dict[str, Any]:
-    kinds = _kinds(schema)
+    kinds = kinds_of(schema)
     if "string" in kinds and _is_free(schema):
         most = max(int(schema.get("minLength", 0)), min(int(schema.get("maxLength", characters)), characters))
         schema = _of_pattern(schema, most) if "pattern" in schema else {**schema, "maxLength": most}
@@ -101,75 +119,40 @@ def _of_pattern(schema: dict[str, Any], most: int) -> dict[str, Any]:
     return schema
 
 
-def _kinds(schema: Schema) -> tuple[str, ...]:
-    kind = schema.get("type", ())
-    return (kind,) if isinstance(kind, str) else tuple(kind)
-
-
 def _count(schema: Any, defined: Schema, items: int, known: dict[str, int]) -> int:
     """How many free strings an answer has, those in lists as often as a bounded list may have them."""
     if not isinstance(schema, Mapping):
         return 0
     here = cast("Schema", schema)
-    found = 1 if "string" in _kinds(here) and _is_free(here) else 0
+    found = 1 if "string" in kinds_of(here) and _is_free(here) else 0
     if isinstance(name := here.get("$ref"), str):
         if name not in known:
             known[name] = 0  # what still refers to itself, by a way that is not known here
             known[name] = _count(defined.get(name), defined, items, known)
         found += known[name]
-    for key, inner in _parts(here):
-        if key not in _DEFINITIONS:
-            found += _count(inner, defined, items, known) * (items if key in _ONE else 1)
+    for key, inner in parts(here):
+        if key not in DEFINITIONS:
+            found += _count(inner, defined, items, known) * (items if key in ONE else 1)
     return found
-
-
-def _parts(schema: Schema) -> Iterator[tuple[str, Any]]:
-    """The schemas inside of one, with the keyword that each stands at."""
-    for key in _ONE:
-        if isinstance(schema.get(key), Mapping):
-            yield key, schema[key]
-    for key in _SEVERAL:
-        if isinstance(schema.get(key), list):
-            yield from ((key, each) for each in schema[key])
-    for key in _NAMED:
-        if isinstance(schema.get(key), Mapping):
-            yield from ((key, each) for each in schema[key].values())
-
-
-def _mapped(schema: Any, change: Change) -> Any:
-    """The schema with every schema inside of it, and itself, changed; a copy."""
-    if not isinstance(schema, Mapping):
-        return schema
-    made = dict(cast("Schema", schema))
-    for key in _ONE:
-        if isinstance(made.get(key), Mapping):
-            made[key] = _mapped(made[key], change)
-    for key in _SEVERAL:
-        if isinstance(made.get(key), list):
-            made[key] = [_mapped(each, change) for each in made[key]]
-    for key in _NAMED:
-        if isinstance(made.get(key), Mapping):
-            made[key] = {name: _mapped(each, change) for name, each in made[key].items()}
-    return change(made)
 
 
 def _in_levels(schema: Schema, levels: int) -> Schema:
     """The schema without definitions that hold themselves: there is one for each level, and none below the last."""
-    targets = _definitions(schema)
-    without = {key: value for key, value in schema.items() if key not in _DEFINITIONS}
+    targets = definitions(schema)
+    without = {key: value for key, value in schema.items() if key not in DEFINITIONS}
     used = {name: [each for each in _references(target) if each in targets or each == "#"]
             for name, target in {**targets, "#": without}.items()}  # fmt: skip
     circular = {name for group in components(used) for name in group if len(group) > 1 or name in used[name]}
     if not circular:
         return schema
-    definitions: dict[str, Any] = {}
+    new: dict[str, Any] = {}
     for level in range(levels):
         for name in circular:
             target = without if name == "#" else targets[name]
-            definitions[_at_level(name, level)] = _mapped(target, partial(_referring, circular, level + 1))
-    definitions |= {_at_level(name, levels): False for name in circular}
-    here = _mapped(schema, partial(_referring, circular, 0))
-    return {**here, "$defs": {**here.get("$defs", {}), **definitions}}
+            new[_at_level(name, level)] = mapped(target, partial(_referring, circular, level + 1))
+    new |= {_at_level(name, levels): False for name in circular}
+    here = mapped(schema, partial(_referring, circular, 0))
+    return {**here, "$defs": {**here.get("$defs", {}), **new}}
 
 
 def _references(schema: Any) -> Iterator[str]:
@@ -177,7 +160,7 @@ def _references(schema: Any) -> Iterator[str]:
         here = cast("Schema", schema)
         if isinstance(here.get("$ref"), str):
             yield here["$ref"]
-        for _, inner in _parts(here):
+        for _, inner in parts(here):
             yield from _references(inner)
 
 
@@ -189,9 +172,3 @@ def _referring(circular: set[str], level: int, schema: dict[str, Any]) -> dict[s
 
 def _at_level(name: str, level: int) -> str:
     return f"{name.rsplit('/', 1)[-1]}.level.{level}"
-
-
-def _definitions(schema: Schema) -> dict[str, Any]:
-    """What a schema defines, by the references to it."""
-    given = ((key, cast("Schema", schema.get(key) or {})) for key in _DEFINITIONS)
-    return {f"#/{key}/{name}": each for key, inner in given for name, each in inner.items()}
