@@ -168,6 +168,28 @@ def test_what_is_said_beside_calls_is_shown_or_told_as_left_out(
     assert plan.left_out == left_out
 
 
+FORGETS = toolgram.ChatTemplate(
+    "{% for m in messages %}{% if m.role == 'system' %}{{ m.content if messages[-1].role == 'user' }}{% else %}"
+    "<|{{ m.role }}|>{{ m.content if not m.tool_calls }}{% for c in m.tool_calls or [] %}<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments|tojson }}}\n</tool_call>{% endfor %}'
+    "{% endif %}<|end|>{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("style", ["hermes_2_pro", "compact"])
+def test_the_systems_text_is_shown_where_a_template_forgets_it(style: str) -> None:
+    messages = [
+        {"role": "system", "content": "RULES"},
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": "I look.", "tool_calls": [{"id": "c1", "function": {"name": "f"}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "done"},
+    ]
+    answer = {"type": "json_schema", "json_schema": {"name": "r", "schema": {"properties": {"ripe": {}}}}}
+    made = toolgram.plan({"messages": messages, "tools": [tool("f", {})], "response_format": answer}, FORGETS, style)
+    assert all(text in made.prompt for text in ("RULES", "ripe", "Go.", "done"))
+    assert made.left_out == (() if "I look." in made.prompt else ("/messages/2/content",))
+
+
 def test_a_tool_that_nothing_can_call_is_left_out_and_reported() -> None:
     odd = tool("odd", {"type": "string"})
     plan = toolgram.plan(asked("Hi") | {"tools": [odd, WEATHER], "tool_choice": "required"}, HERMES)

@@ -183,6 +183,77 @@ def test_results_know_their_calls() -> None:
     assert [(turn["tool_call_id"], turn["name"]) for turn in turns[2:]] == [("call_0", "f"), ("call_1", "g")]
 
 
+LATER = {"role": "user", "content": "and?"}
+
+
+def two_calls(*later: dict[str, Any]) -> list[dict[str, Any]]:
+    """Two calls, and what comes after them."""
+    calls = [{"id": id_, "function": {"name": "f", "arguments": {}}} for id_ in ("one", "two")]
+    return [{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": calls}, *later]
+
+
+def answer_to(id_: str, content: str | None = None) -> dict[str, Any]:
+    """The result of a call."""
+    return {"role": "tool", "tool_call_id": id_, "content": content or f"of {id_}"}
+
+
+@pytest.mark.parametrize(
+    ("later", "wanted"),
+    [
+        ([answer_to("two"), answer_to("one")], ["of one", "of two"]),
+        ([answer_to("two"), LATER, answer_to("one")], ["of one", "of two", "and?"]),
+        ([LATER, answer_to("one"), answer_to("two")], ["of one", "of two", "and?"]),
+        ([answer_to("one"), answer_to("none"), answer_to("two")], ["of one", "of two", "of none"]),
+        ([answer_to("one"), LATER, answer_to("one", "again")], ["of one", "and?", "[TOOL(id=one)]again[/TOOL]"]),
+        (
+            [answer_to("one"), *two_calls(answer_to("two", "new two"), answer_to("one", "new one"))],
+            ["of one", "a", "", "new one", "new two"],
+        ),
+    ],
+    ids=["in another order", "one late", "both late", "one of no call", "twice", "ids that are used again"],
+)
+def test_results_stand_behind_their_calls_in_the_order_of_these(later: list[Any], wanted: list[str]) -> None:
+    turns = adapt(two_calls(*later), OBJECTS.capabilities)
+    assert [turn["content"] or "" for turn in turns[2:]] == wanted
+
+
+def test_a_result_that_the_template_shows_of_no_call_is_the_users() -> None:
+    shown = OBJECTS.source.replace("{% for m in messages %}", "{% for m in messages %}{% set n = loop.previtem %}")
+    picky = ChatTemplate(
+        "{% for m in messages %}{% if m.role != 'tool' or loop.previtem.tool_calls or loop.previtem.role == 'tool' %}"
+        + shown.removeprefix("{% for m in messages %}").removesuffix("{% endfor %}")
+        + "{% endif %}{% endfor %}"
+    )
+    alone = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, answer_to("none")]
+    assert picky.render(adapt(alone, picky.capabilities)).endswith("<|user|>[TOOL(id=none)]of none[/TOOL]<|end|>")
+    assert picky.render(adapt(two_calls(answer_to("none")), picky.capabilities)).endswith("<|tool|>of none<|end|>")
+
+
+def test_a_number_that_the_template_counts_itself_is_none_where_it_shows_no_calls() -> None:
+    counts = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.name ~ ':0 ' if m.role == 'tool' }}{{ m.content }}{% endfor %}"
+    )
+    assert not ChatTemplate(counts).capabilities.supports_results_without_calls
+    assert ChatTemplate(counts.replace(":0", ":")).capabilities.supports_results_without_calls
+
+
+def test_a_system_text_that_would_replace_the_first_one_is_the_users() -> None:
+    last = ChatTemplate(
+        "{% set ns = namespace(system='') %}{% for m in messages %}{% if m.role == 'system' %}"
+        "{% set ns.system = m.content %}{% endif %}{% endfor %}{{ ns.system }}"
+        "{% for m in messages %}{% if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}{% endif %}{% endfor %}"
+    )
+    messages = [
+        {"role": "system", "content": "RULES"},
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b"},
+        {"role": "system", "content": "NOTE"},
+    ]
+    assert not last.capabilities.supports_late_system
+    shown = last.render(adapt(messages, last.capabilities, extra_system="TOOLS"))
+    assert shown == "RULES\n\nTOOLS<|user|>a<|assistant|>b<|user|>NOTE"
+
+
 def test_several_calls_are_written_one_by_one_where_a_turn_holds_one() -> None:
     messages = [
         user(),

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Any
 
-from toolgram.conversation.message import Message, ToolCall
+from toolgram.conversation.message import Message
 from toolgram.conversation.request import Request, Tool
 from toolgram.errors import InvalidRequest, InvalidSchema, TemplateError
-from toolgram.planning.plainer_tools import filled, plain
+from toolgram.planning.rendering import Parts, Rendering, not_shown, tags_of, text_of, written
 from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, plain_prompt
 from toolgram.styles.detect import speaks
 from toolgram.styles.generic.tagged import list_tools
 from toolgram.styles.turn_edges import opened_by, opening
-from toolgram.template.adapt import adapt, neutralised
+from toolgram.template.adapt import neutralised
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import likely_pattern
-from toolgram.template.provenance import render_parts
-from toolgram.template.sandbox import Raised, TooMuch
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import without_calls
 from toolgram.wire.writer import write_freely
 
-Parts = tuple[tuple[str, bool], ...]
 _LONGEST_OPENING = 200
 _RESULTS = ("tool", "function")
 _SHOWN = ("content", "name", "tool_call_id")  # of what is not the assistant's, where a result is written as text
@@ -59,7 +53,7 @@ class Prompt:
 def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
     """The prompt of a request. Raises InvalidRequest for what the template cannot express, and TemplateError."""
     prompt = _best_prompt(request, template, style, now)
-    said = [text for message in request.messages if (text := _text(message.get("content")).strip())]
+    said = [text for message in request.messages if (text := text_of(message.get("content")).strip())]
     if said and all(trusted for _, trusted in prompt.parts) and not any(text in prompt.text for text in said):
         raise TemplateError(
             "the chat template shows nothing of the conversation: it may want it by another name than `messages`"
@@ -112,7 +106,7 @@ def _said(request: Request, template: ChatTemplate, style: ToolStyle) -> tuple[s
     apart = request.reasoning_format == "auto"
     shown = template.capabilities.supports_reasoning or apart or _lead(template, style)
     reasons = shown and style.wire.reasoning
-    return _text(last.get("content")), (last.get("reasoning_content") or "") if reasons else ""
+    return text_of(last.get("content")), (last.get("reasoning_content") or "") if reasons else ""
 
 
 def _answering(request: Request, style: ToolStyle) -> wire.WireFormat:
@@ -134,27 +128,20 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
     lead = _lead(template, style)
     messages = list(request.messages)
     if announces:
-        messages = [_neutral(message, _tags(style.wire)) for message in messages]
+        messages = [_neutral(message, tags_of(style.wire)) for message in messages]
     if announces and style.framed:
         messages = [_framed(message, style, lead) for message in messages]
     if request.continue_final_message:
         messages[-1] = _open_end(messages[-1], len(messages) - 1)
-    lost = list[tuple[str, ...]]()
-    call_text = None if native else partial(_written, style=style, lead=lead, lost=lost)
-    adapted = adapt(messages, capabilities, extra_system=format_prompt, call_text=call_text)
     tools = None if announces or not request.tools else [tool.source for tool in request.tools]
-    variables = {**capabilities.tool_variables(tools, now), **request.chat_template_kwargs}
-    render = partial(render_parts, template, adapted, add_generation_prompt=request.add_generation_prompt, now=now)
+    rendered = Rendering(request, template, style, lead, messages, tools, format_prompt, now, native)
     try:
-        parts = render(**variables)
-    except TemplateError as error:
+        parts, lost = rendered.whole()
+    except TemplateError:
         if request.continue_final_message:
             return _continued(request, template, style, now, native=native)
-        if not tools or isinstance(error.__cause__, TooMuch):
-            raise
-        given = request.chat_template_kwargs
-        parts = _plainer(tools, lambda shown: render(**{**capabilities.tool_variables(shown, now), **given}))
-    left_out = () if native else _not_shown(request.messages, lost, parts)
+        raise
+    left_out = not_shown(request.messages, lost, parts)
     format_, control = style.format(with_tools=bool(request.tools)), likely_pattern(template)
     if not request.continue_final_message:
         end = _trusted_end(parts)
@@ -200,111 +187,15 @@ def _in_place(tools: Sequence[Tool]) -> Generator[None]:
         raise InvalidSchema(pointer, error.keyword, error.reason.removeprefix(f"{error.keyword}: ")) from error
 
 
-def _plainer(tools: Sequence[Mapping[str, Any]], render: Callable[[Sequence[Mapping[str, Any]]], Parts]) -> Parts:
-    """A rendering with the tools put plainer: some templates take for granted what a tool need not have.
-
-    Raises TemplateError with the name of the first tool that the template does not take even so.
-    """
-    try:
-        return render([filled(tool) for tool in tools])
-    except TemplateError as error:
-        if isinstance(error.__cause__, Raised):  # it is the conversation that the template refuses
-            raise
-    shown = [plain(tool) for tool in tools]
-    try:
-        return render(shown)
-    except TemplateError as error:
-        if _fails(render, []):
-            raise
-        at = bisect_left(range(1, len(shown)), x=True, key=lambda count: _fails(render, shown[:count]))
-        told = f"{error}, for the tool {tools[at]['function']['name']!r}"
-        raise TemplateError(told) from error
-
-
-def _fails(render: Callable[[Sequence[Mapping[str, Any]]], Parts], tools: Sequence[Mapping[str, Any]]) -> bool:
-    try:
-        render(tools)
-    except TemplateError:
-        return True
-    return False
-
-
-# History
-
-
 def _framed(message: Mapping[str, Any], style: ToolStyle, lead: str) -> Mapping[str, Any]:
     """An answer of the assistant as a style writes it that frames every turn; calls are written later."""
     if message["role"] != "assistant" or message.get("tool_calls"):
         return message
     kept = {key: value for key, value in message.items() if key != "reasoning_content"}
-    return {**kept, "content": _written(message, style, lead, [])}
-
-
-def _written(message: Mapping[str, Any], style: ToolStyle, lead: str, lost: list[tuple[str, ...]]) -> str:
-    """A turn of the assistant as text of the style, after `lead`, which the template writes itself.
-
-    To `lost` are added the fields that the style has no place for.
-    """
-    text, fields = _as_text(message, style)
-    lost.append(fields)
-    return text.removeprefix(lead)
-
-
-def _as_text(message: Mapping[str, Any], style: ToolStyle) -> tuple[str, tuple[str, ...]]:
-    """A turn of the assistant as text of the style, and the fields that the style has no place for."""
-    content, reasoning = _text(message.get("content")), message.get("reasoning_content") or ""
-    if (tags := _tags(style.wire)) is not None:
-        content = neutralised(content, tags)
-    calls = tuple(_call(call) for call in message.get("tool_calls") or ())
-    turn = Message(content or None, reasoning or None, calls)
-    attempts = (
-        (turn, ()),
-        (replace(turn, reasoning=None), ("reasoning_content",)),
-        # Where the format has no place for text beside calls, it may have one for reasoning.
-        (replace(turn, content=None, reasoning="\n\n".join(filter(None, (reasoning, content))) or None), ()),
-        (replace(turn, content=None, reasoning=None), ("content", "reasoning_content")),
-    )
-    written = ((write_freely(style.wire, attempt), lost) for attempt, lost in attempts)
-    found = ((text, lost) for text, lost in written if text is not None)
-    text, lost = next(found, (content, ("reasoning_content", "tool_calls")))
-    return text, tuple(field for field in lost if message.get(field))
-
-
-def _not_shown(messages: Sequence[Mapping[str, Any]], lost: Sequence[tuple[str, ...]], parts: Parts) -> tuple[str, ...]:
-    """Pointers to the fields of turns with calls that are `lost` in the style's text, and that no template shows."""
-    if not any(lost):
-        return ()
-    prompt = "".join(text for text, _ in parts)
-    turns = ((at, message) for at, message in enumerate(messages) if message.get("tool_calls"))
-    return tuple(
-        f"/messages/{at}/{field}"
-        for (at, message), fields in zip(turns, lost, strict=True)
-        for field in fields
-        if field == "tool_calls" or _text(message[field]).strip() not in prompt
-    )
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str | None):
-        return content or ""
-    return "".join(part.get("text", "") for part in cast("list[Mapping[str, Any]]", content))
-
-
-def _call(call: Mapping[str, Any]) -> ToolCall:
-    function = call["function"]
-    arguments = function.get("arguments", "{}")
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return ToolCall(function["name"], text or "{}", call.get("id"))
+    return {**kept, "content": written(message, style, lead, [])}
 
 
 # Forgery
-
-
-@lru_cache(maxsize=64)
-def _tags(format_: wire.WireFormat) -> re.Pattern[str] | None:
-    """What finds the marks of a format, those too that begin inside another one."""
-    marks = (f"{re.escape(mark[0])}(?={re.escape(mark[1:])})" for mark in sorted(format_.marks))
-    return re.compile("|".join(marks)) if format_.marks else None
 
 
 def _neutral(message: Mapping[str, Any], tags: re.Pattern[str] | None) -> Mapping[str, Any]:
@@ -320,7 +211,7 @@ def _neutral(message: Mapping[str, Any], tags: re.Pattern[str] | None) -> Mappin
 
 def _open_end(message: Mapping[str, Any], at: int) -> Mapping[str, Any]:
     """The message to be continued, with its end marked: that of its content, or of its reasoning if that is all."""
-    content, reasoning = _text(message.get("content")), message.get("reasoning_content")
+    content, reasoning = text_of(message.get("content")), message.get("reasoning_content")
     if content:
         return {**message, "content": content + _CUT}
     if isinstance(reasoning, str) and reasoning:

@@ -6,11 +6,11 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from itertools import pairwise
 from typing import Any, Literal, cast
 
 from toolgram.errors import InvalidRequest
+from toolgram.template.call_turns import named, one_call_a_turn, with_short_ids
 from toolgram.template.capabilities import Capabilities, ReasoningField, with_reasoning
 
 Message = dict[str, Any]
@@ -19,7 +19,6 @@ CallText = Callable[[Message], str]
 _ROLES = {"developer": "system", "function": "tool"} | {role: role for role in ("system", "user", "assistant", "tool")}
 _TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 _BLANK_LINE = "\n\n"
-_SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 _FORGED = re.compile(r"\[(?=TOOL\(|/TOOL\])")
 
 
@@ -38,12 +37,14 @@ def adapt(
     """
     native = call_text is None
     plain = [_plain(message, capabilities, native, f"/messages/{at}") for at, message in enumerate(messages)]
-    turns = _named(plain)
+    turns = named(plain)
     turns = _native(turns, capabilities) if call_text is None else [_as_text(turn, call_text) for turn in turns]
     # Templates that count turns skip calls and results together: results alone would throw the count off.
     alone = capabilities.supports_results_without_calls and not capabilities.requires_alternation
     if not (capabilities.supports_tool_results if native else alone):
         turns = [_result_as_text(turn) for turn in turns]
+    elif native:
+        turns = _orphans_as_text(turns, capabilities)
     turns = [_reasoned(turn, capabilities.reasoning_field) for turn in turns]
     if not capabilities.supports_empty_answers:
         said = ("content", "tool_calls", capabilities.reasoning_field or "content")
@@ -195,36 +196,6 @@ def _arguments(arguments: Any, form: Literal["object", "text"], pointer: str) ->
 # Tool calls and their results ----------------------------------------------------------------------------------------
 
 
-def _named(turns: list[Message]) -> list[Message]:
-    """Gives each call an id, and each result the id and name of its call if it lacks them, matching them in order."""
-    named: list[Message] = []
-    open_calls: dict[str, str] = {}
-    count = 0
-    for turn in turns:
-        if "tool_calls" in turn:
-            calls: list[Message] = [
-                {**call, "id": call.get("id") or f"call_{count + at}"}
-                for at, call in enumerate(cast("list[Message]", turn["tool_calls"]))
-            ]
-            count += len(calls)
-            open_calls |= {call["id"]: cast("Message", call["function"])["name"] for call in calls}
-            turn = {**turn, "tool_calls": calls}
-        elif turn["role"] == "tool":
-            turn = _answering(turn, open_calls)
-        named.append(turn)
-    return named
-
-
-def _answering(turn: Message, open_calls: dict[str, str]) -> Message:
-    """The result with its call's id and name; that call is then no longer open."""
-    id_, name = turn.get("tool_call_id"), turn.get("name")
-    if id_ is None:
-        id_ = next((call for call, called in open_calls.items() if name in (None, called)), None)
-    name = name or open_calls.get(id_ or "")
-    open_calls.pop(id_ or "", None)
-    return {**turn, **({"tool_call_id": id_} if id_ else {}), **({"name": name} if name else {})}
-
-
 def _as_text(turn: Message, call_text: CallText) -> Message:
     if "tool_calls" not in turn:
         return turn
@@ -237,47 +208,12 @@ def _as_text(turn: Message, call_text: CallText) -> Message:
 def _native(turns: list[Message], capabilities: Capabilities) -> list[Message]:
     """Calls and results as the template writes them."""
     if capabilities.requires_short_ids:
-        turns = [_with_short_ids(turn) for turn in turns]
+        turns = [with_short_ids(turn) for turn in turns]
     if not capabilities.supports_parallel_tool_calls:
-        turns = _one_call_a_turn(turns)
+        turns = one_call_a_turn(turns)
     parts = (part for turn in turns for part in _content_apart(turn, capabilities))
     blank = None if capabilities.supports_null_content else ""
     return [{**turn, "content": turn["content"] or blank} if "tool_calls" in turn else turn for turn in parts]
-
-
-def _with_short_ids(turn: Message) -> Message:
-    if "tool_calls" in turn:
-        return {**turn, "tool_calls": [{**call, "id": _short_id(call["id"])} for call in turn["tool_calls"]]}
-    if turn["role"] == "tool":
-        return {**turn, "tool_call_id": _short_id(turn.get("tool_call_id", ""))}
-    return turn
-
-
-def _short_id(id_: str) -> str:
-    return id_ if _SHORT_ID.fullmatch(id_) else sha256(id_.encode()).hexdigest()[:9]
-
-
-def _one_call_a_turn(turns: list[Message]) -> list[Message]:
-    """Several calls in one turn become several turns, each before its own result."""
-    single: list[Message] = []
-    at = 0
-    while at < len(turns):
-        turn, at = turns[at], at + 1
-        calls: list[Message] = turn.get("tool_calls", [])
-        if len(calls) < 2:
-            single.append(turn)
-            continue
-        results: list[Message] = []
-        while at < len(turns) and turns[at]["role"] == "tool":
-            results.append(turns[at])
-            at += 1
-        for index, call in enumerate(calls):
-            first = turn if index == 0 else {"role": "assistant", "content": ""}
-            own = [result for result in results if result.get("tool_call_id") == call["id"]]
-            single += [{**first, "tool_calls": [call]}, *own]
-            results = [result for result in results if result not in own]
-        single += results
-    return single
 
 
 def _content_apart(turn: Message, capabilities: Capabilities) -> list[Message]:
@@ -304,6 +240,23 @@ def _result_as_text(turn: Message) -> Message:
         f"{key}={turn[field]}" for key, field in (("name", "name"), ("id", "tool_call_id")) if field in turn
     )
     return {"role": "user", "content": _joined([f"[TOOL({neutralised(about, _FORGED)})]", content, "[/TOOL]"], "")}
+
+
+def _orphans_as_text(turns: list[Message], capabilities: Capabilities) -> list[Message]:
+    """Results that follow neither a call nor its other results as the user's turns, where a template would drop them,
+    or refuse them for their names, which nobody knows."""
+
+    def is_orphan(turn: Message, last: Message) -> bool:
+        shown = capabilities.supports_results_without_calls and "name" in turn
+        return turn["role"] == "tool" and last.get("role") != "tool" and "tool_calls" not in last and not shown
+
+    orphans = [is_orphan(turn, last) for last, turn in zip([{}, *turns], turns, strict=False)]
+    if not any(orphans):
+        return turns
+    return [
+        _result_as_text(turn) if orphan or turn["role"] == "user" else turn
+        for turn, orphan in zip(turns, orphans, strict=True)
+    ]
 
 
 # Whose turn it is ----------------------------------------------------------------------------------------------------

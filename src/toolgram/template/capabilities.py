@@ -20,6 +20,7 @@ from toolgram.template.probe_turns import (
     CALL_ID,
     CALL_ID_2,
     KEY,
+    LATE,
     LONG_ID,
     MORE,
     NAME,
@@ -134,7 +135,10 @@ def capabilities(template: Renderer) -> Capabilities:
     turn_end, stop = _turn_end(draw, calls, template.eos_token)
     return Capabilities(
         supports_system=_shows(draw([system(), user()]), [SYSTEM, USER]),
-        supports_late_system=_shows(draw([user(), assistant(), system(), user(MORE)]), [SYSTEM]),
+        supports_late_system=all(
+            _shows(draw([*first, user(), assistant(), system(LATE), user(MORE)]), [LATE, *texts])
+            for first, texts in (([], []), ([system()], [SYSTEM]))
+        ),
         requires_alternation=draw([user()]) is not None and draw([user(), user(MORE)]) is None,
         requires_user_first=draw([assistant(), user()]) is None,
         supports_typed_content=typed,
@@ -154,7 +158,7 @@ def capabilities(template: Renderer) -> Capabilities:
         requires_short_ids=calls.form is not None
         and calls.draw([calls.turn(id_=LONG_ID), result(id_=LONG_ID)]) is None,
         supports_tool_results=calls.results,
-        supports_results_without_calls=_shows(draw([user(), assistant(), result()]), [RESULT]),
+        supports_results_without_calls=_shows_results_alone(draw),
         supports_tool_names_in_results=calls.results
         and any(calls.shows([calls.turn(id_=id_), result(name=SENDER)], [SENDER]) for id_ in (CALL_ID, CALL_ID_2)),
         supports_tool_ids_in_results=calls.results and calls.shows([calls.turn(id_=CALL_ID_2), result()], [CALL_ID]),
@@ -293,6 +297,12 @@ class _Calls:
         blank = list(self._endings([{**self.turn(), "content": ""}]))
         null = list(self._endings([{**self.turn(), "content": None}]))
         return any(null) and all(_no_worse(text, than) for text, than in zip(null, blank, strict=True))
+
+
+def _shows_results_alone(draw: _Draw) -> bool:
+    """Whether a result whose call the template was not shown stands under no number that it counted itself."""
+    text = draw([user(), assistant(), result()])
+    return text is not None and RESULT in text and not re.search(rf"{NAME}\W?[0-9]", text)
 
 
 def _no_worse(null: str | None, blank: str | None) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 Message = dict[str, Any]
 
-SYSTEM, USER, MORE, ANSWER, RESULT = "zqsystem", "zquser", "zqmore", "zqanswer", "zqresult"
+SYSTEM, LATE, USER, MORE, ANSWER, RESULT = "zqsystem", "zqlate", "zquser", "zqmore", "zqanswer", "zqresult"
 REASONING, NAME, OTHER, KEY, VALUE, SECOND = "zqreason", "zqname", "zqother", "zqkey", "zqvalue", "zqsecond"
 SENDER = "zqsender"
 CALL_ID, CALL_ID_2 = "zqcall001", "zqcall002"  # nine letters and digits: Mistral's templates take nothing else
@@ -24,9 +24,9 @@ def tool(name: str) -> Message:
 TOOLS = [tool(NAME), tool(OTHER)]
 
 
-def system() -> Message:
-    """The system's message."""
-    return {"role": "system", "content": SYSTEM}
+def system(content: str = SYSTEM) -> Message:
+    """A message of the system's."""
+    return {"role": "system", "content": content}
 
 
 def user(content: Any = USER) -> Message:

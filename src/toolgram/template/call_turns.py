@@ -1,0 +1,94 @@
+"""Turns with calls, and the results that answer them: which belongs to which, in an order that templates can show."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from operator import itemgetter
+from typing import Any, NamedTuple, cast
+
+Message = dict[str, Any]
+
+_SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
+
+
+class _Open(NamedTuple):
+    """A call that has no result yet: its tool, its turn, and its place there."""
+
+    name: str
+    turn: int
+    place: int
+
+
+def named(turns: list[Message]) -> list[Message]:
+    """The conversation with each result behind its call, in the order of the calls, whenever it came.
+
+    Each call has an id, and each result the id and name of its call; those that lack them are matched in order. What
+    answers no call stays where it is.
+    """
+    groups: list[list[tuple[int, Message]]] = []  # each turn, and the results of its calls by their places
+    open_calls: dict[str, _Open] = {}
+    count = 0
+    for turn in turns:
+        if "tool_calls" in turn:
+            calls: list[Message] = [
+                {**call, "id": call.get("id") or f"call_{count + at}"}
+                for at, call in enumerate(cast("list[Message]", turn["tool_calls"]))
+            ]
+            count += len(calls)
+            for at, call in enumerate(calls):
+                open_calls[call["id"]] = _Open(call["function"]["name"], len(groups), at)
+            turn = {**turn, "tool_calls": calls}
+        elif turn["role"] == "tool":
+            turn, answered = _answering(turn, open_calls)
+            if answered is not None:
+                groups[answered.turn].append((answered.place, turn))
+                continue
+        groups.append([(-1, turn)])
+    return [turn for group in groups for _, turn in sorted(group, key=itemgetter(0))]
+
+
+def _answering(turn: Message, open_calls: dict[str, _Open]) -> tuple[Message, _Open | None]:
+    """The result with its call's id and name, and that call, which is then no longer open."""
+    id_, name = turn.get("tool_call_id"), turn.get("name")
+    if id_ is None:
+        id_ = next((call for call, of in open_calls.items() if name in (None, of.name)), None)
+    answered = open_calls.pop(id_ or "", None)
+    name = name or (answered.name if answered else None)
+    return {**turn, **({"tool_call_id": id_} if id_ else {}), **({"name": name} if name else {})}, answered
+
+
+def with_short_ids(turn: Message) -> Message:
+    """The turn with ids of nine letters and digits: those that are none are digests of what they were."""
+    if "tool_calls" in turn:
+        return {**turn, "tool_calls": [{**call, "id": _short_id(call["id"])} for call in turn["tool_calls"]]}
+    if turn["role"] == "tool":
+        return {**turn, "tool_call_id": _short_id(turn.get("tool_call_id", ""))}
+    return turn
+
+
+def _short_id(id_: str) -> str:
+    return id_ if _SHORT_ID.fullmatch(id_) else sha256(id_.encode()).hexdigest()[:9]
+
+
+def one_call_a_turn(turns: list[Message]) -> list[Message]:
+    """Several calls in one turn become several turns, each before its own result."""
+    single: list[Message] = []
+    at = 0
+    while at < len(turns):
+        turn, at = turns[at], at + 1
+        calls: list[Message] = turn.get("tool_calls", [])
+        if len(calls) < 2:
+            single.append(turn)
+            continue
+        results: list[Message] = []
+        while at < len(turns) and turns[at]["role"] == "tool":
+            results.append(turns[at])
+            at += 1
+        for index, call in enumerate(calls):
+            first = turn if index == 0 else {"role": "assistant", "content": ""}
+            own = [result for result in results if result.get("tool_call_id") == call["id"]]
+            single += [{**first, "tool_calls": [call]}, *own]
+            results = [result for result in results if result not in own]
+        single += results
+    return single
