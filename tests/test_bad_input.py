@@ -161,3 +161,25 @@ def test_a_tool_that_a_style_cannot_write_is_told_and_keeps_no_other_from_being_
     with pytest.raises(toolgram.ToolgramError) as refused:
         toolgram.plan(request, CHATML, style)
     assert "/tools/1/function/parameters" in str(refused.value)
+
+
+UNDECLARED: list[dict[str, Any]] = [
+    {"additionalProperties": {"type": "string"}},
+    {"additionalProperties": True},
+    {"patternProperties": {"^x-": {}}},
+]
+
+
+@pytest.mark.parametrize("style", ["qwen_xml", "glm_4_5", "deepseek_v3_2", "minimax_m3", "kimi_k3"])
+def test_that_no_undeclared_parameter_has_a_place_is_told(style: str) -> None:
+    def plan(schema: dict[str, Any], *, strict: bool) -> toolgram.Plan:
+        given = tool("set_labels", {"type": "object", **schema})
+        given["function"]["strict"] = strict
+        return toolgram.plan({"messages": ASK, "tools": [given], "tool_choice": "required"}, CHATML, style)
+
+    for schema in UNDECLARED:
+        told = [(each.pointer, each.keyword) for each in plan(schema, strict=False).relaxations]
+        assert ("/tools/0/function/parameters", "additionalProperties") in told
+        with pytest.raises(toolgram.UnsupportedSchema, match="/tools/0/function/parameters: additionalProperties"):
+            plan(schema, strict=True)
+    assert not plan({}, strict=True).relaxations

@@ -156,3 +156,20 @@ def test_keys_are_in_the_order_that_the_template_gives_them(name: str, required:
     shown = 'call:f{at:{a:2,b:1},City:<|"|>C<|"|>,zip:<|"|>Z<|"|>}'
     assert shown in plan.prompt
     assert plan.constraint.grammar.accepts(f"<|tool_call>{shown}<tool_call|>")
+
+
+@pytest.mark.parametrize("name", ["GLM-4.6.jinja", "GLM-4.7-Flash.jinja", "Qwen-Qwen3-0.6B.jinja", "Qwen3.5-4B.jinja"])
+def test_a_schema_answer_behind_reasoning_is_admitted_as_the_template_writes_it(name: str) -> None:
+    template = toolgram.ChatTemplate.from_file(TEMPLATES / name, "<s>", "</s>")
+    answer = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": answer}}
+    plan = toolgram.plan({"messages": [USER], "response_format": form}, template, now=NOW)
+    message = toolgram.Message('{"a": 1}', "Hm.")
+    said = {"role": "assistant", "content": message.content, "reasoning_content": message.reasoning}
+    asked = toolgram.plan({"messages": [USER]}, template, now=NOW).prompt
+    rendered = template.render([USER, said], add_generation_prompt=False, now=NOW)
+    turn = rendered.partition(asked)[2].removesuffix(template.capabilities.turn_end)
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.accepts(turn)
+    assert plan.parse(turn) == message
+    assert plan.write(message) == turn

@@ -148,6 +148,12 @@ READ = [
         one('{"a": 1, "b": "x\\"y", "c": null, "d": [true, {"k": false}], "e": "it\'s", "f": [1, 2], "g": ")]"}'),
     ),
     Case(
+        "python's values side by side, which nothing reads",
+        LFM2,
+        lfm2("f(a='b' 'c')"),
+        Message(")", None, (ToolCall("f", '{"a": "b", "c"', incomplete=True),)),
+    ),
+    Case(
         "python, two calls, other spaces",
         LFM2,
         "Hi " + lfm2("f( a = 1 ),\n g()") + " bye",

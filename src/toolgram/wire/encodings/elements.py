@@ -145,7 +145,7 @@ class _Grammar:
         if kind.some:  # a key that is not declared has no tags
             return NOTHING
         pointer = kind.properties[0].pointer.rsplit("/properties/", 1)[0] if kind.properties else ""
-        if (kind.rest != types.NEVER or kind.keys) and kind.properties:
+        if kind.rest != types.NEVER or kind.keys:
             self.values.relax(pointer, "additionalProperties", "no keys but the declared ones")
         members = [
             (self._element(item.name, item.value, hint, item.pointer), item.required)

@@ -229,8 +229,8 @@ class _Parameters:
         if kind.some:  # a parameter that is not declared has no tags
             return NOTHING
         members = [(item, self._member(item)) for item in kind.properties if item.value != types.NEVER]
-        if (kind.rest != types.NEVER or kind.keys) and kind.properties:
-            pointer = kind.properties[0].pointer.rsplit("/properties/", 1)[0]
+        if kind.rest != types.NEVER or kind.keys:
+            pointer = kind.properties[0].pointer.rsplit("/properties/", 1)[0] if kind.properties else ""
             self.values.relax(pointer, "additionalProperties", "no parameters but the declared ones")
         ordered = [(member, item.required) for item, member in members]
         return in_order(ordered, kind.min, kind.max, lambda expr: self.values.rule(expr, self.hint))
