@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -24,6 +24,7 @@ from toolgram.agent.runs import ApprovalAsked, Call, Reasoning, Result, Step, St
 from toolgram.conversation.message import ToolCall
 from toolgram.engines import Replay
 from toolgram.engines.base import Capabilities, Sampling
+from toolgram.errors import InvalidRequest
 
 
 class Forecast(BaseModel):
@@ -447,6 +448,55 @@ def circle() -> list[Any]:
 def test_a_result_of_any_size_is_shown_in_part(tool: Callable[..., Any]) -> None:
     (shown,) = results(run(agent(call(tool.__name__), "Done.", tools=(tool,), limits=Limits(result_characters=400))))
     assert len(shown) < 500
+
+
+async def piecewise() -> AsyncIterator[str]:
+    yield "one"
+    yield "two"
+
+
+async def forever() -> AsyncIterator[int]:
+    while True:
+        yield 1
+
+
+class Fetches:
+    """A tool of its own kind."""
+
+    name, writes = "fetches", False
+
+    def to_openai(self) -> dict[str, Any]:
+        return {"type": "function", "function": {"name": self.name, "parameters": {"type": "object"}}}
+
+    async def call(self, arguments: str) -> Any:
+        del arguments
+        return piecewise()
+
+
+@pytest.mark.parametrize(
+    ("tool", "shown"),
+    [(piecewise, "one\ntwo"), (Fetches(), "one\ntwo"), (forever, "1\n1\n")],
+    ids=["pieces", "of a tool of its own kind", "endless"],
+)
+def test_what_comes_piece_by_piece_is_read(tool: Any, shown: str) -> None:
+    name = getattr(tool, "__name__", "fetches")
+    (text,) = results(run(agent(call(name), "Done.", tools=(tool,), limits=Limits(result_characters=40))))
+    assert text.startswith(shown)
+    assert len(text) < 100
+
+
+def test_without_anything_to_go_on_there_is_no_run() -> None:
+    with pytest.raises(InvalidRequest, match="neither a goal nor a conversation"):
+        run(agent("Hi."), None)
+
+
+@pytest.mark.parametrize("said", ["[1]", '{"city": 5}', "{}"])
+def test_an_answer_that_its_schema_refuses_is_none(said: str) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    made = agent(call("degrees", city="Oslo"), said, '{"city": "Oslo"}', answer=schema)
+    ended = run(made)
+    assert ended.answer == {"city": "Oslo"}
+    assert "Your answer was not accepted" in made.engine.calls[2].text
 
 
 def test_control_tokens_in_a_result_stay_text() -> None:

@@ -144,6 +144,61 @@ def test_names_are_allowed_and_denied() -> None:
     assert asyncio.run(names(allow=["demo_add", "demo_fail"], deny=["demo_fail"])) == ["demo_add"]
 
 
+RAW = """
+import json, sys
+LISTED, RESULT = map(json.loads, sys.argv[1:])
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    said = {
+        "initialize": {
+            "protocolVersion": asked.get("params", {}).get("protocolVersion"),
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "raw", "version": "1"},
+        },
+        "tools/list": {"tools": LISTED},
+        "tools/call": RESULT,
+    }.get(asked["method"])
+    told = {"error": {"code": -32601, "message": "no"}} if said is None else {"result": said}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **told}), flush=True)
+"""
+
+
+def raw(*names: str, schema: Any = None, result: Any = None) -> dict[str, Any]:
+    """A server that lists these tools, and says what it was told to."""
+    tools = [{"name": name, "inputSchema": {"type": "object"} if schema is None else schema} for name in names]
+    return {"command": sys.executable, "args": ["-c", RAW, json.dumps(tools), json.dumps(result or {"content": []})]}
+
+
+def listed_names(**servers: Any) -> list[str]:
+    async def names() -> list[str]:
+        async with mcp_tools({"mcpServers": servers}) as tools:
+            return [tool.name for tool in tools]
+
+    return asyncio.run(names())
+
+
+def test_tools_that_would_have_one_name_are_told_apart() -> None:
+    first, second = listed_names(a=raw("b.c", "b/c", "b.c"))
+    assert (first, second[:6]) == ("a_b_c", "a_b_c_")
+    names = listed_names(a=raw("b_c"), a_b=raw("c"))
+    assert names[0] == "a_b_c"
+    assert names[1].startswith("a_b_c_")
+    assert names == listed_names(a=raw("b_c"), a_b=raw("c"))  # each time the same
+
+
+def test_what_is_not_as_mcp_has_it_is_told_in_a_line() -> None:
+    with pytest.raises(
+        InvalidTool, match=r"^the MCP server 'x' lists its tools not as MCP has it: .*/inputSchema/type: "
+    ):
+        listed_names(x=raw("t", schema={"properties": {}}))
+    config = {"mcpServers": {"x": raw("t", result={"content": [{"type": "odd"}]})}}
+    [said] = told(("x_t", {}), given=config)
+    assert said.startswith("The server x gave a result that is none in MCP: /")
+    assert "\n" not in said
+
+
 def test_many_tools() -> None:
     async def count() -> int:
         async with mcp_tools(config("stdio", "249")) as tools:
@@ -157,6 +212,8 @@ def test_many_tools() -> None:
     [
         ({}, "the MCP configuration must be"),
         ({"mcpServers": {"x": {}}}, "the MCP server 'x' must be"),
+        ({"mcpServers": {"x": {"command": "c", "env": {"PORT": 8080}}}}, "the MCP server 'x': /env/PORT: "),
+        ({"mcpServers": {"x": {"command": "c", "args": "-m y"}}}, "the MCP server 'x': /args: "),
         ({"mcpServers": {"x": {"command": "there-is-no-such-command"}}}, "the MCP server 'x' does not start"),
         ({"mcpServers": {"x": {"command": sys.executable, "args": ["-c", ""]}}}, "the MCP server 'x' does not start"),
         ({"mcpServers": {"x": {"url": "http://127.0.0.1:9/mcp"}}}, "the MCP server 'x' does not start"),

@@ -45,9 +45,40 @@ def test_all_says_what_is_public(tmp_path: Path) -> None:
     assert [tool.name for tool in tools_of(file)] == ["_one"]
 
 
+DECORATED = """
+import functools
+from helping import helped
+
+@functools.lru_cache
+def cached(x: int) -> str: return helped(x)
+
+@functools.wraps(cached)
+def cached_too(x: int) -> str: return helped(x)
+
+unnamed = lambda x: x
+again = cached
+"""
+
+
+def test_functions_that_are_decorated_are_tools_too_and_each_is_one_once(tmp_path: Path) -> None:
+    (tmp_path / "helping.py").write_text("def helped(x): return str(x + 1)\n")
+    file = tmp_path / "decorated.py"
+    file.write_text(DECORATED)
+    cached, _ = tools = tools_of(file)
+    assert [tool.name for tool in tools] == ["cached", "cached"]
+    assert cached.function(**cached.arguments('{"x": 1}')) == "2"
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
-    [("x = 1", "no public function"), ("1 / 0", "ZeroDivisionError"), ("def f(:", "SyntaxError")],
+    [
+        ("x = 1", "no public function"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("def f(:", "SyntaxError"),
+        ("def f(): pass\nimport sys\nsys.exit(0)", "SystemExit"),
+        ("__all__ = ['f', 'g']\ndef f(): pass", "'g'"),
+        ("__all__ = ['f']\nf = lambda x: x", "with a name"),
+    ],
 )
 def test_a_module_without_tools_is_refused(tmp_path: Path, source: str, reason: str) -> None:
     file = tmp_path / "bad.py"

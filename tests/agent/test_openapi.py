@@ -18,6 +18,7 @@ from toolgram import schema_grammar
 from toolgram.agent import Agent, InvalidTool
 from toolgram.agent.calls import CallFailed
 from toolgram.agent.openapi import OpenApiTool, openapi_tools
+from toolgram.agent.openapi_places import Place, Sent
 from toolgram.cli.app import app
 from toolgram.engines import Replay
 
@@ -179,7 +180,10 @@ def test_a_parameter_named_body_goes_where_it_belongs() -> None:
     }
     [tool] = openapi_tools({"openapi": "3.1.0", "paths": {"/x": {"post": operation}}}, "http://shop.example")
     assert sorted(tool.parameters["properties"]) == ["body", "query_body"]
-    assert tool._places == {"query_body": ("query", "body")}
+    assert [(place.where, place.name) for place in tool._places.values()] == [
+        ("query", "body"),
+        ("body", "application/json"),
+    ]
 
 
 def test_an_agent_calls_operations(server: str) -> None:
@@ -188,6 +192,72 @@ def test_an_agent_calls_operations(server: str) -> None:
     run = asyncio.run(made.run("Where is order 7?"))
     assert '"path": "/v1/orders/7"' in run.messages[2]["content"]
     assert run.answer == "It is on its way."
+
+
+def sent(parameter: dict[str, Any], value: Any) -> Sent:
+    """What a request has of one argument."""
+    found = Sent()
+    Place.of({"name": "p", **parameter}).put(value, found)
+    return found
+
+
+LIST, MEMBERS = [3, "a b"], {"x": 1, "y": "b,c"}
+
+
+# The table of "Style Examples" in the OpenAPI Specification 3.1.
+@pytest.mark.parametrize(
+    ("parameter", "value", "query"),
+    [
+        ({"in": "query"}, LIST, [("p", "3"), ("p", "a b")]),
+        ({"in": "query", "explode": False}, LIST, [("p", "3,a b")]),
+        ({"in": "query", "style": "spaceDelimited", "explode": False}, LIST, [("p", "3 a b")]),
+        ({"in": "query", "style": "pipeDelimited"}, LIST, [("p", "3|a b")]),
+        ({"in": "query"}, MEMBERS, [("x", "1"), ("y", "b,c")]),
+        ({"in": "query", "explode": False}, MEMBERS, [("p", "x,1,y,b,c")]),
+        ({"in": "query", "style": "deepObject", "explode": True}, MEMBERS, [("p[x]", "1"), ("p[y]", "b,c")]),
+        ({"in": "query", "content": {"application/json": {}}}, LIST, [("p", '[3, "a b"]')]),
+        ({"in": "query"}, True, [("p", "true")]),
+    ],
+)
+def test_a_query_is_written_in_the_style_of_its_parameter(parameter: Any, value: Any, query: Any) -> None:
+    made = sent(parameter, value).query
+    assert [(name, text) for name, texts in made.items() for text in texts] == query
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "path"),
+    [
+        ({}, LIST, "3,a%20b"),
+        ({"explode": True}, MEMBERS, "x=1,y=b%2Cc"),
+        ({}, MEMBERS, "x,1,y,b%2Cc"),
+        ({"style": "label"}, LIST, ".3,a%20b"),
+        ({"style": "label", "explode": True}, LIST, ".3.a%20b"),
+        ({"style": "matrix"}, "a/b", ";p=a%2Fb"),
+        ({"style": "matrix"}, LIST, ";p=3,a%20b"),
+        ({"style": "matrix", "explode": True}, LIST, ";p=3;p=a%20b"),
+        ({"style": "matrix", "explode": True}, MEMBERS, ";x=1;y=b%2Cc"),
+    ],
+)
+def test_a_path_is_written_in_the_style_of_its_parameter(parameter: Any, value: Any, path: str) -> None:
+    assert sent({"in": "path", **parameter}, value).path == {"p": path}
+
+
+def test_headers_cookies_and_bodies_are_written_as_they_are_said() -> None:
+    assert sent({"in": "header"}, LIST).headers == {"p": "3,a b"}
+    assert sent({"in": "cookie"}, "a;b").cookies == ["p=a%3Bb"]
+    patch = {"content": {"application/merge-patch+json": {"schema": {}}}}
+    operation = {
+        "requestBody": patch,
+        "servers": [{"url": "https://files.example"}],
+        "parameters": [{"name": "token", "in": "cookie", "required": True, "schema": {}}],
+    }
+    paths = {"/x": {"patch": operation, "servers": [{"url": "/files"}], "get": {}}}
+    get, patched = sorted(openapi_tools({"openapi": "3.1.0", "paths": paths}, "http://shop.example"), key=str)
+    assert (get.url, patched.url) == ("http://shop.example/files/x", "https://files.example/x")
+    assert sorted(patched.parameters["required"]) == ["body", "token"]
+    made = Sent()
+    patched._places["body"].put({"a": None}, made)
+    assert (made.headers, made.content) == ({"Content-Type": "application/merge-patch+json"}, b'{"a": null}')
 
 
 def test_only_some() -> None:
@@ -201,7 +271,7 @@ def test_only_some() -> None:
     [
         ([], "not an OpenAPI 3 document"),
         ({"swagger": "2.0"}, "not an OpenAPI 3 document"),
-        ({"openapi": "3.1.0", "paths": {}}, "/servers/0/url: '' is no address"),
+        ({"openapi": "3.1.0", "paths": {"/x": {"get": {}}}}, "/servers/0/url: '' is no address"),
         ({**SHOP, "paths": {"/x": 3}}, "/paths/~1x: must be an object"),
         ({**SHOP, "paths": {"/x": {"$ref": "#/paths/~1x"}}}, "/paths/~1x: its references go in a circle"),
         ({**SHOP, "paths": {"/x": {"get": {"parameters": [{"in": "query"}]}}}}, "a parameter needs a name and a place"),

@@ -174,6 +174,15 @@ def test_what_there_is_not_is_refused(words: list[str]) -> None:
     assert result.exit_code == 2
 
 
+@pytest.mark.parametrize("words", [["bench", "--json"], ["bench", "--html"], ["tune", "--output"]])
+@pytest.mark.parametrize("place", ["nowhere/a", "."])
+def test_what_cannot_be_written_is_told_before_anything_is_asked(words: list[str], place: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, [*words, str(tmp_path / place), "--model", "there-is-no-such-model"])
+    assert result.exit_code == 2
+    assert "cannot be written: " in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_who_must_call_is_asked_nothing_that_no_tool_fits() -> None:
     from toolgram.cli.bench import chosen
 

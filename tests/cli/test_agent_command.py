@@ -97,3 +97,39 @@ def test_a_goal_with_tools_of_a_file_and_of_a_server_ends_with_a_typed_answer(
     loaded_by = (tmp_path / "seen").read_text().split()
     assert len(loaded_by) == 2  # for the tools, and for the type
     assert (str(os.getpid()) in loaded_by) != bool(more)
+
+
+PRINTS = '''
+print("loading")
+
+
+def temperature(city: str) -> int:
+    """The temperature in a city now, in degrees Celsius."""
+    print("measuring")
+    return 3
+'''
+
+
+def test_what_tools_print_is_no_part_of_the_answer_and_a_cut_one_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "prints.py"
+    file.write_text(PRINTS)
+    words = ["agent", "How warm is it in Oslo?", "--tools", str(file), "--max-steps", "2", "--max-tokens", "40"]
+    ended = CliRunner().invoke(app, words)
+    assert ended.exit_code == 3, ended.output
+    assert ended.stdout
+    assert "loading" not in ended.stdout
+    assert "measuring" not in ended.stdout
+    assert "loading\n" in ended.stderr
+    assert "measuring\n" in ended.stderr
+    assert "cut off by --max-tokens" in ended.stderr
+    listed = CliRunner().invoke(app, ["tools", "list", str(file), "--json"])
+    assert [tool["function"]["name"] for tool in json.loads(listed.stdout)] == ["temperature"]
+
+
+@pytest.mark.parametrize("document", ["5", "null", "[]"])
+def test_a_document_that_lists_no_tools_is_told_in_a_line(tmp_path: Path, document: str) -> None:
+    file = tmp_path / "tools.json"
+    file.write_text(document)
+    told = CliRunner().invoke(app, ["tools", "list", str(file)])
+    assert told.exit_code == 2
+    assert told.stderr.startswith(f"error: {file}: must be")

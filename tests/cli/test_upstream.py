@@ -260,7 +260,7 @@ def test_what_only_a_grammar_guarantees_is_refused_where_none_is_enforced(asked:
         assert httpx2.post(address + CHAT, json={**HI, **asked}).status_code == 503
 
 
-def test_ask_refuses_it_too(template: Path, tmp_path: Path) -> None:
+def test_ask_and_agent_refuse_it_too(template: Path, tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps([TOOL]))
     with answering(OTHER) as url:
@@ -269,6 +269,14 @@ def test_ask_refuses_it_too(template: Path, tmp_path: Path) -> None:
         assert refused.exit_code == 2
         assert "error: /tool_choice: a call is required, but nothing can guarantee it" in refused.stderr
         allowed = CliRunner().invoke(app, [*asking, "--tool-choice", "required", "--allow-unenforced"])
+        assert "nothing can guarantee" not in allowed.stderr
+        functions = tmp_path / "functions.py"
+        functions.write_text("def f() -> int: return 1\n")
+        agent = ["agent", "Hi.", "--upstream", url, "--template", str(template), "--tools", str(functions)]
+        refused = CliRunner().invoke(app, agent)
+        assert refused.exit_code == 2
+        assert "--tool-choice auto asks it all the same" in refused.stderr
+        allowed = CliRunner().invoke(app, [*agent, "--tool-choice", "auto"])
         assert "nothing can guarantee" not in allowed.stderr
     both = CliRunner().invoke(app, ["ask", "Hi.", "--upstream", url, "--model", "m.gguf"])
     assert "give --model or --upstream, not both" in both.stderr

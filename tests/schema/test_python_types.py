@@ -216,6 +216,21 @@ def test_what_has_no_schema_is_refused_in_a_line(hint: Any) -> None:
     assert "\n" not in str(error.value)
 
 
+class Sky(Enum):
+    clear = "clear"
+
+
+class Spot(Enum):
+    home = (0, 0)
+
+
+@pytest.mark.parametrize("hint", [Literal[Sky.clear], list[Literal[Sky.clear]] | None, Spot, dict[str, Spot]])
+def test_members_that_no_json_stands_for_are_refused_by_name(hint: Any) -> None:
+    with pytest.raises(NoSchema, match=r"Sky\.clear|Spot\.home"):
+        python_type(hint)
+    assert python_type(Sky).read('"clear"') is Sky.clear
+
+
 def test_types_are_made_once_and_equal_ones_in_their_own_order() -> None:
     assert python_type(list[Cat]) is python_type(list[Cat])
     one, other = python_type(int | str), python_type(str | int)

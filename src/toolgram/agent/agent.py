@@ -32,7 +32,7 @@ from toolgram.chat import Reply, stream
 from toolgram.conversation.events import ContentDelta, ReasoningDelta
 from toolgram.conversation.message import ToolCall
 from toolgram.engines.base import Engine, Sampling
-from toolgram.errors import InvalidOutput, PromptTooLong
+from toolgram.errors import InvalidOutput, InvalidRequest, PromptTooLong
 from toolgram.planning.plan import Plan, plan
 from toolgram.planning.profile import Profile
 from toolgram.styles.base import ToolStyle
@@ -161,6 +161,8 @@ class Agent(Generic[T]):
             turn.messages.append({"role": "system", "content": self.instructions})
         if goal is not None:
             turn.messages.append({"role": "user", "content": goal})
+        if not turn.messages:
+            raise InvalidRequest("/messages", "there is neither a goal nor a conversation to go on with")
 
     async def _step(self, turn: Progress, last: bool) -> AsyncGenerator[AgentEvent | Reply, None]:
         while True:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import anyio
 
-from toolgram.agent.results import shortened, text_of
+from toolgram.agent.results import is_awaited, shortened, text_of, text_of_async
 from toolgram.agent.runs import CallProgress, Limits, Result
 from toolgram.agent.tools import FunctionTool
 from toolgram.conversation.message import ToolCall
@@ -72,13 +72,14 @@ class Called:
         """The result as text. Raises InvalidOutput for arguments of other types, and what the function raises."""
         given = self._tool.arguments(arguments)
         if inspect.iscoroutinefunction(self._tool.function):
-            return text_of(await self._tool.function(**given), self._most)
+            return await text_of_async(self._tool.function(**given), self._most)
         made = await in_thread(partial(self._run, given))
-        return text_of(await made, self._most) if inspect.isawaitable(made) else made
+        return made if isinstance(made, str) else await text_of_async(made, self._most)
 
     def _run(self, given: Mapping[str, Any]) -> Any:
+        """The text, or what is to be awaited for it."""
         value = self._tool.function(**given)
-        return value if inspect.isawaitable(value) else text_of(value, self._most)
+        return value if is_awaited(value) else text_of(value, self._most)
 
 
 async def in_thread(function: Callable[[], Any]) -> Any:
@@ -182,7 +183,7 @@ async def _said(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> tu
         return f"There is no tool {shortened(call.name, _MAX_NAME)!r}. There are: {there_are}", True
     with anyio.move_on_after(limits.call_seconds):
         try:
-            return text_of(await tool.call(call.arguments), limits.result_characters), False
+            return await text_of_async(tool.call(call.arguments), limits.result_characters), False
         except InvalidOutput as error:
             return f"The arguments are not what {call.name} takes: {error}", True
         except CallFailed as error:

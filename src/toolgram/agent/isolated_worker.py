@@ -8,12 +8,12 @@ ends with it. Files can be read and written as before.
 from __future__ import annotations
 
 import ctypes
-import inspect
 import json
 import os
 import resource
 import signal
 import sys
+from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ def _said(asked: dict[str, Any]) -> dict[str, Any]:
     if "list" in asked:
         listed = [{"name": tool.name, "writes": tool.writes, "offer": tool.to_openai()} for tool in tools]
         return {"tools": listed}
-    from toolgram.agent.results import text_of
+    from toolgram.agent.results import is_awaited, text_of, text_of_async
 
     [tool] = [tool for tool in tools if tool.name == asked["call"]]
     try:
@@ -66,21 +66,16 @@ def _said(asked: dict[str, Any]) -> dict[str, Any]:
     except InvalidOutput as error:
         return {"error": f"The arguments are not what {tool.name} takes: {error}"}
     try:
-        value = tool.function(**given)
-        if inspect.isawaitable(value):
-            value = _awaited(value)
-        return {"text": text_of(value, asked["most"])}
+        value, most = tool.function(**given), asked["most"]
+        return {"text": _awaited(text_of_async(value, most)) if is_awaited(value) else text_of(value, most)}
     except BaseException as error:  # noqa: BLE001 - a tool may raise anything, and the model is to know
         return {"error": f"{type(error).__name__}: {error}"}
 
 
-def _awaited(value: Any) -> Any:
+def _awaited(value: Coroutine[Any, Any, Any]) -> Any:
     import asyncio
 
-    async def wait() -> Any:
-        return await value
-
-    return asyncio.run(wait())
+    return asyncio.run(value)
 
 
 def _limited(limit: int, most: int) -> None:

@@ -13,31 +13,31 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import chain
 from typing import Any, Literal, TypeVar, cast
 
 import httpx2
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.dispatcher import ProgressFnT
+from pydantic import ValidationError
 
 from toolgram.agent.calls import CallFailed, report_progress
+from toolgram.agent.mcp_values import MAX_NAME, block_text, problem_of, tool_name, writes, wrong_at
 from toolgram.agent.results import shortened
 from toolgram.agent.tools import InvalidTool
-from toolgram.errors import ToolgramError
-from toolgram.schema import schema_grammar
 
 _Item = TypeVar("_Item")
 
-_MAX_NAME = 64  # characters of a name that every API takes
+
 _MAX_ABOUT = 10_000  # characters of a description
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+
 _STARTS = 2  # of a server: the first, and one more when it has ended
 _SECONDS = 30.0  # that a server has to start, and that it has to list its tools
 
@@ -59,6 +59,11 @@ class McpTool:
     def own_name(self) -> str:
         """The name that its server has for it."""
         return self._tool.name
+
+    @property
+    def origin(self) -> tuple[str, str]:
+        """Its server, and its name there."""
+        return self._server.name, self._tool.name
 
     def listed(self) -> dict[str, Any]:
         """The tool as its server lists it, in the shape of OpenAI's responses."""
@@ -102,7 +107,7 @@ async def mcp_tools(
     start within half a minute or does not list its tools.
     """
     async with _running(config) as servers:
-        tools = [tool for listed in await _of_each(server.tools() for server in servers) for tool in listed]
+        tools = _apart(await _of_each(server.tools() for server in servers))
         yield [tool for tool in tools if (allow is None or tool.name in allow) and tool.name not in deny]
 
 
@@ -114,7 +119,7 @@ async def mcp_offers(config: Mapping[str, Any]) -> tuple[list[McpTool], list[Mcp
     async with _running(config) as servers:
         tools = await _of_each(server.tools() for server in servers)
         offers = await _of_each(server.offers() for server in servers)
-        return [tool for listed in tools for tool in listed], [offer for listed in offers for offer in listed]
+        return _apart(tools), [offer for listed in offers for offer in listed]
 
 
 def mcp_servers(config: Mapping[str, Any], rest: float = math.inf) -> dict[str, McpServer]:
@@ -158,7 +163,10 @@ class _Target:
             said = cast("Mapping[str, Any]", given)
             if isinstance(said.get("command"), str):
                 fields = {key: said[key] for key in ("command", "args", "env", "cwd") if said.get(key) is not None}
-                return _Target(StdioServerParameters.model_validate(fields))
+                try:
+                    return _Target(StdioServerParameters.model_validate(fields))
+                except ValidationError as error:
+                    raise InvalidTool(f"the MCP server {name!r}: {wrong_at(error)}") from error
             if isinstance(said.get("url"), str):
                 return _Target(url=said["url"], headers=said.get("headers") or {})
         raise InvalidTool(f'the MCP server {name!r} must be {{"command": …, "args": […]}} or {{"url": …}}')
@@ -195,11 +203,11 @@ class McpServer:
     async def tools(self) -> Sequence[McpTool]:
         """All tools of the server, started if need be. Raises InvalidTool."""
         found = await self._listed("tools", lambda client: _pages(client.list_tools, lambda page: page.tools))
-        problems = await asyncio.to_thread(lambda: [_problem(tool.input_schema) for tool in found])
-        self.known = [
-            McpTool(tool_name(self.name, tool.name), _writes(tool), problem, self, tool)
-            for tool, problem in zip(found, problems, strict=True)
-        ]
+        problems = await asyncio.to_thread(lambda: [problem_of(tool.input_schema) for tool in found])
+        listed = zip(found, problems, strict=True)
+        self.known = _apart(
+            [[McpTool(tool_name(self.name, tool.name), writes(tool), problem, self, tool) for tool, problem in listed]]
+        )
         return self.known
 
     async def offers(self) -> Sequence[McpOffer]:
@@ -222,6 +230,10 @@ class McpServer:
             raise InvalidTool(f"the MCP server {self.name!r} did not list its {what} within {_SECONDS:g} s") from error
         except (MCPError, CallFailed) as error:
             raise InvalidTool(f"the MCP server {self.name!r} does not list its {what}: {error}") from error
+        except ValidationError as error:
+            raise InvalidTool(
+                f"the MCP server {self.name!r} lists its {what} not as MCP has it: {wrong_at(error)}"
+            ) from error
 
     async def _offers(self, client: Client) -> Sequence[McpOffer]:
         found: list[McpOffer] = []
@@ -249,7 +261,9 @@ class McpServer:
                 raise CallFailed(str(error)) from error
             await self._ended(client)
             raise CallFailed(f"The server {self.name} ended before it gave a result.") from error
-        text = "\n".join(map(_text, result.content))
+        except ValidationError as error:
+            raise CallFailed(f"The server {self.name} gave a result that is none in MCP: {wrong_at(error)}") from error
+        text = "\n".join(map(block_text, result.content))
         if not text and result.structured_content is not None:
             text = json.dumps(result.structured_content, ensure_ascii=False)
         if result.is_error:
@@ -346,34 +360,16 @@ def _listed(config: Mapping[str, Any]) -> Mapping[str, Any]:
     raise InvalidTool('the MCP configuration must be {"mcpServers": {NAME: {"command": …} or {"url": …}}}')
 
 
-def tool_name(server: str, tool: str) -> str:
-    """`server_tool`, in characters that every API takes; one that is too long ends in a digest of the whole."""
-    name = _NOT_IN_NAMES.sub("_", f"{server}_{tool}")
-    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 9]}_{sha256(name.encode()).hexdigest()[:8]}"
-
-
-def _problem(schema: Mapping[str, Any]) -> str:
-    """Why no tool can have this schema, which one tool among many must not tell all others' users; else ""."""
-    try:
-        schema_grammar(schema, mode="relaxed")
-    except (ToolgramError, RecursionError) as error:
-        return str(error)
-    return ""
-
-
-def _writes(tool: types.Tool) -> bool:
-    return tool.annotations is None or tool.annotations.read_only_hint is not True
-
-
-def _text(block: types.ContentBlock) -> str:
-    match block:
-        case types.TextContent(text=text):
-            return text
-        case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
-            return text
-        case types.ResourceLink():
-            return f"({block.name}: {block.uri})"
-        case types.ImageContent() | types.AudioContent():
-            return f"({block.mime_type}, {len(block.data) * 3 // 4} bytes, which is not shown)"
-        case _:
-            return "(binary data, which is not shown)"
+def _apart(listings: Iterable[Iterable[McpTool]]) -> list[McpTool]:
+    """The tools of several lists: what one server lists twice is one, and where others would have one name, later ones
+    end in a digest."""
+    found: dict[str, McpTool] = {}
+    for tool in chain.from_iterable(listings):
+        other, name = found.get(tool.name), tool.name
+        if other is not None and other.origin == tool.origin:
+            continue
+        if other is not None:
+            digest = sha256("\0".join(tool.origin).encode(errors="surrogatepass")).hexdigest()[:8]
+            name = f"{name[: MAX_NAME - 9]}_{digest}"
+        found[name] = replace(tool, name=name)
+    return list(found.values())

@@ -13,11 +13,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, cast
-from urllib.parse import quote, urljoin
+from urllib.parse import urljoin
 
 import httpx2
 
 from toolgram.agent.calls import CallFailed
+from toolgram.agent.openapi_places import PLACES, Place, Sent
 from toolgram.agent.tools import InvalidTool
 from toolgram.errors import json_pointer
 from toolgram.work import spend
@@ -26,7 +27,6 @@ Json = Mapping[str, Any]
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "query")
 _READ = ("get", "head", "options", "query")
-_PLACES = ("path", "query", "header")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _MAX_NAME = 64
 _MAX_ANSWER = 1_000_000  # bytes that are read of an answer
@@ -47,8 +47,7 @@ class OpenApiTool:
     url: str
     headers: Json = field(default_factory=dict[str, Any], repr=False)
     query: Json = field(default_factory=dict[str, Any], repr=False)
-    _places: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]], repr=False)
-    """For each property of the arguments where it goes, and the name that it has there."""
+    _places: Mapping[str, Place] = field(default_factory=dict[str, Place], repr=False)  # of each argument
 
     @property
     def writes(self) -> bool:
@@ -62,32 +61,29 @@ class OpenApiTool:
 
     async def call(self, arguments: str) -> str:
         """What the server answers, as text. Raises CallFailed for what it says is wrong, or if it is not reached."""
-        url, query, headers, body = self.url, dict[str, Any](), dict[str, str](), None
+        sent = Sent()
         given = cast("dict[str, Any]", json.loads(arguments))
         if missing := [key for key in self.parameters["required"] if key not in given]:
             raise CallFailed(f"There is no argument {missing[0]!r}.")
         for key, value in given.items():
             if key not in self.parameters["properties"]:
                 raise CallFailed(f"There is no parameter {key!r}.")
-            place, name = self._places.get(key, ("body", key))
-            match place:
-                case "path":
-                    if (said := _plain(value)) in ("", ".", ".."):  # which would be another operation's path
-                        raise CallFailed(f"{key}: {said!r} cannot stand in a path.")
-                    url = url.replace("{" + name + "}", quote(said, safe=""))
-                case "header":
-                    headers[name] = _plain(value)
-                case "query":
-                    several = cast("list[Any]", value if isinstance(value, list) else [value])
-                    query[name] = [_plain(each) for each in several]
-                case _:
-                    body = value
-        query |= self.query  # last: no argument stands in the place of a secret
-        headers |= self.headers
+            self._places[key].put(value, sent)
+        url = self.url
+        for name, said in sent.path.items():
+            if said in ("", ".", ".."):  # which would be another operation's path
+                raise CallFailed(f"{name}: {said!r} cannot stand in a path.")
+            url = url.replace("{" + name + "}", said)
+        # Secrets last: no argument stands in their place.
+        query, headers = {**sent.query, **self.query}, {**sent.headers, **self.headers}
+        if sent.cookies:
+            headers["Cookie"] = "; ".join((*sent.cookies, *filter(None, (headers.get("Cookie"),))))
         try:
             async with (
                 httpx2.AsyncClient(timeout=None) as client,  # a call has the time that its agent gives it
-                client.stream(self.method.upper(), url, params=query or None, headers=headers, json=body) as answer,
+                client.stream(
+                    self.method.upper(), url, params=query or None, headers=headers, content=sent.content
+                ) as answer,
             ):
                 text = await _read(answer)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -116,7 +112,7 @@ def openapi_tools(
         raise InvalidTool('not an OpenAPI 3 document: it has no "openapi": "3.…"')
     api = _Document(cast("Json", document), dict(auth or {}))
     try:
-        tools = list(api.tools(api.server(base_url), headers or {}))
+        tools = list(api.tools(base_url, headers or {}))
     except (TypeError, AttributeError, RecursionError) as error:  # of what stands where something else is meant
         raise InvalidTool(f"the document cannot be read: {error}") from error
     tools = [tool for tool in tools if only is None or tool.name in only]
@@ -130,24 +126,32 @@ class _Document:
     root: Json
     auth: Mapping[str, str]
 
-    def server(self, base_url: str | None) -> str:
-        servers = self.root.get("servers")
-        listed = cast("list[Any]", servers if isinstance(servers, list) else [])
-        first = _object(listed[0] if listed else None)
+    def server(self, base_url: str | None, *owners: tuple[str, Any]) -> str:
+        """The first server of the first that names any: the operation, its path or the document, with their places."""
+        owned = ((pointer, _object(of).get("servers")) for pointer, of in (*owners, ("", self.root)))
+        named = (
+            (pointer, cast("list[Any]", servers)[0])
+            for pointer, servers in owned
+            if servers and isinstance(servers, list)
+        )
+        pointer, listed = next(named, ("", None))
+        first = _object(listed)
         url = str(first.get("url", ""))
         for name, variable in _object(first.get("variables")).items():
             url = url.replace("{" + name + "}", str(_object(variable).get("default", "")))
         if base_url:  # a server that is not said is the root of where the document is
             url = urljoin(base_url, url or "/")
         if not url.startswith(("http://", "https://")):
-            raise InvalidTool(f"/servers/0/url: {url!r} is no address: give a base URL")
+            raise InvalidTool(f"{pointer}/servers/0/url: {url!r} is no address: give a base URL")
         return url.rstrip("/")
 
-    def tools(self, server: str, headers: Json) -> Iterator[OpenApiTool]:
+    def tools(self, base_url: str | None, headers: Json) -> Iterator[OpenApiTool]:
         """All operations as tools; names that are alike are told apart by a number."""
         taken: set[str] = set()
         numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
-        for path, method, pointer, common, operation in self.operations():
+        for path, method, pointer, item in self.operations():
+            operation, common = item[method], item.get("parameters") or ()
+            server = self.server(base_url, (pointer, operation), (json_pointer("paths", path), item))
             tool = self.tool(path, method, pointer, common, operation, server, headers)
             if tool is not None:
                 name, stem = tool.name, tool.name[: _MAX_NAME - 5]
@@ -156,13 +160,13 @@ class _Document:
                 taken.add(name)
                 yield replace(tool, name=name)
 
-    def operations(self) -> Iterator[tuple[str, str, str, Sequence[Any], Json]]:
-        """Path, method, JSON pointer, the path's own parameters, and the operation."""
+    def operations(self) -> Iterator[tuple[str, str, str, Json]]:
+        """Path, method, JSON pointer, and what stands under the path: the operation is there under its method."""
         for path, item in _members(self.root.get("paths"), "/paths"):
             item = self.resolved(item, json_pointer("paths", path))
             for method in _METHODS:
                 if isinstance(item.get(method), Mapping):
-                    yield path, method, json_pointer("paths", path, method), item.get("parameters") or (), item[method]
+                    yield path, method, json_pointer("paths", path, method), item
 
     def tool(
         self, path: str, method: str, pointer: str, common: Sequence[Any], operation: Json, server: str, headers: Json
@@ -173,21 +177,22 @@ class _Document:
         name = _NOT_IN_NAMES.sub("_", called).strip("_")[:_MAX_NAME]
         properties: dict[str, Any] = {}
         required: list[str] = []
-        places: dict[str, tuple[str, str]] = {}
+        places: dict[str, Place] = {}
         for parameter in self.parameters((*common, *(operation.get("parameters") or ())), pointer):
             key = parameter["name"]
             if key in places or (key == "body" and operation.get("requestBody") is not None):
                 key = f"{parameter['in']}_{key}"
-            places[key] = (parameter["in"], parameter["name"])
+            places[key] = Place.of(parameter)
             properties[key] = _described(_schema_of(parameter), parameter.get("description"))
             if parameter.get("required") or parameter["in"] == "path":
                 required.append(key)
         if operation.get("requestBody") is not None:
             body = self.resolved(operation["requestBody"], f"{pointer}/requestBody")
             content = _object(body.get("content"))
-            as_json = next((given for kind, given in content.items() if "json" in kind), None)
+            kind, as_json = next((each for each in content.items() if "json" in each[0]), ("", None))
             if as_json is None:
                 return None
+            places["body"] = Place("body", kind if "*" not in kind else "application/json")
             properties["body"] = _described(_object(as_json).get("schema", {}), body.get("description"))
             if body.get("required", True):
                 required.append("body")
@@ -199,14 +204,15 @@ class _Document:
         )
 
     def parameters(self, given: Sequence[Any], pointer: str) -> list[Json]:
-        """Those that go into the path, the query or the headers; an operation's own replace those of its path."""
+        """Those that have a place in a request; an operation's own replace those of its path."""
         known: dict[tuple[str, str], Json] = {}
         for at, each in enumerate(given):
             spend(1)
             parameter = self.resolved(each, f"{pointer}/parameters/{at}")
             if not isinstance(parameter.get("name"), str) or not isinstance(parameter.get("in"), str):
                 raise InvalidTool(f"{pointer}/parameters/{at}: a parameter needs a name and a place")
-            if parameter["in"] in _PLACES:
+            # A cookie is what a browser has and a model does not know, unless nothing goes without it.
+            if parameter["in"] in PLACES and (parameter["in"] != "cookie" or parameter.get("required")):
                 known[(parameter["in"], parameter["name"])] = parameter
         return list(known.values())
 
@@ -336,10 +342,6 @@ def _since_3_1(schema: dict[str, Any]) -> dict[str, Any]:
         if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
             schema[exclusive] = schema.pop(bound)
     return schema
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 async def _read(answer: httpx2.Response) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from inspect import isawaitable
 from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -26,6 +27,24 @@ def text_of(value: Any, most: int) -> str:
             return shortened(_json(value), most)
 
 
+def is_awaited(value: Any) -> bool:
+    """Whether it takes `text_of_async` to read it."""
+    return isinstance(value, Awaitable | AsyncIterator)
+
+
+async def text_of_async(value: Any, most: int) -> str:
+    """As `text_of`, of what may be awaited, or be an iterator whose pieces are."""
+    while isawaitable(value):
+        value = await value
+    if not isinstance(value, AsyncIterator):
+        return text_of(value, most)
+    pieces = _Pieces(most)
+    async for piece in cast("AsyncIterator[Any]", value):
+        if pieces.are_enough(piece):
+            break
+    return pieces.text()
+
+
 def shortened(text: str, most: int) -> str:
     """The beginning and the end of a text that is longer than `most` characters, and a word on what is left out."""
     if len(text) <= most:
@@ -35,15 +54,31 @@ def shortened(text: str, most: int) -> str:
     return text[:head] + left_out + (text[-(most // 4) :] if most // 4 else "")
 
 
-def _read(pieces: Iterator[Any], most: int) -> str:
-    texts: list[str] = []
-    held = 0
-    for piece in pieces:
-        texts.append(text_of(piece, most))
-        held += len(texts[-1]) + 1
-        if held > most:
-            return "\n".join(texts)[:most] + "\n[… more was not read …]"
-    return "\n".join(texts)
+class _Pieces:
+    """The texts of what an iterator gives, as far as they are shown."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._left = most, most
+        self._texts: list[str] = []
+
+    def are_enough(self, piece: Any) -> bool:
+        """Whether there is no room for more after this one."""
+        self._texts.append(text_of(piece, self._most))
+        self._left -= len(self._texts[-1]) + 1
+        return self._left < 0
+
+    def text(self) -> str:
+        """All of them, a line each."""
+        text = "\n".join(self._texts)
+        return text if self._left >= 0 else text[: self._most] + "\n[… more was not read …]"
+
+
+def _read(given: Iterator[Any], most: int) -> str:
+    pieces = _Pieces(most)
+    for piece in given:
+        if pieces.are_enough(piece):
+            break
+    return pieces.text()
 
 
 def _json(value: Any) -> str:

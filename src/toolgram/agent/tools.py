@@ -23,6 +23,7 @@ Function = Callable[..., Any]
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _UNTYPED = "Any JSON value"
 _WRITES = "__toolgram_writes__"
+_LAMBDA = "<lambda>"
 _INSIDE = ("func", "__func__", "__wrapped__")  # of partials, bound methods and decorators
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -104,7 +105,7 @@ def tools_of(module_path: str | Path) -> list[FunctionTool]:
 
 
 def module_of(path: Path) -> types.ModuleType:
-    """The module that a Python file is; the file is run. Raises InvalidTool."""
+    """The module that a Python file is; the file is run, and may import what is beside it. Raises InvalidTool."""
     if not path.is_file():
         raise InvalidTool(f"{path}: no such file")
     spec = importlib.util.spec_from_file_location(f"toolgram_tools_{path.stem}", path)
@@ -112,21 +113,33 @@ def module_of(path: Path) -> types.ModuleType:
         raise InvalidTool(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # where dataclasses and type hints look for names
+    if (folder := str(path.parent.resolve())) not in sys.path:
+        sys.path.append(folder)  # not first, as Python has it for a script: nothing there hides a library of ours
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # the user's own code may raise anything
+    except (Exception, SystemExit) as error:  # the user's own code may raise anything
         raise InvalidTool(f"{path}: it cannot be loaded: {type(error).__name__}: {error}") from error
     return module
 
 
 def _public_functions(module: types.ModuleType) -> Iterator[Function]:
+    """The functions of a module, decorated ones too, each once. Raises InvalidTool for a listed name that is none."""
     listed: Sequence[str] | None = getattr(module, "__all__", None)
+    if missing := [name for name in listed or () if name not in vars(module)]:
+        raise InvalidTool(f"{module.__file__}: __all__ has the name {missing[0]!r}, which is not there")
+    seen: list[Function] = []
     for name, value in vars(module).items():
-        if not inspect.isfunction(value):
+        if not (inspect.isroutine(value) and inspect.isfunction(inspect.unwrap(value))) or value in seen:
             continue
-        is_public = name in listed if listed is not None else not name.startswith("_")
-        if is_public and (listed is not None or value.__module__ == module.__name__):
+        is_public = name in listed if listed is not None else _is_own(name, value, module)
+        if is_public:
+            seen.append(value)
             yield value
+
+
+def _is_own(name: str, function: Function, module: types.ModuleType) -> bool:
+    """Whether a function of a module is its own, and public."""
+    return not name.startswith("_") and function.__module__ == module.__name__ and function.__name__ != _LAMBDA
 
 
 def _own(function: Function) -> Any:
@@ -144,8 +157,8 @@ def _innermost(function: Any) -> Function:
 
 def _name(function: Function) -> str:
     own = _own(function)
-    if not inspect.isroutine(own):
-        raise InvalidTool(f"{own!r}: a tool is a function, or a method of an object")
+    if not inspect.isroutine(own) or own.__name__ == _LAMBDA:
+        raise InvalidTool(f"{own!r}: a tool is a function with a name, or a method of an object")
     try:
         first = next(iter(inspect.signature(function).parameters), "")
     except ValueError as error:  # as some of those that are written in C

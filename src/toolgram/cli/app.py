@@ -126,10 +126,11 @@ def bench(
     """Ask a model 246 questions with known answers, and print how many are right, by kind."""
     from toolgram.cli import bench as asking
     from toolgram.cli.ask import model_of
-    from toolgram.cli.inputs import style_of
+    from toolgram.cli.inputs import check_writable, style_of
     from toolgram.cli.profiles import profile_of
     from toolgram.engines.base import Sampling
 
+    check_writable(json, html)
     if show:
         asking.shown(show, html)
         return

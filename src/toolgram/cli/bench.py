@@ -17,7 +17,7 @@ from toolgram.bench.page import page
 from toolgram.bench.questions import KINDS, Question, questions
 from toolgram.bench.runs import Run, beside, common
 from toolgram.bench.tables import as_json, table, wrong
-from toolgram.cli.inputs import BadInput, read_json
+from toolgram.cli.inputs import BadInput, read_json, write_text
 from toolgram.engines.base import Engine, Sampling
 from toolgram.planning.profile import Profile
 from toolgram.styles.base import ToolStyle
@@ -62,7 +62,7 @@ def shown(files: Sequence[Path], html: Path | None) -> None:
         raise BadInput("these runs have no question in common")
     typer.echo(beside(runs))
     if html is not None:
-        html.write_text(page(runs), encoding="utf-8")
+        write_text(html, page(runs))
 
 
 def _read(file: Path) -> Run:
@@ -83,6 +83,9 @@ def bench(
         sys.stderr.write("\ninterrupted\n")
     if not found:
         return
+    for paragraph in wrong(found) if show_wrong else ():
+        typer.echo(paragraph)
+    typer.echo(table(found))
     if file is not None:
         about = {
             "model": asked.model,
@@ -91,12 +94,9 @@ def bench(
             "profile": None if asked.profile is None else asked.profile.write(),
             "temperature": asked.sampling.temperature,
         }
-        file.write_text(json.dumps(as_json(about, found), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_text(file, json.dumps(as_json(about, found), indent=1, ensure_ascii=False) + "\n")
     if html is not None:
-        html.write_text(page([Run(asked.model, tuple(found))]), encoding="utf-8")
-    for paragraph in wrong(found) if show_wrong else ():
-        typer.echo(paragraph)
-    typer.echo(table(found))
+        write_text(html, page([Run(asked.model, tuple(found))]))
 
 
 async def _run(asked: Asked, template: ChatTemplate, engine: Engine, found: list[Answer]) -> None:

@@ -173,6 +173,28 @@ def read_schema(path: Path) -> Any:
     return body["response_format"]["json_schema"]["schema"]
 
 
+def check_writable(*paths: Path | None) -> None:
+    """Raises BadInput for a file that cannot be written, before there is anything to write; what is there stays."""
+    for path in paths:
+        if path is None:
+            continue
+        is_new = not path.exists()
+        try:
+            path.open("a").close()
+            if is_new:
+                path.unlink()
+        except OSError as error:
+            raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file. Raises BadInput where it cannot be written."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
+
+
 def read_json(path: Path) -> Any:
     """A JSON document; duplicate keys and NaN are refused, since no two readers agree on them."""
     try:

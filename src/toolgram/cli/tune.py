@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from toolgram.cli.inputs import BadInput
+from toolgram.cli.inputs import BadInput, write_text
 from toolgram.planning.profile import Measured, Profile
 from toolgram.styles.registry import find_style, no_such_style
 from toolgram.tune.trials import Asker
@@ -28,14 +28,22 @@ def seconds_of(budget: str) -> float:
 
 
 def tuned(model: str, asker: Asker, seconds: float, file: Path, names: Sequence[str] = ()) -> None:
-    """Finds the profile, prints what was measured, and writes the file. Raises BadInput for a style that is none."""
+    """Finds the profile, prints what was measured, and writes the file.
+
+    Raises BadInput for a style that is none, and for a file that cannot be written: where that is known only in the
+    end, the profile is printed.
+    """
     for name in names:
         if find_style(name) is None:
             raise BadInput(no_such_style(name))
     profile = asyncio.run(_run(model, asker, seconds, names))
-    file.write_text(profile.write(), encoding="utf-8")
     for measured in profile.measured:
         typer.echo(line(measured))
+    try:
+        write_text(file, profile.write())
+    except BadInput:
+        typer.echo(profile.write())
+        raise
     typer.echo(f"{file}: {profile}")
 
 

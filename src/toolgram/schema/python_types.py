@@ -6,6 +6,7 @@ import inspect
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, cast
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
@@ -102,6 +103,19 @@ class _Schema(GenerateJsonSchema):
             if self.normalize_name(definition.get("title", "")) == name:
                 del definition["title"]
         return made
+
+    def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
+        for value in schema["expected"]:
+            if isinstance(value, Enum) and not isinstance(value, str | int):
+                instead = f"name the value instead ({value.value!r}), or make {type(value).__name__} a StrEnum"
+                raise NoSchema(f"Literal[{value}]: pydantic takes no JSON for it: {instead}")
+        return super().literal_schema(schema)
+
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
+        for member in schema["members"]:
+            if not isinstance(member.value, str | int | float | None):
+                raise NoSchema(f"{member}: pydantic takes no JSON for it: its value is a {type(member.value).__name__}")
+        return super().enum_schema(schema)
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
         made = super().tagged_union_schema(schema)

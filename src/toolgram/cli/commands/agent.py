@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, redirect_stdout
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgram.cli.options import (
+    CUT_OFF,
     ISOLATE,
     Model,
     Profile,
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 
 _WAITS = 4  # the exit code of a run that waits for an approval
 _SHOWN = 200  # characters of a result in the view
+_UNENFORCED = (
+    "--tool-choice required: the first turn is to call a tool, but nothing can guarantee it: this model's server takes "
+    "no grammar (--tool-choice auto asks it all the same)"
+)
 
 
 class Ask(StrEnum):
@@ -98,6 +103,7 @@ def agent(
     from toolgram.agent import Agent, Limits
     from toolgram.cli.ask import model_of
     from toolgram.cli.inputs import (
+        BadInput,
         isolated_answer_type,
         isolated_functions,
         read_answer_type,
@@ -109,44 +115,53 @@ def agent(
     from toolgram.engines import Replay
     from toolgram.engines.base import Sampling
 
-    limits = Limits(max_steps, step_tokens=max_tokens, answer_tokens=max_tokens, call_seconds=call_seconds)
-    runnable: list[Any] = []
-    for source in tools or ():
-        runnable += isolated_functions(source, limits) if isolate and source.endswith(".py") else runnable_tools(source)
-    if python:
-        from toolgram.agent.python_code import python_tool
+    with redirect_stdout(sys.stderr):  # what tools and their files print is no part of the answer
+        limits = Limits(max_steps, step_tokens=max_tokens, answer_tokens=max_tokens, call_seconds=call_seconds)
+        runnable: list[Any] = []
+        for source in tools or ():
+            runnable += (
+                isolated_functions(source, limits) if isolate and source.endswith(".py") else runnable_tools(source)
+            )
+        if python:
+            from toolgram.agent.python_code import python_tool
 
-        runnable.append(python_tool(call_seconds))
+            runnable.append(python_tool(call_seconds))
 
-    form = (isolated_answer_type if isolate else read_answer_type)(answer) if answer else None
+        form = (isolated_answer_type if isolate else read_answer_type)(answer) if answer else None
 
-    def made(engine: Any, of: Any) -> Agent[Any]:
-        return Agent(
-            engine,
-            of,
-            runnable,
-            form,
-            instructions,
-            limits,
-            approve.value,
-            approved if sys.stdin.isatty() else None,
-            style_of(style),
-            Sampling(temperature=temperature, seed=seed),
-            most_tools=most_tools,
-            tool_choice=tool_choice.value,
-        )
+        def made(engine: Any, of: Any) -> Agent[Any]:
+            return Agent(
+                engine,
+                of,
+                runnable,
+                form,
+                instructions,
+                limits,
+                approve.value,
+                approved if sys.stdin.isatty() else None,
+                style_of(style),
+                Sampling(temperature=temperature, seed=seed),
+                most_tools=most_tools,
+                tool_choice=tool_choice.value,
+            )
 
-    made(Replay(), None)  # errors in what was given are told before a model is fetched
-    config = read_mcp(mcp) if mcp else None
-    asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
-    best = profile_of(profile, asks.bound, style)
-    ended = asyncio.run(_run(replace(made(asks.load(), asks.template), profile=best), goal, config))
+        made(Replay(), None)  # errors in what was given are told before a model is fetched
+        config = read_mcp(mcp) if mcp else None
+        asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
+        best = profile_of(profile, asks.bound, style)
+        engine = asks.load()
+        if tool_choice is First.required and (runnable or config) and engine.capabilities.unenforced:
+            raise BadInput(_UNENFORCED)
+        ended = asyncio.run(_run(replace(made(engine, asks.template), profile=best), goal, config))
     if ended.waiting:
         names = ", ".join(call.name for call in ended.waiting)
         _say(f"waits for an approval of {names}: run it in a terminal, or give --approve never")
         raise typer.Exit(_WAITS)
     _say(f"{ended.steps} turns, {ended.usage.completion_tokens} tokens")
     typer.echo(ended.answer if isinstance(ended.answer, str) else _json(ended.answer))
+    if ended.cut:
+        _say("note: cut off by --max-tokens or the end of the context: the answer may not be complete")
+        raise typer.Exit(CUT_OFF)
 
 
 async def _run(agent: Agent[Any], goal: str, config: Mapping[str, Any] | None) -> Run[Any]:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from toolgram.cli.options import (
+    CUT_OFF,
     Model,
     Parallel,
     Profile,
@@ -23,8 +24,6 @@ from toolgram.cli.options import (
     UpstreamModel,
     UpstreamUrl,
 )
-
-_CUT_OFF = 3  # the exit code of an answer that is not complete
 
 
 def ask(
@@ -83,4 +82,4 @@ def ask(
     plain = sys.stdout.isatty() and not as_json
     raw = sys.stderr.isatty() and not plain if stream is None else stream
     if answer(plan, engine, sampling, raw=raw, plain=plain).finish_reason == "length":
-        raise typer.Exit(_CUT_OFF)
+        raise typer.Exit(CUT_OFF)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +32,9 @@ def serve(
     from toolgram.agent.mcp_server import serve as answer
     from toolgram.cli.inputs import isolated_functions
 
-    asyncio.run(answer(file.stem, isolated_functions(str(file), Limits()) if isolate else tools_of(file)))
+    with redirect_stdout(sys.stderr):  # what the file prints is no message of the protocol
+        functions = isolated_functions(str(file), Limits()) if isolate else tools_of(file)
+    asyncio.run(answer(file.stem, functions))
 
 
 @app.command(name="list", epilog="Example: toolgram tools list tools.py")
@@ -50,7 +54,8 @@ def list_(
     from toolgram.cli.commands.agent import visible
     from toolgram.schema import schema_grammar
 
-    tools, offers = asyncio.run(_listed(source))
+    with redirect_stdout(sys.stderr):  # what a file prints is no part of the list
+        tools, offers = asyncio.run(_listed(source))
     if json_:
         typer.echo(json.dumps([tool.to_openai() for tool in tools], indent=2, ensure_ascii=False))
         return
@@ -68,7 +73,10 @@ def list_(
 async def _listed(source: str) -> tuple[Sequence[FunctionTool | OpenApiTool | McpTool], Sequence[McpOffer]]:
     from toolgram.cli.inputs import read_json, read_mcp, runnable_tools
 
-    if not source.endswith(".json") or source.startswith("http") or "openapi" in read_json(Path(source)):
+    if not source.endswith(".json") or source.startswith("http"):
+        return runnable_tools(source), ()
+    document = read_json(Path(source))
+    if isinstance(document, dict) and "openapi" in document:
         return runnable_tools(source), ()
     from toolgram.agent.mcp import mcp_offers
 

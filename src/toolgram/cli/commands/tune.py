@@ -40,12 +40,13 @@ def tune(
     The profile is for --profile. With --tools, those are offered beside the tools of each question.
     """
     from toolgram.cli.ask import model_of
-    from toolgram.cli.inputs import read_tools
+    from toolgram.cli.inputs import check_writable, read_tools
     from toolgram.cli.tune import seconds_of, tuned
     from toolgram.engines.base import Sampling
     from toolgram.tune.trials import Asker
 
     seconds = seconds_of(budget)
+    check_writable(output)  # before a model is fetched
     offered = tuple(read_tools(tools)) if tools else ()
     asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
     asker = Asker(asks.template, asks.load(), Sampling(max_tokens=max_tokens), offered)

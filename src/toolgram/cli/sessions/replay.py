@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from toolgram.cli.inputs import BadInput
+from toolgram.cli.inputs import BadInput, write_text
 from toolgram.server.recording.replay import alike, replayed
 from toolgram.server.recording.shrink import shrunk
 from toolgram.server.recording.values import End, Recording
@@ -28,10 +28,7 @@ def replay(file: Path, shrink: Path | None) -> bool:
         raise BadInput(f"{file}: ends in another way now: there is nothing to shrink")
     smallest, tried = shrunk(recording)
     before, after = recording.to_json(), smallest.to_json()
-    try:
-        shrink.write_text(after, encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{shrink}: cannot be written: {error.strerror}") from error
+    write_text(shrink, after)
     typer.echo(
         f"shrunk: {_size(recording)} to {_size(smallest)} in {tried} replays ({len(before)} to {len(after)} bytes)"
     )
