@@ -28,6 +28,7 @@ from toolgram.wire.writer import write_freely
 Parts = tuple[tuple[str, bool], ...]
 Lost = list[tuple[str, ...]]  # of each turn with calls, the fields that may not be shown
 _SYSTEM = ("system", "developer")
+_WORD = "zqsystem"  # that stands in no conversation
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,19 @@ class Rendering:
         """
         can = self.template.capabilities
         made = self.by(can)
-        system = takewhile(lambda message: message["role"] in _SYSTEM, self.messages)
+        system = list(takewhile(lambda message: message["role"] in _SYSTEM, self.messages))
         texts = [*(text_of(message.get("content")) for message in system), self.format_prompt or ""]
-        if can.supports_system and not _are_shown(texts, made[0]):
-            without = self.by(replace(can, supports_system=False))
-            return without if _are_shown(texts, without[0]) else made
-        return made
+        if not can.supports_system or _are_shown(texts, made[0]) or self._shows_a_system_text(len(system)):
+            return made
+        return self.by(replace(can, supports_system=False))
+
+    def _shows_a_system_text(self, leading: int) -> bool:
+        """Whether a word in the place of so many leading messages is shown: templates take flags out of a text."""
+        asked = replace(
+            self, messages=[{"role": "system", "content": _WORD}, *self.messages[leading:]], format_prompt=None
+        )
+        parts, _ = asked.by(self.template.capabilities)
+        return _are_shown([_WORD], parts)
 
     def by(self, can: Capabilities) -> tuple[Parts, Lost]:
         """What comes of it for a template that can do this. Raises TemplateError."""

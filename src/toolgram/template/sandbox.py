@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, wraps
 from itertools import chain, islice
@@ -26,6 +25,7 @@ from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
+from toolgram.template.clock import Clock
 from toolgram.template.macros import Remembered, macro_text, written
 from toolgram.work import give_way
 
@@ -35,7 +35,6 @@ MAX_SLOW = 1 << 16  # characters that filters take which look at each for long
 MAX_WIDTH = 1 << 12  # the width that a filter pads to
 MAX_BITS = 1 << 13  # in one integer
 MAX_STEPS = 1 << 22  # loop rounds, calls, operations; each 256 characters written count as one more
-MAX_SECONDS = 1.5  # of the thread's own processor time
 _STEPS_PER_CLOCK = 16
 _STEPS_OF_A_FILTER = 4
 _HARMLESS = frozenset({"get", "items", "keys", "values"})  # of a dict
@@ -66,7 +65,7 @@ class MeteredContext(Context):
         super().__init__(environment, parent, name, blocks, globals)
         self.steps_left = MAX_STEPS
         self.until_clock = _STEPS_PER_CLOCK
-        self.started = time.perf_counter(), time.thread_time()
+        self.clock = Clock()
         self.remembered: Remembered | None = None
 
     @property
@@ -81,14 +80,9 @@ class MeteredContext(Context):
             self.steps_left += self.until_clock - _STEPS_PER_CLOCK
             self.until_clock = _STEPS_PER_CLOCK
             give_way()
-            if self.steps_left < 0 or self.is_late():
+            if self.steps_left < 0 or self.clock.is_late():
                 raise TooMuch("runs too long")
         return True
-
-    def is_late(self) -> bool:
-        """Whether the time is up; the thread's processor time, costly to read, is never more than the time elapsed."""
-        by_clock, of_thread = self.started
-        return time.perf_counter() - by_clock > MAX_SECONDS and time.thread_time() - of_thread > MAX_SECONDS
 
     def hold(self, characters: int) -> None:
         """Charges a text that is about to be made."""
@@ -105,7 +99,7 @@ class MeteredContext(Context):
     def derived(self, locals: dict[str, Any] | None = None) -> MeteredContext:  # noqa: A002  the base class calls it so
         """A context for a scoped block draws on what is left here."""
         context = cast("MeteredContext", super().derived(locals))
-        context.steps_left, context.started, context.remembered = self.steps_left, self.started, self.remembered
+        context.steps_left, context.clock, context.remembered = self.steps_left, self.clock, self.remembered
         return context
 
 
