@@ -98,6 +98,10 @@ def test_the_model_is_told() -> None:
     ("answer", "where"),
     [
         ({"type": "regex", "regex": "(a"}, "/response_format/regex: a group that is not closed"),
+        (
+            {"type": "regex", "regex": r"[)]\)a)|(b"},
+            "/response_format/regex: a group is closed that is not open, at offset 6",
+        ),
         ({"type": "regex", "regex": r"(a)\1"}, "/response_format/regex: the backreference"),
         ({"type": "regex", "regex": "<tool_call>"}, "/response_format/regex: no text matches, or only such"),
         ({"type": "choice", "choice": []}, "/response_format: must be"),

@@ -81,9 +81,19 @@ def test_the_runner_of_tools_runs_to_a_final_answer(client: Anthropic) -> None:
         asked.append(city)
         return "21 C"
 
-    runner = client.beta.messages.tool_runner(messages=[ASK], tools=[get_weather], max_iterations=2, **OPTIONS)
+    must: Any = {**OPTIONS, "tool_choice": {"type": "any"}}
+    runner = client.beta.messages.tool_runner(messages=[ASK], tools=[get_weather], max_iterations=2, **must)
     final = runner.until_done()
+    assert asked  # though the SDK would have the server keep the conversation, and is told that it does not
     assert final.stop_reason in ("end_turn", "tool_use", "max_tokens")
+
+
+def test_a_conversation_that_the_server_would_have_to_keep_is_refused_as_the_sdk_expects(client: Anthropic) -> None:
+    with pytest.raises(anthropic.BadRequestError) as refused:
+        client.messages.create(messages=[ASK], **{**OPTIONS, "extra_body": {"thread": {"type": "continue"}}})
+    assert isinstance(refused.value.body, dict)
+    error = refused.value.body["error"]
+    assert error["details"]["error_code"] == "thread_unsupported_request"
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -2,6 +2,7 @@
 
 import json
 import math
+from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings
@@ -91,16 +92,47 @@ def test_no_other_spelling(text: str):
 
 def test_exponents_may_be_written_as_people_do():
     free = grammar_of({"type": "number"}, Spelling(free_exponents=True))
-    for text in ("8.99e9", "1e+9", "50e-6", "-12.57e-7", "100.5e3", "1.5e307", "99e305", "5e-06", "12.5e-07", "1e+09"):
+    for text in (
+        "8.99e9",
+        "1e+9",
+        "50e-6",
+        "-12.57e-7",
+        "100.5e3",
+        "1.5e307",
+        "99e305",
+        "5e-06",
+        "12.5e-07",
+        "1e+09",
+        "1.5e+00",
+    ):
         assert free.accepts(text), text
         assert math.isfinite(json.loads(text))
-    for text in ("1e", "1e09", "1e+009", "1e-00", "1e-010", "1000e3", "0e3", "1E9", "99e306", "1e308", "01e3"):
+    for text in ("1e", "1e09", "1e+009", "1e-000", "1e-010", "1000e3", "0e3", "1E9", "99e306", "1e308", "01e3"):
         assert not free.accepts(text), text
     for value in (8.99e9, 5e-05, 1e300, -1.5e-7):
         spelled = spell_as(Canonical(types.Number(), {}), value, Spelling(free_exponents=True))
         assert spelled == spell(value)
         assert free.accepts(spelled)
     assert not grammar_of({"type": "number"}, Spelling()).accepts("8.99e9")
+
+
+@pytest.mark.parametrize("bound", ["minimum", "exclusiveMinimum"])
+def test_numbers_above_zero_have_exponents_too(bound: str) -> None:
+    spelling = Spelling(free_exponents=True)
+    free = grammar_of({"type": "number", bound: 0}, spelling)
+    for text in ("5e-06", "3.2e5", "1.5e+00", "1e300", "0.5", "7"):
+        assert free.accepts(text), text
+    for text in ("-5e-06", "0e5", "-1", "1E5"):
+        assert not free.accepts(text), text
+    assert free.accepts("0") == (bound == "minimum")
+    kind = types.Number(low=Decimal(0), low_open=bound != "minimum")
+    for value in (5e-06, 1e30, 320000.0):
+        spelled = spell_as(Canonical(kind, {}), value, spelling)
+        assert spelled is not None
+        assert free.accepts(spelled)
+        assert json.loads(spelled) == value
+    for other in ({"minimum": 0, "maximum": 5}, {"minimum": 1}, {"minimum": 0, "multipleOf": 0.5}):
+        assert not grammar_of({"type": "number", **other}, spelling).accepts("3.2e0")
 
 
 def test_escapes_beyond_ascii():

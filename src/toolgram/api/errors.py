@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from toolgram.engines.remote.http import Unavailable
+from toolgram.engines.remote.http import Refused, Unavailable
 from toolgram.errors import (
     EngineError,
     GrammarError,
@@ -21,10 +22,19 @@ from toolgram.errors import (
 
 
 class ApiError(ToolgramError):
-    """An error as HTTP tells it. `pointer` is a JSON pointer into the body, None where no part of it is at fault."""
+    """An error as HTTP tells it. `pointer` is a JSON pointer into the body, None where no part of it is at fault.
+
+    `details` are those of Anthropic's errors.
+    """
 
     def __init__(
-        self, status: int, code: str, message: str, pointer: str | None = None, retry_after: int | None = None
+        self,
+        status: int,
+        code: str,
+        message: str,
+        pointer: str | None = None,
+        retry_after: int | None = None,
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -32,6 +42,7 @@ class ApiError(ToolgramError):
         self.message = message
         self.pointer = pointer
         self.retry_after = retry_after
+        self.details = details
 
 
 _TYPES = {
@@ -67,8 +78,14 @@ def api_error(error: ToolgramError, prompt_at: str = "/messages") -> ApiError:
             return ApiError(504, "timeout", str(error))
         case PromptTooLong():
             return ApiError(400, "context_length_exceeded", str(error), prompt_at)
-        case Unavailable():
+        case Refused():
+            return ApiError(400, "invalid_value", f"the engine took it for wrong: {error}", "")
+        case Unavailable(status=429):
+            return ApiError(429, "rate_limited", f"the engine has no room: {error}", retry_after=1)
+        case Unavailable(status=None):
             return ApiError(503, "unavailable", f"the engine is not within reach: {error}", retry_after=1)
+        case Unavailable():
+            return ApiError(503, "unavailable", f"the engine cannot answer now: {error}", retry_after=1)
         case EngineError():
             return ApiError(502, "engine_error", f"the engine failed: {error}")
         case _:
@@ -95,7 +112,8 @@ def _openai_type(status: int) -> str:
 def anthropic_error(error: ApiError, request_id: str | None = None) -> dict[str, Any]:
     """The body of an error as Anthropic writes it."""
     type_ = _TYPES.get(error.status, "api_error" if error.status >= 500 else "invalid_request_error")
-    return {"type": "error", "error": {"type": type_, "message": error.message}, "request_id": request_id}
+    inner = {"type": type_, "message": error.message, **({"details": error.details} if error.details else {})}
+    return {"type": "error", "error": inner, "request_id": request_id}
 
 
 def param(pointer: str) -> str | None:

@@ -27,7 +27,7 @@ def notes_of(reply: Reply) -> Json:
     odds = {"call_log_odds": reply.call_log_odds, "another_call_log_odds": reply.another_call_log_odds}
     # Infinite ones say that only one side was allowed.
     known = {name: value for name, value in odds.items() if value is not None and isfinite(value)}
-    return {name: value for name, value in notes.items() if value} | known
+    return ({} if reply.valid else {"valid": False}) | {name: value for name, value in notes.items() if value} | known
 
 
 def divergences_json(reply: Reply) -> list[Json]:

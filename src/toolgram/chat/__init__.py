@@ -16,6 +16,7 @@ from toolgram.chat.reasoning_budget import ReasoningBudget, most_reasoning
 from toolgram.chat.runaways import EndedRepetition, Runaways
 from toolgram.chat.written import Written
 from toolgram.conversation.events import Cut, Event, Finish, ToolCallEnd, ToolCallStart, Unreadable
+from toolgram.conversation.json_text import is_json
 from toolgram.conversation.message import Message
 from toolgram.engines.base import Choice, Chunk, Engine, FinishReason, Sampling, TracePoint, Usage
 from toolgram.engines.forgery import broken
@@ -144,7 +145,7 @@ async def stream(
     asked = stopped_by if stopped_by in sampling.stop else None  # else it is the turn's own end
     # What nothing constrained may end anywhere by the model's own will: then it is text.
     ended = finish == "stop" and asked is None and (free or plan.constraint is None)
-    rest = reader.finish(cut=finish == "length")
+    rest = reader.finish(cut=finish == "length" or asked is not None)
     for event in ids.filled(map(_as_text, rest) if ended else rest):
         events.append(event)
         yield event
@@ -173,8 +174,12 @@ async def stream(
 
 
 def _calls(message: Message, *, ended: bool) -> bool:
-    """Whether the turn is calls to be run: a stop string may have cut the last one, if the model has not `ended`."""
-    return bool(message.tool_calls) and (ended or not message.tool_calls[-1].incomplete)
+    """Whether the turn is calls to be run: the last one may lack its end where the model has `ended`, but none of its
+    arguments."""
+    if not message.tool_calls:
+        return False
+    last = message.tool_calls[-1]
+    return not last.incomplete or (ended and is_json(last.arguments))
 
 
 def _nobody(_call: int, _chunk: Chunk) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from toolgram.conversation.body import Custom, CustomGrammar, GrammarInput, PlainInput
 from toolgram.conversation.lark_patterns import as_pattern
+from toolgram.conversation.patterns import as_a_whole
 from toolgram.errors import GrammarError, InvalidRequest
 
 INPUT = "input"
@@ -38,7 +39,7 @@ def as_function(custom: Custom, pointer: str) -> dict[str, Any]:
 def _restriction(given: PlainInput | GrammarInput | None, pointer: str) -> dict[str, str]:
     match given:
         case GrammarInput(grammar=CustomGrammar(syntax="regex", definition=pattern)):
-            return {"pattern": f"^(?:{pattern})$"}
+            return {"pattern": as_a_whole(pattern, pointer)}
         case GrammarInput(grammar=CustomGrammar(definition=grammar)):
             try:
                 return {"pattern": f"^{as_pattern(grammar)}$"}

@@ -26,6 +26,7 @@ from toolgram.conversation.body import (
 )
 from toolgram.conversation.custom_tools import DEFINITION, as_function, call_as_function
 from toolgram.conversation.fields import Fields, Json, json_of, validated
+from toolgram.conversation.patterns import as_a_whole
 from toolgram.errors import InvalidRequest, nearest
 
 # What a template is given anyway, or stands for a date that is an argument of its own.
@@ -345,7 +346,8 @@ def _response_format(body: ChatBody) -> ResponseFormat | None:
 
 def regex_format(pattern: str, pointer: str) -> ResponseFormat:
     """An answer that matches a regular expression as a whole."""
-    return ResponseFormat({"type": "string", "pattern": f"^(?:{pattern})$"}, strict=True, pointer=pointer, plain=True)
+    schema = {"type": "string", "pattern": as_a_whole(pattern, pointer)}
+    return ResponseFormat(schema, strict=True, pointer=pointer, plain=True)
 
 
 def choice_format(texts: Sequence[str], pointer: str) -> ResponseFormat:

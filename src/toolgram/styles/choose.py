@@ -9,6 +9,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import comes_near, fit
 from toolgram.styles.discovery import discover
 from toolgram.styles.generic import COMPACT
+from toolgram.styles.generic.thinking import that_thinks
 from toolgram.styles.registry import all_styles, find_style, no_such_style
 from toolgram.styles.response_template.read import described_style
 from toolgram.template.chat_template import ChatTemplate
@@ -18,8 +19,14 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
     """The style for a template, and the reason in words.
 
     It is the one asked for, else the registered one that fits best, else the one that the tokenizer describes, else the
-    one discovered from the template, else a generic one. Raises InvalidRequest for a name that no style has.
+    one discovered from the template, else a generic one; a generic one has a place for reasoning where the template
+    does. Raises InvalidRequest for a name that no style has.
     """
+    chosen, why = _chosen(template, style)
+    return that_thinks(chosen, template), why
+
+
+def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[ToolStyle, str]:
     if isinstance(style, ToolStyle):
         return style, "it was given"
     if style is not None:

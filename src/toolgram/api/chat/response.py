@@ -207,8 +207,9 @@ class ChunkWriter:
     def _tell(self, call: _Call, index: int, arguments: str) -> Json:
         """The first of a call: its id, type and name, which no other chunk tells."""
         call.told = True
-        if self.head.legacy:
-            return self._chunk({"function_call": {"name": call.name, "arguments": arguments}})
+        if self.head.legacy:  # which has a place for one call
+            told = {} if index else {"function_call": {"name": call.name, "arguments": arguments}}
+            return self._chunk(told)
         delta: Json = {"index": index, "id": call.id}
         if call.custom:
             delta |= {"type": "custom", "custom": {"name": call.name, "input": input_of(arguments)}}
@@ -218,7 +219,7 @@ class ChunkWriter:
 
     def _more(self, index: int, arguments: str) -> Json:
         if self.head.legacy:
-            return self._chunk({"function_call": {"arguments": arguments}})
+            return self._chunk({} if index else {"function_call": {"arguments": arguments}})
         return self._chunk({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]})
 
     def _chunk(self, delta: Json, finish: str | None = None, **noted: Any) -> Json:

@@ -255,6 +255,7 @@ class CountBody(SamplingFields):
     output_config: OutputConfig | None = None
     output_format: OutputFormat | None = None
     thinking: Reasoning | None = None
+    thread: dict[str, Any] | None = None
     style: str | None = None
 
 

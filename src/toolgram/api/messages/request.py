@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from toolgram.api.errors import ApiError
 from toolgram.api.generation import Generation
 from toolgram.api.messages.body import (
     WITHOUT_EFFECT,
@@ -41,6 +42,8 @@ Json = dict[str, Any]
 Placed = tuple[Block, str]
 """A block, and where it stands."""
 
+_NO_THREADS = "no conversation is kept here: send all of it, without a thread"
+_NO_THREADS_SDK = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}  # then the SDK does
 _FOR_ITS_MAKER = re.compile(r"\Ax-anthropic-billing-header:[^\n]*\n?")
 # Blocks of what Anthropic ran itself, by the ends of their types: to another model they say nothing.
 _OF_THE_SERVER = (
@@ -77,6 +80,8 @@ def read_count_request(body: Any) -> Generation:
 
 
 def _generation(body: CountBody, max_tokens: int | None, *, stream: bool) -> Generation:
+    if body.thread is not None:
+        raise ApiError(400, "unsupported", _NO_THREADS, "/thread", details=_NO_THREADS_SDK)
     request, left_out = _request(body)
     return Generation(
         request=request,

@@ -97,16 +97,22 @@ def _usage(usage: Usage) -> Json:
 
 @dataclass(slots=True)
 class MessageWriter:
-    """The events of one message, in Anthropic's order: a block begins, grows and ends before the next one."""
+    """The events of one message, in Anthropic's order: a block begins, grows and ends before the next one.
+
+    Text inside a call stands behind it. Where nothing is `enforced` the arguments of a call are told when it ends, and
+    not at all where they are no object: who reads them piece by piece takes them for JSON.
+    """
 
     id: str
     model: str
     prompt_tokens: int = 0
     max_tokens: int | None = None
+    enforced: bool = True
     _index: int = -1
     _open: str = ""
     _waiting: ToolCallStart | None = None
     _held: str = ""
+    _inside: str = ""  # text inside a call
     _empty: bool = True
     _begun: bool = False
 
@@ -118,11 +124,16 @@ class MessageWriter:
             yield {"type": "message_start", "message": start}
         match item:
             case ContentDelta(text) | Unreadable(text):
-                yield from self._grow("text", {"type": "text", "text": ""}, {"type": "text_delta", "text": text}, text)
+                if self._in_call:
+                    self._inside += text
+                else:
+                    yield from self._text(text)
             case ReasoningDelta(text):
+                yield from self._end_call()
                 block = {"type": "thinking", "thinking": "", "signature": ""}
                 yield from self._grow("thinking", block, {"type": "thinking_delta", "thinking": text}, text)
             case ToolCallStart():
+                yield from self._end_call()
                 yield from self._close()
                 self._waiting, self._held, self._empty = item, "", True
                 if item.id is not None:
@@ -132,7 +143,7 @@ class MessageWriter:
             case ToolCallEnd(_, id_):
                 yield from self._call(id_)
                 yield from self._arguments("{}" if self._empty else "")
-                yield from self._close()
+                yield from self._end_call(whole=True)
             case Reply():
                 yield from self._over(item)
             case _:
@@ -146,25 +157,46 @@ class MessageWriter:
             yield self._start(kind, block)
         yield self._delta(delta)
 
+    @property
+    def _in_call(self) -> bool:
+        return self._waiting is not None or self._open == "tool_use"
+
+    def _text(self, text: str) -> Iterator[Json]:
+        yield from self._grow("text", {"type": "text", "text": ""}, {"type": "text_delta", "text": text}, text)
+
     def _call(self, id_: str | None) -> Iterator[Json]:
         """The block of the call that waited for its id, and what came of its arguments meanwhile."""
         if self._waiting is None:
             return
         name, self._waiting = self._waiting.name, None
         yield self._start("tool_use", {"type": "tool_use", "id": id_, "name": name, "input": {}})
-        yield from self._arguments(self._held)
+        held, self._held = self._held, ""
+        yield from self._arguments(held)
 
     def _arguments(self, text: str) -> Iterator[Json]:
         self._empty = self._empty and not text
-        if self._waiting is not None:
+        if self._waiting is not None or not self.enforced:
             self._held += text
         elif text:
             yield self._delta({"type": "input_json_delta", "partial_json": text})
 
+    def _end_call(self, *, whole: bool = False) -> Iterator[Json]:
+        """The end of a call, where one is open: one that did not end itself is cut; and the text that was inside."""
+        if not self._in_call:
+            return
+        yield from self._call(None)
+        held, self._held = self._held, ""
+        if held and object_text(held) is not None:
+            yield self._delta({"type": "input_json_delta", "partial_json": held})
+        yield from self._close(cut=not whole)
+        inside, self._inside = self._inside, ""
+        yield from self._text(inside)
+
     def _over(self, reply: Reply) -> Iterator[Json]:
         if self._waiting is not None:
             yield from self._call(reply.message.tool_calls[-1].id)
-        yield from self._close(cut=self._open == "tool_use")
+        yield from self._end_call()
+        yield from self._close()
         yield {
             "type": "message_delta",
             "delta": _ended(reply, self.max_tokens),

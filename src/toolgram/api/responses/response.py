@@ -260,7 +260,8 @@ class ResponseWriter:
 
     def _over(self, reply: Reply) -> Iterator[Json]:
         calls, cut = reply.message.tool_calls, reply.finish_reason == "length"
-        status = "incomplete" if cut or (calls and calls[-1].incomplete) else "completed"
+        lacks = bool(calls) and calls[-1].incomplete and reply.finish_reason != "tool_calls"
+        status = "incomplete" if cut or lacks else "completed"
         if self._in_call:
             yield from self._known(calls[-1].id)
         yield from self._cut(status)

@@ -9,7 +9,12 @@ from typing import Any
 from toolgram.engines.base import Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, Usage
 from toolgram.engines.remote.http import Http, Json, Unavailable, text_of, understood
 
-_FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length", "abort": "cancelled"}
+_FINISH: dict[str, FinishReason] = {
+    "stop": "stop",
+    "content_filter": "stop",
+    "length": "length",
+    "abort": "cancelled",
+}
 
 
 def options(sampling: Sampling) -> Json:

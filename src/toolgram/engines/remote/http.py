@@ -22,11 +22,20 @@ _LONGEST_LINE = 1 << 24  # bytes
 _MOST_READ = 1 << 20  # bytes of a complaint
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _BUSY = frozenset({408, 425, 429})
+_WRONG = frozenset({400, 422})
 _NOT_THERE = frozenset({400, 404, 405, 410, 501})
 
 
 class Unavailable(EngineError):
     """A server that cannot be reached, fails, is too busy, or falls silent: another one may do what it cannot."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status  # that it answered with
+
+
+class Refused(EngineError):
+    """A server that answers that the request is wrong."""
 
 
 class Http:
@@ -138,7 +147,9 @@ class Http:
         if (too_long := _too_long(body, said)) is not None:
             return too_long
         if status >= 500 or status in _BUSY:
-            return Unavailable(f"{self.url} fails with status {status}: {said}")
+            return Unavailable(f"{self.url} fails with status {status}: {said}", status)
+        if status in _WRONG:
+            return Refused(f"{self.url} refuses the request with status {status}: {said}")
         return EngineError(f"{self.url} refuses the request with status {status}: {said}")
 
 

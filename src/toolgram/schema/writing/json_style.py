@@ -269,10 +269,15 @@ def any_number(spelling: Spelling) -> Expr:
         return seq(optional("-"), plain)
     if not spelling.free_exponents:
         return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, _power("+", MAX_EXPONENT))))
-    padded = seq("e", choice("+", "-"), "0", NON_ZERO)  # two digits at least, as C and Python print it: 5e-06
+    return seq(optional("-"), choice(plain, _with_a_power(fraction)))
+
+
+def _with_a_power(fraction: Expr) -> Expr:
+    """Numbers above 0 with an exponent, as people and programs write them."""
+    padded = seq("e", choice("+", "-"), "0", DIGIT)  # two digits at least, as C and Python print it: 5e-06
     small = seq(NON_ZERO, fraction, choice(_power(optional("+"), MAX_EXPONENT), padded))
     large = seq(NON_ZERO, repeat(DIGIT, 1, 2), fraction, choice(_power(optional("+"), MAX_EXPONENT - 2), padded))
-    return seq(optional("-"), choice(plain, small, large))
+    return choice(small, large)
 
 
 def _power(plus: Expr | str, most: int) -> Expr:
@@ -292,7 +297,8 @@ def multiples(kind: types.Number, spelling: Spelling) -> Automaton:
 
 @lru_cache(maxsize=64)  # of the same few bounds in all schemas
 def number_range(kind: types.Number, spelling: Spelling) -> Expr:
-    """The numbers of a type; a single one has a single spelling, and bounded ones have no exponent."""
+    """The numbers of a type; a single one has a single spelling, and bounded ones have no exponent, but for those that
+    are only to be above 0, where the spelling is free."""
     if kind == types.Number():
         return any_number(spelling)
     if kind.low is not None and kind.low == kind.high:
@@ -300,7 +306,7 @@ def number_range(kind: types.Number, spelling: Spelling) -> Expr:
     if kind.integer:
         low, high = (None if bound is None else int(bound) for bound in (kind.low, kind.high))
         return integers(low, high, spelling.integer_digits)
-    return decimals(
+    plain = decimals(
         kind.low,
         kind.high,
         low_open=kind.low_open,
@@ -308,6 +314,15 @@ def number_range(kind: types.Number, spelling: Spelling) -> Expr:
         digits=spelling.integer_digits,
         fraction=spelling.fraction_digits,
     )
+    if not _may_have_a_power(kind, spelling):
+        return plain
+    return choice(plain, _with_a_power(optional(seq(".", repeat(DIGIT, 1, spelling.fraction_digits)))))
+
+
+def _may_have_a_power(kind: types.Number, spelling: Spelling) -> bool:
+    """Whether numbers of the type are written with exponents: all, or those above 0, are of it."""
+    above_zero = kind.low == 0 and kind.high is None and kind.multiple is None and not (kind.integer or kind.broken)
+    return spelling.exponents and (kind == types.Number() or (spelling.free_exponents and above_zero))
 
 
 def _point(value: Decimal) -> str:
@@ -352,7 +367,7 @@ def spell_number(kind: types.Number, value: float, spelling: Spelling) -> str | 
     if free and isinstance(value, float) and (number == 0 or "." not in text):
         text = f"{'-' if repr(value)[0] == '-' and not number else ''}{text}.0"
     candidates = [text]
-    if free and spelling.exponents:
+    if _may_have_a_power(kind, spelling):
         long = isinstance(value, float) and "e" in repr(value)
         candidates.insert(0 if long else 1, _with_exponent(number) or text)
     return next((spelled for spelled in candidates if spelled and _fits(spelled, kind, spelling)), None)

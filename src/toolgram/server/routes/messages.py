@@ -42,7 +42,13 @@ def _failure(error: ToolgramError) -> bytes:
 
 async def _events(desk: Desk, request: Request, job: Job, id_: str) -> AsyncGenerator[list[Json], None]:
     """The events of each thing that happens, where it makes some."""
-    writer = MessageWriter(id_, job.served.name, job.prompt_tokens or 0, job.sampling.max_tokens)
+    writer = MessageWriter(
+        id_,
+        job.served.name,
+        job.prompt_tokens or 0,
+        job.sampling.max_tokens,
+        enforced=not job.served.engine.capabilities.unenforced,
+    )
     async with aclosing(desk.items(request, job)) as items:
         async for _, item in items:
             if events := list(writer.feed(item)):

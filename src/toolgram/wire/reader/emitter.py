@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from toolgram.conversation.events import (
     ArgumentsDelta,
     ContentDelta,
@@ -15,6 +13,7 @@ from toolgram.conversation.events import (
     ToolCallStart,
     Unreadable,
 )
+from toolgram.conversation.json_text import is_json
 
 
 class Emitter:
@@ -23,13 +22,13 @@ class Emitter:
     `custom` are the names of the custom tools.
     """
 
-    __slots__ = ("_arguments", "_custom", "_id", "_name", "_open", "_spoilt", "calls", "events")
+    __slots__ = ("_arguments", "_custom", "_id", "_name", "_open", "calls", "events")
 
     def __init__(self, custom: frozenset[str] = frozenset()) -> None:
         self._custom = custom
         self.events: list[Event] = []
         self.calls = 0
-        self._open = self._spoilt = False
+        self._open = False
         self._name: str | None = None
         self._id: str | None = None
         self._arguments: list[str] = []
@@ -95,7 +94,7 @@ class Emitter:
 
     def begin(self) -> None:
         """A call begins."""
-        self._open, self._spoilt = True, False
+        self._open = True
         self._name = self._id = None
         self._arguments.clear()
 
@@ -120,33 +119,21 @@ class Emitter:
             if self._name is not None:
                 self.events.append(ArgumentsDelta(self.calls - 1, text))
 
-    def spoil(self) -> None:
-        """The call cannot be read any further: its arguments may be whole, or not."""
-        self._spoilt = True
-
     def end(self) -> bool:
         """The call is complete; False where it never had a name. A call without arguments has the arguments {}.
 
-        One whose arguments could not be read to their end ends as one that was cut off.
+        One whose arguments are no JSON, or could not be read to their end, ends as one that was cut off.
         """
         if not self._open:
             return False
         if self._name is None:
             self._open = False
             return False
-        if self._spoilt and not self._are_whole():
+        if self._arguments and not is_json("".join(self._arguments)):
             self._open = False
             return True
         if not self._arguments:
             self.arguments("{}")
         self._open = False
         self.events.append(ToolCallEnd(self.calls - 1, self._id))
-        return True
-
-    def _are_whole(self) -> bool:
-        """Whether the arguments are a JSON value, or none have arrived."""
-        try:
-            json.loads("".join(self._arguments) or "{}")
-        except (ValueError, RecursionError):
-            return False
         return True

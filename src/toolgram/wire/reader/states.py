@@ -302,7 +302,6 @@ class InBody(State):
             begin_text(reading, self.answer, self.threads)
             reading.again = taken
         else:
-            reading.emit.spoil()
             recover(reading, ways(reading.program, self.after))
         return end, False
 
