@@ -135,6 +135,42 @@ def test_numbers_above_zero_have_exponents_too(bound: str) -> None:
         assert not grammar_of({"type": "number", **other}, spelling).accepts("3.2e0")
 
 
+@pytest.mark.parametrize(
+    ("text", "free"),
+    [
+        (r'"Z\u00fcrich"', True),
+        (r'"Z\u00FCrich"', True),
+        (r'"http:\/\/x"', True),
+        (r'"\ud83d\ude00"', True),
+        (r'"\uD83D\uDE00"', True),
+        (r'"\u0041"', True),
+        (r'"\u000a"', True),
+        (r'"\ud83d"', False),
+        (r'"\ude00"', False),
+        (r'"\ud83d\u0041"', False),
+        (r'"\x41"', False),
+        (r'"\u00"', False),
+    ],
+)
+def test_escapes_may_be_those_that_a_model_copies(text: str, free: bool) -> None:
+    spelling = Spelling(free_escapes=True)
+    assert grammar_of({"type": "string"}, spelling).accepts(text) == free
+    if free:
+        length = len(json.loads(text))
+        exact = {"type": "string", "minLength": length, "maxLength": length}
+        assert grammar_of(exact, spelling).accepts(text)
+        assert not grammar_of({**exact, "minLength": length + 1, "maxLength": length + 1}, spelling).accepts(text)
+    assert not grammar_of({"type": "string"}, Spelling()).accepts(text)
+
+
+def test_no_escape_spells_a_key_that_is_declared() -> None:
+    schema = {"type": "object", "properties": {"ab": {"type": "integer"}}, "additionalProperties": {"type": "string"}}
+    grammar = grammar_of(schema, Spelling(free_escapes=True))
+    assert grammar.accepts(r'{"c\\d": "\u00e9"}')
+    assert not grammar.accepts(r'{"\u0061b": "x"}')
+    assert not grammar.accepts(r'{"a\u0062": "x"}')
+
+
 def test_escapes_beyond_ascii():
     assert spell("é\u2028😀", ASCII) == '"\\u00e9\\u2028\\ud83d\\ude00"'
     assert not ANY_ASCII.accepts('"é"')

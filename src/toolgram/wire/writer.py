@@ -297,5 +297,6 @@ def _spelling(item_separator: str, key_separator: str, notation: Notation) -> Sp
         integer_digits=INTEGER_DIGITS,
         fraction_digits=FRACTION_DIGITS,
         free_exponents=True,
+        free_escapes=True,
         encoding=notation,
     )

@@ -77,6 +77,7 @@ _DIVERGENCE = given(call=nullable(COUNT), pointer=STRING, preferred=STRING, remo
 _ENDED = given(call=nullable(COUNT), pointer=STRING)
 _BROKEN = given(call=COUNT, pointer=STRING, keyword=STRING)
 NOTED: Json = {
+    "valid": BOOLEAN,
     "dropped_tool_calls": COUNT,
     "divergences": array(_DIVERGENCE, 1),
     "ended_repetitions": array(_ENDED, 1),

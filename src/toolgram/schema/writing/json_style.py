@@ -58,7 +58,8 @@ class Spelling(HashedOnce):
     `ascii` writes all beyond ASCII as `\\uxxxx`. The digit caps bound numbers that the schema does not bound; None is
     no cap. With `free_exponents` their plus may be missing, a single digit may have a zero before it, and up to three
     digits stand before the point, as people and programs write them: a model that means `8.99e9` must not be led to
-    `8.99e-9`.
+    `8.99e-9`. With `free_escapes` any character of a free string may be escaped: who copies `Z\\u00fcrich` must not be
+    led to a control character.
     """
 
     item_separator: str = ", "
@@ -68,6 +69,7 @@ class Spelling(HashedOnce):
     fraction_digits: int | None = None
     exponents: bool = True
     free_exponents: bool = False
+    free_escapes: bool = False
     encoding: Encoding = JSON
 
     def frame(self, *, outermost: bool = False) -> Frame:
@@ -236,6 +238,18 @@ def _escapes(but: str | CharSet, ascii_only: bool) -> Expr:
         beyond = not_chars(*_pieces(but), (0, 0x7F)).ranges
         options.extend(_escaped_range(low, high) for low, high in beyond)
     return choice(*options)
+
+
+def any_escape(spelling: Spelling) -> Expr:
+    """Any escape of one character, a surrogate pair included."""
+    if not spelling.free_escapes or not spelling.encoding.escapes:
+        return escapes("", spelling)
+    hex_ = chars("0123456789abcdefABCDEF")
+    alone = choice(seq(chars("0123456789abcefABCEF"), hex_), seq(chars("dD"), chars("01234567")))
+    lead = seq("\\u", chars("dD"), chars("89abAB"), repeat(hex_, 2, 2))
+    trail = seq("\\u", chars("dD"), chars("cdefCDEF"), repeat(hex_, 2, 2))
+    short = seq("\\", chars('"\\bfnrt' + ("/" if spelling.encoding.is_json else "")))
+    return choice(short, seq("\\u", alone, repeat(hex_, 2, 2)), seq(lead, trail))
 
 
 def _escaped_range(low: int, high: int) -> Expr:

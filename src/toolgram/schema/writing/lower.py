@@ -37,6 +37,7 @@ from toolgram.schema.writing.json_style import (
     Frame,
     RuleNames,
     Spelling,
+    any_escape,
     escapes,
     multiples,
     number_range,
@@ -150,12 +151,18 @@ class Lowering:
     def _char(self, but: str = "") -> Expr:
         """One character of a string that is none of `but`."""
         if not but:
-            return self._rules.shared("string-char", lambda: choice(raw_chars("", self.spelling), self._escape()))
+            return self._rules.shared("string-char", lambda: choice(raw_chars("", self.spelling), self._any_escape()))
         raw = quoted(but, self.spelling) == f'"{but}"'
         return choice(raw_chars(but, self.spelling), self._escape() if raw else escapes(but, self.spelling))
 
+    def _any_escape(self) -> Ref:
+        return self._rules.shared("string-escape", lambda: any_escape(self.spelling))
+
     def _escape(self) -> Ref:
-        return self._rules.shared("string-escape", lambda: escapes("", self.spelling))
+        """The one escape of a character that needs one: so none is spelled that is ruled out as it is."""
+        if not self.spelling.free_escapes:
+            return self._any_escape()
+        return self._rules.shared("key-escape", lambda: escapes("", self.spelling))
 
     def _rest_but(self, but: str) -> Expr:
         """The rest of a string, of which the next character is none of `but`."""
@@ -343,7 +350,10 @@ class Lowering:
     def _string_but(self, texts: list[str], hint: str) -> Expr:
         """Any string but these."""
         if all(quoted(text, self.spelling) == f'"{text}"' for text in texts):
-            return Except(self._char(), raw_chars("", self.spelling), self._escape(), tuple(texts))
+            char, raw = self._char(), raw_chars("", self.spelling)
+            if self.spelling.free_escapes:
+                char = self._rules.shared("key-char", lambda: choice(raw, self._escape()))
+            return Except(char, raw, self._escape(), tuple(texts))
 
         def spelled(char: str) -> str:
             return quoted(char, self.spelling)[1:-1]
