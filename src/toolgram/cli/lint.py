@@ -44,18 +44,21 @@ def print_response_template(file: Path) -> None:
 
 
 def _document(template: ChatTemplate | None, findings: Sequence[Finding]) -> dict[str, Any]:
-    document: dict[str, Any] = {"verdict": verdict(findings), "style": None}
-    if template is not None:
-        document["style"] = choose_style(template)[0].name
+    style = None if template is None else choose_style(template)[0]
+    document: dict[str, Any] = {"verdict": verdict(findings, style), "style": None}
+    if template is not None and style is not None:
+        document["style"] = style.name
         document["abilities"] = [asdict(each) for each in abilities(template)]
         document["call"] = example_call(template)
     return {**document, "findings": [asdict(each) for each in findings]}
 
 
 def _lines(template: ChatTemplate | None, findings: Sequence[Finding]) -> Iterator[str]:
-    yield verdict(findings)
-    if template is not None:
+    if template is None:
+        yield verdict(findings)
+    else:
         style, why = choose_style(template)
+        yield verdict(findings, style)
         yield f"style: {style.name} ({kind_of(style)}), because {why}"
         found = abilities(template)
         yield f"can: {'; '.join(str(each) for each in found if each.can)}"

@@ -36,7 +36,9 @@ def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[Tool
         return found, "it was asked for"
     best = max(all_styles(), key=lambda candidate: fit(template, candidate))
     if fit(template, best):
-        return best, "it reads the template's own rendering of a tool call"
+        if template.capabilities.supports_tool_calls:
+            return best, "it reads the template's own rendering of a tool call"
+        return best, "the template shows tools, or asks for calls, as it does"
     described, trouble = _described(template)
     if described is not None:
         return described, "the tokenizer's response_template describes it"

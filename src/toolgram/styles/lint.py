@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from toolgram.errors import TemplateError
+from toolgram.styles.base import ToolStyle
 from toolgram.styles.choose import choose_style
 from toolgram.styles.discovery import discover
 from toolgram.template.chat_template import ChatTemplate
@@ -58,12 +59,14 @@ def lint(template: ChatTemplate) -> tuple[Finding, ...]:
     return tuple(sorted(kept, key=lambda each: ("error", "warning", "note").index(each.level)))
 
 
-def verdict(findings: Sequence[Finding]) -> str:
-    """A sentence that says whether the template can be used."""
+def verdict(findings: Sequence[Finding], style: ToolStyle | None = None) -> str:
+    """A sentence that says whether the template can be used; `style` is the one that it is used with, if known."""
     errors = [each for each in findings if each.level == "error"]
     if errors:
         return f"{len(errors)} {'error' if len(errors) == 1 else 'errors'}: {'; '.join(each.what for each in errors)}"
     lacking = {each.code for each in findings}
+    if "no-calls" in lacking and style is not None and not style.is_generic:
+        return "fit for conversations and for tools; it writes no calls: those of the history are put into the content"
     if "no-calls" in lacking:
         return "fit for conversations; it writes no calls, so that a generic style announces the tools"
     return "fit for conversations and for tools"
