@@ -109,7 +109,7 @@ def test_whatever_an_answer_may_hold_there_is_an_end_to_it(name: str) -> None:
             assert validator.is_valid(json.loads(text)), text
         lengths.append(longest)
     assert lengths == sorted(lengths, reverse=True)
-    assert lengths[-1] <= 200
+    assert lengths[-1] <= 350  # a key of 24 characters, each in an escape of twelve
     assert answer.schema is schema, "the schema that was given stays as it was"
 
 

@@ -83,6 +83,9 @@ MCP_CALL = given(
 ERROR = given(
     error=given({"pointer": STRING}, message=STRING, type=STRING, param=nullable(STRING), code=STRING),
 )
+_DETAILS = given(error_code=STRING, unsupported=array(STRING))
 ANTHROPIC_ERROR: Json = given(
-    type=always("error"), error=given(type=STRING, message=STRING), request_id=nullable(STRING)
+    type=always("error"),
+    error=given({"details": _DETAILS}, type=STRING, message=STRING),
+    request_id=nullable(STRING),
 )
