@@ -12,7 +12,8 @@ from jinja2.exceptions import SecurityError
 from transformers.utils.chat_template_utils import render_jinja_template  # pyright: ignore[reportMissingTypeStubs]
 
 from toolgram.errors import TemplateError
-from toolgram.styles.lint import lint
+from toolgram.styles.choose import choose_style
+from toolgram.styles.lint import lint, verdict
 from toolgram.template.chat_template import ChatTemplate
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"
@@ -159,3 +160,18 @@ def test_what_is_said_of_a_well_known_template_is_true_of_it(line: str) -> None:
                     render_jinja_template(conversations=[messages], tools=tools, chat_template=source(stem))
         case _:
             pytest.fail(f"nothing proves this: {what}")
+
+
+@pytest.mark.parametrize(
+    ("name", "why", "says"),
+    [
+        ("LFM2-8B-A1B", "the template shows tools, or asks for calls, as it does", "put into the content"),
+        ("Qwen3-Coder", "it reads the template's own rendering of a tool call", "fit for conversations and for tools"),
+        ("microsoft-Phi-3.5-mini-instruct", "a format of ours", "a generic style announces the tools"),
+    ],
+)
+def test_who_writes_the_calls_is_said(name: str, why: str, says: str) -> None:
+    template = ChatTemplate.from_file(TEMPLATES / f"{name}.jinja")
+    style, reason = choose_style(template)
+    assert why in reason
+    assert says in verdict(lint(template), style)

@@ -22,7 +22,7 @@ Schema = Mapping[str, Any]
 
 _PARTS = (1, 2, 4, 8, 16, 32)  # by what the room of an answer is divided, the narrower it is to be
 MOST_TIGHT = len(_PARTS)
-_ANY_NUMBER = Spelling(integer_digits=None, fraction_digits=None)
+_ANY = Spelling()  # without a cap on numbers
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ class AnswerType:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise InvalidOutput(("", f"the answer is not whole, valid JSON: {error}")) from error
-        if spell_as(self._kind, value, _ANY_NUMBER) is None:
+        if spell_as(self._kind, value, _ANY) is None:
             raise InvalidOutput(("", "the answer does not match its schema"))
         return value
 
     @cached_property
     def _kind(self) -> Canonical:
-        kind, _ = written(self.schema, lambda made: made, pointer="", mode="relaxed", closed=False, spelling=Spelling())
+        kind, _ = written(self.schema, lambda made: made, pointer="", mode="relaxed", closed=False, spelling=_ANY)
         return kind
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from toolgram.agent.subschemas import (
     DEFINITIONS,
+    OF_THE_SAME,
     ONE,
     Schema,
     definitions,
@@ -29,7 +30,7 @@ _FIXED = ("enum", "const", "format")
 _OF_OBJECTS = ("properties", "required", "additionalProperties", "patternProperties")
 _OF_ARRAYS = ("items", "prefixItems")
 _SAYS_WHICH = ("enum", "const", "$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if")
-_BESIDE = ("anyOf", "oneOf", "allOf", "dependentSchemas", "$ref", "$dynamicRef", "if", "not")
+_BESIDE = (*OF_THE_SAME, "$ref", "$dynamicRef", "if", "not")
 
 
 @dataclass(frozen=True, slots=True)

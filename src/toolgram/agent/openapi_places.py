@@ -78,9 +78,8 @@ class Place:
         if self.as_json or not isinstance(value, list | dict):
             return said(plain(value))
         pairs = [(key, said(text)) for key, text in _pairs(value)]
-        if self.explode:
-            return between.join(text if key is None else f"{said(key)}={text}" for key, text in pairs)
-        return between.join(text if key is None else f"{said(key)}{between}{text}" for key, text in pairs)
+        equals = "=" if self.explode else between
+        return between.join(text if key is None else f"{said(key)}{equals}{text}" for key, text in pairs)
 
     def _members(self, value: Any) -> list[tuple[str, str]]:
         """The value as names and texts, as they stand in a query."""

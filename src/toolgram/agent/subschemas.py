@@ -14,20 +14,16 @@ ONE = ("items", "additionalProperties", "additionalItems", "unevaluatedItems", "
 DEFINITIONS = ("$defs", "definitions")
 _SEVERAL = ("anyOf", "oneOf", "allOf", "prefixItems", "items")
 _NAMED = ("properties", "patternProperties", *DEFINITIONS, "dependentSchemas")
-_OF_THE_SAME = ("anyOf", "oneOf", "allOf", "dependentSchemas")  # whose schemas speak of the value that theirs does
+OF_THE_SAME = ("anyOf", "oneOf", "allOf", "dependentSchemas")  # whose schemas speak of the value that theirs does
 _LESS_IS_MORE = ("not", "if", "contains")  # the less these take, the more the whole may
 _SAYS_NOTHING = frozenset({"title", "description", "default", "examples", "$schema", "$id", "$comment", *DEFINITIONS})
 
 
 def parts(schema: Schema) -> Iterator[tuple[str, Any]]:
     """The schemas inside of one, with the keyword that each stands at; not those of which less would be more."""
-    for key, of in schema.items():
-        if key in ONE and isinstance(of, Mapping):
-            yield key, of
-        elif key in _SEVERAL and isinstance(of, list):
-            yield from ((key, each) for each in cast("list[Any]", of))
-        elif key in _NAMED and isinstance(of, Mapping):
-            yield from ((key, each) for each in cast("Schema", of).values())
+    found: list[tuple[str, Any]] = []
+    _with_parts(schema, lambda key, inner: found.append((key, inner)))
+    yield from found
 
 
 def schemas(schema: Any) -> Iterator[Schema]:
@@ -87,7 +83,7 @@ def narrowed(schema: Schema, narrow: Narrow, whole: Collection[str], shared: Col
 
 def _is_shared(schema: Schema, keyword: str, *, beside: bool) -> bool:
     """Whether what stands at a keyword of a schema is one of several that speak of the same value."""
-    return keyword in _OF_THE_SAME and (beside or _has_more(schema))
+    return keyword in OF_THE_SAME and (beside or _has_more(schema))
 
 
 def _has_more(schema: Schema) -> bool:

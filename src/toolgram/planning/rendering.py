@@ -28,6 +28,7 @@ from toolgram.wire.writer import write_freely
 Parts = tuple[tuple[str, bool], ...]
 Lost = list[tuple[str, ...]]  # of each turn with calls, the fields that may not be shown
 _SYSTEM = ("system", "developer")
+_TEXTS = ("content", "reasoning_content")
 _WORD = "zqsystem"  # that stands in no conversation
 
 
@@ -161,12 +162,13 @@ def not_shown(messages: Sequence[Mapping[str, Any]], lost: Lost, parts: Parts) -
         return ()
     prompt = "".join(text for text, _ in parts)
     turns = ((at, message) for at, message in enumerate(messages) if message.get("tool_calls"))
-    return tuple(
-        f"/messages/{at}/{field}"
-        for (at, message), fields in zip(turns, lost, strict=True)
-        for field in fields
-        if field == "tool_calls" or text_of(message.get(field)).strip() not in prompt
-    )
+    missing: list[str] = []
+    place = 0  # the turns stand there in their order, so that each is looked for behind the one before
+    for (at, message), fields in zip(turns, lost, strict=True):
+        found = {field: prompt.find(text_of(message.get(field)).strip(), place) for field in fields if field in _TEXTS}
+        missing += (f"/messages/{at}/{field}" for field in fields if found.get(field, -1) < 0)
+        place = max(place, *found.values(), 0)
+    return tuple(missing)
 
 
 def text_of(content: Any) -> str:

@@ -296,7 +296,6 @@ def _spelling(item_separator: str, key_separator: str, notation: Notation) -> Sp
         key_separator=key_separator if notation.key_separator is None else notation.key_separator,
         integer_digits=INTEGER_DIGITS,
         fraction_digits=FRACTION_DIGITS,
-        free_exponents=True,
-        free_escapes=True,
+        free=True,
         encoding=notation,
     )

@@ -17,8 +17,8 @@ from toolgram.schema.reading.formats import format_automaton, is_exact
 from toolgram.schema.reading.references import LATEST, Place
 from toolgram.schema.types import ANY, NEVER, Property, Type
 from toolgram.schema.types.intersect import intersect
-from toolgram.schema.writing.json_style import decimal_of
 from toolgram.schema.writing.notation import Encoding
+from toolgram.schema.writing.number_style import decimal_of
 
 _MAX_LANGUAGES = 16  # of keys, distinguished by the patterns that they match
 _MAX_DIGITS = 60  # of a bound, without idle zeros: each takes an alternative inside the one before

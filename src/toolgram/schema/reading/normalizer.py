@@ -14,8 +14,9 @@ from toolgram.schema.reading.by_type import NotYet
 from toolgram.schema.reading.references import Place
 from toolgram.schema.types import ANY, BOOLEAN, NEVER, NULL, Property, Reference, Type, arrays
 from toolgram.schema.types.intersect import disjoint, intersect
-from toolgram.schema.writing.json_style import decimal_of, writable
+from toolgram.schema.writing.json_style import writable
 from toolgram.schema.writing.notation import Encoding
+from toolgram.schema.writing.number_style import decimal_of
 
 MAX_DEPTH = 50
 MAX_SIZE = 120_000

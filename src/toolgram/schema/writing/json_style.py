@@ -1,15 +1,14 @@
 """How JSON values are written: one spelling for each, and the expressions that admit exactly these spellings.
 
 No free white space; strings are raw, with the short escapes and `\\u00xx` for the other controls; an exponent has one
-digit before the point, a sign and no leading zero (`1.5e+30`, `2e-7`), unless exponents are free.
+digit before the point, a sign and no leading zero (`1.5e+30`, `2e-7`), unless the spelling is free.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -24,19 +23,12 @@ from toolgram.grammar.ir import (
     chars,
     choice,
     not_chars,
-    optional,
     repeat,
     seq,
 )
-from toolgram.grammar.regular.automata import Automaton
-from toolgram.schema import types
-from toolgram.schema.types.multiples import multiples_among
 from toolgram.schema.writing.notation import BARE_WORD, JSON, Encoding
-from toolgram.schema.writing.numbers import DIGIT, NON_ZERO, decimals, integers, same_length
-from toolgram.work import TooLarge
+from toolgram.schema.writing.numbers import same_length
 
-MAX_EXPONENT = 307  # with any mantissa below 10 a finite double
-MIN_EXPONENT = -324  # of the smallest double that is not zero
 _LONGEST_NAME = 40  # of a rule
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _HEX = "0123456789abcdef"
@@ -56,10 +48,9 @@ class Spelling(HashedOnce):
     """The choices that a template leaves open, and the notation.
 
     `ascii` writes all beyond ASCII as `\\uxxxx`. The digit caps bound numbers that the schema does not bound; None is
-    no cap. With `free_exponents` their plus may be missing, a single digit may have a zero before it, and up to three
-    digits stand before the point, as people and programs write them: a model that means `8.99e9` must not be led to
-    `8.99e-9`. With `free_escapes` any character of a free string may be escaped: who copies `Z\\u00fcrich` must not be
-    led to a control character.
+    no cap. A `free` one also admits what people and programs write: exponents without a plus, with a zero before their
+    one digit or three digits before the point, since a model that means `8.99e9` must not be led to `8.99e-9`; and any
+    escape of a character, since one that copies `Z\\u00fcrich` must not be led to a control character.
     """
 
     item_separator: str = ", "
@@ -68,8 +59,7 @@ class Spelling(HashedOnce):
     integer_digits: int | None = None
     fraction_digits: int | None = None
     exponents: bool = True
-    free_exponents: bool = False
-    free_escapes: bool = False
+    free: bool = False
     encoding: Encoding = JSON
 
     def frame(self, *, outermost: bool = False) -> Frame:
@@ -242,7 +232,7 @@ def _escapes(but: str | CharSet, ascii_only: bool) -> Expr:
 
 def any_escape(spelling: Spelling) -> Expr:
     """Any escape of one character, a surrogate pair included."""
-    if not spelling.free_escapes or not spelling.encoding.escapes:
+    if not spelling.free or not spelling.encoding.escapes:
         return escapes("", spelling)
     hex_ = chars("0123456789abcdefABCDEF")
     alone = choice(seq(chars("0123456789abcefABCEF"), hex_), seq(chars("dD"), chars("01234567")))
@@ -272,130 +262,3 @@ def _escaped_range(low: int, high: int) -> Expr:
         trails = same_length(f"{0xDC00 + trail:x}", f"{0xDC00 + last_trail:x}", _HEX)
         options.append(seq("\\u", leads, "\\u", trails))
     return choice(*options)
-
-
-def any_number(spelling: Spelling) -> Expr:
-    """Every number, with the caps and the exponents of the spelling."""
-    whole = integers(0, None, spelling.integer_digits)
-    fraction = optional(seq(".", repeat(DIGIT, 1, spelling.fraction_digits)))
-    plain = seq(whole, fraction)
-    if not spelling.exponents:
-        return seq(optional("-"), plain)
-    if not spelling.free_exponents:
-        return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, _power("+", MAX_EXPONENT))))
-    return seq(optional("-"), choice(plain, _with_a_power(fraction)))
-
-
-def _with_a_power(fraction: Expr) -> Expr:
-    """Numbers above 0 with an exponent, as people and programs write them."""
-    padded = seq("e", choice("+", "-"), "0", DIGIT)  # two digits at least, as C and Python print it: 5e-06
-    small = seq(NON_ZERO, fraction, choice(_power(optional("+"), MAX_EXPONENT), padded))
-    large = seq(NON_ZERO, repeat(DIGIT, 1, 2), fraction, choice(_power(optional("+"), MAX_EXPONENT - 2), padded))
-    return choice(small, large)
-
-
-def _power(plus: Expr | str, most: int) -> Expr:
-    return seq("e", choice(seq(plus, integers(1, most)), seq("-", integers(1, -MIN_EXPONENT))))
-
-
-def multiples(kind: types.Number, spelling: Spelling) -> Automaton:
-    """The numbers of a type that are multiples, or no integers, as texts. Raises TooLarge."""
-    every = replace(kind, multiple=None, broken=False)
-    plain = replace(spelling, exponents=False)
-    try:
-        return multiples_among(number_range(every, plain), kind.multiple, kind.broken)
-    except TooLarge:  # by the digit caps, without which there are states enough
-        free = replace(plain, integer_digits=None, fraction_digits=None)
-        return multiples_among(number_range(every, free), kind.multiple, kind.broken)
-
-
-@lru_cache(maxsize=64)  # of the same few bounds in all schemas
-def number_range(kind: types.Number, spelling: Spelling) -> Expr:
-    """The numbers of a type; a single one has a single spelling, and bounded ones have no exponent, but for those that
-    are only to be above 0, where the spelling is free."""
-    if kind == types.Number():
-        return any_number(spelling)
-    if kind.low is not None and kind.low == kind.high:
-        return seq(_point(kind.low))
-    if kind.integer:
-        low, high = (None if bound is None else int(bound) for bound in (kind.low, kind.high))
-        return integers(low, high, spelling.integer_digits)
-    plain = decimals(
-        kind.low,
-        kind.high,
-        low_open=kind.low_open,
-        high_open=kind.high_open,
-        digits=spelling.integer_digits,
-        fraction=spelling.fraction_digits,
-    )
-    if not _may_have_a_power(kind, spelling):
-        return plain
-    return choice(plain, _with_a_power(optional(seq(".", repeat(DIGIT, 1, spelling.fraction_digits)))))
-
-
-def _may_have_a_power(kind: types.Number, spelling: Spelling) -> bool:
-    """Whether numbers of the type are written with exponents: all, or those above 0, are of it."""
-    above_zero = kind.low == 0 and kind.high is None and kind.multiple is None and not (kind.integer or kind.broken)
-    return spelling.exponents and (kind == types.Number() or (spelling.free_exponents and above_zero))
-
-
-def _point(value: Decimal) -> str:
-    """The one spelling of a number that a schema names."""
-    positional = _positional(value)
-    return positional if len(positional) <= 25 else _with_exponent(value) or positional
-
-
-def _positional(value: Decimal) -> str:
-    whole, _, fraction = f"{value:f}".partition(".")
-    fraction = fraction.rstrip("0")
-    text = f"{whole}.{fraction}" if fraction else whole
-    return "0" if text == "-0" else text
-
-
-def _with_exponent(value: Decimal) -> str | None:
-    if not value:
-        return None
-    digits = "".join(map(str, value.as_tuple().digits)).lstrip("0").rstrip("0")
-    power = value.adjusted()
-    if power == 0 or not MIN_EXPONENT <= power <= MAX_EXPONENT:
-        return None
-    mantissa = f"{digits[0]}.{digits[1:]}" if digits[1:] else digits
-    return f"{'-' if value < 0 else ''}{mantissa}e{power:+d}"
-
-
-def decimal_of(value: float | Decimal) -> Decimal | None:
-    """The number that JSON text would give for this value; None for infinities and NaN."""
-    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    return number if number.is_finite() else None
-
-
-def spell_number(kind: types.Number, value: float, spelling: Spelling) -> str | None:
-    """The spelling of a number of this type; None where it is not of the type, or not within the digit caps."""
-    number = decimal_of(value)
-    if number is None or not kind.admits(number):
-        return None
-    if kind.low is not None and kind.low == kind.high:
-        return _point(kind.low)
-    free = kind == types.Number()
-    text = _positional(number)
-    if free and isinstance(value, float) and (number == 0 or "." not in text):
-        text = f"{'-' if repr(value)[0] == '-' and not number else ''}{text}.0"
-    candidates = [text]
-    if _may_have_a_power(kind, spelling):
-        long = isinstance(value, float) and "e" in repr(value)
-        candidates.insert(0 if long else 1, _with_exponent(number) or text)
-    return next((spelled for spelled in candidates if spelled and _fits(spelled, kind, spelling)), None)
-
-
-def _fits(text: str, kind: types.Number, spelling: Spelling) -> bool:
-    """Whether the digit caps admit this spelling of a number that is within its bounds."""
-    mantissa = text.lstrip("-").partition("e")[0]
-    whole, _, fraction = mantissa.partition(".")
-    given = [bound for bound in (kind.low, kind.high) if bound is not None]
-    bounds = [_positional(bound.copy_abs()).partition(".") for bound in given]
-    same_side = [len(bound[0]) for bound, value in zip(bounds, given, strict=True) if (value < 0) == (text[0] == "-")]
-    ahead = max([spelling.integer_digits or 0, *same_side])
-    places = max([spelling.fraction_digits or 0, *(len(bound[2]) + 1 for bound in bounds)])
-    return (spelling.integer_digits is None or len(whole) <= ahead) and (
-        spelling.fraction_digits is None or len(fraction) <= places
-    )

@@ -39,12 +39,11 @@ from toolgram.schema.writing.json_style import (
     Spelling,
     any_escape,
     escapes,
-    multiples,
-    number_range,
     quoted,
     raw_chars,
     writable,
 )
+from toolgram.schema.writing.number_style import multiples, number_range
 from toolgram.schema.writing.object_members import BARE_LETTERS, all_members, plain_char, some_members
 from toolgram.schema.writing.plain_strings import one_of, plain_string
 
@@ -160,7 +159,7 @@ class Lowering:
 
     def _escape(self) -> Ref:
         """The one escape of a character that needs one: so none is spelled that is ruled out as it is."""
-        if not self.spelling.free_escapes:
+        if not self.spelling.free:
             return self._any_escape()
         return self._rules.shared("key-escape", lambda: escapes("", self.spelling))
 
@@ -350,9 +349,9 @@ class Lowering:
     def _string_but(self, texts: list[str], hint: str) -> Expr:
         """Any string but these."""
         if all(quoted(text, self.spelling) == f'"{text}"' for text in texts):
-            char, raw = self._char(), raw_chars("", self.spelling)
-            if self.spelling.free_escapes:
-                char = self._rules.shared("key-char", lambda: choice(raw, self._escape()))
+            raw = raw_chars("", self.spelling)
+            hint = "key-char" if self.spelling.free else "string-char"
+            char = self._rules.shared(hint, lambda: choice(raw, self._escape()))
             return Except(char, raw, self._escape(), tuple(texts))
 
         def spelled(char: str) -> str:

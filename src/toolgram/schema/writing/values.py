@@ -8,7 +8,8 @@ from typing import cast
 
 from toolgram.schema import types
 from toolgram.schema.types import ANY, Canonical, Type
-from toolgram.schema.writing.json_style import Frame, Spelling, quoted, spell_number, writable
+from toolgram.schema.writing.json_style import Frame, Spelling, quoted, writable
+from toolgram.schema.writing.number_style import spell_number
 
 
 def spell(value: object, spelling: Spelling | None = None) -> str:
