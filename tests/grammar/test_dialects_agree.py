@@ -121,6 +121,29 @@ CASES: dict[str, Case] = {
         ("0", "-12", "1.5", "1..5", "10.07", "0..-3"),
         ("01", "1.", "1...5", "-", "1.5.5"),
     ),
+    "rules that may end, called from several places": Case(
+        {
+            "root": choice(seq(Ref("r"), "abc"), seq(Ref("r"), "bd"), seq("y", Ref("r"), "e")),
+            "r": seq("x", Ref("nested"), optional("a")),
+            "nested": seq("(", optional(Ref("nested")), ")"),
+        },
+        ("x()abc", "x()abd", "x(())bd", "x()aabc", "yx()ae"),
+        ("x()ab", "x()aad", "yx()abc"),
+    ),
+    "an option that may end, or go on like the next one begins": Case(
+        {
+            "root": Repeat(choice(Ref("one"), Ref("other")), 1, None),
+            "one": seq("a<<<", Repeat(choice("<<<", not_chars("<")), 0, None), ")"),
+            "other": Literal("aa)"),
+        },
+        ("a<<<)", "a<<<)a<<<)aa)", "a<<<)a<<<)aa))", "aa)a<<<x)aa)"),
+        ("a<<<", "aa)a<<)", "a<<<)a<"),
+    ),
+    "text between two marks, and other text that may hold the mark": Case(
+        seq("<<a", Text(("a",)), Text(("<",)), "a)", optional("<)")),
+        ("<<aa)", "<<a)a)<)", "<<a<aa)", "<<aa)aa)"),
+        ("<<a)", "<<aa<)"),
+    ),
     "text before one marker": Case(
         seq(Text(("<tool_call>",)), "<tool_call>", Repeat(_DIGIT, 1, None)),
         ("<tool_call>1", "hi<tool_call>23", "<<tool_call>4", "<tool_<tool_call>5", "\n\n<tool_call>6"),
@@ -378,6 +401,27 @@ def rules(draw: st.DrawFn, alphabet: str) -> Rules:
     return {"root": Sequence(tuple(parts)), **inner}
 
 
+@st.composite
+def options(draw: st.DrawFn, alphabet: str) -> Rules:
+    """Text, and then one or more of some rules, which begin with a literal of their own behind one of them all, and may
+    use one another's rules: as the calls of tools do."""
+    plain = st.recursive(_leaves(alphabet), _nested, max_leaves=4)
+    short = st.text(alphabet, max_size=2)
+    begin, between, end = draw(short), draw(short), draw(st.sampled_from((")", ")", ")", "")))
+    openers = draw(st.lists(st.text(alphabet, min_size=1, max_size=3), min_size=2, max_size=3, unique=True))
+    inner = st.lists(st.one_of(plain, st.just(Ref("shared"))), max_size=2)
+    rules = {
+        f"option-{number}": Sequence((Literal(begin + opener), *draw(inner), Literal(draw(short) + end)))
+        for number, opener in enumerate(openers)
+    }
+    one = Choice(tuple(map(Ref, rules)))
+    first = draw(st.one_of(st.just(Literal("")), st.just(Text((begin + openers[0],))), plain))
+    root = Sequence(
+        (first, one, Repeat(Sequence((Literal(between), one)), 0, None), draw(st.one_of(plain, st.just(one))))
+    )
+    return {"root": root, **rules, "shared": draw(plain)}
+
+
 def _assert_agree(drawn: Rules, texts: list[str], alphabet: str, seed: int) -> None:
     recognisers = Recognisers(grammar := Grammar(drawn))
     # llguidance gives up on long texts of a very ambiguous grammar, so the longest samples are left out.
@@ -394,6 +438,12 @@ def _texts(alphabet: str) -> st.SearchStrategy[list[str]]:
 @settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(rules(ALPHABET), _texts(ALPHABET), st.integers(0, 1000))
 def test_small_grammars(drawn: Rules, texts: list[str], seed: int) -> None:
+    _assert_agree(drawn, texts, ALPHABET, seed)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(options(ALPHABET), _texts(ALPHABET), st.integers(0, 1000))
+def test_options_that_begin_with_literals(drawn: Rules, texts: list[str], seed: int) -> None:
     _assert_agree(drawn, texts, ALPHABET, seed)
 
 

@@ -9,10 +9,10 @@ from unittest.mock import patch
 import pytest
 
 from oracles import lark_accepts
-from toolgram.grammar.dialects.lark import network
-from toolgram.grammar.dialects.lark.lexicon import Lexicon
+from toolgram.grammar.dialects.lark.lexing import crowds
+from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
+from toolgram.grammar.dialects.lark.lexing.values import safe_values
 from toolgram.grammar.dialects.lark.tree import lexemes
-from toolgram.grammar.dialects.lark.values import safe_values
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import Expr, Ref, Text, chars, choice, less, optional, repeat, seq
 from toolgram.grammar.matcher import Matcher
@@ -86,5 +86,5 @@ def test_the_lexer_cuts_no_text_in_the_wrong_place(root: Expr, rules: dict[str, 
 def test_the_text_is_the_same_as_when_all_is_looked_into() -> None:
     roots = [seq("<call>", Ref("value"), "</call>", Text(("<call>",))), seq(Text(("{",)), Ref("value"), "}")]
     texts = [_turn(root).to("lark") for root in roots]
-    with patch.object(network, "safe_values", lambda *_: {}):
+    with patch.object(crowds, "safe_values", lambda *_: {}):
         assert [_turn(root).to("lark") for root in roots] == texts

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 import toolgram
 from situations import CHATML
-from toolgram.grammar.dialects.lark import growth, repair
+from toolgram.caching import TOGETHER
+from toolgram.grammar.dialects.lark import growth, parts, repair
+from toolgram.grammar.grammar import Grammar
 
 
 def tools(count: int, properties: int) -> list[dict[str, Any]]:
@@ -30,10 +33,42 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[Non
 
 @pytest.mark.parametrize("made", [lambda: tools(1100, 2), lambda: tools(1, 150)], ids=["tools", "properties"])
 def test_many_lexemes_grow_in_one_pass(monkeypatch: pytest.MonkeyPatch, made: Callable[[], Any]) -> None:
-    searches = counted(monkeypatch, growth, "_reachable")
+    searches = counted(monkeypatch, growth, "reachable")
     looks = counted(monkeypatch, repair, "conflicts")
     plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi."}], "tools": made()}, CHATML)
     assert plan.constraint is not None
     assert plan.constraint.grammar.to("lark")
     assert len(looks) == 1
     assert len(searches) == 1  # what a rule leads to is not looked for at each call of it
+
+
+def grammar_of(offered: list[dict[str, Any]]) -> Grammar:
+    plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi."}], "tools": offered}, CHATML)
+    assert plan.constraint is not None
+    return plan.constraint.grammar
+
+
+def test_of_a_set_with_one_tool_more_that_tool_alone_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = tools(30, 7)
+    assert grammar_of(some[:-1]).to("lark")
+    lowered = counted(monkeypatch, import_module("toolgram.grammar.dialects.lark.lower"), "LoweredRule")
+    looked_at = counted(monkeypatch, parts, "first_of_safe")
+    more = grammar_of(some)
+    assert more.to("lark")
+    assert len(lowered) <= 1 + sum(name.startswith("f29") for name in more.rules)  # the root, and what is of that tool
+    assert len(looked_at) == 1
+    one_more = len(lowered)
+    assert grammar_of(some[::-1]).to("lark")
+    assert len(lowered) == one_more + 1
+    assert len(looked_at) == 1
+
+
+def test_what_is_remembered_of_tools_changes_no_grammar() -> None:
+    some = tools(12, 4)
+    rules = grammar_of(some).rules
+    TOGETHER.forget()
+    by_itself = Grammar(rules).to("lark")
+    TOGETHER.forget()
+    for others in (some[3:], [*some[:5], *tools(15, 9)[12:]]):
+        assert grammar_of(others).to("lark") != by_itself
+    assert Grammar(rules).to("lark") == by_itself

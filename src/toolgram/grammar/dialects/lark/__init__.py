@@ -2,8 +2,8 @@
 
 llguidance matches literals and terminals as greedy lexemes: `"a" "bc" | "ab" "d"` refuses "abc", since the lexer that
 has read "ab" never comes back to "a". So the writer chooses its lexemes (`lower`), finds where one could run on
-over the beginning of the next (`follow`, `network`), and rewrites those places until there are none
-(`repair`).
+over the beginning of the next (`lexing`), and rewrites those places until there are none (`repair`). What was found of
+a rule, or of the calls of a tool, is kept for other grammars that have it (`known`, `parts`).
 Format: https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md
 """
 
@@ -24,6 +24,7 @@ from toolgram.grammar.dialects.lark.tree import (
     Loop,
     Node,
     Row,
+    Sealed,
     Special,
     Tree,
     calls,
@@ -105,3 +106,5 @@ def _node(node: Node, names: Mapping[str, str], terminals: Mapping[Expr, str], t
         case Loop(item, least, most):
             text = _node(item, names, terminals, 2) + count(least, most)
             return f"({text})" if tightness > 1 else text
+        case Sealed():
+            raise TypeError(f"what is sealed of {node.name} was not put in")

@@ -5,17 +5,18 @@ What the lexeme and the beginning of what follows it spell together is regular, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.tree import (
     Call,
     Fork,
+    InTheWay,
     Lexeme,
     Loop,
     Node,
     Row,
+    Sealed,
     Special,
     Tree,
     calls,
@@ -23,6 +24,7 @@ from toolgram.grammar.dialects.lark.tree import (
     factored,
     fork,
     leaves,
+    reachable,
     row,
 )
 from toolgram.grammar.ir import EMPTY, Expr, Literal, Repeat, Sequence, Text, seq
@@ -39,7 +41,7 @@ _MOST_CALLS = 1_000  # that are so replaced in one pass, or three for each rule
 
 @dataclass
 class Growth:
-    """One pass that lets lexemes grow by what follows them."""
+    """One pass that lets lexemes grow by what follows them. Raises InTheWay where that is sealed."""
 
     rules: dict[str, Node]
     growing: set[Lexeme]
@@ -70,7 +72,7 @@ class Growth:
             names += list(self.rules)[known:]
         for new, lexeme, name in self._due:
             self.rules[new] = self._longer(lexeme, (self._inside(name),))
-        return _reachable(self.rules, ["root"])
+        return reachable(self.rules, ["root"])
 
     def _holds_growing(self, node: Node) -> bool:
         """Whether there is a lexeme in the node that is to grow, or a rule that one may come last in."""
@@ -129,7 +131,7 @@ class Growth:
     def _is_recursive(self, name: str) -> bool:
         """Whether a rule calls itself, however deep; growing does not change that."""
         if name not in self._recursive:
-            self._recursive[name] = name in _reachable(self.rules, calls(self.rules[name]))
+            self._recursive[name] = name in reachable(self.rules, calls(self.rules[name]))
         return self._recursive[name]
 
     def _joined(self, node: Node, rest: tuple[Node, ...]) -> Node:
@@ -157,7 +159,7 @@ class Growth:
                 return joined
             case Call():
                 return row(node, *rest)
-            case Special():
+            case Special() | Sealed():
                 return row(node, *rest)
 
     def _rotated(self, item: Node, least: int, most: int | None, rest: tuple[Node, ...]) -> Node | None:
@@ -183,6 +185,10 @@ class Growth:
                     row(longer, *left, *tail) if left or not _is_before_marker(longer) else self._longer(longer, tail)
                 )
             case Special():
+                return row(lexeme, *rest)
+            case Sealed():
+                if _runs_on(lexeme.expr):
+                    raise InTheWay
                 return row(lexeme, *rest)
             case Row(items):
                 return self._longer(lexeme, (*items, *tail))
@@ -308,15 +314,3 @@ def _may_be_empty(node: Node) -> bool:
             return not least or _may_be_empty(item)
         case _:
             return False
-
-
-def _reachable(rules: Mapping[str, Node], names: Iterable[str]) -> dict[str, Node]:
-    """The rules that these names lead to, in order of first use."""
-    found: dict[str, Node] = {}
-    waiting = list(names)[::-1]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found[name] = rules[name]
-            waiting.extend(reversed(calls(rules[name])))
-    return found

@@ -41,11 +41,12 @@ _Steps = dict[str, Expr]
 
 def regular(
     rules: Rules, used: Uses, components: Iterable[Sequence[str]], suits: Callable[[Sequence[str]], bool]
-) -> dict[str, Expr]:
-    """The rules that are regular, none of them recursive any more, each after those that it uses.
+) -> tuple[dict[str, Expr], bool]:
+    """The rules that are regular, none of them recursive any more, each after those that it uses; and whether that is
+    the same for each of them in other grammars.
 
     `components`: those that lead to one another, each after those that it leads to. Rules that recur are only made
-    regular where they suit, and not where they would become too large.
+    regular where they suit, and not where they would become too large, by themselves or all together.
     """
     found: dict[str, Expr] = {}
     written = 0
@@ -68,7 +69,7 @@ def regular(
                 if expr is not None:
                     found[entry] = expr
                     written += size(expr)
-    return found
+    return found, written <= _MOST_WRITTEN - _LARGEST
 
 
 def has_special(expr: Expr) -> bool:

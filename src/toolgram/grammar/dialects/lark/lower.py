@@ -10,6 +10,7 @@ from string import ascii_letters, digits
 from typing import NamedTuple
 
 from toolgram.grammar.components import components
+from toolgram.grammar.dialects.lark.known import KnownRule, LoweredRule, known_rules
 from toolgram.grammar.dialects.lark.linear import (
     LARGEST_LEXEME,
     has_set,
@@ -19,6 +20,7 @@ from toolgram.grammar.dialects.lark.linear import (
     small_rules,
     without_references,
 )
+from toolgram.grammar.dialects.lark.plainer import plainer
 from toolgram.grammar.dialects.lark.quotes import (
     DONE,
     ESCAPED,
@@ -49,7 +51,7 @@ from toolgram.grammar.ir import (
     choice,
     seq,
 )
-from toolgram.grammar.walk import fresh, is_plain, names_in, size, uses, with_children
+from toolgram.grammar.walk import is_plain, names_in, size, uses
 from toolgram.work import give_way
 
 _LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used more than once
@@ -66,26 +68,7 @@ class Lowered(NamedTuple):
 
 def lower(rules: Rules) -> Lowered:
     """The rules (simplified, or tidy at least) as a tree of lexemes."""
-    excepts: dict[Except, Ref] = {}
-    tokens: set[str] = set()
-
-    def spelled_out(expr: Expr) -> Expr:
-        """The expression with tokens without an id as literals, and a rule for all strings but some."""
-        if is_plain(expr):
-            return expr
-        if isinstance(expr, Sequence | Choice | Repeat):
-            return with_children(expr, spelled_out)
-        if isinstance(expr, Except):
-            if expr not in excepts:
-                excepts[expr] = Ref(fresh(f"other-string-{len(excepts) + 1}", rules))
-            return excepts[expr]
-        if isinstance(expr, Token) and expr.id is None:
-            tokens.add(expr.text)
-            return Literal(expr.text)
-        return expr
-
-    spelled = {name: spelled_out(expr) for name, expr in rules.items()}
-    return _Lowering({**spelled, **{ref.name: expr for expr, ref in excepts.items()}}, tokens).lowered()
+    return _Lowering(*plainer(rules)).lowered()
 
 
 class _Lowering:
@@ -100,13 +83,15 @@ class _Lowering:
         parts = components(used)
         self._rules = rules
         self._quotes = Quotes(rules, used, parts)
-        self._regular = regular(rules, used, parts, self._are_texts)
+        self._regular, same_elsewhere = regular(rules, used, parts, self._are_texts)
         self._small = small_rules(self._regular)
         self._numeric = _numeric(self._regular)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`, and these
         self._made: list[Expr] = []
         self._raw = RawText(rules, self._regular, tokens)
-        self._words: dict[Expr, Ref] = {}
+        self._known = known_rules(rules, used, parts, self._raw.marks) if same_elsewhere else dict[str, KnownRule]()
+        self._rule = ""  # that is being lowered
+        self._words: dict[Expr, Ref] = {}  # that were made for it
 
     def _are_texts(self, names: Iterable[str]) -> bool:
         """Whether rules that recur together spell text: that of a string, or raw text, which holds quotes too."""
@@ -114,15 +99,24 @@ class _Lowering:
 
     def lowered(self) -> Lowered:
         tree: dict[str, Node] = {}
+        words: dict[str, Expr] = {}
         waiting = ["root"]
         while waiting:
             name = waiting.pop()
             if name not in tree:
-                give_way()
-                tree[name] = self._node(self._rules[name])
+                tree[name], made = self._lowered_rule(name)
+                words.update(made)
                 waiting.extend(reversed(calls(tree[name])))
-        made = {ref.name: expr for expr, ref in self._words.items()}
-        return Lowered(tree, {**self._regular, **made})
+        return Lowered(tree, {**self._regular, **words})
+
+    def _lowered_rule(self, name: str) -> LoweredRule:
+        known = self._known.setdefault(name, KnownRule())
+        if known.lowered is None:
+            give_way()
+            self._rule, self._words = name, {}
+            node = self._node(self._rules[name])
+            known.lowered = LoweredRule(node, {ref.name: expr for expr, ref in self._words.items()})
+        return known.lowered
 
     def _node(self, expr: Expr) -> Node:
         if not isinstance(expr, Literal) and _is_number(expr, self._numeric):
@@ -171,7 +165,9 @@ class _Lowering:
         if isinstance(expr, Ref | Literal) or (size(expr) <= _LARGEST_WORD and not names_in(expr)):
             return expr
         if expr not in self._words:
-            self._words[expr] = Ref(fresh(f"{hint}-{len(self._words) + 1}", self._rules))
+            self._words[expr] = Ref(
+                f"{hint} {len(self._words) + 1} in {self._rule}"
+            )  # no rule of a grammar is called so
         return self._words[expr]
 
     def _row(self, items: Iterable[Expr]) -> Iterator[Node]:
@@ -272,7 +268,9 @@ class _Lowering:
         if not (isinstance(opener, Literal) and place + 1 < len(items) and self._raw.ends_with_marker(opener.text)):
             return None
         match self._until_marker(items, place + 1):
-            case end, Lexeme(Sequence((*_, Literal(mark))) as text), left if opener.text.endswith(mark):
+            case end, Lexeme(Sequence((*_, Literal(mark))) as text), left if opener.text.endswith(mark) and all(
+                self._raw.is_without(mark, item) for item in items[place + 1 : end - 1]
+            ):
                 return end, opener.text.removesuffix(mark), Lexeme(seq(mark, text), tail=""), left
             case _:
                 return None

@@ -41,12 +41,14 @@ class RawText:
     """The markers of a grammar, and which of its regular expressions are raw text.
 
     `tokens` are markers too, which need not end any text. What some text must not begin with is the `opener_of` a text:
-    a lexeme of its own where it stands, JSON in it or not, since that text could run on over any part of it.
+    a lexeme of its own where it stands, JSON in it or not, since that text could run on over any part of it. Grammars
+    with the same `marks` are alike in all this.
     """
 
     def __init__(self, rules: Rules, regular: Rules, tokens: Iterable[str]) -> None:
         self._regular = regular
-        markers, quotes = _markers_in(rules.values())
+        markers, quotes = (sorted(texts, key=lambda text: (-len(text), text)) for texts in _markers_in(rules.values()))
+        self.marks = (tuple(markers), tuple(quotes), tuple(sorted(tokens)))
         self._markers = tuple(marker for marker in markers if not marker.startswith(START))
         self._openers = tuple(marker.removeprefix(START) for marker in markers if marker.startswith(START))
         long = (text for text in (*self._markers, *tokens) if len(text) > _SHORT)
@@ -112,6 +114,18 @@ class RawText:
             inside = piece.strip()
             at = piece.index(inside)
             yield from (part for part in (piece[:at], inside, piece[at + len(inside) :]) if part)
+
+    def is_without(self, mark: str, expr: Expr) -> bool:
+        """Whether raw text never holds this mark: a format makes it so, unless a text or a set says otherwise."""
+        match expr:
+            case Text(without):
+                return mark in without
+            case CharSet():
+                return len(mark) > 1 or mark not in expr
+            case Ref(name):
+                return self.is_without(mark, self._regular[name])
+            case _:
+                return all(self.is_without(mark, part) for part in children(expr))
 
     def are_raw(self, exprs: Iterable[Expr]) -> bool:
         """Whether these, all regular, are raw text when they stand side by side: no JSON, no number, no words."""
@@ -193,17 +207,28 @@ def _markers_in(exprs: Iterable[Expr]) -> tuple[dict[str, None], dict[str, None]
     """What the texts in expressions are without, and which of it a text stands between."""
     found: dict[str, None] = {}
     quotes: dict[str, None] = {}
-    waiting = list(exprs)
-    while waiting:
-        expr = waiting.pop()
-        if isinstance(expr, Text):
-            found.update(dict.fromkeys(expr.without))
-        elif isinstance(expr, Sequence):
-            waiting += expr.items
-            quotes.update(dict.fromkeys(_quotes_in(expr.items)))
-        elif not isinstance(expr, Literal | CharSet | Ref):
-            waiting += children(expr)
+    for expr in exprs:
+        markers, around = _markers_of(expr)
+        found |= dict.fromkeys(markers)
+        quotes |= dict.fromkeys(around)
     return found, quotes
+
+
+@found_once
+def _markers_of(expr: Expr) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    found: dict[str, None] = {}
+    quotes: dict[str, None] = {}
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Text):
+            found.update(dict.fromkeys(part.without))
+        elif isinstance(part, Sequence):
+            waiting += part.items
+            quotes.update(dict.fromkeys(_quotes_in(part.items)))
+        elif not isinstance(part, Literal | CharSet | Ref):
+            waiting += children(part)
+    return tuple(found), tuple(quotes)
 
 
 def _quotes_in(items: tuple[Expr, ...]) -> Iterator[str]:

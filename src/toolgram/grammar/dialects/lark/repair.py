@@ -12,16 +12,20 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from toolgram.errors import GrammarError
-from toolgram.grammar.dialects.lark.follow import suspects
 from toolgram.grammar.dialects.lark.growth import MOST_MERGES, Growth
-from toolgram.grammar.dialects.lark.lexicon import Lexicon
-from toolgram.grammar.dialects.lark.network import Conflict, conflicts
+from toolgram.grammar.dialects.lark.lexing.crowds import Conflict, conflicts
+from toolgram.grammar.dialects.lark.lexing.follow import suspects
+from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
+from toolgram.grammar.dialects.lark.parts import opened_once, sealed, unsealed
 from toolgram.grammar.dialects.lark.tree import (
     Fork,
+    InTheWay,
+    Leaf,
     Lexeme,
     Loop,
     Node,
     Row,
+    Sealed,
     Tree,
     expression,
     fork,
@@ -54,15 +58,34 @@ def repaired(tree: Tree, words: Rules) -> tuple[Tree, Rules]:
 
     Raises GrammarError where they would be too many.
     """
-    if not _has_text(tree) and not suspects(tree, Lexicon(lexemes(tree), words, inside=False)):
+    tree = opened_once(tree)
+    if not _is_suspicious(tree) and not suspects(tree, Lexicon(lexemes(tree), words, inside=False)):
         return tree, words
     whole = in_trees(words)
+    return _by_parts(tree, words, whole) or _at_once(tree, whole), {**whole, **words}
+
+
+def _by_parts(tree: Tree, words: Rules, whole: Rules) -> Tree | None:
+    """The tree mended outside of its parts; None where these cannot be told from the rest, or take too long."""
     try:
-        with limited(int(_MOST_WORK * max(1.0, _weight(tree) / _USUAL_WEIGHT)) + _WORK_OF_LETTER * _letters(tree)):
-            tree = _mended(tree, whole)
+        with limited(_work(tree)):
+            outside, parts = sealed(tree, words, whole)
+            return unsealed(_mended(outside, whole), parts) if parts else None
+    except (InTheWay, TooLarge):
+        return None
+
+
+def _at_once(tree: Tree, whole: Rules) -> Tree:
+    try:
+        with limited(_work(tree)):
+            return _mended(tree, whole)
     except TooLarge:
-        tree = _apart(tree, whole)
-    return tree, {**whole, **words}
+        return _apart(tree, whole)
+
+
+def _work(tree: Tree) -> int:
+    """How many steps may be taken for a tree."""
+    return int(_MOST_WORK * max(1.0, _weight(tree) / _USUAL_WEIGHT)) + _WORK_OF_LETTER * _letters(tree)
 
 
 def _mended(tree: Tree, words: Rules) -> Tree:
@@ -77,7 +100,7 @@ def _mended(tree: Tree, words: Rules) -> Tree:
         give_way()
         spend(5 * _weight(tree))
         lexicon = Lexicon(lexemes(tree), words, inside=True)
-        found = conflicts(tree, lexicon) if _has_text(tree) or suspects(tree, lexicon) else []
+        found = conflicts(tree, lexicon) if _is_suspicious(tree) or suspects(tree, lexicon) else []
         if not found:
             return tree
         joins = number < _MOST_JOINING_PASSES
@@ -93,12 +116,16 @@ def _mended(tree: Tree, words: Rules) -> Tree:
     raise TooLarge
 
 
-def _has_text(tree: Tree) -> bool:
-    """Whether there is text up to a marker, of which the first look is always suspicious."""
-    return any(
-        isinstance(lexeme.expr, Text) or (isinstance(lexeme.expr, Sequence) and isinstance(lexeme.expr.items[0], Text))
-        for lexeme in lexemes(tree)
-    )
+def _is_suspicious(tree: Tree) -> bool:
+    """Whether there is text up to a marker, of which the first look is always suspicious, or what that cannot see."""
+    return any(_is_text(leaf) or isinstance(leaf, Sealed) for node in tree.values() for leaf in leaves(node))
+
+
+def _is_text(leaf: Leaf) -> bool:
+    if not isinstance(leaf, Lexeme):
+        return False
+    first = leaf.expr.items[0] if isinstance(leaf.expr, Sequence) else leaf.expr
+    return isinstance(first, Text)
 
 
 def _apart(tree: Tree, words: Rules) -> Tree:

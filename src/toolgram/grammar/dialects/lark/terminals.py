@@ -11,7 +11,7 @@ from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.regex import regex, terminal
 from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.ir import Except, Expr, Literal, Ref, Rules, Sequence, Text, choice, seq
-from toolgram.grammar.walk import names_in, size, with_children
+from toolgram.grammar.walk import names_in, renamed, size, with_children
 
 _LONGEST_INLINE = 24
 _LARGEST_INLINE = 8  # parts of a word that is written where it is used
@@ -58,6 +58,7 @@ class _Table:
         self._given = Names()
         self._names: dict[Expr, str] = {}
         self._put: dict[str, Expr] = {}
+        self._same: dict[str, str] = {}  # the words that stand for others, which say the same
         self._by_body = {body: Ref(name) for name, body in words.items() if _is_plain_string(body)}
         self._settle(exprs)
 
@@ -76,10 +77,13 @@ class _Table:
                 used[name] = names_in(self._every(body) if isinstance(body, Except) else body)
                 count.update(used[name])
                 waiting.extend(used[name])
+        first: dict[Expr, str] = {}  # of the words that say the same
         for (name,) in components(used):  # words do not recur
             body = self._put_in(self._words[name])
             largest = _LARGEST_INLINE if count[name] > 1 else _LARGEST_ONCE
-            self._put[name] = body if not names_in(body) and size(body) <= largest else Ref(name)
+            if (other := first.setdefault(body, name)) != name:
+                self._same[name] = other
+            self._put[name] = body if not names_in(body) and size(body) <= largest else Ref(other)
 
     def text(self, lexeme: Lexeme) -> str:
         """How the lexeme is written in a rule."""
@@ -88,7 +92,7 @@ class _Table:
         if not names_in(expr) and (isinstance(expr, Literal) or not (has_name or len(regex(expr)) > _LONGEST_INLINE)):
             return terminal(expr, {})
         wanted = lexeme.name or ("key" if lexeme.tail or lexeme.bare else _kind(expr))
-        return self._name(lexeme.expr if has_name or names_in(expr) else expr, wanted)
+        return self._name(renamed(lexeme.expr, self._same) if has_name or names_in(expr) else expr, wanted)
 
     def lines(self) -> list[str]:
         """The lines of all that has got a name, and of what they refer to."""
@@ -101,7 +105,8 @@ class _Table:
 
     def _name(self, expr: Expr, wanted: str) -> str:
         if expr not in self._names:
-            self._names[expr] = self._given.give((expr.name if isinstance(expr, Ref) else wanted).upper())
+            name, *_ = (expr.name if isinstance(expr, Ref) else wanted).split(" ")  # a word's has its rule behind it
+            self._names[expr] = self._given.give(name.upper())
         return self._names[expr]
 
     def _body(self, expr: Expr) -> str:

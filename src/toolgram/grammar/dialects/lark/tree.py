@@ -10,7 +10,21 @@ from dataclasses import dataclass
 
 from toolgram.grammar.dialects.lark.regex import text_expression
 from toolgram.grammar.hashing import HashedOnce, found_once
-from toolgram.grammar.ir import EMPTY, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, Text, choice, repeat, seq
+from toolgram.grammar.ir import (
+    EMPTY,
+    CharSet,
+    Choice,
+    Expr,
+    Literal,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+    Text,
+    choice,
+    repeat,
+    seq,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +59,17 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sealed:
+    """What an option has behind the literals that it begins with, when it was looked at by itself (`parts`).
+
+    `first`: the characters that it may begin with.
+    """
+
+    name: str
+    first: CharSet
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Row(HashedOnce):
     """These, one after the other."""
 
@@ -67,7 +92,12 @@ class Loop(HashedOnce):
     max: int | None
 
 
-Node = Lexeme | Special | Call | Row | Fork | Loop
+class InTheWay(Exception):
+    """Something stands beside what is sealed, or a value, that may be in its way: what is inside must be looked at."""
+
+
+Leaf = Lexeme | Special | Call | Sealed
+Node = Leaf | Row | Fork | Loop
 Tree = Mapping[str, Node]
 
 
@@ -91,14 +121,15 @@ def factored(options: Iterable[Node]) -> Node:
     """A fork of rows; those that begin with the same lexeme are one row, which forks only where they differ."""
     groups: dict[object, list[tuple[Node, ...]]] = {}
     for option in options:
-        for items in map(_items, option.options if isinstance(option, Fork) else (option,)):
+        for items in map(items_of, option.options if isinstance(option, Fork) else (option,)):
             first = items[0] if items else None
             key = (first.expr, first.merged, first.cut) if isinstance(first, Lexeme) else len(groups)
             groups.setdefault(key, []).append(items)
     return fork(*map(_row_of, groups.values()))
 
 
-def _items(node: Node) -> tuple[Node, ...]:
+def items_of(node: Node) -> tuple[Node, ...]:
+    """What a row is made of; a node that is none is a row of one."""
     return node.items if isinstance(node, Row) else (node,)
 
 
@@ -119,7 +150,7 @@ def is_empty(node: Node) -> bool:
     return isinstance(node, Row) and not node.items
 
 
-def leaves(node: Node) -> tuple[Lexeme | Special | Call, ...]:
+def leaves(node: Node) -> tuple[Leaf, ...]:
     """What the node is made of, in order."""
     return _parts(node)[0] if isinstance(node, HashedOnce) else (node,)
 
@@ -130,8 +161,8 @@ def joints(node: Node) -> int:
 
 
 @found_once
-def _parts(node: Row | Fork | Loop) -> tuple[tuple[Lexeme | Special | Call, ...], int]:
-    found: list[Lexeme | Special | Call] = []
+def _parts(node: Row | Fork | Loop) -> tuple[tuple[Leaf, ...], int]:
+    found: list[Leaf] = []
     count = 0
     waiting: list[Node] = [node]
     while waiting:
@@ -155,6 +186,18 @@ def calls(node: Node) -> tuple[str, ...]:
 @found_once
 def _calls(node: Row | Fork | Loop) -> tuple[str, ...]:
     return tuple([leaf.name for leaf in leaves(node) if isinstance(leaf, Call)])
+
+
+def reachable(rules: Tree, names: Iterable[str]) -> dict[str, Node]:
+    """The rules that these names lead to, in order of first use."""
+    found: dict[str, Node] = {}
+    waiting = list(names)[::-1]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = rules[name]
+            waiting.extend(reversed(calls(rules[name])))
+    return found
 
 
 def lexemes(tree: Tree) -> list[Lexeme]:

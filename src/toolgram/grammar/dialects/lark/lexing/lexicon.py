@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from toolgram.grammar.dialects.lark.alphabet import END, Alphabet, Letters, letters
-from toolgram.grammar.dialects.lark.automaton import Automaton, TooManyStates
+from toolgram.grammar.dialects.lark.lexing.alphabet import END, Alphabet, Letters, letters
+from toolgram.grammar.dialects.lark.lexing.automaton import Automaton, TooManyStates
 from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.ir import START, CharSet, Expr, Literal, Ref, Rules, Sequence, Text, seq
 from toolgram.grammar.walk import is_plain

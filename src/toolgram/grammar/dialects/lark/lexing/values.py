@@ -8,13 +8,13 @@ know one thing of it: the bracket that it begins with.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from math import inf
 from typing import NamedTuple
 
-from toolgram.grammar.dialects.lark.follow import suspects
-from toolgram.grammar.dialects.lark.lexicon import Lexicon
-from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, leaves
+from toolgram.grammar.dialects.lark.lexing.follow import suspects
+from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Sealed, Special, Tree, leaves
 from toolgram.grammar.ir import Literal
 
 _TURNS = {"{": 1, "[": 1, "}": -1, "]": -1}
@@ -23,16 +23,9 @@ _BRACKETS = "".join(_TURNS)
 
 def safe_values(tree: Tree, lexicon: Lexicon) -> dict[str, str]:
     """The rules of which what is around them need know the bracket alone that they begin with."""
-    brackets = lexicon.alphabet.of_chars(_BRACKETS)
-    words = {
-        number for number, letters in enumerate(lexicon.letters) if not (letters.nullable or letters.first & brackets)
-    }
-    parts = {name: parts for name, node in tree.items() if (parts := _parts(node, lexicon, words)) is not None}
+    parts = {name: parts for name, node in tree.items() if (parts := _parts(node, lexicon)) is not None}
     parts = _closed_under_calls(parts)
-    marks = {number for number, expr in enumerate(lexicon.exprs) if isinstance(expr, Literal) and expr.text in _TURNS}
-    ways = {
-        name: (_LEVEL, "") if marks.isdisjoint(each.lexemes) else _rule_way(tree[name]) for name, each in parts.items()
-    }
+    ways = {name: _rule_way(tree[name]) if each.turns else (_LEVEL, "") for name, each in parts.items()}
     balanced = {name: parts[name] for name, (way, _) in ways.items() if way.ends == 0 <= way.lowest}
     balanced = _closed_under_calls(balanced)
     openers = {name: bracket for name in balanced if (bracket := ways[name][1])}
@@ -45,27 +38,33 @@ def safe_values(tree: Tree, lexicon: Lexicon) -> dict[str, str]:
 
 
 class _Parts(NamedTuple):
-    """What a rule is made of: lexemes by number, and the rules that it calls."""
+    """What a rule is made of: lexemes by number, the rules that it calls, and whether there are brackets in it."""
 
     lexemes: frozenset[int]
     calls: frozenset[str]
+    turns: bool
 
 
-def _parts(node: Node, lexicon: Lexicon, words: Container[int]) -> _Parts | None:
+def _parts(node: Node, lexicon: Lexicon) -> _Parts | None:
     """None where a part is neither a bracket, a word, nor a call."""
+    brackets = lexicon.alphabet.of_chars(_BRACKETS)
+    turns = False
     lexemes: set[int] = set()
     called: set[str] = set()
     for leaf in leaves(node):
         if isinstance(leaf, Call):
             called.add(leaf.name)
-        elif isinstance(leaf, Special):
+        elif isinstance(leaf, Special | Sealed):
             return None
         else:
             number = lexicon.numbers[leaf]
-            if number not in words and not (isinstance(leaf.expr, Literal) and leaf.expr.text in _TURNS):
+            letters = lexicon.letters[number]
+            if isinstance(leaf.expr, Literal) and leaf.expr.text in _TURNS:
+                turns = True
+            elif letters.nullable or letters.first & brackets:
                 return None
             lexemes.add(number)
-    return _Parts(frozenset(lexemes), frozenset(called))
+    return _Parts(frozenset(lexemes), frozenset(called), turns)
 
 
 def _closed_under_calls(rules: dict[str, _Parts]) -> dict[str, _Parts]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolgram.grammar.dialects.lark.alphabet import Alphabet
+from toolgram.grammar.dialects.lark.lexing.alphabet import Alphabet
 from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, Text, children
 from toolgram.grammar.until import automaton
 

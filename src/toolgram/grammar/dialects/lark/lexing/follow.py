@@ -7,23 +7,23 @@ quick, and finds too many conflicts, but never too few. In JSON it finds none.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
-from toolgram.grammar.dialects.lark.alphabet import END
-from toolgram.grammar.dialects.lark.lexicon import Lexicon
-from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Special, Tree, calls
+from toolgram.grammar.dialects.lark.lexing.alphabet import END
+from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Sealed, Special, Tree, calls
 from toolgram.grammar.ir import Expr, Literal, Sequence
 
 
-def suspects(tree: Tree, lexicon: Lexicon, among: Container[int] | None = None) -> set[int]:
+def suspects(tree: Tree, lexicon: Lexicon, among: Iterable[int] | None = None) -> set[int]:
     """The numbers of the lexemes that may be in the way of one another; none means that the lexer is exact.
 
     With `among` only these are looked at, wherever they stand in the tree.
     """
     follow = _follow(tree, lexicon)
     found: set[int] = set()
-    numbers = [number for number in range(len(lexicon.exprs)) if among is None or number in among]
+    numbers = list(range(len(lexicon.exprs))) if among is None else sorted(among)
     for pairs in (_literals, _strings, _others):
         for ended, running in pairs(lexicon, follow, numbers):
             found.update((ended, running))
@@ -121,6 +121,8 @@ def _follow(tree: Tree, lexicon: Lexicon) -> list[int]:
                 return begin if least else begin | END
             case Special():
                 return 0
+            case Sealed():
+                return lexicon.alphabet.of_set(node.first)
 
     for name, node in tree.items():
         walk(node, END, name)
@@ -160,6 +162,8 @@ def _begin(node: Node, begins: Mapping[str, int], lexicon: Lexicon) -> int:
             return lexicon.begins[lexicon.numbers[node]]
         case Special():
             return 0
+        case Sealed():
+            return lexicon.alphabet.of_set(node.first)
         case Call(name):
             return begins[name]
         case Row(items):

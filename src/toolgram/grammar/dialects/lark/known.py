@@ -1,0 +1,57 @@
+"""Rules that were lowered before: a rule that leads to the same rules has the same lexemes in every grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from toolgram.caching import TOGETHER
+from toolgram.grammar.dialects.lark.tree import Node
+from toolgram.grammar.ir import Expr, Rules
+from toolgram.grammar.walk import Uses, size
+
+_WEIGHT = 200  # bytes that are remembered of a rule for each of its parts
+
+
+class LoweredRule(NamedTuple):
+    """What a rule is in lexemes, and the words that were made for them."""
+
+    node: Node
+    words: Mapping[str, Expr]
+
+
+@dataclass(slots=True, eq=False)
+class KnownRule:
+    """A rule with all that it leads to, which is the same wherever that is; `lowered` once it was."""
+
+    lowered: LoweredRule | None = None
+
+
+def known_rules(rules: Rules, used: Uses, components: Iterable[Sequence[str]], among: Hashable) -> dict[str, KnownRule]:
+    """What is known of each rule, in grammars that are alike in what `among` says.
+
+    `components`: the rules that lead to one another, each after those that it leads to.
+    """
+    around = _known(("among", among), 0)
+    found: dict[str, KnownRule] = {}
+    for component in components:
+        inside = sorted(component)
+        others = dict.fromkeys(part for name in inside for part in used[name] if part not in component)
+        whole = [around, *((name, rules[name]) for name in inside), *(found[part] for part in others)]
+        weight = _WEIGHT * sum(size(rules[name]) for name in inside)
+        for name in inside:
+            found[name] = _known((name, *whole), weight)
+    return found
+
+
+def _known(key: tuple[Hashable, ...], weight: int) -> KnownRule:
+    known = TOGETHER.recall(_known, key)
+    if known is None:
+        known = KnownRule()
+        TOGETHER.note(_known, key, known, weight)
+    return known
+
+
+vars(_known)["cache_clear"] = partial(TOGETHER.clear, _known)  # as lru_cache names it
