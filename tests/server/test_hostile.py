@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, aclosing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -380,6 +380,54 @@ def test_a_server_ends_though_clients_send_and_read_nothing(sent: bytes) -> None
             clients.enter_context(connected(address)).sendall(sent)
             assert httpx2.get(address + "/health").status_code == 200
         assert engine.closed
+
+
+class Slow(Counting):
+    """Writes a word, and then nothing for a long time."""
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """A word."""
+        yield Chunk("word", (1,))
+        async with aclosing(super().generate(prompt, constraint, sampling)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+
+BODIES: dict[str, dict[str, Any]] = {
+    CHAT: HI,
+    COMPLETIONS: {"prompt": "a", "max_tokens": 9},
+    "/v1/responses": {"input": "Hi."},
+    "/v1/messages": {**HI, "max_tokens": 9},
+}
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_answers_that_a_server_no_longer_waits_for_when_it_ends_say_so(path: str) -> None:
+    engine = Slow()
+    app = create_app([Served("recorded", CHATML, engine)], Settings(parallel=2))
+    with ThreadPoolExecutor() as pool:
+        with listening(app, shutdown_timeout=0) as address:
+
+            def ask(*, stream: bool = False) -> Any:
+                return pool.submit(httpx2.post, address + path, json={**BODIES[path], "stream": stream}, timeout=30)
+
+            whole, stream = ask(), ask(stream=True)
+            assert engine.begun.acquire(timeout=10)
+            assert engine.begun.acquire(timeout=10)
+            waiting = ask()
+            wait_for(lambda: "toolgram_requests_waiting 1.0" in httpx2.get(address + "/metrics").text)
+        assert engine.closed
+        for answer in (whole.result(), waiting.result()):
+            assert answer.status_code == 503
+            assert answer.headers["retry-after"] == "1"
+            assert "shutting down" in answer.json()["error"]["message"]
+            assert answer.json()["error"]["type"] == ("overloaded_error" if "messages" in path else "server_error")
+        last = stream.result().text.strip().rpartition("\n\n")
+        assert "word" in last[0]
+        assert "shutting down" in last[2]
+        assert ("response.failed" in last[2]) == ("responses" in path)
 
 
 ALONE = """

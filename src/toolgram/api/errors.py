@@ -92,6 +92,12 @@ def api_error(error: ToolgramError, prompt_at: str = "/messages") -> ApiError:
             return ApiError(503, "unavailable", str(error))
 
 
+def shutting_down() -> ApiError:
+    """What a client is told whose answer the server, which was told to end, no longer waits for."""
+    reason = "the server is shutting down, and the answer took longer than it waits for one: ask again"
+    return ApiError(503, "shutting_down", reason, retry_after=1)
+
+
 def openai_error(error: ApiError) -> dict[str, Any]:
     """The body of an error as OpenAI writes it; `param` is the place as a path, `pointer` as a JSON pointer."""
     inner: dict[str, Any] = {

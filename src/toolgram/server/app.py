@@ -167,6 +167,7 @@ def create_app(
         trimming = asyncio.create_task(give_back(lambda: admission.idle))
         yield
         trimming.cancel()
+        await front.ended()
         for server in servers.values():
             await server.stop()
         for served in models:

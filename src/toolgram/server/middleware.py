@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import re
 import time
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolgram import work
-from toolgram.api.errors import ApiError, anthropic_error, api_error, openai_error
+from toolgram.api.errors import ApiError, anthropic_error, api_error, openai_error, shutting_down
 from toolgram.api.json_text import json_bytes
 from toolgram.errors import ToolgramError
 from toolgram.server.limits import Admission
@@ -37,6 +38,7 @@ _PROMPTS = {"/v1/completions": "/prompt", "/v1/responses": "/input", "/tokenize"
 _OPEN = frozenset(("/health", "/metrics", "/openapi.json", *pages()))  # these need no key
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)
 _CLIENT_GONE = 499  # as in nginx; only the log ever shows it
+_LAST_WORDS = 2.0  # seconds in which requests that are cancelled tell their clients so
 
 
 class Front:
@@ -60,6 +62,12 @@ class Front:
         self._observer = observer
         self._tracer = tracer
         self._keys = tuple(key.encode() for key in settings.api_keys)
+        self._running = set[asyncio.Task[Any]]()
+
+    async def ended(self) -> None:
+        """Wait until requests that are cancelled have told their clients, as far as these listen."""
+        if self._running:
+            await asyncio.wait(self._running, timeout=_LAST_WORDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -72,8 +80,13 @@ class Front:
         put(scope, record)
         tracer = None if scope["path"] in _OPEN else self._tracer
         route = scope["path"] if scope["path"] in self._paths else None
-        with of_request(tracer, scope, route, headers) as ended:
-            await self._served(scope, receive, send, headers, record, ended)
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._running.add(task)
+        try:
+            with of_request(tracer, scope, route, headers) as ended:
+                await self._served(scope, receive, send, headers, record, ended)
+        finally:
+            self._running.discard(task)
 
     async def _served(
         self, scope: Scope, receive: Receive, send: Send, headers: Mapping[bytes, str], record: Record, ended: Ended
@@ -96,16 +109,17 @@ class Front:
             status = _CLIENT_GONE
         except ToolgramError as error:
             failure = api_error(error, _PROMPTS.get(scope["path"], "/messages"))
-            record.failed(failure.code, failure.message)
-            status = status or failure.status
-            await error_response(failure, record, anthropic=_is_anthropic(scope, headers))(scope, receive, answer)
+            await _fail(failure, scope, receive, answer, headers)
+        except asyncio.CancelledError:  # the server ends, and no longer waits for its answers
+            if status:
+                raise
+            await _fail(shutting_down(), scope, receive, answer, headers)
         except Exception:
             LOG.exception("request %s failed unexpectedly: please report this", record.id)
             if status:
                 raise
             failure = ApiError(500, "internal_error", "internal error of the server; its log has the details")
-            record.failed(failure.code, failure.message)
-            await error_response(failure, record, anthropic=_is_anthropic(scope, headers))(scope, receive, answer)
+            await _fail(failure, scope, receive, answer, headers)
         finally:
             ended(status, record)
             self._over(scope, status, record)
@@ -153,6 +167,12 @@ def _is_anthropic(scope: Scope, headers: Mapping[bytes, str]) -> bool:
     """Whether the client speaks Anthropic's API; `/v1/models` is of both, and a header tells."""
     path = scope["path"]
     return path.startswith("/v1/messages") or (path.startswith("/v1/models") and b"anthropic-version" in headers)
+
+
+async def _fail(failure: ApiError, scope: Scope, receive: Receive, answer: Send, headers: Mapping[bytes, str]) -> None:
+    record = record_of(scope)
+    record.failed(failure.code, failure.message)
+    await error_response(failure, record, anthropic=_is_anthropic(scope, headers))(scope, receive, answer)
 
 
 def error_response(error: ApiError, record: Record, *, anthropic: bool) -> Response:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from starlette.types import Receive, Scope, Send
 
+from toolgram.api.errors import shutting_down
 from toolgram.api.json_text import json_bytes
 from toolgram.errors import ToolgramError
 
@@ -46,7 +47,8 @@ def _line(value: Any) -> bytes:
 class EventStream:
     """An answer in events. Nothing is sent before the first one, so that an earlier error has its own status.
 
-    `work` is entered while events are made; `failed` makes the event for an error after that.
+    `work` is entered while events are made; `failed` makes the event for an error after that. That the server no longer
+    waits for its answers, and cancels them, is such an error.
     """
 
     def __init__(
@@ -80,12 +82,19 @@ class EventStream:
                 await asyncio.wait(both, timeout=self._keep_alive, return_when=asyncio.FIRST_COMPLETED)
                 if self._quiet and not producer.done() and not gone.done():
                     await self._write(send, _ALIVE)
+        except asyncio.CancelledError:  # the server ends, and no longer waits for its answers
+            await _stop(gone, producer)
+            if not self._started:
+                raise
+            if producer.cancelled():
+                await self._fail(send, shutting_down())
         finally:
             finished = producer.done()
             await _stop(gone, producer)
         if not finished:
             raise ClientGone
-        producer.result()
+        if not producer.cancelled():
+            producer.result()
 
     async def _produce(self, send: Send) -> None:
         try:
@@ -95,7 +104,12 @@ class EventStream:
         except ToolgramError as error:
             if not self._started:
                 raise
-            await self._write(send, self._failed(error))
+            await self._fail(send, error)
+        else:
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _fail(self, send: Send, error: ToolgramError) -> None:
+        await self._write(send, self._failed(error))
         await send({"type": "http.response.body", "body": b""})
 
     async def _write(self, send: Send, event: bytes) -> None:
