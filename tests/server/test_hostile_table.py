@@ -102,16 +102,19 @@ ODD: dict[str, Any] = {
     "half": {"choices": [{"text": "a\ud83d", "finish_reason": "stop"}]},
     "line": {"choices": [{"text": "x" * 60_000_000}]},
 }
+LINES = {name: b"data: %b\n\n" % json.dumps(event).encode() for name, event in ODD.items()}
+BLOCK = 1 << 16  # bytes; an upstream that is busy with 60 MB at once does not say in time that it is well
 
 
 async def _oddly(request: Request) -> Response:
     """What an upstream says: a few words, or one thing that is odd."""
     prompt = (await request.json())["prompt"]
-    odd = next((event for name, event in ODD.items() if f"\n{name}<" in prompt), None)
+    odd = next((line for name, line in LINES.items() if f"\n{name}<" in prompt), None)
 
     async def events() -> AsyncGenerator[bytes]:
         if odd is not None:
-            yield b"data: %b\n\n" % json.dumps(odd).encode()
+            for at in range(0, len(odd), BLOCK):
+                yield odd[at : at + BLOCK]
             return
         for number in range(30):
             yield b'data: {"choices": [{"text": "word %d "}]}\n\n' % number
