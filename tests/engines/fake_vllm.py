@@ -221,7 +221,7 @@ class FakeVllm:
                     yield self._event(body, text, event, finish if ended else None, word)
                     event, text = [], ""
             usage = {"prompt_tokens": len(prompt), "completion_tokens": said, "total_tokens": len(prompt) + said}
-            if (body.get("stream_options") or {}).get("include_usage"):
+            if (body.get("stream_options") or {}).get("include_usage") and self.fault != "uncounted":
                 yield _sse({"object": "text_completion", "choices": [], "usage": usage})
             yield b"data: [DONE]\n\n"
             done = True

@@ -9,6 +9,10 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, ExitStack, aclosing, contextmanager
 
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 import toolgram
 from engines.contract import CALLS, SEA, one_of
@@ -16,7 +20,7 @@ from engines.fake_vllm import FakeVllm, OwnGrammar, serving
 from engines.peers import llama_server
 from situations import CHATML
 from toolgram.chat import generate
-from toolgram.engines.base import Chunk, Engine, Prompt, Sampling, SupportsGrammar
+from toolgram.engines.base import Chunk, Engine, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.remote.http import Http, Unavailable
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.engines.remote.openai import OpenAICompletions
@@ -215,6 +219,49 @@ def test_a_completion_server_finds_the_ends_as_text() -> None:
             assert text == whole[: whole.index("Straße")]
             assert len(server.asked[-1]["stop"]) <= 4
             assert server.asked[-1]["prompt"] == "".join(text for text, _ in SEA)
+
+
+def cost(engine: Engine, sampling: Sampling) -> Usage | None:
+    """What the last chunk tells."""
+
+    async def run() -> Usage | None:
+        async with aclosing(engine.generate(SEA, None, sampling)) as chunks:
+            return [chunk async for chunk in chunks][-1].usage
+
+    return asyncio.run(run())
+
+
+def test_what_a_server_does_not_count_is_counted_here() -> None:
+    for sampling in (Sampling(max_tokens=20), Sampling(max_tokens=20, logprobs=0), Sampling(stop=("Straße",))):
+        with fakes() as ((server,), (url,)):
+            told = cost(Vllm(url), sampling)
+            server.fault = "uncounted"
+            assert told is not None
+            assert told.prompt_tokens > 0 < told.completion_tokens
+            assert cost(Vllm(url), sampling) == told
+            estimated = cost(OpenAICompletions(url, "m"), sampling)
+            assert estimated is not None
+            assert estimated.estimated
+            assert estimated.completion_tokens <= told.completion_tokens
+            if sampling.logprobs is not None:
+                assert estimated.completion_tokens == told.completion_tokens
+
+
+async def _uncounting(request: Request) -> Response:
+    """What a llama-server says that tells no counts."""
+    if request.url.path == "/tokenize":
+        text = (await request.json())["content"]
+        return JSONResponse({"tokens": [{"id": ord(piece), "piece": piece} for piece in text]})
+    events = [{"content": piece, "tokens": [ord(piece)]} for piece in "word"]
+    told = [*events, {"stop": True, "stop_type": "limit", "content": ""}]
+    return StreamingResponse(iter([f"data: {json.dumps(event)}\n\n" for event in told]))
+
+
+def test_what_a_llama_server_does_not_count_is_counted_here() -> None:
+    paths = ("/tokenize", "/completion")
+    with serving(Starlette(routes=[Route(path, _uncounting, methods=["POST"]) for path in paths])) as url:
+        text = "".join(text for text, _ in SEA)
+        assert cost(LlamaServer(url), Sampling()) == Usage(len(text), completion_tokens=4, forward_passes=4)
 
 
 def test_a_killed_server_leaves_no_request_waiting() -> None:

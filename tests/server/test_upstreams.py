@@ -159,12 +159,12 @@ ODD: dict[str, list[Any]] = {
 
 
 @contextmanager
-def saying(*events: Any) -> Iterator[str]:
-    """A server before one that says this after a word, in one line each."""
+def saying(*events: Any, first: str = "") -> Iterator[str]:
+    """A server before one that says this after a word, in one line each, and `first` before all."""
     word = {"choices": [{"text": "word "}]}
 
     async def completions(request: Request) -> Response:
-        lines = [f"data: {json.dumps(event)}\n\n" for event in (word, *events)]
+        lines = [first, *(f"data: {json.dumps(event)}\n\n" for event in (word, *events))]
         return StreamingResponse(iter(lines), media_type="text/event-stream")
 
     app = Starlette(routes=[Route("/v1/completions", completions, methods=["POST"])])
@@ -187,3 +187,46 @@ def test_half_a_character_of_an_upstream_is_replaced() -> None:
                 answer = httpx2.post(address + path, json={**body, "stream": stream}, timeout=60)
                 assert answer.status_code == 200
                 assert "a\ufffd" in answer.text
+
+
+def test_a_byte_order_mark_before_the_events_of_an_upstream_is_none_of_them() -> None:
+    with saying({"choices": [{"text": "again", "finish_reason": "stop"}]}, first="\ufeff") as address:
+        answer = httpx2.post(address + CHAT, json=HI, timeout=60)
+        assert answer.json()["choices"][0]["message"]["content"] == "word again"
+
+
+USAGES: dict[str, Any] = {
+    CHAT: (HI, ("prompt_tokens", "completion_tokens")),
+    "/v1/completions": ({"prompt": "Say it.", "max_tokens": 9}, ("prompt_tokens", "completion_tokens")),
+    "/v1/responses": ({"input": "Hi."}, ("input_tokens", "output_tokens")),
+    "/v1/messages": (HI, ("input_tokens", "output_tokens")),
+}
+
+
+def usage_of(answer: httpx2.Response) -> dict[str, Any]:
+    """The last one that is told."""
+    if "event-stream" not in answer.headers["content-type"]:
+        return answer.json()["usage"]
+    told = (event.get("usage") or event.get("response", {}).get("usage") for event in events(answer))
+    return [usage for usage in told if usage][-1]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", USAGES)
+def test_where_an_upstream_counts_no_tokens_they_are_estimated_and_said_to_be(path: str, *, stream: bool) -> None:
+    body, (read, written) = USAGES[path]
+    options = {"stream": stream, **({"stream_options": {"include_usage": True}} if stream and "comp" in path else {})}
+    more = {"choices": [{"text": "two three stop"}]}
+    ended = {"choices": [{"text": "", "finish_reason": "stop"}]}
+    usage = {"prompt_tokens": 7, "completion_tokens": 5}
+    stopped = {"stop_sequences" if "messages" in path else "stop": ["stop"]}
+    cases = [({}, (more, ended), True), ({}, (more, ended | {"usage": usage}), False)]
+    if path != "/v1/responses":  # which has no stop strings; elsewhere it is found before the upstream tells anything
+        cases.append((stopped, (more,), True))
+    for asked, told, estimated in cases:
+        with saying(*told) as address:
+            found = usage_of(httpx2.post(address + path, json={**body, **asked, **options}, timeout=60))
+        assert found.get("estimated", False) is estimated
+        assert found[written] == (2 if estimated else 5)
+        assert (found[read] == 7) is not estimated
+        assert found[read] > 0

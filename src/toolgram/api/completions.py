@@ -122,6 +122,7 @@ def together(usages: Mapping[int, Usage], n: int) -> Usage:
         prompt_tokens=sum(max((one.prompt_tokens for one in told), default=0) for told in prompts),
         cached_tokens=sum(max((one.cached_tokens for one in told), default=0) for told in prompts),
         completion_tokens=sum(one.completion_tokens for one in usages.values()),
+        estimated=any(one.estimated for one in usages.values()),
     )
 
 

@@ -144,6 +144,8 @@ def statistics(reply: Reply) -> str:
     speed = f" ({usage.completion_tokens / usage.decode_seconds:.0f} tokens/s)" if usage.decode_seconds > 0 else ""
     parts.append(f"answer: {usage.completion_tokens} tokens written in {usage.decode_seconds:.2f} s{speed}")
     parts.append(f"forced by the grammar: {usage.forced_tokens}, forward passes: {usage.forward_passes}")
+    if usage.estimated:
+        parts.append("tokens are estimated: the server counted none")
     parts.append(f"finish: {reply.finish_reason}")
     return "\n".join(parts)
 

@@ -145,7 +145,7 @@ def stays_text(copies: int) -> Judge:
 
     def judge(seen: tuple[Seen, ...]) -> Judgement:
         without, with_ = (each.whole.usage.prompt_tokens for each in seen)
-        if not without:
+        if not without or any(each.whole.usage.estimated for each in seen):
             return "untried", "the server does not tell how many tokens a prompt has"
         each = (with_ - without) / copies
         return _judged(each > 1.5, f"each of {copies} in a message is {each:.3g} tokens; as a control token it is one")

@@ -158,6 +158,7 @@ class Usage:
     `cached_tokens` of the prompt were left from other requests; `forced_tokens` of the completion were appended
     without sampling; `forward_passes` counts the evaluations that a token was chosen from. `reasoning_tokens` of the
     completion are reasoning, which was `reasoning_closed` where its bound was reached; no engine tells these two.
+    `estimated`: no tokens were counted where they were read and written, and these are about as many as the texts have.
     """
 
     prompt_tokens: int = 0
@@ -169,11 +170,14 @@ class Usage:
     decode_seconds: float = 0.0
     reasoning_tokens: int = 0
     reasoning_closed: bool = False
+    estimated: bool = False
 
     def __add__(self, other: Usage) -> Usage:
         """What both cost together."""
-        summed = {each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(Usage)}
-        return Usage(**{**summed, "reasoning_closed": self.reasoning_closed or other.reasoning_closed})
+        flags = ("reasoning_closed", "estimated")
+        either = {name: getattr(self, name) or getattr(other, name) for name in flags}
+        names = [each.name for each in fields(Usage) if each.name not in either]
+        return Usage(**either, **{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,8 @@ def _logprob(token: Logprob) -> Json:
 def usage_json(usages: Sequence[Usage]) -> Json:
     """What the choices cost together; the prompt is counted once.
 
-    `reasoning_closed` says that reasoning was ended at its bound, so that what must follow has room.
+    `reasoning_closed` says that reasoning was ended at its bound, so that what must follow has room, and `estimated`
+    that an upstream counted no tokens.
     """
     closed = {"reasoning_closed": True} if any(usage.reasoning_closed for usage in usages) else {}
     prompt = max((usage.prompt_tokens for usage in usages), default=0)
@@ -89,6 +90,7 @@ def usage_json(usages: Sequence[Usage]) -> Json:
         "total_tokens": prompt + written,
         "prompt_tokens_details": {"cached_tokens": max((usage.cached_tokens for usage in usages), default=0)},
         "completion_tokens_details": {"reasoning_tokens": sum(usage.reasoning_tokens for usage in usages), **closed},
+        **({"estimated": True} if any(usage.estimated for usage in usages) else {}),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolgram.api.openapi.shapes import (
     COUNT,
+    ESTIMATED,
     NOTED,
     OBJECT,
     STRING,
@@ -20,7 +21,11 @@ from toolgram.api.openapi.shapes import (
 COUNTED = given(input_tokens=COUNT)
 
 _USAGE = given(
-    input_tokens=COUNT, cache_creation_input_tokens=COUNT, cache_read_input_tokens=COUNT, output_tokens=COUNT
+    ESTIMATED,
+    input_tokens=COUNT,
+    cache_creation_input_tokens=COUNT,
+    cache_read_input_tokens=COUNT,
+    output_tokens=COUNT,
 )
 _REASON = one_word("end_turn", "max_tokens", "tool_use", "stop_sequence", "model_context_window_exceeded")
 _BLOCK = any_of(

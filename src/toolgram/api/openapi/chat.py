@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolgram.api.openapi.shapes import (
     BOOLEAN,
     COUNT,
+    ESTIMATED,
     INTEGER,
     NOTED,
     NULL,
@@ -22,6 +23,7 @@ from toolgram.api.openapi.shapes import (
 )
 
 USAGE = given(
+    ESTIMATED,
     prompt_tokens=COUNT,
     completion_tokens=COUNT,
     total_tokens=COUNT,

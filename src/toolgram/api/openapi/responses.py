@@ -6,6 +6,7 @@ from toolgram.api.openapi.others import MCP_TOOL
 from toolgram.api.openapi.shapes import (
     BOOLEAN,
     COUNT,
+    ESTIMATED,
     INTEGER,
     NOTED,
     NULL,
@@ -56,6 +57,7 @@ _OUTPUT = any_of(
     given(id=STRING, type=always("mcp_approval_request"), **_CALLED),
 )
 _USAGE = given(
+    ESTIMATED,
     input_tokens=COUNT,
     input_tokens_details=given(cached_tokens=COUNT, cache_write_tokens=COUNT),
     output_tokens=COUNT,

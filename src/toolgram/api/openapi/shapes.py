@@ -14,6 +14,7 @@ BOOLEAN: Json = {"type": "boolean"}
 INTEGER: Json = {"type": "integer"}
 NUMBER: Json = {"type": "number"}
 COUNT: Json = {"type": "integer", "minimum": 0}
+ESTIMATED: Json = {"estimated": {"const": True}}
 OBJECT: Json = {"type": "object"}
 NULL: Json = {"type": "null"}
 

@@ -319,6 +319,7 @@ class ResponseWriter:
             "output_tokens": usage.completion_tokens,
             "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
             "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+            **({"estimated": True} if usage.estimated else {}),
         }
 
 

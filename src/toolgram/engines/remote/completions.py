@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from toolgram.engines.base import Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, Usage
@@ -15,6 +16,7 @@ _FINISH: dict[str, FinishReason] = {
     "length": "length",
     "abort": "cancelled",
 }
+_BYTES_OF_TOKEN = 4
 
 
 def options(sampling: Sampling) -> Json:
@@ -45,21 +47,46 @@ def options(sampling: Sampling) -> Json:
     return given
 
 
+class Counted:
+    """The usage of a completion as far as its server does not tell it.
+
+    Where there are no ids of tokens a piece of text counts as one, since servers of this kind send a token in each, and
+    four bytes of a prompt as another, which is about what tokenizers make of them.
+    """
+
+    def __init__(self, prompt: str | Sequence[int]) -> None:
+        is_text = isinstance(prompt, str)
+        count = -(-len(prompt.encode(errors="replace")) // _BYTES_OF_TOKEN) if is_text else len(prompt)
+        self.usage = Usage(count, estimated=is_text)
+
+    def take(self, chunk: Chunk) -> None:
+        """A chunk that the server sent."""
+        known = len(chunk.tokens) or len(chunk.logprobs)
+        estimated = self.usage.estimated or (not known and bool(chunk.text))
+        count = self.usage.completion_tokens + (known or bool(chunk.text))
+        self.usage = replace(self.usage, completion_tokens=count, estimated=estimated)
+
+
 async def completion(http: Http, body: Mapping[str, Any]) -> AsyncGenerator[Chunk, None]:
-    """The chunks of one completion. Raises Unavailable where the server fails, or breaks off before the end."""
+    """The chunks of one completion of the body's `prompt`.
+
+    Raises Unavailable where the server fails, or breaks off before the end.
+    """
     finish: FinishReason | None = None
     stopped_by: str | None = None
-    usage = Usage()
+    told: Usage | None = None
+    counted = Counted(body["prompt"])
     said = 0
     async with aclosing(http.events("/v1/completions", body)) as events:
         async for event in events:
             with understood(http.url):
-                usage = _usage(event.get("usage")) or usage
+                told = _usage(event.get("usage")) or told
                 choices: list[Json] = list(event.get("choices") or ())
                 chunks = [_chunk(choice, body.get("logprobs")) for choice in choices]
             for choice, chunk in zip(choices, chunks, strict=True):
                 if chunk.text or chunk.tokens or chunk.logprobs:
                     said += 1
+                    counted.take(chunk)
                     yield chunk
                 if reason := choice.get("finish_reason"):
                     if not isinstance(reason, str) or reason not in _FINISH:
@@ -69,7 +96,7 @@ async def completion(http: Http, body: Mapping[str, Any]) -> AsyncGenerator[Chun
                     stopped_by = word if isinstance(word, str) else None
     if finish is None:
         raise Unavailable(f"{http.url} broke off after {said} pieces of text")
-    yield Chunk("", finish=finish, usage=usage, stopped_by=stopped_by)
+    yield Chunk("", finish=finish, usage=told or counted.usage, stopped_by=stopped_by)
 
 
 def _chunk(choice: Json, top: int | None) -> Chunk:

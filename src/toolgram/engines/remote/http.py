@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Any, cast
@@ -163,18 +164,22 @@ def understood(url: str) -> Generator[None]:
 
 
 async def _lines(blocks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Lines, ended by line feeds alone: inside JSON text U+2028 and its like do not end one."""
+    """Lines, ended by line feeds alone: inside JSON text U+2028 and its like do not end one.
+
+    A byte order mark before the first one is none of it, as the specification of server-sent events says.
+    """
     rest = bytearray()
+    mark = BOM_UTF8
     async for block in blocks:
         first, *others = block.split(b"\n")
         rest += first
         if len(rest) > _LONGEST_LINE:
             raise Unavailable(f"a line of the answer has more than {_LONGEST_LINE} bytes")
         for line in others:
-            yield bytes(rest).removesuffix(b"\r")
-            rest = bytearray(line)
+            yield bytes(rest).removeprefix(mark).removesuffix(b"\r")
+            rest, mark = bytearray(line), b""
     if rest:
-        yield bytes(rest)
+        yield bytes(rest).removeprefix(mark)
 
 
 def text_of(value: Any) -> str:

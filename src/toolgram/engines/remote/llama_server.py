@@ -69,7 +69,7 @@ class LlamaServer:
             async for event in events:
                 if event.get("stop"):
                     with understood(self._http.url):
-                        last = _last(event)
+                        last = _last(event, Usage(len(ids), completion_tokens=said + len(_tokens(event))))
                     if held is not None:
                         yield replace(held, text="") if event.get("stop_type") == "eos" else held
                     yield last
@@ -81,7 +81,7 @@ class LlamaServer:
                         yield Chunk("", finish="stop", usage=Usage(len(ids), completion_tokens=said))
                         return
                 with understood(self._http.url):
-                    said = int(event.get("tokens_predicted", said))
+                    said = int(event.get("tokens_predicted", said + len(_tokens(event))))
                     likely = _likely(event, sampling.logprobs)
                     chunk = Chunk(text_of(event.get("content", "")), _tokens(event), logprobs=likely)
                 # A special token may be the end of the turn, which is no text: what comes next tells.
@@ -168,11 +168,12 @@ def _tokens(event: Json) -> tuple[int, ...]:
     return tuple(map(int, event.get("tokens", ())))
 
 
-def _last(event: Json) -> Chunk:
+def _last(event: Json, counted: Usage) -> Chunk:
+    """The last chunk, with the usage that was `counted` here as far as the server does not tell it."""
     timings = event.get("timings", {})
-    said = int(event.get("tokens_predicted", 0))
+    said = int(event.get("tokens_predicted", counted.completion_tokens))
     usage = Usage(
-        prompt_tokens=int(event.get("tokens_evaluated", 0)),
+        prompt_tokens=int(event.get("tokens_evaluated", counted.prompt_tokens)),
         cached_tokens=int(timings.get("cache_n", 0)),
         completion_tokens=said,
         forward_passes=said,

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
-from toolgram.engines.remote.completions import completion, options
+from toolgram.engines.remote.completions import Counted, completion, options
 from toolgram.engines.remote.http import CHECK_SECONDS, Http
 from toolgram.engines.stops import StopScanner
 
@@ -40,16 +40,17 @@ class OpenAICompletions:
         body = {"model": self._model, "prompt": "".join(text for text, _ in prompt), **options(sampling)}
         if stops:
             body["stop"] = list(stops[:_MOST_STOPS])
-        scanner = StopScanner(stops)
+        scanner, counted = StopScanner(stops), Counted(body["prompt"])
         async with aclosing(completion(self._http, body)) as chunks:
             async for chunk in chunks:
                 if chunk.finish is not None:
                     yield replace(chunk, text=scanner.finish())
                     return
+                counted.take(chunk)
                 yield replace(chunk, text=scanner.feed(chunk.text))
                 if scanner.stopped:
                     break
-        yield Chunk("", finish="stop", usage=None, stopped_by=scanner.found)
+        yield Chunk("", finish="stop", usage=counted.usage, stopped_by=scanner.found)
 
     async def check(self) -> None:
         """Raises EngineError unless the server is well."""
