@@ -60,6 +60,17 @@ def test_a_prompt_that_is_too_long_for_vllm_is_told_with_its_counts() -> None:
         assert not fake.asked
 
 
+def test_the_tokens_of_a_prompt_are_counted_by_the_upstream() -> None:
+    with before_vllm() as (fake, address):
+        counted = httpx2.post(f"{address}/v1/messages/count_tokens", json={"messages": HI["messages"]}, timeout=30)
+        answer = httpx2.post(f"{address}/v1/messages", json=HI, timeout=30)
+        assert counted.json()["input_tokens"] == answer.json()["usage"]["input_tokens"] > 0
+        assert len(fake.asked) == 1
+    with saying() as address:
+        refused = httpx2.post(f"{address}/v1/messages/count_tokens", json={"messages": HI["messages"]}, timeout=30)
+        assert (refused.status_code, refused.json()["error"]["type"]) == (400, "invalid_request_error")
+
+
 @pytest.mark.parametrize("fault", ["500", "busy", "silent"])
 def test_an_upstream_that_fails_before_it_says_anything_is_a_503(fault: str) -> None:
     with before_vllm(fault=fault) as (fake, address):

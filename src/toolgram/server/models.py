@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from typing import Protocol, runtime_checkable
 
 from toolgram.api.errors import ApiError
@@ -27,6 +28,15 @@ class CountsTokens(Protocol):
 
     def count_tokens(self, prompt: Prompt) -> int:
         """The number of tokens in a prompt."""
+        ...
+
+
+@runtime_checkable
+class AsksForCounts(Protocol):
+    """An engine on another server, which it asks how many tokens a prompt has."""
+
+    async def count_tokens(self, prompt: Prompt) -> int:
+        """The number of tokens in a prompt. Raises EngineError where the server fails."""
         ...
 
 
@@ -126,6 +136,13 @@ class Served:
         if count >= most:
             raise PromptTooLong(count, most)
         return count
+
+    async def ask_count(self, prompt: Prompt) -> int | None:
+        """The number of tokens in a prompt by another server, if the engine asks one. Raises EngineError."""
+        engine = self.engine
+        if isinstance(engine, AsksForCounts) and iscoroutinefunction(engine.count_tokens):
+            return await engine.count_tokens(prompt)
+        return None
 
     def compile(self, constraint: Constraint) -> None:
         """Make a grammar ready, where the engine does so. Raises GrammarError or GrammarRefused as it does."""

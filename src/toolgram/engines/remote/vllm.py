@@ -79,6 +79,10 @@ class Vllm:
             async for chunk in chunks:
                 yield chunk
 
+    async def count_tokens(self, prompt: Prompt) -> int:
+        """How many tokens a prompt has."""
+        return len(await self._tokens.ids(prompt))
+
     async def check(self) -> None:
         """Raises EngineError unless a server is well."""
         await self._upstreams.check()

@@ -14,7 +14,7 @@ from toolgram.api.messages.request import read_count_request, read_messages_requ
 from toolgram.api.messages.response import Json, MessageWriter, message_of
 from toolgram.errors import ToolgramError
 from toolgram.server.context import Desk, Job, json_response
-from toolgram.server.sse import named
+from toolgram.server.sse import named, while_connected
 
 
 async def messages(desk: Desk, request: Request) -> ASGIApp:
@@ -31,9 +31,12 @@ async def messages(desk: Desk, request: Request) -> ASGIApp:
 async def count_tokens(desk: Desk, request: Request) -> ASGIApp:
     """The number of tokens in the prompt of a conversation."""
     job = await desk.job(request, await desk.body(request, read_count_request), runs=False)
-    if job.prompt_tokens is None:
+    count = job.prompt_tokens
+    if count is None:
+        count = await while_connected(request.receive, job.served.ask_count(job.plan.prompt_parts))
+    if count is None:
         raise ApiError(400, "not_supported", f"the engine of {job.served.name} does not count tokens", "/model")
-    return json_response(request, {"input_tokens": job.prompt_tokens})
+    return json_response(request, {"input_tokens": count})
 
 
 def _failure(error: ToolgramError) -> bytes:
