@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
@@ -119,6 +120,23 @@ def test_turns_of_one_role_that_follow_each_other_are_one() -> None:
     ]
     assert [prompt.find("So.") > prompt.find("of ") for prompt in prompts] == [False, False, True, True, True]
     assert prompts[-1].endswith("So. I")
+
+
+def test_results_come_before_a_system_message_that_stands_between_them_and_their_calls() -> None:
+    uses = [{"type": "tool_use", "id": id_, "name": "add", "input": {"a": 1, "b": 2}} for id_ in ("a", "b")]
+    one, other = ({"type": "tool_result", "tool_use_id": id_, "content": f"of {id_}"} for id_ in ("a", "b"))
+    calls: Any = {"role": "assistant", "content": uses}
+    late: Any = {"role": "system", "content": "Be brief."}
+    first, second = (
+        {"role": "user", "content": [one, {"type": "text", "text": "So."}]},
+        {"role": "user", "content": [other]},
+    )
+    for turns in ([calls, late, first, second], [calls, first, late, second], [calls, first, second, late]):
+        engine = Replay(" say.")
+        with serving(engine) as address:
+            client(address).messages.create(messages=[HI, *turns], tools=[ADD], **COMMON)
+        prompt = engine.calls[0].text.split("Hi.<|im_end|>")[1]
+        assert re.findall("of a|of b|So|Be brief", prompt) == ["of a", "of b", "So", "Be brief"]
 
 
 def test_an_answer_that_is_begun_is_not_repeated() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -41,6 +41,7 @@ from toolgram.errors import InvalidRequest
 Json = dict[str, Any]
 Placed = tuple[Block, str]
 """A block, and where it stands."""
+PlacedTurn = tuple[Turn, str]
 
 _NO_THREADS = "no conversation is kept here: send all of it, without a thread"
 _NO_THREADS_SDK = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}  # then the SDK does
@@ -99,8 +100,9 @@ def _request(body: CountBody) -> tuple[Request, tuple[str, ...]]:
     said = _Conversation()
     if (system := _system(said, body)) is not None:
         said.add({"role": "system", "content": system}, "/system")
-    for role, turns in groupby(enumerate(body.messages), key=lambda numbered: numbered[1].role):
-        _turns(said, role, [(turn, f"/messages/{i}") for i, turn in turns])
+    placed = [(turn, f"/messages/{i}") for i, turn in enumerate(body.messages)]
+    for role, turns in groupby(_results_first(placed), key=lambda one: one[0].role):
+        _turns(said, role, [*turns])
     tools = _tools(said, body)
     choice = body.tool_choice
     last = said.messages[-1]
@@ -143,7 +145,25 @@ def _system(said: _Conversation, body: CountBody) -> str | None:
     return "\n\n".join(text for text, given in zip(shown, texts, strict=True) if text or not given) if shown else None
 
 
-def _turns(said: _Conversation, role: str, turns: Sequence[tuple[Turn, str]]) -> None:
+def _results_first(turns: Sequence[PlacedTurn]) -> Iterator[PlacedTurn]:
+    """The turns in an order in which a system message that stands between calls and their results comes after these.
+
+    Anthropic refuses it there; what clients put into a conversation while tools run may come to stand so.
+    """
+    held: list[PlacedTurn] = []
+    for placed in turns:
+        turn = placed[0]
+        if turn.role == "system":
+            held.append(placed)
+            continue
+        if not (turn.role == "user" and any(isinstance(block, ToolResultBlock) for block in _blocks(turn.content))):
+            yield from held
+            held = []
+        yield placed
+    yield from held
+
+
+def _turns(said: _Conversation, role: str, turns: Sequence[PlacedTurn]) -> None:
     """Turns of one role that follow each other, each with its place: they are one turn (Anthropic's `messages`)."""
     match role:
         case "system":
@@ -158,7 +178,7 @@ def _turns(said: _Conversation, role: str, turns: Sequence[tuple[Turn, str]]) ->
             said.add(_assistant(said, _placed(turns)), turns[0][1])
 
 
-def _placed(turns: Sequence[tuple[Turn, str]]) -> list[Placed]:
+def _placed(turns: Sequence[PlacedTurn]) -> list[Placed]:
     return [(block, f"{at}/content/{i}") for turn, at in turns for i, block in enumerate(_blocks(turn.content))]
 
 
