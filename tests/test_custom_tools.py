@@ -138,6 +138,11 @@ def test_what_is_wrong_is_told_with_its_place(body: dict[str, Any], pointer: str
     assert raised.value.pointer == pointer
 
 
+def test_the_place_in_a_pattern_is_that_in_the_pattern_as_it_was_given() -> None:
+    with pytest.raises(toolgram.InvalidRequest, match="nothing to repeat at offset 3"):
+        planned(tools=[custom("run", grammar("ab***"))])
+
+
 @pytest.mark.parametrize(
     ("call", "pointer"),
     [

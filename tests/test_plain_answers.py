@@ -97,7 +97,9 @@ def test_the_model_is_told() -> None:
 @pytest.mark.parametrize(
     ("answer", "where"),
     [
-        ({"type": "regex", "regex": "(a"}, "/response_format/regex: a group that is not closed"),
+        ({"type": "regex", "regex": "(a"}, "/response_format/regex: a group that is not closed at offset 0"),
+        ({"type": "regex", "regex": "a[b"}, "/response_format/regex: a class that is not closed at offset 1"),
+        ({"type": "regex", "regex": "a**"}, "/response_format/regex: nothing to repeat at offset 2"),
         (
             {"type": "regex", "regex": r"[)]\)a)|(b"},
             "/response_format/regex: a group is closed that is not open, at offset 6",

@@ -7,6 +7,7 @@ import re
 from toolgram.errors import InvalidRequest
 
 _PIECE = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|[()]", re.DOTALL)
+_BEFORE, _AFTER = "^(?:", ")$"
 
 
 def as_a_whole(pattern: str, pointer: str) -> str:
@@ -16,4 +17,9 @@ def as_a_whole(pattern: str, pointer: str) -> str:
         depth += {"(": 1, ")": -1}.get(piece[0], 0)
         if depth < 0:
             raise InvalidRequest(pointer, f"a group is closed that is not open, at offset {piece.start()}")
-    return f"^(?:{pattern})$"
+    return f"{_BEFORE}{pattern}{_AFTER}"
+
+
+def as_given(whole: str) -> str:
+    """The pattern that was given to be held to `as_a_whole`."""
+    return whole.removeprefix(_BEFORE).removesuffix(_AFTER)

@@ -8,13 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
+from typing import Any
 
 from toolgram.caching import Document, weighed
+from toolgram.conversation.custom_tools import INPUT
 from toolgram.conversation.message import Message, ToolCall
+from toolgram.conversation.patterns import as_given
 from toolgram.errors import GrammarError, InvalidRequest, InvalidSchema, Relaxation, TooMuchWork, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.grammar.regular.automata import Automaton
+from toolgram.grammar.regular.regex_syntax import Malformed, Unsupported, parse
 from toolgram.planning.readable_names import is_readable
 from toolgram.planning.tool_arguments import Wanted, arguments_of
 from toolgram.planning.turn_spec import Answer, CallableTool, TurnSpec, reading_program, weight
@@ -223,7 +227,7 @@ class _Compilation:
         try:
             language = plain_language(given.schema.value, (*marks, *self.spec.stops))
         except ValueError as error:
-            raise InvalidRequest(given.pointer, str(error)) from error
+            raise InvalidRequest(given.pointer, _fault(given.schema.value, str(error))) from error
         if language.is_empty:
             raise InvalidRequest(given.pointer, "no text matches, or only such as holds a mark of the model's format")
         expr, rules = plain_rules(language, self.names)
@@ -240,7 +244,8 @@ class _Compilation:
         except (InvalidSchema, UnsupportedSchema) as error:
             if not tool.custom:
                 raise
-            raise InvalidRequest(tool.schema_pointer, error.reason) from error
+            schema = tool.parameters.value["properties"][INPUT]
+            raise InvalidRequest(tool.schema_pointer, _fault(schema, error.reason)) from error
 
     def callee(self, tool: CallableTool) -> Callee | None:
         """A tool with its arguments compiled in every encoding of the format; None for one that nothing can call."""
@@ -309,3 +314,14 @@ class _Compilation:
         if capped:
             digits = f"numbers of at most {INTEGER_DIGITS} digits before the point and {FRACTION_DIGITS} after it"
             self.relaxations.append(Relaxation(pointer, "type", digits, "stricter"))
+
+
+def _fault(schema: Mapping[str, Any], found: str) -> str:
+    """What is wrong with a text that has to match a pattern as a whole: `found`, or at its place in what was given."""
+    try:
+        parse(as_given(schema.get("pattern", "")))
+    except Malformed as error:
+        return str(error)
+    except Unsupported:
+        pass
+    return found

@@ -10,6 +10,7 @@ from sys import getsizeof
 from typing import Any
 
 from toolgram.caching import packed, unpacked, weighed
+from toolgram.conversation.patterns import as_given
 from toolgram.wire.format import PLAIN, WireFormat, naming
 
 
@@ -77,8 +78,8 @@ def plain_prompt(schema: Any) -> str:
     """Asks for an answer that is one of some texts, or matches a regular expression."""
     if "enum" in schema:
         return f"Please respond with one of these texts and nothing else: {', '.join(map(compact, schema['enum']))}"
-    pattern = schema["pattern"].removeprefix("^(?:").removesuffix(")$")
-    return f"Please respond with nothing but a text that matches the regular expression {pattern}"
+    expression = as_given(schema["pattern"])
+    return f"Please respond with nothing but a text that matches the regular expression {expression}"
 
 
 def _bytes(content: bytes) -> int:
