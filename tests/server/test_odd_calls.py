@@ -53,8 +53,21 @@ def test_a_call_that_was_cut_off_has_no_input(begun: str) -> None:
 
 
 def test_what_is_no_json_is_no_input() -> None:
-    (call,) = json.loads(message(CALL.format('{"n": NaN}'), UNENFORCED))["content"]
+    (call,) = json.loads(message(CALL.format('{"n": 1,}'), UNENFORCED))["content"]
     assert call["input"] == {}
+
+
+def test_numbers_that_json_does_not_have_are_null_and_all_else_is_as_it_was_written() -> None:
+    written = r'{"n": NaN, "m": [-Infinity, 1.50], "said": "NaN \"Infinity\"", "NaN": Infinity}'
+    read = r'{"n": null, "m": [null, 1.50], "said": "NaN \"Infinity\"", "NaN": null}'
+    whole = message(CALL.format(written), UNENFORCED)
+    assert f'"input":{read}' in whole
+    assert json.loads(whole)["valid"] is False
+    tools = [{"name": "f", "input_schema": {"type": "object"}}]
+    stream = events_of(
+        answered("/v1/messages", CALL.format(written), UNENFORCED, max_tokens=99, tools=tools, stream=True)
+    )
+    assert [event["delta"]["partial_json"] for event in stream if "partial_json" in event.get("delta", ())] == [read]
 
 
 def events_of(text: str) -> list[dict[str, Any]]:

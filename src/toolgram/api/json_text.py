@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import orjson
 
 from toolgram.wire.encodings.json import RawValue, Status
+
+_STRING_OR_CONSTANT = re.compile(r'(?P<string>"(?:\\.|[^"\\])*")|NaN|-?Infinity', re.DOTALL)
 
 
 def json_bytes(value: Any) -> bytes:
@@ -19,20 +22,27 @@ def json_bytes(value: Any) -> bytes:
         return orjson.dumps(_escaped(value))
 
 
-def object_text(text: str) -> orjson.Fragment | None:
-    """The text of a JSON object, to stand in an answer as it is; None if it is none, as half a one, or one with NaN."""
+def as_it_is(text: str) -> orjson.Fragment:
+    """A JSON text, to stand in an answer as it was written."""
+    return orjson.Fragment(text)
+
+
+def object_text(text: str) -> str | None:
+    """The text of a JSON object; None if it is none, as half a one.
+
+    `NaN` and infinities, which Python writes and JSON does not have, are null in it, as JavaScript writes them.
+    """
+    constants: list[str] = []
     try:
-        value: Any = json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_json)
+        value: Any = json.loads(text, parse_int=str, parse_float=str, parse_constant=constants.append)
     except ValueError:
         return None
     except RecursionError:  # deeper than Python reads: a grammar held it, and its brackets say whether it is whole
         _, status = RawValue(lambda _: None).consume(text.strip(), 0)
-        return orjson.Fragment(text) if status is Status.DONE else None
-    return orjson.Fragment(text) if isinstance(value, dict) else None
-
-
-def _no_json(constant: str) -> NoReturn:
-    raise ValueError(constant)
+        return text if status is Status.DONE else None
+    if constants:
+        text = _STRING_OR_CONSTANT.sub(lambda found: found["string"] or "null", text)
+    return text if isinstance(value, dict) else None
 
 
 def _escaped(value: Any) -> Any:

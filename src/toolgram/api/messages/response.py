@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolgram.api.json_text import object_text
+from toolgram.api.json_text import as_it_is, object_text
 from toolgram.api.notes import notes_of
 from toolgram.chat import Reply
 from toolgram.conversation.events import (
@@ -70,7 +70,7 @@ def _ended(reply: Reply, max_tokens: int | None) -> Json:
 def _input(arguments: str) -> Any:
     """The arguments as an object, as they were written; empty where the call was cut off: half an object is none."""
     text = object_text(arguments)
-    return {} if text is None else text
+    return {} if text is None else as_it_is(text)
 
 
 def _message(id_: str, model: str, content: list[Json], usage: Json) -> Json:
@@ -187,8 +187,8 @@ class MessageWriter:
             return
         yield from self._call(None)
         held, self._held = self._held, ""
-        if held and object_text(held) is not None:
-            yield self._delta({"type": "input_json_delta", "partial_json": held})
+        if (text := object_text(held)) is not None:
+            yield self._delta({"type": "input_json_delta", "partial_json": text})
         yield from self._close(cut=not whole)
         inside, self._inside = self._inside, ""
         yield from self._text(inside)
