@@ -57,3 +57,52 @@ def test_each_odd_value_at_each_place(client: httpx2.Client, path: str) -> None:
 def test_fields_that_are_not_known_are_named(client: httpx2.Client, path: str) -> None:
     body = {**BODIES[path][-1], "odd_field": 1, "absent": None, "user": "u", "service_tier": "auto", "a b": 2}
     assert client.post(path, json={**body, "model": "sampled"}).headers["x-toolgram-ignored"].startswith("odd_field")
+
+
+BIG, BIGGER = "1234567890123456789012345678", "-" + "9" * 300
+
+
+def test_integers_beyond_64_bits_are_read_shown_and_echoed_as_they_are(client: httpx2.Client) -> None:
+    schema = f'{{"type": "object", "properties": {{"n": {{"enum": [{BIG}, {BIGGER}]}}}}, "required": ["n"]}}'
+    tool = f'{{"type": "function", "name": "f", "parameters": {schema}}}'
+    chat = f'{{"type": "function", "function": {{"name": "f", "parameters": {schema}}}}}'
+    hello = '{"role": "user", "content": "Hi."}'
+    explained = client.post("/v1/explain", content=f'{{"messages": [{hello}], "tools": [{chat}]}}')
+    assert BIG in explained.json()["prompt"]
+    assert f"{BIG[0]}.{BIG[1:]}e+27" in explained.json()["grammar"]["text"]
+    used = (
+        f'{{"role": "assistant", "content": [{{"type": "tool_use", "id": "a", "name": "f", "input": {{"n": {BIG}}}}}]}}'
+    )
+    result = '{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]}'
+    tools = f'[{{"name": "f", "input_schema": {schema}}}]'
+    for path, body in (
+        ("/v1/responses", f'{{"input": "Hi.", "tools": [{tool}], "tool_choice": "required"}}'),
+        ("/v1/responses", f'{{"input": "Hi.", "tools": [{tool}], "tool_choice": "required", "stream": true}}'),
+        ("/v1/chat/completions", f'{{"messages": [{hello}], "tools": [{chat}], "tool_choice": "required"}}'),
+        ("/v1/messages", f'{{"messages": [{hello}, {used}, {result}], "tools": {tools}, "max_tokens": 60}}'),
+    ):
+        answer = client.post(path, content=body)
+        assert answer.status_code == 200, answer.text
+        if path == "/v1/responses":
+            assert f"[{BIG},{BIGGER}]" in answer.text
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "9" * 400])
+@pytest.mark.parametrize("path", BODIES)
+def test_numbers_that_json_does_not_have_are_refused(client: httpx2.Client, path: str, number: str) -> None:
+    body = json.dumps({**BODIES[path][0], "metadata": {"n": "@"}}).replace('"@"', number)
+    answer = client.post(path, content=body)
+    assert (answer.status_code, "is not JSON" in answer.json()["error"]["message"]) == (400, True)
+
+
+@pytest.mark.parametrize("most", [2**32, 2**63, 10**30])
+def test_a_bound_that_nothing_comes_near_refuses_no_request(client: httpx2.Client, most: int) -> None:
+    items = {"type": "array", "items": {"type": "string", "maxLength": most}, "maxItems": most}
+    members = {"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": most}
+    schema = {"type": "object", "properties": {"items": items, "members": members}}
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    body = {"messages": [{"role": "user", "content": "Hi."}], "tools": [tool]}
+    assert client.post("/v1/chat/completions", json=body).status_code == 200
+    explained = client.post("/v1/explain", json={**body, "dialect": "lark"}).json()
+    assert explained["relaxations"] == []
+    assert str(most) not in explained["grammar"]["text"]

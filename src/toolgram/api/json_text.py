@@ -11,11 +11,15 @@ import orjson
 
 from toolgram.wire.encodings.json import RawValue, Status
 
+_LEAST, _MOST = -(2**63), 2**64 - 1  # of the integers that orjson writes
 _STRING_OR_CONSTANT = re.compile(r'(?P<string>"(?:\\.|[^"\\])*")|NaN|-?Infinity', re.DOTALL)
 
 
 def json_bytes(value: Any) -> bytes:
-    """The JSON of a value; half a surrogate pair, which UTF-8 cannot write, is an escape in it, as it was."""
+    """The JSON of a value; half a surrogate pair, which UTF-8 cannot write, is an escape in it, as it was.
+
+    An integer may have any size.
+    """
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -47,6 +51,8 @@ def object_text(text: str) -> str | None:
 
 def _escaped(value: Any) -> Any:
     match value:
+        case int() if not _LEAST <= value <= _MOST:
+            return as_it_is(str(value))
         case str():
             return value if value.isascii() else orjson.Fragment(json.dumps(value))
         case Mapping():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from typing import Any
 
 import orjson
@@ -18,6 +20,7 @@ MAX_VALUES = 1 << 19
 """Nothing else runs while JSON is read, and that takes as long as there are values in it, not bytes."""
 MAX_PARTS = 1 << 17
 """Objects, lists, and members of objects: each takes ten times as long as a number."""
+_MANY_DIGITS = re.compile(rb"\d{19}")
 _PIECE = 1 << 16  # bytes that are looked through in a millisecond at most
 
 
@@ -53,9 +56,15 @@ def parsed(body: bytearray) -> Any:
             reason = f"a body may hold at most {MAX_PARTS} objects, lists and members of objects"
             raise ApiError(413, "body_too_large", reason)
     try:
-        return orjson.loads(body)
+        value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise ApiError(400, "invalid_json", f"the body is not JSON: {error}", "") from error
+    if not _MANY_DIGITS.search(body):
+        return value
+    try:
+        return json.loads(body)  # of an integer beyond 64 bits orjson makes a float, which is another number
+    except RecursionError:
+        return value
 
 
 def _counted(body: bytearray) -> tuple[int, int]:

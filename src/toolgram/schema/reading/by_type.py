@@ -22,6 +22,7 @@ from toolgram.schema.writing.number_style import decimal_of
 
 _MAX_LANGUAGES = 16  # of keys, distinguished by the patterns that they match
 _MAX_DIGITS = 60  # of a bound, without idle zeros: each takes an alternative inside the one before
+_BEYOND_ALL = 2**31  # characters, items or members
 BEYOND = (Malformed, Unsupported, TooLarge)
 
 
@@ -242,4 +243,5 @@ def _others(n: Normalizer, place: Place, schema: keywords.Schema, keyword: str, 
 
 
 def _count(value: float | None) -> int | None:
-    return None if value is None else int(value)
+    """A bound of a length or a number of things; one that nothing comes near is none: engines refuse such numbers."""
+    return None if value is None or value >= _BEYOND_ALL else int(value)
