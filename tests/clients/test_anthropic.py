@@ -116,7 +116,17 @@ def test_tokens_are_counted_as_they_are_used(client: Anthropic) -> None:
 
 def test_models(client: Anthropic) -> None:
     assert [model.id for model in client.models.list()] == ["smollm2", "broken", "away", "cut"]
-    assert client.models.retrieve("smollm2").display_name == "smollm2"
+    model = client.models.retrieve("smollm2")
+    assert model.display_name == "smollm2"
+    assert (model.max_input_tokens or 0) > 0
+
+
+def test_what_there_is_not_is_told_as_anthropic_does(client: Anthropic) -> None:
+    for asked in (client.messages.batches.list, client.beta.files.list, lambda: client.models.retrieve("other")):
+        with pytest.raises(anthropic.NotFoundError) as raised:
+            asked()
+        assert raised.value.type == "not_found_error"
+        assert raised.value.request_id
 
 
 LONG: Any = {"role": "user", "content": "word " * 3000}

@@ -10,6 +10,8 @@ from toolgram.errors import InvalidRequest
 from toolgram.template.adapt import parts_beside_text
 
 _WHY = "nothing can guarantee it: this model's server takes no grammar (--allow-unenforced asks it all the same)"
+_KINDS = {"image_url": "an image", "image": "an image", "input_audio": "a sound", "audio": "a sound"}
+"""What they are, since each API has its own name for the same."""
 
 
 def refuse_unenforced(request: Request, engine: Engine) -> None:
@@ -32,4 +34,5 @@ def refuse_parts(request: Request, left_out: Collection[str]) -> None:
     """
     for pointer, _, kind in parts_beside_text(request.messages):
         if (at := placed(request.places, pointer)) not in left_out:
-            raise InvalidRequest(at, f"a part of type {kind!r} cannot be given to the model yet: send text alone")
+            what = _KINDS.get(kind, f"a part of type {kind!r}")
+            raise InvalidRequest(at, f"{what} cannot be given to the model yet: send text alone")

@@ -77,7 +77,8 @@ async def _one_model(desk: Desk, request: Request) -> ASGIApp:
 def _model(served: Served, *, anthropic: bool) -> dict[str, object]:
     if anthropic:
         day = "1970-01-01T00:00:00Z"  # what Anthropic gives for a model with an unknown release date
-        return {"type": "model", "id": served.name, "display_name": served.name, "created_at": day}
+        named = {"type": "model", "id": served.name, "display_name": served.name, "created_at": day}
+        return {**named, "max_input_tokens": served.context}
     return {
         "id": served.name,
         "object": "model",

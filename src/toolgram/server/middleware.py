@@ -109,17 +109,17 @@ class Front:
             status = _CLIENT_GONE
         except ToolgramError as error:
             failure = api_error(error, _PROMPTS.get(scope["path"], "/messages"))
-            await _fail(failure, scope, receive, answer, headers)
+            await self._fail(failure, scope, receive, answer, headers)
         except asyncio.CancelledError:  # the server ends, and no longer waits for its answers
             if status:
                 raise
-            await _fail(shutting_down(), scope, receive, answer, headers)
+            await self._fail(shutting_down(), scope, receive, answer, headers)
         except Exception:
             LOG.exception("request %s failed unexpectedly: please report this", record.id)
             if status:
                 raise
             failure = ApiError(500, "internal_error", "internal error of the server; its log has the details")
-            await _fail(failure, scope, receive, answer, headers)
+            await self._fail(failure, scope, receive, answer, headers)
         finally:
             ended(status, record)
             self._over(scope, status, record)
@@ -154,6 +154,19 @@ class Front:
         compared = [(one, hmac.compare_digest(one, key)) for one in given for key in self._keys]  # all, before a look
         return next((one for one, same in compared if same), None)
 
+    async def _fail(
+        self, failure: ApiError, scope: Scope, receive: Receive, answer: Send, headers: Mapping[bytes, str]
+    ) -> None:
+        record = record_of(scope)
+        record.failed(failure.code, failure.message)
+        response = error_response(failure, record, anthropic=self._is_anthropic(scope["path"], headers))
+        await response(scope, receive, answer)
+
+    def _is_anthropic(self, path: str, headers: Mapping[bytes, str]) -> bool:
+        """Whether the client speaks Anthropic's API; where a path is of both, or of nobody here, a header tells."""
+        both = path.startswith("/v1/models") or path not in self._paths
+        return path.startswith("/v1/messages") or (both and b"anthropic-version" in headers)
+
     def _over(self, scope: Scope, status: int, record: Record) -> None:
         seconds = time.perf_counter() - record.began
         path = scope["path"] if scope["path"] in self._paths else "other"
@@ -161,18 +174,6 @@ class Front:
         if self._observer is not None and record.capture is not None and record.capture.has_body:
             self._observer(record.recorded(scope["path"], self._settings, status), record.id)
         LOG.info(Line(record, scope["method"], scope["path"], status, seconds))
-
-
-def _is_anthropic(scope: Scope, headers: Mapping[bytes, str]) -> bool:
-    """Whether the client speaks Anthropic's API; `/v1/models` is of both, and a header tells."""
-    path = scope["path"]
-    return path.startswith("/v1/messages") or (path.startswith("/v1/models") and b"anthropic-version" in headers)
-
-
-async def _fail(failure: ApiError, scope: Scope, receive: Receive, answer: Send, headers: Mapping[bytes, str]) -> None:
-    record = record_of(scope)
-    record.failed(failure.code, failure.message)
-    await error_response(failure, record, anthropic=_is_anthropic(scope, headers))(scope, receive, answer)
 
 
 def error_response(error: ApiError, record: Record, *, anthropic: bool) -> Response:
