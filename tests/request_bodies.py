@@ -172,6 +172,7 @@ BODIES: dict[str, list[Any]] = {
         {"prompt": [1, 2]},
     ],
     "/v1/responses": RESPONSES,
+    "/v1/responses/input_tokens": RESPONSES[:1],
     "/v1/messages": MESSAGES,
     "/v1/messages/count_tokens": MESSAGES[:1],
     "/tokenize": [{"messages": [USER]}, {"prompt": "a", "model": "sampled"}, {"content": "a"}],

@@ -156,6 +156,16 @@ def test_a_custom_tool(client: OpenAI) -> None:
     assert call.custom.input.islower()
 
 
+def test_tokens_of_an_input_are_counted_as_they_are_used(client: OpenAI) -> None:
+    tool: Any = {"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": False}
+    said: Any = {"model": "smollm2", "input": "Hi.", "instructions": "Be brief.", "tools": [tool]}
+    counted = client.responses.input_tokens.count(**said)
+    usage = client.responses.create(**said, max_output_tokens=16).usage
+    assert counted.object == "response.input_tokens"
+    assert usage is not None
+    assert counted.input_tokens == usage.input_tokens
+
+
 def test_asynchronous_use(address: str) -> None:
     asyncio.run(_asynchronous_use(address))
 

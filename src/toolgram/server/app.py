@@ -29,7 +29,7 @@ from toolgram.server.routes.chat import chat_completions, explain
 from toolgram.server.routes.completions import completions
 from toolgram.server.routes.mcp import mcp_call, mcp_servers
 from toolgram.server.routes.messages import count_tokens, messages
-from toolgram.server.routes.responses import responses
+from toolgram.server.routes.responses import input_tokens, responses
 from toolgram.server.routes.tokenize import detokenize, tokenize
 from toolgram.server.routes.tools import import_tools
 from toolgram.server.settings import Settings
@@ -46,6 +46,7 @@ _POST: dict[str, Handler] = {
     "/v1/chat/completions": chat_completions,
     "/v1/completions": completions,
     "/v1/responses": responses,
+    "/v1/responses/input_tokens": input_tokens,
     "/v1/messages": messages,
     "/v1/messages/count_tokens": count_tokens,
     "/v1/explain": explain,

@@ -127,6 +127,16 @@ class Desk:
             record.headers["x-toolgram-relaxations"] = _header(relaxations_json(relaxations))
         return Job(served, plan, sampling, generation.n, count, generation.grammar is not None)
 
+    async def prompt_tokens(self, request: Request, generation: Generation) -> int:
+        """How many tokens the prompt of a request has. Raises as `job` does, and ApiError where nothing counts them."""
+        job = await self.job(request, generation, runs=False)
+        count = job.prompt_tokens
+        if count is None:
+            count = await while_connected(request.receive, job.served.ask_count(job.plan.prompt_parts))
+        if count is None:
+            raise ApiError(400, "not_supported", f"the engine of {job.served.name} does not count tokens", "/model")
+        return count
+
     async def next_turn(self, job: Job, generation: Generation, sampling: Sampling) -> Job:
         """A further turn of a job that runs: its conversation with what was done meanwhile. Raises as `job` does."""
         with span("plan", {"gen_ai.request.model": job.served.name}) as note:

@@ -34,7 +34,12 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("toolgram.server")
 
-_PROMPTS = {"/v1/completions": "/prompt", "/v1/responses": "/input", "/tokenize": "/prompt"}
+_PROMPTS = {
+    "/v1/completions": "/prompt",
+    "/v1/responses": "/input",
+    "/v1/responses/input_tokens": "/input",
+    "/tokenize": "/prompt",
+}
 _OPEN = frozenset(("/health", "/metrics", "/openapi.json", *pages()))  # these need no key
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)
 _CLIENT_GONE = 499  # as in nginx; only the log ever shows it

@@ -116,6 +116,13 @@ _ROUTES = {
         ref("ResponseEvent"),
         examples.RESPONSES,
     ),
+    "/v1/responses/input_tokens": _Route(
+        "How long the prompt of a conversation would be, in the shape of OpenAI's responses.",
+        responses.COUNTED,
+        _PLAN,
+        ref("ResponsesBody"),
+        examples=examples.INPUT_TOKENS,
+    ),
     "/v1/messages": _Route(
         "Answer a conversation, in Anthropic's shape.",
         ref("AnthropicMessage"),

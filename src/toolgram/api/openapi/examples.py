@@ -63,6 +63,7 @@ MESSAGES: dict[str, Json] = {
     "a stream": {"messages": [_HI], "system": "Be brief.", "max_tokens": 16, "stream": True},
     "a call": {"messages": [_HI], "max_tokens": 60, "tools": [_ANTHROPIC_TOOL], "tool_choice": {"type": "any"}},
 }
+INPUT_TOKENS: dict[str, Json] = {"a question": {"input": "Hello."}}
 COUNT_TOKENS: dict[str, Json] = {"a question": {"messages": [_HI]}}
 TOKENIZE: dict[str, Json] = {"a text": {"content": "Hello."}, "a conversation": {"messages": [_HI]}}
 DETOKENIZE: dict[str, Json] = {"a text": {"tokens": [1, 2, 3]}}

@@ -56,6 +56,7 @@ _OUTPUT = any_of(
     ),
     given(id=STRING, type=always("mcp_approval_request"), **_CALLED),
 )
+COUNTED = given(object=always("response.input_tokens"), input_tokens=COUNT)
 _USAGE = given(
     ESTIMATED,
     input_tokens=COUNT,

@@ -9,12 +9,12 @@ from contextlib import aclosing
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from toolgram.api.errors import ApiError, anthropic_error, api_error
+from toolgram.api.errors import anthropic_error, api_error
 from toolgram.api.messages.request import read_count_request, read_messages_request
 from toolgram.api.messages.response import Json, MessageWriter, message_of
 from toolgram.errors import ToolgramError
 from toolgram.server.context import Desk, Job, json_response
-from toolgram.server.sse import named, while_connected
+from toolgram.server.sse import named
 
 
 async def messages(desk: Desk, request: Request) -> ASGIApp:
@@ -30,12 +30,7 @@ async def messages(desk: Desk, request: Request) -> ASGIApp:
 
 async def count_tokens(desk: Desk, request: Request) -> ASGIApp:
     """The number of tokens in the prompt of a conversation."""
-    job = await desk.job(request, await desk.body(request, read_count_request), runs=False)
-    count = job.prompt_tokens
-    if count is None:
-        count = await while_connected(request.receive, job.served.ask_count(job.plan.prompt_parts))
-    if count is None:
-        raise ApiError(400, "not_supported", f"the engine of {job.served.name} does not count tokens", "/model")
+    count = await desk.prompt_tokens(request, await desk.body(request, read_count_request))
     return json_response(request, {"input_tokens": count})
 
 

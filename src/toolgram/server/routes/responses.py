@@ -1,4 +1,4 @@
-"""OpenAI's `/v1/responses`, without state; calls of MCP servers are run here."""
+"""OpenAI's `/v1/responses` and `/v1/responses/input_tokens`, without state; calls of MCP servers are run here."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ from toolgram.server.sse import named
 
 async def responses(desk: Desk, request: Request) -> ASGIApp:
     """Answer a conversation."""
-    urls = {name: server.url for name, server in desk.mcp.items()}
-    body, read = await desk.body(request, lambda given: _read(given, urls))
-    if read is None:
-        read = await request_of(desk, request, body)
+    read = await _request(desk, request)
     job = await desk.job(request, read.generation)
     id_ = f"resp_{uuid.uuid4().hex}"
     echo = {**read.echo, **_sampled(job)}
@@ -34,6 +31,20 @@ async def responses(desk: Desk, request: Request) -> ASGIApp:
     if read.generation.stream:
         return desk.streamed(request, _streamed(events), lambda error: _failure(writer, error))
     return json_response(request, await desk.whole(request, _whole(events)))
+
+
+async def input_tokens(desk: Desk, request: Request) -> ASGIApp:
+    """The number of tokens in the prompt of a conversation."""
+    read = await _request(desk, request)
+    count = await desk.prompt_tokens(request, read.generation)
+    return json_response(request, {"object": "response.input_tokens", "input_tokens": count})
+
+
+async def _request(desk: Desk, request: Request) -> ResponsesRequest:
+    """The request that a body makes, with the tools that its MCP servers list."""
+    urls = {name: server.url for name, server in desk.mcp.items()}
+    body, read = await desk.body(request, lambda given: _read(given, urls))
+    return await request_of(desk, request, body) if read is None else read
 
 
 def _read(given: Any, urls: Mapping[str, str]) -> tuple[CheckedBody, ResponsesRequest | None]:
