@@ -106,3 +106,25 @@ def test_a_bound_that_nothing_comes_near_refuses_no_request(client: httpx2.Clien
     explained = client.post("/v1/explain", json={**body, "dialect": "lark"}).json()
     assert explained["relaxations"] == []
     assert str(most) not in explained["grammar"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r"cut \ud83d", "cut \ufffd"),
+        (r"\uDE00 \ud83d\ud83d\ude00", "\ufffd \ufffd\U0001f600"),
+        (r"\\ud83d \\\ud83d", "\\ud83d \\\ufffd"),
+        (r"\ud83d 1234567890123456789012345", "\ufffd 1234567890123456789012345"),
+    ],
+)
+def test_half_a_character_of_a_client_is_replaced(client: httpx2.Client, written: str, read: str) -> None:
+    explained = client.post("/v1/explain", content=f'{{"messages": [{{"role": "user", "content": "{written}"}}]}}')
+    assert f"<|im_start|>user\n{read}<|im_end|>" in explained.json()["prompt"]
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize(("body", "what"), [("null", "null"), ("[]", "a list"), ("5", "a number")])
+def test_a_body_that_is_no_object_is_told_so(client: httpx2.Client, path: str, body: str, what: str) -> None:
+    answer = client.post(path, content=body)
+    assert answer.status_code == 400
+    assert f"must be an object, not {what}" in answer.json()["error"]["message"]

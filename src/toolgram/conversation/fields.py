@@ -127,7 +127,7 @@ def _as_json(body: Any) -> Any:
         elif isinstance(value, list | tuple):
             converted = converted or not isinstance(value, list)
             inside = enumerate(cast("Sequence[Any]", value))
-        elif not isinstance(value, str | int | float):
+        elif type(value) not in _SCALARS and not isinstance(value, str | int | float):
             raise InvalidRequest(pointer, f"{type(value).__name__} is no type of JSON")
         waiting += [(each, f"{pointer}/{key}", depth + 1) for key, each in inside if type(each) not in _SCALARS]
     return _converted(body) if converted else body

@@ -21,6 +21,11 @@ MAX_VALUES = 1 << 19
 MAX_PARTS = 1 << 17
 """Objects, lists, and members of objects: each takes ten times as long as a number."""
 _MANY_DIGITS = re.compile(rb"\d{19}")
+_SURROGATES = re.compile(
+    rb"(?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F]))++"  # all else, as much at once as there is
+    rb"|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}"
+    rb"|(?P<half>\\u[dD][89a-fA-F][\da-fA-F]{2})"
+)
 _PIECE = 1 << 16  # bytes that are looked through in a millisecond at most
 
 
@@ -55,16 +60,25 @@ def parsed(body: bytearray) -> Any:
         if parts > MAX_PARTS:
             reason = f"a body may hold at most {MAX_PARTS} objects, lists and members of objects"
             raise ApiError(413, "body_too_large", reason)
-    try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise ApiError(400, "invalid_json", f"the body is not JSON: {error}", "") from error
-    if not _MANY_DIGITS.search(body):
+    value, text = _loaded(body)
+    if not _MANY_DIGITS.search(text):
         return value
     try:
-        return json.loads(body)  # of an integer beyond 64 bits orjson makes a float, which is another number
+        return json.loads(text)  # of an integer beyond 64 bits orjson makes a float, which is another number
     except RecursionError:
         return value
+
+
+def _loaded(body: bytearray) -> tuple[Any, bytes | bytearray]:
+    """The JSON of a body, and its text; half a character, which is left where a text was cut, becomes U+FFFD."""
+    try:
+        return orjson.loads(body), body
+    except orjson.JSONDecodeError as error:
+        whole = _SURROGATES.sub(lambda found: rb"\ufffd" if found["half"] else found[0], body)
+        try:
+            return orjson.loads(whole), whole
+        except orjson.JSONDecodeError:
+            raise ApiError(400, "invalid_json", f"the body is not JSON: {error}", "") from error
 
 
 def _counted(body: bytearray) -> tuple[int, int]:
