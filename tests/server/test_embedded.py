@@ -120,6 +120,25 @@ def test_how_likely_tokens_were(client: OpenAI) -> None:
     assert [token.token for token in streamed] == [token.token for token in whole]
 
 
+def test_how_likely_tokens_of_a_raw_text_were(client: OpenAI) -> None:
+    options: Any = {"model": "smollm2", "prompt": "Repeat: 日本🎉é. 日本", "max_tokens": 12, "seed": 3, "logprobs": 2}
+    whole = client.completions.create(**options).choices[0]
+    told = whole.logprobs
+    assert told is not None
+    assert told.tokens is not None
+    assert told.text_offset is not None
+    assert len(told.tokens) == len(told.token_logprobs or ()) == len(told.top_logprobs or ()) == 12
+    ends = [*told.text_offset[1:], len(whole.text)]
+    pieces = [whole.text[at:end] for at, end in zip(told.text_offset, ends, strict=True)]
+    assert all(piece == token or "\ufffd" in token for piece, token in zip(pieces, told.tokens, strict=True))
+    for likely, tops in zip(told.token_logprobs or (), told.top_logprobs or (), strict=True):
+        assert 1 <= len(tops) <= 2
+        assert likely <= max(tops.values()) <= 0
+    streamed = [chunk.choices[0].logprobs for chunk in client.completions.create(**options, stream=True)]
+    for name in ("tokens", "token_logprobs", "text_offset"):
+        assert [one for part in streamed if part for one in getattr(part, name)] == getattr(told, name)
+
+
 def test_tokens(client: OpenAI) -> None:
     def post(path: str, **body: Any) -> Any:
         return client.post(f"{str(client.base_url).removesuffix('/v1/')}{path}", body=body, cast_to=object)

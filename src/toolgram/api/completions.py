@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, cast
 
 from pydantic import Field
@@ -15,15 +16,17 @@ from toolgram.api.sampling import Limit, OpenAISampling, sampling_of, unsaid
 from toolgram.api.unsupported import refuse_constraints
 from toolgram.conversation.body import TextFormat
 from toolgram.conversation.fields import Filled, Number, Some, absent, by, json_of, of, validated, whole
-from toolgram.engines.base import Sampling, Usage
+from toolgram.engines.base import Logprob, Sampling, TokenLogprobs, Usage
 from toolgram.errors import InvalidRequest
 from toolgram.grammar.constraint import Constraint
 
 MAX_PROMPTS = 128
 MAX_N = 128
+MAX_LOGPROBS = 20
 
 Json = dict[str, Any]
 
+_Decoder = codecs.getincrementaldecoder("utf-8")
 _FORMATS = ("regex", "choice")
 WITHOUT_EFFECT = frozenset(("user",))
 Absent = Annotated[Any, absent("no engine here can do this: leave it out", empty=True)]
@@ -64,7 +67,7 @@ class CompletionBody(OpenAISampling):
     stream_options: StreamOptions | None = None
     grammar: str | None = None
     suffix: Absent = None
-    logprobs: Absent = None
+    logprobs: Annotated[int, Number(0, MAX_LOGPROBS, whole=True)] | None = None
     response_format: Annotated[TextFormat, whole("is not known here: give grammar")] | None = None
 
 
@@ -91,10 +94,14 @@ def read_completion_request(body: Any) -> CompletionRequest:
     n = checked.n or 1
     if checked.best_of not in (None, n):
         raise InvalidRequest("/best_of", f"answers are not ranked here: leave it out, {checked.best_of} is not n")
+    if checked.echo and checked.logprobs is not None:
+        raise InvalidRequest("/logprobs", "those of the prompt, which echo asks for too, are not known: leave echo out")
     options = checked.stream_options
     return CompletionRequest(
         prompts=_prompts(checked.prompt),
-        sampling=sampling_of(checked, max_tokens=checked.max_tokens, stop=checked.stop, seed=checked.seed),
+        sampling=sampling_of(
+            checked, max_tokens=checked.max_tokens, stop=checked.stop, seed=checked.seed, logprobs=checked.logprobs
+        ),
         unsaid=unsaid(checked),
         constraint=None if checked.grammar is None else gbnf_constraint(checked.grammar),
         model=checked.model,
@@ -126,9 +133,50 @@ def together(usages: Mapping[int, Usage], n: int) -> Usage:
     )
 
 
-def choice(index: int, text: str, finish: str | None) -> Json:
+@dataclass(slots=True)
+class Likely:
+    """How likely the tokens of a choice were, and where each begins in its text."""
+
+    _offset: int = 0
+    _decoder: codecs.IncrementalDecoder = field(default_factory=lambda: _Decoder("replace"))
+    _tokens: list[TokenLogprobs] = field(default_factory=list[TokenLogprobs])
+
+    def add(self, tokens: Sequence[TokenLogprobs]) -> None:
+        """More tokens, which the next `take` tells."""
+        self._tokens += tokens
+
+    def take(self) -> Json | None:
+        """What was added since the last time, in the shape of OpenAI's completions; None if that is nothing."""
+        if not self._tokens:
+            return None
+        told, self._tokens = self._tokens, []
+        offsets: list[int] = []
+        for one in told:
+            offsets.append(self._offset)
+            self._offset += len(self._decoder.decode(one.chosen.piece))
+        return {
+            "tokens": [_text(one.chosen) for one in told],
+            "token_logprobs": [one.chosen.logprob for one in told],
+            "top_logprobs": [_tops(one.top) for one in told],
+            "text_offset": offsets,
+        }
+
+
+def _tops(tokens: Sequence[Logprob]) -> dict[str, float]:
+    """The likeliest tokens by their texts; of several with one text, as parts of characters have, the likeliest."""
+    found: dict[str, float] = {}
+    for token in tokens:
+        found.setdefault(_text(token), token.logprob)
+    return found
+
+
+def _text(token: Logprob) -> str:
+    return token.piece.decode(errors="replace")
+
+
+def choice(index: int, text: str, finish: str | None, logprobs: Json | None = None) -> Json:
     """One choice of a completion, or of a chunk of it."""
-    return {"index": index, "text": text, "logprobs": None, "finish_reason": finish}
+    return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": finish}
 
 
 def text_completion(head: Head, choices: Sequence[Json], usage: Usage | None) -> Json:

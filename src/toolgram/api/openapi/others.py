@@ -7,7 +7,7 @@ from toolgram.api.openapi.shapes import (
     BOOLEAN,
     COUNT,
     INTEGER,
-    NULL,
+    NUMBER,
     STRING,
     Json,
     always,
@@ -19,7 +19,15 @@ from toolgram.api.openapi.shapes import (
     ref,
 )
 
-_CHOICE = given(index=COUNT, text=STRING, logprobs=NULL, finish_reason=nullable({"enum": ["stop", "length"]}))
+_LOGPROBS = given(
+    tokens=array(STRING),
+    token_logprobs=array(NUMBER),
+    top_logprobs=array({"type": "object", "additionalProperties": NUMBER}),
+    text_offset=array(COUNT),
+)
+_CHOICE = given(
+    index=COUNT, text=STRING, logprobs=nullable(_LOGPROBS), finish_reason=nullable({"enum": ["stop", "length"]})
+)
 COMPLETION = given(
     {"usage": USAGE},
     id=STRING,

@@ -12,7 +12,14 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from toolgram.api.chat.response import Head
-from toolgram.api.completions import CompletionRequest, choice, read_completion_request, text_completion, together
+from toolgram.api.completions import (
+    CompletionRequest,
+    Likely,
+    choice,
+    read_completion_request,
+    text_completion,
+    together,
+)
 from toolgram.api.errors import ApiError
 from toolgram.api.generation import GRAMMAR, grammar_at_fault
 from toolgram.engines.base import Chunk, Prompt, Sampling, Usage
@@ -124,13 +131,14 @@ async def _answer(
 ) -> dict[str, object]:
     texts = [[run.text] if read.echo else [] for run in runs]
     finishes: list[str | None] = [None] * len(runs)
-    costs = _Costs(read.n, record)
+    costs, likely = _Costs(read.n, record), [Likely() for _ in runs]
     async with aclosing(said) as chunks:
         async for index, chunk in chunks:
+            likely[index].add(chunk.logprobs)
             texts[index].append(chunk.text)
             finishes[index] = _finish(chunk, record)
             costs.add(index, chunk)
-    choices = [choice(i, "".join(text), finish) for i, (text, finish) in enumerate(zip(texts, finishes, strict=True))]
+    choices = [choice(i, "".join(texts[i]), finishes[i], likely[i].take()) for i in range(len(runs))]
     return text_completion(head, choices, costs.usage)
 
 
@@ -141,15 +149,17 @@ async def _events(
     head: Head,
     record: Record,
 ) -> AsyncGenerator[bytes, None]:
-    costs = _Costs(read.n, record)
+    costs, likely = _Costs(read.n, record), [Likely() for _ in runs]
     async with aclosing(said) as chunks:
         if read.echo:
             yield b"".join(data(text_completion(head, [choice(i, run.text, None)], None)) for i, run in enumerate(runs))
         async for index, chunk in chunks:
             finish = _finish(chunk, record)
             costs.add(index, chunk)
+            likely[index].add(chunk.logprobs)
             if chunk.text or finish:
-                yield data(text_completion(head, [choice(index, chunk.text, finish)], None))
+                told = choice(index, chunk.text, finish, likely[index].take())
+                yield data(text_completion(head, [told], None))
     if read.include_usage:
         yield data(text_completion(head, [], costs.usage))
     yield DONE
