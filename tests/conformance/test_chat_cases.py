@@ -31,11 +31,8 @@ NOT_READ = {
 # Cases whose output the grammar does not admit, as it is not in the one spelling of the format and the request.
 NOT_ADMITTED = {
     "it stops early": frozenset({49, 60, 255, 271}),
-    "no line break before what closes the reasoning": frozenset({15, 16, 17, 18, 24, 363}),
     "text before a required call": frozenset({18, 23}),
-    "no line break, or another one, before a call or an answer": frozenset(
-        {38, 39, 40, 41, 42, 150, 173, 343, 363, 368, 390}
-    ),
+    "no line break before a call": frozenset({343}),
     "no line break behind the arguments": frozenset({96, 97, 363, 368}),
     "JSON without spaces": frozenset({28, 29, 156, 157}),
     "words of JSON among those of Python": frozenset({247, 248, 263, 264}),

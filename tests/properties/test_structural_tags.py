@@ -95,9 +95,9 @@ def test_the_skeleton_is_told_apart_from_the_values() -> None:
     ]
     thought = {
         "type": "tag",
-        "begin": "<think>\n",
+        "begin": "<think>",
         "content": {"type": "any_text", "excludes": ["</think>"]},
-        "end": "\n</think>\n\n",
+        "end": "</think>",
     }
     several = {"type": "tags_with_separator", "tags": tags, "separator": "\n", "at_least_one": True}
     end = {"type": "grammar", "grammar": 'root ::= "\\n" "\\n"? | ""\n'}

@@ -1,4 +1,5 @@
-"""The end of a turn is the model's: what it may write between its last call and its end promises nothing.
+"""A turn is admitted as templates write it, and its end is the model's: what it may write between its last call and its
+end promises nothing.
 
 A line break after a call, which the model writes before it ends as well as before another call, is admitted before the
 end too; so taking the last of several calls away never makes a turn inadmissible.
@@ -6,8 +7,11 @@ end too; so taking the last of several calls away never makes a turn inadmissibl
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +20,9 @@ from llama_oracle import gbnf_accepted
 from made_up import IN_THE_MANNER_OF, MADE_UP
 from oracles import ebnf_accepts, lark_accepts
 from properties.test_native_styles import CASES, Case
+from situations import WEATHER as PLACE
 from situations import Situation, situations, tool
-from toolgram import Message, ToolCall
+from toolgram import ChatTemplate, Message, ToolCall
 from toolgram.styles.detect import tail
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "templates"
@@ -104,3 +109,61 @@ def test_what_the_template_writes_before_the_end_is_admitted(name: str) -> None:
             for end in ("", tail(template), *BREAKS):
                 assert plan.constraint.grammar.accepts(text + end), end
                 assert [call.name for call in plan.parse(text + end).tool_calls] == ["get"]
+
+
+SAID = (
+    Message(reasoning="zqthought"),
+    Message("zqanswer", "zqthought"),
+    Message(reasoning="zqthought", tool_calls=(WEATHER,)),
+    Message(tool_calls=(WEATHER,)),
+    Message("zqanswer", tool_calls=(WEATHER,)),
+)
+THINKS: tuple[dict[str, bool], ...] = ({}, {"enable_thinking": True}, {"enable_thinking": False})
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_turn_is_admitted_as_the_template_itself_writes_it(name: str) -> None:
+    """Wherever the turn, as it stands in a history, goes on from the prompt, and shows all that was said, in order."""
+    template = toolgram.ChatTemplate.from_file(REAL[name])
+    can = template.capabilities
+    for said in SAID:
+        if (said.reasoning and not can.supports_reasoning) or (said.tool_calls and not can.supports_tool_calls):
+            continue
+        for choice in ("auto", "required") if said.tool_calls and not said.content else ("auto",):
+            for thinks in THINKS:
+                plan, turn = written_by(template, said, {"tool_choice": choice, "chat_template_kwargs": thinks})
+                whole = [text for text in turn if same(plan.parse(text), said)]
+                assert plan.constraint is not None
+                assert not whole or any(map(plan.constraint.grammar.accepts, whole)), whole[0]
+
+
+def written_by(template: ChatTemplate, said: Message, more: dict[str, Any]) -> tuple[toolgram.Plan, list[str]]:
+    """The plan, and the turn that follows its prompt, up to each place where it may end; nothing if none follows."""
+    question = {"role": "user", "content": "Rain?"}
+    calls = replace(said, tool_calls=tuple(replace(call, id="a1b2c3d4e") for call in said.tool_calls))
+    result = {"role": "tool", "tool_call_id": "a1b2c3d4e", "content": "zqresult"}
+    history = [question, calls.to_openai(), *([result] if said.tool_calls else [])]
+    body = {"messages": [question], "tools": [tool("get_weather", PLACE)]} | more
+    plan = toolgram.plan(body, template)
+    text = toolgram.plan(body | {"messages": history, "add_generation_prompt": False}, template).prompt
+    turn = text[len(plan.prompt) :].partition("zqresult")[0]
+    if not text.startswith(plan.prompt) or re.search("get_weather.*zqanswer", turn, re.DOTALL):
+        return plan, []
+    return plan, [each[:end] for each in without_ids(turn) for end in ends(each)]
+
+
+def without_ids(turn: str) -> Iterator[str]:
+    """The turn, and the same without ids: some templates add them to calls, which the models do not write."""
+    yield turn
+    yield re.sub(', "id": "[^"]*"', "", turn)
+
+
+def ends(turn: str) -> list[int]:
+    """Where a turn may end: at any mark."""
+    return sorted({len(turn), *(found.start() for found in re.finditer(r"[<\[]", turn))})
+
+
+def same(read: Message, said: Message) -> bool:
+    """Whether a message says the same, white space around its texts aside."""
+    texts = [[(text or "").strip() for text in (each.content, each.reasoning)] for each in (read, said)]
+    return texts[0] == texts[1] and [call.name for call in read.tool_calls] == [call.name for call in said.tool_calls]

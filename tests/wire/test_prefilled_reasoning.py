@@ -81,3 +81,30 @@ def test_a_thought_that_the_template_leaves_empty_is_none() -> None:
     assert found.style is not None, found.why
     body = {"messages": [{"role": "user", "content": "Rain?"}], "tools": [tool("look", WEATHER)]}
     assert toolgram.plan(body, EMPTY.template, found.style).parse("No.") == Message("No.")
+
+
+SPACES = ("", "\n", "\n\n")
+
+
+@pytest.mark.parametrize("thought", ["", "\n", "Rain."])
+@pytest.mark.parametrize("said", ["", "No."])
+def test_reasoning_that_the_prompt_opens_may_end_at_once_however_its_end_is_spaced(thought: str, said: str) -> None:
+    family = Family(
+        CALLS, thought="<think>\n{{ m.reasoning_content }}\n</think>\n\n", prompt="<|assistant|>\n<think>\n"
+    )
+    body = {"messages": [{"role": "user", "content": "Rain?"}], "tools": [tool("look", WEATHER)]}
+    plan = toolgram.plan(body, family.template, "qwen_xml")
+    assert plan.constraint is not None
+    call = plan.write(Message(tool_calls=(toolgram.ToolCall("look", '{"city": "Oslo"}'),)))
+    assert call is not None
+    call = call.partition("</think>")[2].strip()
+    for space in SPACES:
+        for after in (said, call):
+            text = f"{thought}</think>{space}{after}"
+            assert plan.constraint.grammar.accepts(text), text
+            message = plan.parse(text)
+            assert (message.reasoning or "") == thought.strip(), text
+            assert (message.content or "", len(message.tool_calls)) == ((said, 0) if after == said else ("", 1))
+        required = toolgram.plan(body | {"tool_choice": "required"}, family.template, "qwen_xml")
+        assert required.constraint is not None
+        assert required.constraint.grammar.accepts(f"{thought}</think>{space}{call}")

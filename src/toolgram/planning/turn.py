@@ -79,8 +79,8 @@ class CompiledTurn:
         closing = replace(whole, turn=closing_content(whole.turn, self.opened))
         for format_ in (whole, *ways_to_reason(whole), closing):
             text = write(format_, message, self._write_arguments, answer, self.spec.stops)
-            if text is not None and text.startswith(self.opened):
-                return text[len(self.opened) :]
+            if text is not None and (rest := _without(text, self.opened)) is not None:
+                return rest
         return None
 
     def _permits(self, message: Message) -> bool:
@@ -118,9 +118,22 @@ def compile_turn(spec: TurnSpec) -> CompiledTurn:
         return _Compilation(spec).run()
 
 
+def _marks_of(opened: str) -> list[str]:
+    """An opened part cut at its marks, without the white space around them."""
+    return [part for part in re.split(r"(?<=[>\]])\s*|\s*(?=[<\[])", opened.strip()) if part]
+
+
+def _without(text: str, opened: str) -> str | None:
+    """What a text says after an opened part, which may be spaced in another way; None where it begins otherwise."""
+    if text.startswith(opened):
+        return text[len(opened) :]
+    found = re.match(r"\s*".join(map(re.escape, _marks_of(opened))), text)
+    return None if found is None else text[found.end() :]
+
+
 def _after(grammar: Grammar, opened: str) -> tuple[str, Grammar]:
     """The opened part as the style spaces it, and what may follow; templates space their marks as they like."""
-    marks = ["", *(part for part in re.split(r"(?<=[>\]])\s*|\s*(?=[<\[])", opened.strip()) if part)]
+    marks = ["", *_marks_of(opened)]
     spaced = ("".join(map("".join, zip(marks, gaps, strict=True))) for gaps in product(_GAPS, repeat=len(marks)))
     for text in (opened, *(spaced if len(marks) <= _MOST_MARKS else ())):
         try:

@@ -12,33 +12,36 @@ from toolgram.wire import format as wire
 Calls = Literal["none", "any", "only"]
 """Whether the turn has no calls, may have calls, or is nothing but calls (and reasoning)."""
 
+_CONTENT = (wire.Content(), wire.Opt(wire.Content()))
+
 
 def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer: bool = False) -> wire.Node | None:
     """The part of a format that a request allows: None where nothing is left of it.
 
-    A turn of nothing but calls has no content; one that `must_answer` has it always.
+    A turn of nothing but calls has no content, though the tags around it if they may be empty; one that `must_answer`
+    has it always.
     """
     bears_calls = wire.holds(node, wire.Call)
     if calls == "none" and isinstance(node, wire.Call):
         return None
-    if isinstance(node, wire.Opt) and not bears_calls and wire.holds(node, wire.Content):
-        if calls == "only":
-            return wire.NOTHING_WRITTEN
-        if must_answer:
-            return node.item
-    if not (bears_calls or (must_answer and wire.holds(node, wire.Content))):
+    if not (bears_calls or (wire.holds(node, wire.Content) and (must_answer or calls == "only"))):
         return node
 
     def inside(part: wire.Node) -> wire.Node | None:
         return allowed(part, calls, parallel=parallel, must_answer=must_answer)
 
-    if calls == "only" and isinstance(node, wire.Alt):
+    if isinstance(node, wire.Opt) and not bears_calls:
+        item = inside(node.item)
+        if must_answer and calls != "only":
+            return item
+        return wire.NOTHING_WRITTEN if item is None or wire.holds(item, wire.Content) else wire.Opt(item)
+    if calls == "only" and bears_calls and isinstance(node, wire.Alt):
         node = wire.Alt(*(option for option in node.options if wire.holds(option, wire.Call)))
     match left := wire.rebuild(node, inside):
         case wire.Opt(item) if calls == "only":
             return item
         case wire.Many():
-            least = max(left.min, 1) if calls == "only" else left.min
+            least = max(left.min, 1) if calls == "only" and bears_calls else left.min
             return replace(left, min=least, max=left.max if parallel else 1)
         case wire.Array():
             return replace(left, max=left.max if parallel else 1)
@@ -57,8 +60,8 @@ def closing_content(node: wire.Node, opened: str) -> wire.Node:
     A turn of nothing but calls closes it before the first one.
     """
     match node:
-        case wire.Opt(wire.Seq(items)) if wire.Content() in items:
-            at = items.index(wire.Content())
+        case wire.Opt(wire.Seq(items)) if found := [each for each in items if each in _CONTENT]:
+            at = items.index(found[0])
             before = [item.text for item in items[:at] if isinstance(item, wire.Lit | wire.Mark)]
             if at and len(before) == at and opened.endswith("".join(before)):
                 return wire.Seq(*items[:at], *items[at + 1 :])

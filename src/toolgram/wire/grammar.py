@@ -28,6 +28,7 @@ from toolgram.wire.encodings import AnyEncoding
 from toolgram.wire.free_text import free_text, opener, unclosed_text
 from toolgram.wire.marks import as_tokens
 from toolgram.wire.program import Program, compile_format
+from toolgram.wire.spacing import Spacing
 from toolgram.wire.unclosed import unclosed
 from toolgram.work import give_way
 
@@ -84,7 +85,7 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         whole = closing_content(format_.turn, turn.opened) if mode == "only" else format_.turn
         node = allowed(whole, mode, parallel=turn.parallel, must_answer=turn.answer is not None)
         if node is not None:
-            options.append(lowering.last(node))
+            options.append(lowering.last(lowering.spacing.loosened(node)))
             if mode != "none":
                 options.append(lowering.unclosed(node))
     return {"root": choice(*options), **lowering.rules}
@@ -108,6 +109,12 @@ class _Lowering:
     content_last: str
     callee: Callee | None = None
     calls: dict[tuple[wire.Node, str], str] = field(default_factory=dict[tuple[wire.Node, str], str])
+
+    @property
+    def spacing(self) -> Spacing:
+        """What white space need not be written: none, where by it an answer is told from a call, or is that itself."""
+        turn, told = self.turn, bool(self.first_marks or self.content_first)
+        return Spacing(free_content=turn.answer is None and not told, less=turn.plain is None and not told)
 
     def node(self, node: wire.Node, *, in_json: bool) -> Expr:
         """The expression of a node; inside JSON the fields are JSON values."""
@@ -195,7 +202,7 @@ class _Lowering:
         if calls is None:
             return ir.NOTHING
         after = rest_after(self.last(calls), ahead.before + ahead.opener, self.rules)
-        return seq(self.node(thought, in_json=False), opener(ahead), after)
+        return seq(self.node(self.spacing.loosened(thought), in_json=False), opener(ahead), after)
 
     def is_free(self, node: wire.Node) -> bool:
         """Whether a turn that ends with this node ends with free text."""

@@ -21,9 +21,10 @@ _LINES = Tagged("glm_lines", open="<arg_key>", after_key=(("", "</arg_key>\n<arg
 
 def _wire(parameters: Tagged, line: str) -> WireFormat:
     """Each part begins with `line`, so that a call may follow an answer or come first."""
-    call = Seq(Lit(line), Mark("<tool_call>"), Name(), Lit(line), Arguments(parameters), Mark("</tool_call>"))
+    call = Seq(Mark("<tool_call>"), Name(), Lit(line), Arguments(parameters), Mark("</tool_call>"))
+    calls = Many(Call(call), separator=Lit(line), min=1)
     reasoning = thinking("<think>", "</think>", before=line)
-    return WireFormat(Seq(reasoning, Opt(Seq(Lit(line), Content())), Many(Call(call))))
+    return WireFormat(Seq(reasoning, Opt(Seq(Lit(line), Content())), Opt(Seq(Lit(line), calls))))
 
 
 GLM_4_7 = ToolStyle("glm_4_7", _wire(_TIGHT, ""), "keys and values between tags: GLM 4.7, Laguna S")

@@ -62,7 +62,8 @@ _CALL = Seq(
     Arguments(ARGUMENTS),
     _close("call"),
 )
-_RESPONSE = Seq(_open("response"), Content(), _close("response"))
+# Where there are calls alone, it is empty.
+_RESPONSE = Seq(_open("response"), Opt(Content()), _close("response"))
 
 _K2_CALL = Seq(
     Mark("<|tool_call_begin|>"),

@@ -181,6 +181,30 @@ def _step_all(program: Program, threads: Iterable[Thread], char: str, alive: lis
     return None
 
 
+def ended(program: Program, threads: Iterable[Thread]) -> Thread | None:
+    """The way on which the turn may be over here, without white space that is still due; None where there is none."""
+    for thread in threads:
+        match program.code[thread.at]:
+            case StopAt():
+                return thread
+            case TextAt(text, next_) if text[thread.offset :].isspace():
+                if _may_stop(program, next_):
+                    return thread
+            case _:
+                pass
+    return None
+
+
+def _may_stop(program: Program, at: int) -> bool:
+    """Whether a turn may end at a place, where free text may be empty."""
+    places = [program.code[place] for place, _ in program.closure(at)]
+    return any(isinstance(each, StopAt) or (isinstance(each, FreeAt) and _stops(program, each.next)) for each in places)
+
+
+def _stops(program: Program, at: int) -> bool:
+    return any(isinstance(program.code[place], StopAt) for place, _ in program.closure(at))
+
+
 def calls_any(way: Thread, tools: Collection[str]) -> bool:
     """Whether a way has come to no name, or to that of a tool: what else looks like a call is the answer."""
     names = [text for action, text in way.actions if action == "name"]

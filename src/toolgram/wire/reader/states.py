@@ -21,6 +21,7 @@ from toolgram.wire.reader.gap import (
     answer_instead,
     awaited,
     calls_any,
+    ended,
     first_exits,
     following,
     free_text_way,
@@ -242,11 +243,10 @@ class InGap(State):
         reading = self.reading
         if self.text_instead is not None:
             return _said(reading, self._as_text(self.text_instead) + rest)
-        for thread in self.threads:
-            if isinstance(reading.program.code[thread.at], StopAt):
-                if not act(reading, thread.actions):
-                    _said(reading, reading.again)
-                return True
+        if (way := ended(reading.program, self.threads)) is not None:
+            if not act(reading, way.actions):
+                _said(reading, reading.again)
+            return True
         reading.tell_committed(way.actions for way in self.threads)
         if not reading.emit.in_named_call:
             text, reason = reading.taken() + rest, "the text ends inside " + awaited(reading.program, self.threads)
