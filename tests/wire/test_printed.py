@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import toolgram
+from made_up import SHARED
+from situations import tool
 from toolgram.schema.reading.normalize import normalize
+from toolgram.styles.discovery import discover
 from toolgram.wire.encodings.expected import UNKNOWN, Expected
 from toolgram.wire.encodings.json import Status
 from toolgram.wire.encodings.printed import PrintedValue, as_json_text
@@ -81,3 +85,44 @@ def test_a_fence_is_no_part_of_the_string(text: str, value: dict[str, Any]) -> N
             if status is Status.DONE:
                 break
         assert json.loads("".join(pieces)) == value
+
+
+WORDS = {"bool": {"type": "boolean"}, "number": {"type": ["integer", "null"]}, "one": {"enum": ["a", True, None]}}
+NESTED = {"within": {"type": "object", "properties": {"it": {"type": ["boolean", "null"]}}}}
+GIVEN: tuple[dict[str, Any], ...] = (
+    {"bool": True, "number": None, "one": None, "within": {"it": True}},
+    {"bool": False, "number": 3, "one": True, "within": {"it": None}},
+)
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        *((name, False) for name in ("Qwen3-Coder", "Qwen3.5-4B", "google-gemma-4-31B-it", "GLM-4.6")),
+        *((name, True) for name in ("Qwen3-Coder", "Qwen3.5-4B", "GLM-4.6")),
+    ],
+)
+def test_the_words_of_a_template_are_admitted_and_read(name: str, found: bool, given: dict[str, Any]) -> None:
+    """However it prints true, false and null: a model that was trained on it writes them so."""
+    path = SHARED / f"{name}.jinja"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not beside this checkout")
+    template = toolgram.ChatTemplate.from_file(path)
+    style = discover(template).style if found else None
+    assert style is not None or not found
+    properties = WORDS | NESTED
+    function = tool("look", {"type": "object", "properties": properties, "required": [*properties]})
+    body = {"messages": [{"role": "user", "content": "?"}], "tools": [function], "tool_choice": "required"}
+    plan = toolgram.plan(body, template, style)
+    call = {"id": "0", "type": "function", "function": {"name": "look", "arguments": json.dumps(given)}}
+    turn = {"role": "assistant", "content": "", "tool_calls": [call]}
+    history = [*body["messages"], turn]
+    text = toolgram.plan(body | {"messages": history, "add_generation_prompt": False}, template, style).prompt
+    assert plan.constraint is not None
+    written = plan.write(toolgram.Message(tool_calls=(toolgram.ToolCall("look", json.dumps(given)),)))
+    assert written is not None
+    begin, end = written.index("look"), written[written.rindex("it") :].partition("}")[2]
+    shown = written[:begin] + text[text.rindex("look") :].partition(end)[0] + end
+    assert plan.constraint.grammar.accepts(shown), shown
+    assert [json.loads(each.arguments) for each in plan.parse(shown).tool_calls] == [given]

@@ -90,7 +90,7 @@ class Lowering:
             case types.Anything():
                 return self._any_value() if frame == self._inner else self.expr(types.EVERY_KIND, hint, frame)
             case types.Word(text):
-                return seq(self.spelling.encoding.word(text))
+                return choice(*self.spelling.encoding.words(text))
             case types.Text(value):
                 return self._text(value)
             case types.String(low, high, automaton):
@@ -258,7 +258,7 @@ class Lowering:
         if value.name not in self._rules.made:
             comma, frame = self._inner.comma, self._inner
             string, number = self._string(0, None), self._number(types.Number())
-            words = (self.spelling.encoding.word(word) for word in ("true", "false", "null"))
+            words = (each for word in ("true", "false", "null") for each in self.spelling.encoding.words(word))
             member = seq(self._key_but([], members.name, frame), frame.between, value)
             several = optional(seq(member, repeat(seq(comma, member))))
             self._rules.made[value.name] = choice(members, array, string, number, *words)

@@ -18,7 +18,8 @@ class Encoding:
     declares, those that are not quoted are ASCII identifiers. A separator that is None is that of the wire format.
     With a `margin`, a line break and more, each member of the outermost object stands after it, on a line of its own,
     and `last_margin` before what closes the object, unless it is empty. With `sorts_keys` the keys of every object come
-    in the order of the alphabet, as Jinja's `dictsort` has it, whatever the schema's is.
+    in the order of the alphabet, as Jinja's `dictsort` has it, whatever the schema's is. Models may write null as
+    `other_null` as well, where templates print both.
     Raises ValueError for a notation that cannot be read back: another quote with escapes, a raw one that overlaps
     itself, raw strings as keys.
     """
@@ -36,6 +37,7 @@ class Encoding:
     margin: str = ""
     last_margin: str = ""
     sorts_keys: bool = False
+    other_null: str | None = None
 
     def __post_init__(self) -> None:
         if self.escapes and self.quote != '"':
@@ -58,6 +60,10 @@ class Encoding:
     def ordered(self, keys: Iterable[str]) -> Iterable[str]:
         """Keys in the order in which they are written."""
         return sorted(keys, key=str.lower) if self.sorts_keys else keys
+
+    def words(self, text: str) -> tuple[str, ...]:
+        """All that may stand for JSON's null, true or false."""
+        return (self.word(text), *((self.other_null,) if text == "null" and self.other_null else ()))
 
     def word(self, text: str) -> str:
         """What stands for JSON's null, true or false."""

@@ -117,16 +117,17 @@ def _tagged(text: str) -> Tagged | None:
     if not open_ or not TAG.match(close.lstrip()) or not after.startswith(close.rstrip()):
         return None
     ways: dict[str, str] = {}
-    at = 0
+    at, printed = 0, False
     for key, kind in zip(keys, (*_TYPES, "string"), strict=True):
         at = text.find(open_ + key, at)
         end = text.find(close.rstrip(), at)
         if at < 0 or end < 0:
             return None
+        printed |= kind == "boolean" and text[at:end].endswith("True")
         after = _without_value(text[at + len(open_) + len(key) : end], TYPED.arguments[key])
         if after is None or ways.setdefault(kind, after) != after:
             return None
-    return Tagged("discovered", open_, _shortest(ways), close)
+    return Tagged("discovered", open_, _shortest(ways), close, python_words=printed)
 
 
 def _fence(scene: Scene, tags: Tagged) -> tuple[str, str]:

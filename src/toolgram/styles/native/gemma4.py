@@ -38,6 +38,7 @@ NOTATION = Encoding(
     item_separator=",",
     key_separator=":",
     sorts_keys=True,
+    other_null="None",  # the template prints null as Python does, though no other word
 )
 
 _CALL = Call(Seq(Mark("<|tool_call>"), Lit("call:"), Name(), Arguments(NOTATION), Mark("<tool_call|>")))
@@ -54,7 +55,13 @@ GEMMA_4 = ToolStyle(
 )
 
 ESCAPED = Encoding(
-    "function_gemma", quote="<escape>", escapes=False, bare_keys=True, item_separator=",", key_separator=":"
+    "function_gemma",
+    quote="<escape>",
+    escapes=False,
+    bare_keys=True,
+    item_separator=",",
+    key_separator=":",
+    other_null="None",
 )
 
 _FUNCTION_CALL = Call(

@@ -36,7 +36,9 @@ from toolgram.wire.format import (
     WireFormat,
 )
 
-PARAMETERS = Tagged("qwen_xml", open="<parameter=", after_key=(("", ">\n"),), close="\n</parameter>\n")
+PARAMETERS = Tagged(
+    "qwen_xml", open="<parameter=", after_key=(("", ">\n"),), close="\n</parameter>\n", python_words=True
+)
 
 _FUNCTION = Seq(Mark("<function="), Name(), Lit(">\n"), Arguments(PARAMETERS), Mark("</function>"))
 # Qwen3-Coder sometimes forgets the opening tag.

@@ -106,9 +106,7 @@ class Transcoder:
         # Models mix in JSON's own words.
         self._words = {
             **{word: word for word in ("true", "false", "null")},
-            encoding.true: "true",
-            encoding.false: "false",
-            encoding.null: "null",
+            **{each: word for word in ("true", "false", "null") for each in encoding.words(word)},
         }
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:

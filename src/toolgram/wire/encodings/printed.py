@@ -8,6 +8,7 @@ from collections.abc import Callable
 from toolgram.wire.encodings.json import RawValue, Status, StringValue, escape
 
 WORDS = {"True": "true", "False": "false", "None": "null"}
+PRINTED = {word: printed for printed, word in WORDS.items()}
 _PLAIN = re.compile(r"[^'\"TFN\[\]{}]+")
 
 

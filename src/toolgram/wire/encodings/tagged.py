@@ -34,6 +34,7 @@ from toolgram.wire.encodings.expected import STRING, Expected, kinds_of, options
 from toolgram.wire.encodings.in_order import in_order
 from toolgram.wire.encodings.json import Sink, Status, escape, skip_space
 from toolgram.wire.encodings.notation import JSON
+from toolgram.wire.encodings.printed import PRINTED
 from toolgram.wire.encodings.raw import BetweenTags, ValueReader, as_json, json_type, value_reader
 from toolgram.wire.marks import Marks, as_tokens
 
@@ -46,7 +47,8 @@ class Tagged(AnyEncoding):
 
     `after_key` may differ by the JSON type of the value: {"string": …, "number": …}; the entry "" is for the others.
     `close` ends raw text: its part without white space must not stand in a string. `fence` is what a model may put
-    around a string that has tags in it: ("<![CDATA[", "]]>").
+    around a string that has tags in it: ("<![CDATA[", "]]>"). With `python_words` the family's templates print true,
+    false and null as Python does, so that its models write them so, or as JSON has them.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Tagged(AnyEncoding):
     after_key: tuple[tuple[str, str], ...]
     close: str
     fence: tuple[str, str] = ("", "")
+    python_words: bool = False
 
     @property
     def notation(self) -> Notation:
@@ -259,7 +262,8 @@ class _Parameters:
             self.values.string(part, item.pointer) for part in parts if isinstance(part, types.String | types.Text)
         ]
         others = [part for part in parts if not isinstance(part, types.String | types.Text)]
-        return choice(*strings, *([self.values.json(types.union(others), hint)] if others else []))
+        printed = [PRINTED[part.text] for part in others if self.tags.python_words and isinstance(part, types.Word)]
+        return choice(*strings, *([self.values.json(types.union(others), hint)] if others else []), *printed)
 
     def spell(self, value: object) -> str | None:
         """The arguments as the model would write them; None where they are not valid, or have no place between tags."""
