@@ -48,9 +48,10 @@ class Spelling(HashedOnce):
     """The choices that a template leaves open, and the notation.
 
     `ascii` writes all beyond ASCII as `\\uxxxx`. The digit caps bound numbers that the schema does not bound; None is
-    no cap. A `free` one also admits what people and programs write: exponents without a plus, with a zero before their
-    one digit or three digits before the point, since a model that means `8.99e9` must not be led to `8.99e-9`; and any
-    escape of a character, since one that copies `Z\\u00fcrich` must not be led to a control character.
+    no cap. A `free` one also admits what people and programs write: exponents without a plus, with an `E`, with a zero
+    before their one digit, with three digits before the point or a zero there, since a model that means `8.99e9` must
+    not be led to `8.99e-9`, nor one that copies `1.5E-3` to `1.5`; and any escape of a character, since one that copies
+    `Z\\u00fcrich` must not be led to a control character.
     """
 
     item_separator: str = ", "

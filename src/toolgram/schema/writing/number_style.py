@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 
-from toolgram.grammar.ir import Expr, choice, optional, repeat, seq
+from toolgram.grammar.ir import Expr, chars, choice, optional, repeat, seq
 from toolgram.grammar.regular.automata import Automaton
 from toolgram.schema import types
 from toolgram.schema.types.multiples import multiples_among
@@ -21,25 +21,33 @@ MIN_EXPONENT = -324  # of the smallest double that is not zero
 def any_number(spelling: Spelling) -> Expr:
     """Every number, with the caps and the exponents of the spelling."""
     whole = integers(0, None, spelling.integer_digits)
-    fraction = optional(seq(".", repeat(DIGIT, 1, spelling.fraction_digits)))
+    fraction = _fraction(spelling.fraction_digits)
     plain = seq(whole, fraction)
     if not spelling.exponents:
         return seq(optional("-"), plain)
     if not spelling.free:
         return seq(optional("-"), choice(plain, seq(NON_ZERO, fraction, _power("+", MAX_EXPONENT))))
-    return seq(optional("-"), choice(plain, _with_a_power(fraction)))
+    return seq(optional("-"), choice(plain, _with_a_power(spelling.fraction_digits)))
 
 
-def _with_a_power(fraction: Expr) -> Expr:
-    """Numbers above 0 with an exponent, as people and programs write them."""
-    padded = seq("e", choice("+", "-"), "0", DIGIT)  # two digits at least, as C and Python print it: 5e-06
-    small = seq(NON_ZERO, fraction, choice(_power(optional("+"), MAX_EXPONENT), padded))
-    large = seq(NON_ZERO, repeat(DIGIT, 1, 2), fraction, choice(_power(optional("+"), MAX_EXPONENT - 2), padded))
+def _fraction(digits: int | None) -> Expr:
+    return optional(seq(".", repeat(DIGIT, 1, digits)))
+
+
+def _with_a_power(digits: int | None) -> Expr:
+    """Numbers above 0 with an exponent, as people and programs write them; so many digits may follow the point."""
+    fraction = _fraction(digits)
+    letter = chars("eE")
+    padded = seq(letter, choice("+", "-"), "0", DIGIT)  # two digits at least, as C and Python print it: 5e-06
+    part = seq("0.", NON_ZERO, repeat(DIGIT, 0, None if digits is None else digits - 1))
+    small = seq(choice(part, seq(NON_ZERO, fraction)), choice(_power(optional("+"), MAX_EXPONENT, letter), padded))
+    power = _power(optional("+"), MAX_EXPONENT - 2, letter)
+    large = seq(NON_ZERO, repeat(DIGIT, 1, 2), fraction, choice(power, padded))
     return choice(small, large)
 
 
-def _power(plus: Expr | str, most: int) -> Expr:
-    return seq("e", choice(seq(plus, integers(1, most)), seq("-", integers(1, -MIN_EXPONENT))))
+def _power(plus: Expr | str, most: int, letter: Expr | str = "e") -> Expr:
+    return seq(letter, choice(seq(plus, integers(1, most)), seq("-", integers(1, -MIN_EXPONENT))))
 
 
 def multiples(kind: types.Number, spelling: Spelling) -> Automaton:
@@ -74,7 +82,7 @@ def number_range(kind: types.Number, spelling: Spelling) -> Expr:
     )
     if not _may_have_a_power(kind, spelling):
         return plain
-    return choice(plain, _with_a_power(optional(seq(".", repeat(DIGIT, 1, spelling.fraction_digits)))))
+    return choice(plain, _with_a_power(spelling.fraction_digits))
 
 
 def _may_have_a_power(kind: types.Number, spelling: Spelling) -> bool:
