@@ -97,7 +97,10 @@ def test_an_object_may_hold_keys_that_no_schema_forbids(given: str, read: Any) -
 
 
 @pytest.mark.parametrize("encoding", [each for each in BETWEEN_TAGS.values() if isinstance(each, Tagged)])
-@pytest.mark.parametrize("other", [NULL, {"type": "integer"}, {"type": "boolean"}])
+@pytest.mark.parametrize(
+    "other",
+    [NULL, {"type": "integer"}, {"type": "boolean"}, {"enum": ["a", "b"]}, {"type": "string", "pattern": "^[a-z]+$"}],
+)
 def test_the_mark_that_ends_a_value_may_stand_in_the_strings_of_a_list(encoding: Tagged, other: Any) -> None:
     made = Made(encoding, "x", {"anyOf": [LIST, other]})
     value = {"x": [f"a{encoding.closer}b"]}

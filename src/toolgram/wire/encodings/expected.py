@@ -49,6 +49,11 @@ class Expected:
         return not _admits(canonical, kind, value) and _admits(canonical, kind, text)
 
     @property
+    def text_may_begin_as_json(self) -> bool:
+        """Whether a string that may stand here begins with a bracket of JSON."""
+        return any(_begins_with(option, "[{") for option in options_of(self.canonical, self.kind))
+
+    @property
     def empty(self) -> str:
         """The JSON of the value of which nothing is written."""
         if "string" in self.kinds:
@@ -92,6 +97,19 @@ def options_of(canonical: Canonical, kind: Type) -> Iterator[Type]:
             yield from options_of(canonical, option)
     else:
         yield kind
+
+
+def _begins_with(kind: Type, chars: str) -> bool:
+    """Whether a string of this type may begin with one of these characters."""
+    match kind:
+        case types.Text(value):
+            return value[:1] in chars if value else False
+        case types.String(_, _, automaton) if automaton is not None:
+            return any(char in charset for charset, _ in automaton.states[0].edges for char in chars)
+        case types.String() | types.Anything():
+            return True
+        case _:
+            return False
 
 
 def _admits(canonical: Canonical, kind: Type, value: object) -> bool:

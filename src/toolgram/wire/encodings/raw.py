@@ -63,7 +63,8 @@ def value_reader(
     else:
         reader = Collected(close, expected, kinds, sink)
         fenced = Collected(fence[1] + close, expected, kinds & STRING, sink)
-    if kinds & CONTAINERS and not kinds & STRING:  # in the strings of its JSON the mark may stand
+    if kinds & CONTAINERS and not (kinds & STRING and expected.text_may_begin_as_json):
+        # In the strings of its JSON the mark may stand.
         return ByBeginning(partial(_by_bracket, NestedJson(close, sink), reader))
     return ByBeginning(partial(_by_fence, fence[0], fenced, reader)) if fence[0] else reader
 

@@ -306,7 +306,8 @@ def _written(tags: Tagged, key: str, value: Any, spelled: str, expected: Expecte
     told = tags.after(kind)
     kinds = expected.kinds if expected else frozenset((kind,))
     alike = frozenset(each for each in kinds if tags.after(each) == told)
-    if "string" in alike and tags.closer in (value if kind == "string" else spelled):
+    is_text = kind == "string" or ("string" in alike and expected is not None and expected.text_may_begin_as_json)
+    if is_text and tags.closer in (value if kind == "string" else spelled):
         return None
     if kind != "string":
         return tags.open + key + told + spelled + tags.close
