@@ -108,6 +108,17 @@ def test_where_reasoning_may_come_first_the_choice_is_not_the_first() -> None:
         assert decision.at_once != thinks
 
 
+def test_where_the_prompt_opened_the_answer_a_call_begins_with_its_end() -> None:
+    template = toolgram.ChatTemplate(
+        "{% for message in messages %}{{ message.content }}{% endfor %}"
+        "{% if add_generation_prompt %}<|open|>response<|sep|>{% endif %}"
+    )
+    decision = toolgram.plan(BODY, template, style="kimi_k3").decision
+    assert decision is not None
+    assert decision.openers == ('<|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="',)
+    assert decision.at_once
+
+
 def test_an_opener_is_bound_to_the_longest_token_that_it_begins_with() -> None:
     decision = planned("qwen_coder").decision
     assert decision is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolgram.caching import weighed
 from toolgram.conversation.message import Message, ToolCall
@@ -12,6 +12,7 @@ from toolgram.planning.turn import CompiledTurn, compile_turn
 from toolgram.planning.turn_spec import TurnSpec, light
 from toolgram.styles.probes import common_prefix
 from toolgram.wire import format as wire
+from toolgram.wire.allowed import closing_content
 from toolgram.wire.writer import write_freely
 
 
@@ -53,7 +54,8 @@ def decision_of(spec: TurnSpec) -> Decision | None:
 def _openers(turn: CompiledTurn) -> Iterator[str]:
     """What a call begins with that an answer does not, as the format writes it and as the model does in its own way."""
     format_, opened = turn.spec.format, turn.opened
-    one, other = (write_freely(format_, call) or "" for call in (_call("a", format_), _call("b", format_)))
+    calling = replace(format_, turn=closing_content(format_.turn, opened))
+    one, other = (write_freely(calling, call) or "" for call in (_call("a", format_), _call("b", format_)))
     answer = write_freely(format_, Message(".")) or ""
     call = common_prefix(one, other)
     begun = len(opened) if call.startswith(opened) else 0
