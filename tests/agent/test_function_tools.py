@@ -199,6 +199,22 @@ def test_a_field_may_be_the_default() -> None:
     assert schema["required"] == ["city"]
 
 
+def test_a_default_of_none_may_be_written() -> None:
+    def tool(
+        days: int = None,  # noqa: RUF013 - as people write it
+        city: Annotated[str, Field(min_length=1), "Which"] = None,  # noqa: RUF013 - as above
+        rest: Any = None,
+    ) -> None: ...
+
+    properties = parameters(tool)["properties"]
+    assert properties["days"] == {"anyOf": [INTEGER, NULL], "default": None}
+    assert properties["city"] == {"anyOf": [{**STRING, "minLength": 1}, NULL], "default": None, "description": "Which"}
+    assert properties["rest"] == {"default": None}
+    assert tool_of(tool).arguments('{"days": null}') == {"days": None, "city": None, "rest": None}
+    with pytest.raises(InvalidOutput, match="/city: "):
+        tool_of(tool).arguments('{"city": ""}')
+
+
 @pytest.mark.parametrize("hint", [Callable[[], int], Exception, "Nowhere", list["Nowhere"]], ids=str)  # noqa: F821 - the case
 def test_what_json_schema_cannot_say_is_refused_by_name(hint: Any) -> None:
     def tool(good: int, bad: Any, fine: str) -> None: ...

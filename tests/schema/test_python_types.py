@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,12 +13,16 @@ from enum import Enum
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, NaiveDatetime, computed_field, create_model
+from pydantic import UUID4, AliasChoices, BaseModel, ConfigDict, Field, NaiveDatetime, computed_field, create_model
 
-from toolgram import InvalidOutput
+from toolgram import InvalidOutput, schema_grammar
 from toolgram.schema.python_types import NoSchema, PythonType, python_type
 
 T = TypeVar("T")
+
+
+class Level(Enum):
+    LOW = 1
 
 
 class Unit(Enum):
@@ -67,6 +72,14 @@ class Pair:
     unit: Unit
     box: Box[int] | None = None
     far: float = float("inf")
+
+
+class Defaults(BaseModel):
+    """Of which null is one where it may be written, and a number is a number."""
+
+    count: int = None  # pyright: ignore[reportAssignmentType] - as people write it
+    note: str | None = None
+    price: Decimal = Decimal("1.50")
 
 
 Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
@@ -141,6 +154,18 @@ SCHEMAS: list[tuple[Any, dict[str, Any]]] = [
             "propertyNames": {"pattern": "^(?:0|-?[1-9][0-9]{0,18})$"},
         },
     ),
+    (
+        Defaults,
+        {
+            "type": "object",
+            "properties": {
+                "count": {"type": "integer"},
+                "note": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+                "price": {"type": "number", "default": 1.5},
+            },
+            "description": "Of which null is one where it may be written, and a number is a number.",
+        },
+    ),
 ]
 
 
@@ -160,6 +185,35 @@ def test_values_are_those_that_pydantic_makes() -> None:
     assert python_type(NaiveDatetime).read('"2024-02-29T23:59:00"') == datetime(2024, 2, 29, 23, 59)
     assert python_type(Decimal).read("0.1") == Decimal("0.1")
     assert python_type(dict[int, str]).read('{"-1": "a"}') == {-1: "a"}
+
+
+# A type, a text that is one, and one that is none.
+KEYS: list[tuple[Any, str, str]] = [
+    (dict[float, int], '{"1.5": 2}', '{"a": 2}'),
+    (dict[Decimal, int], '{"-0.5": 2}', '{"": 2}'),
+    (dict[bool, int], '{"true": 2}', '{"maybe": 2}'),
+    (dict[Annotated[str, Field(pattern="^x")], int], '{"x1": 2}', '{"y1": 2}'),
+    (Counter[int], '{"3": 2}', '{"a": 2}'),
+    (OrderedDict[int, int], '{"3": 2}', '{"a": 2}'),
+    (dict[UUID4, int], '{"12345678-1234-4678-9234-567812345678": 2}', '{"12345678-1234-1678-9234-567812345678": 2}'),
+]
+
+
+@pytest.mark.parametrize(("hint", "text", "other"), KEYS, ids=lambda value: str(value)[:40])
+def test_keys_are_those_that_pydantic_takes(hint: Any, text: str, other: str) -> None:
+    kind = python_type(hint)
+    grammar = schema_grammar(kind.schema, mode="relaxed")
+    assert grammar.accepts(text)
+    assert not grammar.accepts(other)
+    assert list(kind.read(text).values()) == [2]
+    with pytest.raises(InvalidOutput):
+        kind.read(other)
+
+
+@pytest.mark.parametrize("keys", [Literal[1, 2], Level, tuple[int, int]])
+def test_keys_that_no_text_stands_for_are_refused(keys: Any) -> None:
+    with pytest.raises(NoSchema, match="the keys of an object are texts, and none is"):
+        python_type(dict[keys, str])
 
 
 class Deep(BaseModel):

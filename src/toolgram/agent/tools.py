@@ -188,12 +188,21 @@ def _documented(parameter: inspect.Parameter, documented: Mapping[str, str]) -> 
     """The parameter with a description, to which one in a Field of its own is preferred."""
     hint: Any = parameter.annotation
     base, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    if parameter.default is None:
+        base = _or_none(base)  # as `count: int = None` means it
     texts = [note for note in notes if isinstance(note, str) and note is not _UNTYPED]
     description = " ".join(texts) or documented.get(parameter.name) or (_UNTYPED if _UNTYPED in notes else None)
-    if description is None:
-        return parameter
+    if description is not None:
+        notes.insert(0, Field(description=description))
     annotated: Any = Annotated
-    return parameter.replace(annotation=annotated[(base, Field(description=description), *notes)])
+    return parameter.replace(annotation=annotated[(base, *notes)] if notes else base)
+
+
+def _or_none(hint: Any) -> Any:
+    try:
+        return hint if hint is Any else hint | None
+    except TypeError:  # it is no type, as pydantic will say
+        return hint
 
 
 def _arguments(parameters: Sequence[inspect.Parameter], name: str) -> PythonType:

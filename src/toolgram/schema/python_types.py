@@ -6,6 +6,7 @@ import inspect
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from typing import Any, cast
 
@@ -17,7 +18,13 @@ from toolgram.caching import MEGABYTE, Memory, weighed
 from toolgram.errors import InvalidOutput, ToolgramError, json_pointer
 
 _NAIVE = r"^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"
-_INTEGER = {"pattern": "^(?:0|-?[1-9][0-9]{0,18})$"}
+_HEX = "[0-9A-Fa-f]"
+# Keys of objects that are no strings in Python: how they are written.
+_KEYS: dict[str, JsonSchemaValue] = {
+    "integer": {"pattern": "^(?:0|-?[1-9][0-9]{0,18})$"},
+    "number": {"pattern": r"^-?(?:0|[1-9][0-9]{0,18})(?:\.[0-9]{1,17})?$"},
+    "boolean": {"enum": ["true", "false"]},
+}
 # Of errors whose last step is a member that is not there.
 _MISSING = ("missing", "missing_argument", "missing_keyword_only_argument")
 _IN_OTHER_WORDS = {  # which speak of Python functions, and a model wrote an object
@@ -86,7 +93,8 @@ class _Schema(GenerateJsonSchema):
     """Schemas that a model is shown, and that a grammar can hold it to.
 
     They have no titles but those that a user gave, and the order of keys in which APIs document them. A decimal is a
-    number: as a text, which pydantic takes too, nothing would bound it.
+    number: as a text, which pydantic takes too, nothing would bound it. No default is null where null is refused: who
+    is about to write what it was told would have to write something else.
     """
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's own declaration
@@ -133,14 +141,46 @@ class _Schema(GenerateJsonSchema):
             number.setdefault("multipleOf", 10**-places)
         return number
 
+    def uuid_schema(self, schema: core_schema.UuidSchema) -> JsonSchemaValue:
+        made = super().uuid_schema(schema)
+        if (version := schema.get("version")) is not None:  # of which pydantic makes a format of its own
+            rest = f"{version}{_HEX}{{3}}-[89ABab]{_HEX}{{3}}-{_HEX}{{12}}"
+            made["pattern"] = f"^{_HEX}{{8}}-{_HEX}{{4}}-{rest}$"
+        return made
+
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
-        made = super().dict_schema(schema)
-        if schema.get("keys_schema", {}).get("type") == "int":
-            made.setdefault("propertyNames", dict(_INTEGER))
+        return self._keyed(super().dict_schema(schema), schema.get("keys_schema"))
+
+    def ordered_dict_schema(self, schema: core_schema.OrderedDictSchema) -> JsonSchemaValue:
+        return self._keyed(super().ordered_dict_schema(schema), schema.get("keys_schema"))
+
+    def counter_schema(self, schema: core_schema.CounterSchema) -> JsonSchemaValue:
+        return self._keyed(super().counter_schema(schema), schema.get("keys_schema"))
+
+    def _keyed(self, made: JsonSchemaValue, keys: core_schema.CoreSchema | None) -> JsonSchemaValue:
+        """The schema of a mapping that admits no key which pydantic refuses, as far as a pattern can say."""
+        if "patternProperties" in made:  # without this, other keys have any value
+            made["additionalProperties"] = False
+        of = {} if keys is None else self._resolved(self.generate_inner(keys))
+        values = of.get("enum", [of["const"]] if "const" in of else [])
+        kind = of.get("type", "string")
+        if kind in ("array", "object", "null") or not all(isinstance(value, str) for value in values):
+            raise NoSchema(f"the keys of an object are texts, and none is {json.dumps(values) if values else kind}")
+        if kind in _KEYS:
+            made.setdefault("propertyNames", dict(_KEYS[kind]))
+        return made
+
+    def _resolved(self, made: JsonSchemaValue) -> JsonSchemaValue:
+        return self.resolve_ref_schema(made) if "$ref" in made else made
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        made = super().default_schema(schema)
+        if made.get("default", "") is None and self._resolved(made).get("type", "null") != "null":
+            del made["default"]
         return made
 
     def encode_default(self, dft: Any) -> Any:
-        default = super().encode_default(dft)
+        default = float(dft) if isinstance(dft, Decimal) else super().encode_default(dft)
         try:
             json.dumps(default, allow_nan=False)
         except ValueError as error:
