@@ -55,7 +55,7 @@ def talk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple
     (tmp_path / "city.json").write_text(json.dumps({"enum": ["Oslo", "Rome"]}))
     monkeypatch.chdir(tmp_path)
 
-    def talked(typed: str, *answers: Any, options: tuple[str, ...] = ()) -> tuple[Result, Replay]:
+    def talked(typed: str | bytes, *answers: Any, options: tuple[str, ...] = ()) -> tuple[Result, Replay]:
         engine = Replay(*answers)
         monkeypatch.setattr("toolgram.cli.ask.model_file", lambda *_: Path("recorded.gguf"))
         monkeypatch.setattr("toolgram.cli.inputs.load_engine", lambda *_, **__: engine)
@@ -157,6 +157,12 @@ def test_a_profile_says_how_calls_are_written(talk: Any) -> None:
     result, _ = talk("/explain Rain?\n", options=("--tools", "tools.py", "--profile", "best.toml"))
     assert result.stdout.startswith("# Style\nfunctionary_v2: ")
     assert 'recorded: profile: style "functionary_v2"' in result.stderr
+
+
+def test_what_is_no_text_of_the_terminals_encoding_ends_no_conversation(talk: Any) -> None:
+    result, engine = talk(b"caf\xe9\nHi.\n", "Yes?", "Hello.")
+    assert result.stdout == "Yes?\nHello.\n"
+    assert "caf\ufffd" in engine.calls[0].text
 
 
 def test_quit_leaves(talk: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -591,3 +592,27 @@ def test_an_interrupt_in_the_first_moment_says_nothing(tmp_path: Path) -> None:
         [sys.executable, "-m", "toolgram", "styles"], cwd=tmp_path, check=False, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it needs a shell and /dev/full")
+@pytest.mark.parametrize(
+    ("command", "code", "out", "said"),
+    [
+        ("explain é😀 --template T > /dev/full", 2, "", "error: the output: No space left on device\n"),
+        ("styles > /dev/full", 2, "", "error: the output: No space left on device\n"),
+        ("styles >&-", 0, "", ""),
+        ("ask - <&-", 2, "", "error: there is no question in the standard input\n"),
+        ("tools serve F <&-", 0, "", ""),
+        ("styles --template none 2>&-", 2, "", ""),
+        ("tools list F", 0, "f: é\\ud83d\\ude00 costs 1 \\u20ac\n", ""),
+    ],
+)
+def test_streams_that_are_closed_or_full_or_of_another_encoding(
+    command: str, code: int, out: str, said: str, tmp_path: Path, template: Path
+) -> None:
+    write(tmp_path / "f.py", 'def f() -> None:\n    "é😀 costs 1 €"\n')
+    words = command.replace(" T", f" {template}").replace(" F", f" {tmp_path / 'f.py'}")
+    made = {**os.environ, "PYTHONIOENCODING": "latin-1:strict", "PYTHONUTF8": "1"}
+    line = ["sh", "-c", f"{sys.executable} -m toolgram {words}"]
+    done = subprocess.run(line, check=False, capture_output=True, encoding="latin-1", env=made)
+    assert (done.returncode, done.stdout, done.stderr) == (code, out, said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,9 @@ class _Group(TyperGroup):
             _fail(str(error))
         except typer.Abort:
             sys.exit(130)
+        except OSError as error:  # a disk that is full, above all
+            sys.stdout = io.StringIO()  # what was written is not flushed once more
+            _fail(f"{error.filename or 'the output'}: {error.strerror or error}")
         except Exception as error:
             # Of click, which typer may bundle or not: nothing typed, for which help was printed, or a fault in it.
             if type(error).__name__ == "NoArgsIsHelpError":

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import sys
+from pathlib import Path
+from typing import Any
 
 from toolgram.errors import MissingPackage, needing
 
@@ -17,6 +21,7 @@ MEMORY = {
 
 def run() -> None:
     """Runs the command line; says what to install if packages are missing."""
+    _steady_streams()
     serves = sys.argv[1:2] == ["serve"]
     if serves:
         _begin_with_malloc()
@@ -29,6 +34,24 @@ def run() -> None:
     except KeyboardInterrupt:  # in the first moment
         sys.exit(130)
     app()
+
+
+def _steady_streams() -> None:
+    """What a shell closed goes nowhere, and what stdout has no character for is written as JSON escapes it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as we run
+    codecs.register_error("toolgram.json", _escaped)
+    out: Any = sys.stdout
+    if out.errors == "strict" and isinstance(out, io.TextIOWrapper):
+        out.reconfigure(errors="toolgram.json")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)), error.end
 
 
 def _begin_with_malloc() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -74,6 +75,9 @@ def chat(begun: Chat) -> None:
     """Reads lines until they end, and answers each. The engine is closed at last."""
     with suppress(ImportError):
         import readline  # noqa: F401  # pyright: ignore[reportUnusedImport] - arrows bring back lines; Windows has none
+    typed: Any = sys.stdin
+    if isinstance(typed, io.TextIOWrapper):
+        typed.reconfigure(errors="replace")  # a character of another encoding ends no conversation
     state = begun
     with asyncio.Runner() as runner:
         try:
