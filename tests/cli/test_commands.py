@@ -479,6 +479,11 @@ def test_tools_are_read_as_others_write_them(given: Any, tmp_path: Path) -> None
     assert read_tools(write(tmp_path / "tools.json", given)) == [OPENAI]
 
 
+def test_a_file_may_begin_with_a_mark_of_its_encoding(tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text('[{"type": "function", "function": {"name": "f"}}]', encoding="utf-8-sig")
+    assert [tool["function"]["name"] for tool in read_tools(tmp_path / "tools.json")] == ["f"]
+
+
 def test_a_file_of_something_else_holds_no_tools(tmp_path: Path) -> None:
     for given in ({"servers": {}}, "tools", 7):
         with pytest.raises(BadInput, match="must be a list of tools"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import struct
 from collections.abc import Sequence
@@ -87,7 +88,7 @@ def test_gguf_without_special_tokens(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "not a readable GGUF"),
+        (b"", "not a readable GGUF file: it ends inside its metadata"),
         (b"GGML" + bytes(20), "b'GGML'"),
         (b"GGUF" + struct.pack("<I", 1) + bytes(16), "version 1"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 5), "not a readable GGUF"),
@@ -168,6 +169,8 @@ def test_hf_folder_without_a_template(tmp_path: Path) -> None:
 
 def test_file(tmp_path: Path) -> None:
     path = folder(tmp_path, t_jinja="{{ bos_token }}é") / "t.jinja"
+    assert ChatTemplate.from_file(path, "<s>").render([]) == "<s>é"
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())  # as some editors save it
     assert ChatTemplate.from_file(path, "<s>").render([]) == "<s>é"
     with pytest.raises(TemplateError, match=r"none\.jinja"):
         ChatTemplate.from_file(tmp_path / "none.jinja")

@@ -198,7 +198,7 @@ def write_text(path: Path, text: str) -> None:
 def read_json(path: Path) -> Any:
     """A JSON document; duplicate keys and NaN are refused, since no two readers agree on them."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -54,7 +54,7 @@ def _read(name: str) -> Profile:
     if (found := by_name().get(name)) is not None:
         return found
     try:
-        return Profile.read(Path(name).read_text(encoding="utf-8"))
+        return Profile.read(Path(name).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{name}: cannot be read: {error}") from error
     except ProfileError as error:

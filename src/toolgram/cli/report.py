@@ -68,7 +68,7 @@ def templates_report(folder: Path, request: Path, style_names: Sequence[str] = (
 
 def _read_request(path: Path) -> Mapping[str, Any]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise InvalidRequest("", f"{path}: {error}") from error
 

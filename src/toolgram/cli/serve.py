@@ -101,7 +101,7 @@ def keys(given: Sequence[str], file: Path | None, environment: Mapping[str, str]
     if not all(key.strip() for key in given):
         raise BadInput("--api-key is empty: give a key, or leave the option out to let every client in")
     try:
-        lines = file.read_text(encoding="utf-8").splitlines() if file else []
+        lines = file.read_text(encoding="utf-8-sig").splitlines() if file else []
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{file}: cannot be read: {error}") from error
     found = tuple(key.strip() for key in (*given, *lines) if key.strip())

@@ -27,9 +27,9 @@ class Source(NamedTuple):
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; raises `TemplateError` that names it."""
+    """The text of a file, without the mark that some editors begin one with; raises `TemplateError` that names it."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TemplateError(f"{path}: cannot be read: {error}") from error
 
@@ -168,7 +168,10 @@ def _scalar(kind: int) -> str:
 
 def _unpack(file: BinaryIO, form: str) -> Any:
     form = form if form.startswith("<") else f"<{form}"
-    return struct.unpack(form, file.read(struct.calcsize(form)))[0]
+    data = file.read(size := struct.calcsize(form))
+    if len(data) < size:
+        raise ValueError("it ends inside its metadata")
+    return struct.unpack(form, data)[0]
 
 
 def _others(fields: Mapping[str, Any]) -> str:
