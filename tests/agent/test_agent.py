@@ -451,6 +451,25 @@ def test_a_result_of_any_size_is_shown_in_part(tool: Callable[..., Any]) -> None
     assert len(shown) < 500
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("é\n".encode(), "é\n"),
+        (bytearray(b"out"), "out"),
+        ({"stdout": "é".encode(), "code": 0}, '{"stdout":"é","code":0}'),
+        ({"data": b"\xff"}, '{"data":"_w=="}'),
+        (b"\xff\xd8", "(2 bytes of binary data)"),
+        (b"GIF89a\0", "(7 bytes of binary data)"),
+    ],
+)
+def test_bytes_are_text_where_they_spell_one(given: Any, shown: str) -> None:
+    def output() -> Any:
+        """What a program wrote."""
+        return given
+
+    assert results(run(agent(call("output"), "Done.", tools=(output,)))) == [shown]
+
+
 async def piecewise() -> AsyncIterator[str]:
     yield "one"
     yield "two"

@@ -12,6 +12,7 @@ from pydantic_core import PydanticSerializationError, to_json
 def text_of(value: Any, most: int) -> str:
     """A result as text of about `most` characters: text as it is, all else as JSON, what it has no form in as `str`.
 
+    Bytes are text where they are UTF-8, as those are that programs and servers give.
     An iterator is read, piece by piece, as far as is shown. Of a long text the beginning and the end are left.
     """
     match value:
@@ -20,7 +21,7 @@ def text_of(value: Any, most: int) -> str:
         case None:
             return "null"
         case bytes() | bytearray() | memoryview():
-            return f"({len(cast('bytes', value))} bytes of binary data)"
+            return shortened(_decoded(bytes(cast("bytes", value))), most)
         case Iterator():
             return _read(cast("Iterator[Any]", value), most)
         case _:
@@ -81,8 +82,18 @@ def _read(given: Iterator[Any], most: int) -> str:
     return pieces.text()
 
 
-def _json(value: Any) -> str:
+def _decoded(data: bytes) -> str:
+    binary = f"({len(data)} bytes of binary data)"
     try:
-        return to_json(value, fallback=str, bytes_mode="base64").decode()
-    except (PydanticSerializationError, ValueError, RecursionError):  # a circle, as one that holds itself
-        return str(value)
+        return binary if b"\0" in data else data.decode()
+    except UnicodeDecodeError:
+        return binary
+
+
+def _json(value: Any) -> str:
+    for bytes_mode in ("utf8", "base64"):
+        try:
+            return to_json(value, fallback=str, bytes_mode=bytes_mode).decode()
+        except (PydanticSerializationError, ValueError, RecursionError):  # bytes that are no text, or a circle
+            continue
+    return str(value)
