@@ -15,11 +15,12 @@ from typer.testing import CliRunner
 
 from situations import CHATML
 from toolgram import schema_grammar
-from toolgram.agent import Agent, InvalidTool
-from toolgram.agent.calls import CallFailed
+from toolgram.agent import Agent, InvalidTool, Limits
+from toolgram.agent.calls import CallFailed, result_of
 from toolgram.agent.openapi import OpenApiTool, openapi_tools
 from toolgram.agent.openapi_places import Place, Sent
 from toolgram.cli.app import app
+from toolgram.conversation.message import ToolCall
 from toolgram.engines import Replay
 
 SHOP: dict[str, Any] = {
@@ -157,11 +158,32 @@ def test_errors_and_noise_are_told(server: str) -> None:
         ({"id": ""}, "cannot stand in a path"),
         ({}, "There is no argument 'id'"),
         ({"id": "7", "X-Key": "mine"}, "There is no parameter 'X-Key'"),
+        ({"id": "7", "X-Trace": "a\r\nb: c"}, "cannot stand in a header"),
+        ({"id": "7", "X-Trace": "é"}, "cannot stand in a header"),
     ],
 )
 def test_arguments_lead_nowhere_else(server: str, arguments: Any, message: str) -> None:
     with pytest.raises(CallFailed, match=message):
         asyncio.run(tools(server)["getOrder"].call(json.dumps(arguments)))
+
+
+@pytest.mark.parametrize("arguments", ["[1]", '{"id": '])
+def test_arguments_that_are_no_object_are_told(arguments: str) -> None:
+    made = ToolCall("getOrder", arguments, "1")
+    told = asyncio.run(result_of(made, tools(), Limits()))
+    assert told.text.startswith("The arguments are not what getOrder takes: (root): ")
+
+
+def test_what_only_a_server_says_is_asked_of_nobody() -> None:
+    said = {"type": "integer", "readOnly": True}
+    pet = {"type": "object", "required": ["id", "name"], "properties": {"id": said, "name": {"type": "string"}}}
+    operation = {"requestBody": {"content": {"application/json": {"schema": {"type": "array", "items": pet}}}}}
+    [tool] = openapi_tools({"openapi": "3.0.3", "paths": {"/x": {"post": operation}}}, "http://shop.example")
+    assert tool.parameters["properties"]["body"]["items"] == {
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": {"type": "string"}},
+    }
 
 
 def test_a_server_that_is_not_said_is_the_root_of_where_the_document_is() -> None:
@@ -217,6 +239,8 @@ LIST, MEMBERS = [3, "a b"], {"x": 1, "y": "b,c"}
         ({"in": "query", "style": "deepObject", "explode": True}, MEMBERS, [("p[x]", "1"), ("p[y]", "b,c")]),
         ({"in": "query", "content": {"application/json": {}}}, LIST, [("p", '[3, "a b"]')]),
         ({"in": "query"}, True, [("p", "true")]),
+        ({"in": "query"}, None, []),
+        ({"in": "query", "content": {"application/json": {}}}, None, [("p", "null")]),
     ],
 )
 def test_a_query_is_written_in_the_style_of_its_parameter(parameter: Any, value: Any, query: Any) -> None:
@@ -244,6 +268,7 @@ def test_a_path_is_written_in_the_style_of_its_parameter(parameter: Any, value: 
 
 def test_headers_cookies_and_bodies_are_written_as_they_are_said() -> None:
     assert sent({"in": "header"}, LIST).headers == {"p": "3,a b"}
+    assert sent({"in": "header"}, None).headers == {}
     assert sent({"in": "cookie"}, "a;b").cookies == ["p=a%3Bb"]
     patch = {"content": {"application/merge-patch+json": {"schema": {}}}}
     operation = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import anyio
 
@@ -54,6 +55,17 @@ class Tool(Protocol):
     async def call(self, arguments: str) -> Any:
         """What comes of a call with these arguments, JSON text; what it raises is told to the model."""
         ...
+
+
+def object_of(arguments: str) -> dict[str, Any]:
+    """The arguments of a call, as a JSON object. Raises InvalidOutput for any other text."""
+    try:
+        given = json.loads(arguments)
+    except (ValueError, RecursionError) as error:
+        raise InvalidOutput(("", f"Invalid JSON: {error}")) from error
+    if not isinstance(given, dict):
+        raise InvalidOutput(("", "Arguments must be an object"))
+    return cast("dict[str, Any]", given)
 
 
 class Called:

@@ -28,7 +28,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.dispatcher import ProgressFnT
 from pydantic import ValidationError
 
-from toolgram.agent.calls import CallFailed, report_progress
+from toolgram.agent.calls import CallFailed, object_of, report_progress
 from toolgram.agent.mcp_values import MAX_NAME, block_text, problem_of, tool_name, writes, wrong_at
 from toolgram.agent.results import shortened
 from toolgram.agent.tools import InvalidTool
@@ -84,7 +84,7 @@ class McpTool:
 
     async def call(self, arguments: str) -> str:
         """What the server answers, as text. Raises CallFailed with the server's own words, or where it has ended."""
-        return await self._server.call(self._tool.name, json.loads(arguments))
+        return await self._server.call(self._tool.name, object_of(arguments))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ operation refers to stands in its schema, under `$defs`, so that types which ref
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from urllib.parse import urljoin
 
 import httpx2
 
-from toolgram.agent.calls import CallFailed
+from toolgram.agent.calls import CallFailed, object_of
 from toolgram.agent.openapi_places import PLACES, Place, Sent
 from toolgram.agent.tools import InvalidTool
 from toolgram.errors import json_pointer
@@ -62,7 +61,7 @@ class OpenApiTool:
     async def call(self, arguments: str) -> str:
         """What the server answers, as text. Raises CallFailed for what it says is wrong, or if it is not reached."""
         sent = Sent()
-        given = cast("dict[str, Any]", json.loads(arguments))
+        given = object_of(arguments)
         if missing := [key for key in self.parameters["required"] if key not in given]:
             raise CallFailed(f"There is no argument {missing[0]!r}.")
         for key, value in given.items():
@@ -74,6 +73,8 @@ class OpenApiTool:
             if said in ("", ".", ".."):  # which would be another operation's path
                 raise CallFailed(f"{name}: {said!r} cannot stand in a path.")
             url = url.replace("{" + name + "}", said)
+        if bad := [name for name, said in sent.headers.items() if not (said.isascii() and said.isprintable())]:
+            raise CallFailed(f"{bad[0]}: {sent.headers[bad[0]]!r} cannot stand in a header.")
         # Secrets last: no argument stands in their place.
         query, headers = {**sent.query, **self.query}, {**sent.headers, **self.headers}
         if sent.cookies:
@@ -325,10 +326,21 @@ def _own(value: Any) -> Any:
         reference = made.get("$ref")
         if isinstance(reference, str) and reference.startswith(_COMPONENT):
             made["$ref"] = "#/$defs/" + reference[len(_COMPONENT) :]
-        return _since_3_1(made)
+        return _since_3_1(_sent(made))
     if isinstance(value, list):
         return [_own(each) for each in cast("list[Any]", value)]
     return value
+
+
+def _sent(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of what is sent to a server: what only the server says is no part of it, required or not."""
+    properties = _object(schema.get("properties"))
+    said = [name for name, each in properties.items() if _object(each).get("readOnly") is True]
+    if said:
+        schema["properties"] = {name: each for name, each in properties.items() if name not in said}
+        if isinstance(required := schema.get("required"), list):
+            schema["required"] = [name for name in cast("list[Any]", required) if name not in said]
+    return schema
 
 
 def _since_3_1(schema: dict[str, Any]) -> dict[str, Any]:

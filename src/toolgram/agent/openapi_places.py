@@ -48,7 +48,9 @@ class Place:
         return Place(where, name, style, bool(parameter.get("explode", style == "form")), "content" in parameter)
 
     def put(self, value: Any, sent: Sent) -> None:
-        """Put the argument there."""
+        """Put the argument there; null is what is not sent, as in URI templates, but for a body."""
+        if value is None and self.where in ("query", "header", "cookie") and not self.as_json:
+            return
         match self.where:
             case "path":
                 sent.path[self.name] = self._in_path(value)
