@@ -189,8 +189,28 @@ def test_a_tool_that_leaves_or_cancels_ends_no_run() -> None:
     async def cancel() -> None:
         raise asyncio.CancelledError("enough")
 
-    ended = run(agent(call("leave") + "\n" + call("cancel"), "Done.", tools=(leave, cancel)))
-    assert results(ended) == ["SystemExit: 3", "The call was cancelled: enough"]
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    async def cancel_itself() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+    tools = (leave, cancel, interrupt, cancel_itself)
+    ended = run(agent("\n".join(call(tool.__name__) for tool in tools), "Done.", tools=tools))
+    assert results(ended) == [
+        "SystemExit: 3",
+        "The call was cancelled: enough",
+        "KeyboardInterrupt: ",
+        "The call was ended: CancelledError",
+    ]
+
+
+def test_an_unknown_word_for_when_to_ask_is_no_leave_to_run_all() -> None:
+    with pytest.raises(InvalidRequest, match="/ask: must be one of never, writes, always, not 'write'"):
+        agent("Done.", ask="write")
 
 
 def test_a_tool_that_does_not_end_keeps_no_program_from_ending() -> None:

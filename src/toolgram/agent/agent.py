@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from inspect import isawaitable
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import anyio.to_thread
 
@@ -77,6 +77,8 @@ class Agent(Generic[T]):
     _answer: AnswerType | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.ask not in get_args(Ask):  # which would ask for no approval
+            raise InvalidRequest("/ask", f"must be one of {', '.join(get_args(Ask))}, not {self.ask!r}")
         # A frozen value is completed by these alone: what was given stays as it was, for dataclasses.replace.
         object.__setattr__(self, "_tools", by_name(self.tools, self.limits))
         object.__setattr__(self, "_index", self._indexed())

@@ -113,8 +113,8 @@ async def in_thread(function: Callable[[], Any]) -> Any:
             value = function()
         except Exception as raised:  # noqa: BLE001 - a tool may raise anything, and the model is to know
             error = raised if not isinstance(raised, StopIteration) else RuntimeError("StopIteration")
-        except SystemExit as raised:
-            error = CallFailed(f"SystemExit: {raised}")
+        except BaseException as raised:  # noqa: BLE001 - as above: else who waits for it waits all its time
+            error = CallFailed(f"{type(raised).__name__}: {raised}")
         with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
             loop.call_soon_threadsafe(settle, value, error)
 
@@ -150,7 +150,14 @@ async def results(
                 loop.call_soon_threadsafe(tell, *said)
 
         _report.set(report)
-        happened.put_nowait(await result_of(call, tools, limits))
+        begun = time.monotonic()
+        try:
+            result = await result_of(call, tools, limits)
+        except BaseException as error:  # who cancelled itself, say: nobody is to wait for it
+            text = f"The call was ended: {type(error).__name__}"
+            happened.put_nowait(Result(call, text, is_error=True, seconds=time.monotonic() - begun))
+            raise
+        happened.put_nowait(result)
 
     here = threading.get_ident()
     running = [asyncio.create_task(run(call)) for call in calls]
