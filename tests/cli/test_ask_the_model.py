@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,25 @@ def test_an_answer_matches_its_schema() -> None:
     person = json.loads(json.loads(result.stdout)["content"])
     assert set(person) == {"name", "age", "city", "job"}
     assert 0 <= person["age"] <= 130
+
+
+def test_tokens_are_counted_by_the_model() -> None:
+    tools = ("--tools", str(EXAMPLES / "tools.py"))
+    shown = CliRunner().invoke(app, ["explain", "Will it rain in Paris? " * 20, *tools, "--model", "smollm2"])
+    assert shown.exit_code == 0, shown.stderr
+    size = re.search(r"# Size\n\d+ characters, (\d+) tokens of SmolLM2", shown.stdout)
+    assert size is not None
+    assert int(size[1]) > 200
+    linted = CliRunner().invoke(app, ["lint", str(default_model()), *tools])
+    assert (linted.exit_code, "prompt, tokens" in linted.stdout) == (0, True)
+
+
+def test_a_prompt_that_no_context_holds_is_explained_all_the_same(tmp_path: Path) -> None:
+    request = tmp_path / "long.json"
+    request.write_text(json.dumps({"messages": [{"role": "user", "content": "word " * 300_000}]}))
+    shown = CliRunner().invoke(app, ["explain", "--request", str(request), "--model", "smollm2"])
+    assert shown.exit_code == 0
+    assert "characters: prompt is too long" in shown.stdout
 
 
 def test_a_truncated_model_is_told(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from toolgram.cli.inputs import BadInput, load_engine
-from toolgram.errors import UnsupportedSchema
+from toolgram.errors import PromptTooLong, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.planning.plan import Plan
 from toolgram.schema import schema_grammar
@@ -71,6 +71,8 @@ def _size(plan: Plan, model: Path | None) -> str:
     engine = load_engine(model, context=1)  # nothing is evaluated
     try:
         return f"{characters}, {engine.count_tokens(plan.prompt_parts)} tokens of {model.name}"
+    except PromptTooLong as error:
+        return f"{characters}: {error}"
     finally:
         engine.close()
 
