@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -239,6 +241,33 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
     silent = {"mcpServers": {"x": {"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]}}}
     with pytest.raises(InvalidTool, match="does not start within 1 s"):
         told(given=silent)
+
+
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+
+def test_what_functions_print_is_no_message_of_the_server(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "print('loaded')\n\n\ndef loud() -> str:\n    'Say it.'\n    print('said')\n    return 'done'\n"
+    )
+    asked = [
+        {"id": 1, "method": "initialize", "params": HELLO},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "loud", "arguments": {}}},
+    ]
+    command = [sys.executable, "-m", "toolgram", "tools", "serve", str(tmp_path / "own.py")]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=buffered) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for message in asked:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        server.stdin.flush()
+        lines = [server.stdout.readline() for _ in range(2)]
+        server.stdin.close()
+        lines += server.stdout.readlines()
+    assert [json.loads(line)["id"] for line in lines] == [1, 2]
+    assert json.loads(lines[1])["result"]["content"][0]["text"] == "done"
 
 
 def test_python_functions_are_an_mcp_server(tmp_path: Path) -> None:

@@ -55,6 +55,20 @@ def template(tmp_path: Path) -> Path:
     return write(tmp_path / "chatml.jinja", CHATML.source)
 
 
+PRINTS = """
+from typing import Literal
+from toolgram.styles.registry import find_style
+
+print("I was run")
+STYLE = find_style("hermes")
+Kind = Literal["a", "b"]
+
+def f(kind: Kind) -> str:
+    "Do it."
+    return kind
+"""
+
+
 @pytest.fixture
 def tools(tmp_path: Path) -> Path:
     return write(tmp_path / "tools.py", TOOLS)
@@ -350,6 +364,28 @@ def test_bad_tools_are_told_before_a_model_is_fetched(monkeypatch: pytest.Monkey
     no_model(monkeypatch, tmp_path)
     file = write(tmp_path / "tools.json", [{"type": "function", "function": {}}])
     assert "/tools/0/function/name" in refused("ask", "Q?", "--tools", file)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("lint", "--json", "--tools", "FILE"),
+        ("tools", "list", "--json", "FILE"),
+        ("explain", "Q?", "--template", "TEMPLATE", "--tools", "FILE"),
+        ("explain", "--schema", "FILE:Kind"),
+        ("explain", "Q?", "--template", "TEMPLATE", "--style", "FILE"),
+    ],
+    ids=" ".join,
+)
+def test_what_a_users_file_prints_is_no_part_of_the_output(
+    command: tuple[str, ...], tmp_path: Path, template: Path
+) -> None:
+    file = write(tmp_path / "loud.py", PRINTS)
+    words = [word.replace("FILE", str(file)).replace("TEMPLATE", str(template)) for word in command]
+    result = run(*words)
+    assert result.exit_code == 0, result.stderr
+    assert "I was run" in result.stderr
+    assert "I was run" not in result.stdout
 
 
 def test_a_function_that_cannot_be_a_tool_is_told(tmp_path: Path, template: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from typing import Any
 
 from mcp import types
@@ -39,7 +41,9 @@ async def serve(name: str, tools: Sequence[FunctionTool | Tool], limits: Limits 
     """Answer on stdin and stdout, until stdin ends."""
     server = mcp_server(name, tools, limits)
     async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+        # What functions print is no message of the protocol, and none that is written when all has ended.
+        with redirect_stdout(sys.stderr):
+            await server.run(reading, writing, server.create_initialization_options())
 
 
 def _offered(tool: FunctionTool | Tool) -> types.Tool:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -78,13 +79,19 @@ def question_of(text: str) -> str:
     return read
 
 
+def apart() -> AbstractContextManager[Any]:
+    """What a user's own file prints while it is run is no part of what a command prints: it goes to stderr."""
+    return redirect_stdout(sys.stderr)
+
+
 def style_of(name: str | None) -> str | ToolStyle | None:
     """A style by its name, or the one of a Python file, which is run. Raises BadInput where it has none, or several."""
     if name is None or not name.endswith(".py"):
         return name
     from toolgram.agent.tools import module_of
 
-    module = vars(module_of(Path(name)))
+    with apart():
+        module = vars(module_of(Path(name)))
     found: dict[str, ToolStyle] = {key: value for key, value in module.items() if isinstance(value, ToolStyle)}
     if "STYLE" in found:
         return found["STYLE"]
@@ -105,7 +112,8 @@ def _response_format(path: Path, *, strict: bool = False) -> Any:
         raise BadInput("--strict is for a JSON Schema: what of a type no grammar enforces is checked afterwards anyway")
     from toolgram.agent.tools import module_of  # runs the file
 
-    kind = getattr(module_of(Path(file)), name, None)
+    with apart():
+        kind = getattr(module_of(Path(file)), name, None)
     if typed_answer({"response_format": kind})[1] is None:
         raise BadInput(f"{file}: {name!r} is not a type in it")
     return kind
@@ -137,7 +145,8 @@ def runnable_tools(source: str) -> list[Any]:
     if source.endswith(".py"):
         from toolgram.agent.tools import tools_of  # runs the file
 
-        return list(tools_of(Path(source)))
+        with apart():
+            return list(tools_of(Path(source)))
     from toolgram.agent.openapi import fetched, openapi_tools, secrets_in
 
     is_url = source.startswith(("http://", "https://"))
@@ -219,7 +228,8 @@ def read_tools(path: Path, *, strict: bool = False) -> list[Any]:
     if path.suffix == ".py":
         from toolgram.agent.tools import tools_of  # runs the file
 
-        tools: list[Any] = [tool.to_openai() for tool in tools_of(path)]
+        with apart():
+            tools: list[Any] = [tool.to_openai() for tool in tools_of(path)]
     else:
         found = openai_tools(read_json(path))
         if found is None:
