@@ -171,6 +171,7 @@ def test_quit_leaves(talk: Any) -> None:
 
 def test_a_model_moves_no_cursor(talk: Any) -> None:
     assert talk("Hi.\n", "a\x1b[2Jb\x9bc")[0].stdout == "a[2Jbc\n"
+    assert talk("Hi.\n", "10\u202f000\xa0km, \u0645\u06cc\u200c")[0].stdout == "10\u202f000\xa0km, \u0645\u06cc\u200c\n"
 
 
 class Terminal:

@@ -577,6 +577,8 @@ def test_on_a_terminal_the_answer_is_text(monkeypatch: pytest.MonkeyPatch, folde
     calling = run("ask", "Q?", "--template", folder, "--tools", tools)
     assert calling.stdout == 'I look.\nget_weather({"city": "Paris"})\n'
     assert json.loads(run("ask", "Q?", "--template", folder, "--json").stdout)["content"] == "It rains."
+    answering(monkeypatch, "a\x1b[2J b\xa0c")
+    assert run("ask", "Q?", "--template", folder).stdout == "a[2J b\xa0c\n"
 
 
 def test_an_answer_that_is_cut_off_exits_with_3_and_says_so(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import category
 
 import typer
 
@@ -92,7 +93,7 @@ def answer(plan: Plan, engine: Engine, sampling: Sampling, *, raw: bool, plain: 
     reply = asyncio.run(_run(plan, engine, sampling, raw=raw, plain=plain))
     if plain:
         for call in reply.message.tool_calls:
-            typer.echo(f"{call.name}({call.arguments}{' …' if call.incomplete else ''})")
+            typer.echo(printable(f"{call.name}({call.arguments}{' …' if call.incomplete else ''})"))
     _say(statistics(reply))
     for ended in reply.ended_repetitions:
         _say(f"note: {ended.pointer or 'the answer'} only repeated itself, and was ended")
@@ -112,18 +113,18 @@ def answer(plan: Plan, engine: Engine, sampling: Sampling, *, raw: bool, plain: 
 
 
 async def _run(plan: Plan, engine: Engine, sampling: Sampling, *, raw: bool, plain: bool) -> Reply:
-    shown = ""
+    last = ""
     try:
         async with aclosing(stream(plan, engine, sampling)) as items:
             async for item in items:
                 match item:
                     case Chunk() if raw:
-                        sys.stderr.write(item.text)
+                        sys.stderr.write(printable(item.text) if sys.stderr.isatty() else item.text)
                         sys.stderr.flush()
                     case ContentDelta(text) if plain:
-                        sys.stdout.write(text)
+                        sys.stdout.write(printable(text))
                         sys.stdout.flush()
-                        shown = text or shown
+                        last = text or last
                     case Reply():
                         return item
                     case _:
@@ -131,10 +132,15 @@ async def _run(plan: Plan, engine: Engine, sampling: Sampling, *, raw: bool, pla
     finally:
         if raw:
             _say("")
-        if shown and not shown.endswith("\n"):
+        if last and not last.endswith("\n"):
             typer.echo()
         await engine.aclose()
     raise AssertionError("a stream ends with a reply or raises")
+
+
+def printable(text: str) -> str:
+    """The text without what moves a cursor, or hides; spaces of all kinds stay, and what joins letters."""
+    return "".join(c for c in text if c.isprintable() or c in "\n\t\u200c\u200d" or category(c) == "Zs")
 
 
 def statistics(reply: Reply) -> str:

@@ -101,7 +101,7 @@ def agent(
     import asyncio
 
     from toolgram.agent import Agent, Limits
-    from toolgram.cli.ask import model_of
+    from toolgram.cli.ask import model_of, printable
     from toolgram.cli.inputs import (
         BadInput,
         isolated_answer_type,
@@ -158,7 +158,8 @@ def agent(
         _say(f"waits for an approval of {names}: run it in a terminal, or give --approve never")
         raise typer.Exit(_WAITS)
     _say(f"{ended.steps} turns, {ended.usage.completion_tokens} tokens")
-    typer.echo(ended.answer if isinstance(ended.answer, str) else _json(ended.answer))
+    told = ended.answer if isinstance(ended.answer, str) else _json(ended.answer)
+    typer.echo(printable(told) if sys.stdout.isatty() else told)
     if ended.cut:
         _say("note: cut off by --max-tokens or the end of the context: the answer may not be complete")
         raise typer.Exit(CUT_OFF)

@@ -19,6 +19,7 @@ from toolgram.agent.progress import whole_calls, with_own_ids
 from toolgram.agent.results import shortened
 from toolgram.agent.runs import JsonMessage, Limits, Result
 from toolgram.chat import Reply, stream
+from toolgram.cli.ask import printable
 from toolgram.cli.commands.agent import visible
 from toolgram.cli.explain import explain_plan
 from toolgram.cli.inputs import BadInput, read_answer_type, runnable_tools
@@ -155,13 +156,13 @@ async def _turn(state: Chat, made: Plan) -> Reply:
                     typer.echo("" if begun else typer.style("(nothing)", dim=True))
                     return item
                 case ReasoningDelta(text):
-                    kind, shown = "reasoning", typer.style(_shown(text), dim=True)
+                    kind, shown = "reasoning", typer.style(printable(text), dim=True)
                 case ContentDelta(text):
-                    kind, shown = "content", _shown(text)
+                    kind, shown = "content", printable(text)
                 case ToolCallStart(index, name):
                     kind, shown = f"call {index}", typer.style(f"{visible(name)} ", fg="cyan")
                 case ArgumentsDelta(index, text):
-                    kind, shown = f"call {index}", typer.style(_shown(text), fg="cyan")
+                    kind, shown = f"call {index}", typer.style(printable(text), fg="cyan")
                 case _:
                     continue
             typer.echo(f"{chr(10) if begun not in ('', kind) else ''}{shown}", nl=False)
@@ -193,11 +194,6 @@ def _may_run(state: Chat, call: ToolCall) -> bool:
     if not allowed:
         _say(f"{visible(call.name)} was not run")
     return allowed
-
-
-def _shown(text: str) -> str:
-    """The text without what moves a cursor, or hides."""
-    return "".join(c for c in text if c.isprintable() or c in "\n\t")
 
 
 def _obeyed(state: Chat, text: str) -> Chat:
