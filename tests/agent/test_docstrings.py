@@ -79,6 +79,60 @@ def test_docstrings_describe_parameters(docstring: str) -> None:
     }
 
 
+BESIDE = """Get the weather.
+
+Args:
+    city: Its name.
+
+Keyword Args:
+    days: How many days.
+
+Note:
+    Only of Europe.
+Ask once: it is slow.
+
+Returns:
+    What it will be.
+
+Say which day.
+"""
+NUMPY_BESIDE = """Get the weather.
+
+Parameters
+----------
+city : str
+    Its name.
+days : int
+    How many days.
+
+Notes
+-----
+Only of Europe.
+"""
+
+
+@pytest.mark.parametrize(
+    ("docstring", "says"),
+    [
+        (
+            BESIDE,
+            "Get the weather.\n\nNote:\n    Only of Europe.\nAsk once: it is slow.\n\nSay which day.\n\n"
+            "Returns: What it will be.",
+        ),
+        (NUMPY_BESIDE, "Get the weather.\n\nNotes: Only of Europe."),
+    ],
+    ids=["google", "numpy"],
+)
+def test_what_is_said_beside_the_sections_is_told_too(docstring: str, says: str) -> None:
+    def tool(city: str, *, days: int = 3) -> None: ...
+
+    tool.__doc__ = docstring
+    made = tool_of(tool)
+    assert made.description == says
+    described = {name: each["description"] for name, each in made.parameters["properties"].items()}
+    assert described == {"city": "Its name.", "days": "How many days."}
+
+
 @pytest.mark.parametrize(
     "docstring", ["Look: now.\n\nNote: it\n    is so.", "Look.\n\nReturns:\n    What is seen.", "-", ":"]
 )
