@@ -262,5 +262,9 @@ def test_a_reply_that_its_type_refuses_is_asked_for_again() -> None:
 
 def test_pydantic_is_loaded_where_a_type_is_given() -> None:
     """What a plan without types needs of it is little; generating schemas and reading them is another matter."""
-    code = "import sys, toolgram; sys.exit('toolgram.schema.python_types' in sys.modules)"
+    code = (
+        "import sys, toolgram\ntemplate = toolgram.ChatTemplate('{{ messages }}')\n"
+        "toolgram.plan({'messages': [{'role': 'user', 'content': 'Hi'}]}, template)\n"
+        "sys.exit('toolgram.schema.python_types' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -105,6 +105,8 @@ def test_the_reference_has_the_whole_public_api() -> None:
         if name != "__version__"
     }
     assert public <= named, public - named
+    for package in (toolgram, toolgram.engines, toolgram.agent):
+        assert [name for name in package.__all__ if not hasattr(package, name)] == []
 
 
 def texts_of_the_source() -> list[str]:
