@@ -7,8 +7,10 @@ import logging
 import os
 from collections.abc import Callable, Generator, Iterator
 from difflib import unified_diff
+from functools import cache
 from pathlib import Path
 
+import httpcore2
 import pytest
 from hypothesis import settings
 
@@ -20,6 +22,9 @@ _SHOWN = 60
 settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
 settings.register_profile("fuzz", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# Clients trust what those before them trusted: thousands are made, and each would read all certificates for 20 ms.
+httpcore2.default_ssl_context = cache(httpcore2.default_ssl_context)
 
 Golden = Callable[[str, str], None]
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, ExitStack, aclosing, contextmanager
 
+import httpcore2
+import httpx2
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -21,7 +24,7 @@ from engines.peers import llama_server
 from situations import CHATML
 from toolgram.chat import generate
 from toolgram.engines.base import Chunk, Engine, Prompt, Sampling, SupportsGrammar, Usage
-from toolgram.engines.remote.http import Http, Unavailable
+from toolgram.engines.remote.http import Http, Unavailable, trusted
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.engines.remote.openai import OpenAICompletions
 from toolgram.engines.remote.vllm import Vllm
@@ -58,6 +61,19 @@ async def heard(
     except EngineError as error:
         return text, error
     return text, None
+
+
+def test_certificates_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each event loop has connections of its own: `generate_sync` makes one for each answer."""
+    times = list[object]()
+    monkeypatch.setattr(httpx2, "create_ssl_context", lambda: times.append(1) or ssl.create_default_context())
+    monkeypatch.setattr(httpcore2, "default_ssl_context", lambda **_: times.append(2) or ssl.create_default_context())
+    trusted.cache_clear()
+    server = Http(nobody())
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            asyncio.run(server.get("/", timeout=1))
+    assert len(times) == 1
 
 
 def test_a_server_that_is_not_there_is_an_error() -> None:

@@ -32,6 +32,7 @@ from toolgram.agent.calls import CallFailed, object_of, report_progress
 from toolgram.agent.mcp_values import MAX_NAME, block_text, problem_of, tool_name, writes, wrong_at
 from toolgram.agent.results import shortened
 from toolgram.agent.tools import InvalidTool
+from toolgram.engines.remote.http import trusted
 
 _Item = TypeVar("_Item")
 
@@ -178,7 +179,8 @@ class _Target:
                 yield client
             return
         async with (
-            httpx2.AsyncClient(headers=dict(self.headers), timeout=None) as http,  # calls have their own time
+            # Calls have their own time.
+            httpx2.AsyncClient(headers=dict(self.headers), timeout=None, verify=trusted()) as http,
             Client(streamable_http_client(self.url, http_client=http)) as client,
         ):
             yield client

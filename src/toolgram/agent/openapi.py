@@ -19,6 +19,7 @@ import httpx2
 from toolgram.agent.calls import CallFailed, object_of
 from toolgram.agent.openapi_places import PLACES, Place, Sent
 from toolgram.agent.tools import InvalidTool
+from toolgram.engines.remote.http import trusted
 from toolgram.errors import json_pointer
 from toolgram.work import spend
 
@@ -81,7 +82,8 @@ class OpenApiTool:
             headers["Cookie"] = "; ".join((*sent.cookies, *filter(None, (headers.get("Cookie"),))))
         try:
             async with (
-                httpx2.AsyncClient(timeout=None) as client,  # a call has the time that its agent gives it
+                # A call has the time that its agent gives it.
+                httpx2.AsyncClient(timeout=None, verify=trusted()) as client,
                 client.stream(
                     self.method.upper(), url, params=query or None, headers=headers, content=sent.content
                 ) as answer,
@@ -389,7 +391,7 @@ def _object(value: Any) -> Json:
 def fetched(url: str) -> Any:
     """The document at an address. Raises InvalidTool."""
     try:
-        answer = httpx2.get(url, follow_redirects=True, timeout=_SECONDS).raise_for_status()
+        answer = httpx2.get(url, follow_redirects=True, timeout=_SECONDS, verify=trusted()).raise_for_status()
         return answer.json()
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise InvalidTool(f"{url}: it cannot be fetched: {error}") from error
