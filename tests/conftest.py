@@ -45,13 +45,14 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection() -> Generator[None, object, object]:
     """Garbage is not looked for among the tests and what they import: two million objects, and a second each time.
 
-    That was a third of the time of collecting, and a quarter of many a test.
+    That was a third of the time of collecting, and a quarter of many a test. Then it is looked for as in a server.
     """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000, 20, 20)
         gc.enable()
 
 

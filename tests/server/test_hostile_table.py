@@ -249,7 +249,7 @@ def test_12_128_choices_harm_nobody_else(victims: Callable[[str], Victim]) -> No
 
     def attack() -> None:
         with pytest.raises(httpx2.TimeoutException):  # they take long, and others do not wait for them
-            httpx2.post(victim.address + CHAT, json={**HI, "n": 128, "max_tokens": 64, "temperature": 1}, timeout=10)
+            httpx2.post(victim.address + CHAT, json={**HI, "n": 128, "max_tokens": 64, "temperature": 1}, timeout=4)
 
     victim.suffers_nothing(attack)
 
