@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis import checks
@@ -37,16 +38,24 @@ def address() -> Iterator[str]:
         yield at
 
 
-def answered(case: Any, address: str) -> None:
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    """Connections that are kept: there are thousands of cases."""
+    with requests.Session() as kept:
+        kept.trust_env = False  # else proxies and passwords are looked for with each case
+        yield kept
+
+
+def answered(case: Any, address: str, session: requests.Session) -> None:
     # A header of the case's own goes before: cases without a key, or with a wrong one, are refused.
     case.headers.setdefault("authorization", "Bearer right")
-    case.call_and_validate(base_url=address, excluded_checks=EXCLUDED)
+    case.call_and_validate(base_url=address, session=session, excluded_checks=EXCLUDED)
 
 
 @API.parametrize()
 @EXAMPLES
-def test_answers_are_those_of_the_document(case: Any, address: str) -> None:
-    answered(case, address)
+def test_answers_are_those_of_the_document(case: Any, address: str, session: requests.Session) -> None:
+    answered(case, address, session)
 
 
 def test_it_is_an_openapi_document_of_every_route(address: str) -> None:
