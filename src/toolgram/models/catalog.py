@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
@@ -66,8 +67,16 @@ def cached(name: str) -> Path | None:
 
 
 def _is_what_it_should_be(path: Path, source: ModelSource) -> bool:
+    status = path.stat()
+    return _digest(path, (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)) == source.sha256
+
+
+@lru_cache(maxsize=8)
+def _digest(path: Path, state: tuple[int, ...]) -> str:
+    """The SHA-256 of a file, looked for once while its `state` stays: it takes 50 ms for the default model."""
+    del state
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == source.sha256
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def default_model(progress: Progress | None = None) -> Path:
