@@ -202,3 +202,9 @@ PIECES = (
 )
 nasty_text = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=8).map("".join)
 plain_text = st.text(st.characters(codec="utf-8", exclude_characters="<|"), max_size=20)
+
+
+@cache
+def or_none(texts: st.SearchStrategy[str]) -> st.SearchStrategy[str | None]:
+    """These texts or none. A strategy that is made anew for each example takes longer than what it gives."""
+    return st.none() | texts

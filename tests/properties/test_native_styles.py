@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from llama_oracle import gbnf_accepted
 from made_up import discovered
 from oracles import ebnf_accepts, lark_accepts
-from situations import A_FEW, WEATHER, callable_tools, fed, joined, nasty_text, plain_text
+from situations import A_FEW, WEATHER, callable_tools, fed, joined, nasty_text, or_none, plain_text
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import Event, Finish, Unreadable
 from toolgram.planning.plan import same_message
@@ -202,8 +202,8 @@ def messages(draw: st.DrawFn, case: Case, text: st.SearchStrategy[str]) -> Messa
                 call_id = case.call_id.form.format(name=name, id=digits)
             calls.append(ToolCall(name, json.dumps(draw(arguments[name])), call_id))
     silent = case.mode == "required" or (calls and case.either)
-    content = None if silent else draw(st.none() | text)
-    thought = draw(st.none() | text) if case.reasons else None
+    content = None if silent else draw(or_none(text))
+    thought = draw(or_none(text)) if case.reasons else None
     return Message(content or None, thought or None, tuple(calls))
 
 
@@ -217,18 +217,25 @@ def test_what_can_be_written_is_admitted(case: Case, data: st.DataObject) -> Non
         assert case.turn.grammar.accepts(text), text
 
 
+@cache
+def without_markers(style: str) -> st.SearchStrategy[str]:
+    """Texts without the marks of a style.
+
+    They may not end with what the next mark begins with, where that mark repeats it: ">" before Functionary's ">>>".
+    Nor may they begin as a bare call does.
+    """
+    program = compile_format(STYLES[style].wire.turn)
+    marks, first = program.markers("content"), program.first_characters
+    return plain_text.map(lambda text: text.rstrip(">").lstrip(first)).filter(
+        lambda text: not any(mark in text for mark in marks)
+    )
+
+
 @each_case
 @A_FEW
 @given(data=st.data())
 def test_a_message_without_markers_can_be_written(case: Case, data: st.DataObject) -> None:
-    # Text may not end with what the next mark begins with, where that mark repeats it: ">" before Functionary's ">>>".
-    # Nor may it begin as a bare call does.
-    program = compile_format(STYLES[case.style].wire.turn)
-    marks, first = program.markers("content"), program.first_characters
-    texts = plain_text.map(lambda text: text.rstrip(">").lstrip(first)).filter(
-        lambda text: not any(mark in text for mark in marks)
-    )
-    message = data.draw(messages(case, texts))
+    message = data.draw(messages(case, without_markers(case.style)))
     plain = tuple(replace(call, arguments="{}") for call in message.tool_calls if call.name != "get_weather")
     message = replace(message, tool_calls=plain)
     if case.mode == "required" and not plain:

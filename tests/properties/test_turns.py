@@ -12,7 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from situations import A_FEW, ANSWER, NESTED, WEATHER, Situation, fed, joined, nasty_text, plain_text, situations
+from situations import (
+    A_FEW,
+    ANSWER,
+    NESTED,
+    WEATHER,
+    Situation,
+    fed,
+    joined,
+    nasty_text,
+    or_none,
+    plain_text,
+    situations,
+)
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import Cut, Event, Finish, Unreadable
 from toolgram.planning.plan import same_message
@@ -114,7 +126,7 @@ def messages(draw: st.DrawFn, situation: Situation, texts: st.SearchStrategy[str
     if situation.answer and not made:
         content = json.dumps({"answer": draw(nasty_text)} | draw(st.sampled_from([{}, {"score": 0.5}, {"score": 1}])))
     elif not must_call and not (situation.answer and made):
-        content = draw(st.none() | texts)
+        content = draw(or_none(texts))
     if situation.style == "thoughtful_steps" and made:
         content = None  # its format has no place for text beside calls, other than the thought
     thought = draw(nasty_text) if situation.style == "thoughtful_steps" else None

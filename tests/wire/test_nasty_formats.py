@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from llama_oracle import gbnf_accepted
 from oracles import ebnf_accepts, lark_accepts
-from situations import callable_tools, fed, joined, nasty_text, plain_text
+from situations import callable_tools, fed, joined, nasty_text, or_none, plain_text
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import Event, Finish, Unreadable
 from toolgram.grammar.constraint import Constraint
@@ -167,11 +167,13 @@ def test_the_dialects_take_every_sentence(case: Case) -> None:
     assert gbnf_accepted(grammar.to("gbnf"), sentences) == sentences
 
 
+@cache
 def texts(case: Case) -> st.SearchStrategy[str]:
     """What a string may say: anything, but Gemma's has no way to say its own quote."""
     return nasty_text.filter(lambda text: QUOTE not in text) if case.style == "gemma_4" else nasty_text
 
 
+@cache
 def arguments(name: str, text: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, Any]]:
     """Valid arguments of a tool, with these texts as strings."""
     number = st.integers(-(10**18), 10**18) | st.floats(-1e9, 1e9).map(lambda x: round(x, 3))
@@ -202,16 +204,20 @@ def _together(parts: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, Any]:
     return parts[0] | parts[1]
 
 
+@cache
+def tool_names(case: Case) -> st.SearchStrategy[list[str]]:
+    """The tools that a message may call."""
+    least, most = {"none": (0, 0), "any": (0, 3), "only": (1, 3)}[MODES[case.mode][0]]
+    return st.lists(st.sampled_from(case.tools or [""]), min_size=least, max_size=min(most, 3 if case.parallel else 1))
+
+
 @st.composite
 def messages(draw: st.DrawFn, case: Case, free: st.SearchStrategy[str]) -> Message:
     """A message that the request allows, with these texts in its free parts."""
-    least, most = {"none": (0, 0), "any": (0, 3), "only": (1, 3)}[MODES[case.mode][0]]
-    names = draw(
-        st.lists(st.sampled_from(case.tools or [""]), min_size=least, max_size=min(most, 3 if case.parallel else 1))
-    )
+    names = draw(tool_names(case))
     calls = [ToolCall(name, json.dumps(draw(arguments(name, texts(case))), ensure_ascii=False)) for name in names]
-    content = None if least else draw(st.none() | free)
-    thought = draw(st.none() | free) if case.style == "harmony" else None
+    content = None if MODES[case.mode][0] == "only" else draw(or_none(free))
+    thought = draw(or_none(free)) if case.style == "harmony" else None
     return Message(content or None, thought or None, tuple(calls))
 
 
@@ -222,11 +228,14 @@ def test_what_can_be_written_is_admitted(case: Case, data: st.DataObject) -> Non
     assert text is None or case.turn.grammar.accepts(text), text
 
 
+# Before a call of Hermes a line break belongs to the format.
+within_lines = plain_text.filter(lambda text: not text.endswith("\n"))
+
+
 @each_case
 @given(data=st.data())
 def test_a_message_without_markers_can_be_written(case: Case, data: st.DataObject) -> None:
-    # Before a call of Hermes a line break belongs to the format.
-    message = data.draw(messages(case, plain_text.filter(lambda text: not text.endswith("\n"))))
+    message = data.draw(messages(case, within_lines))
     text = case.written(message)
     assert text is not None, (case.turn.write(message), Message.from_events(case.read(case.turn.write(message) or "")))
     assert case.turn.grammar.accepts(text), text
