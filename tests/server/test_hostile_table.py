@@ -187,7 +187,7 @@ class Victim:
             while not told or not over.is_set():
                 assert httpx2.get(f"{self.address}/health", timeout=60).status_code == 200
                 told += 1
-                over.wait(0.01)
+                over.wait(0.03)
             return told
 
         with ThreadPoolExecutor(2) as pool:
