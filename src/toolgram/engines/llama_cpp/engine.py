@@ -118,9 +118,13 @@ class LlamaCpp:
         return len(self.tokenize(prompt))
 
     def tokenize(self, prompt: Prompt) -> list[int]:
-        """The ids of a prompt. Raises PromptTooLong for one that is far too long for any context of the model."""
+        """The ids of a prompt. Raises PromptTooLong for one that is far too long.
+
+        Where the context is one token, in which nothing is evaluated, that is for any context of the model.
+        """
         with self._used() as model:
-            return _tokenized(prompt, model, max(model.context, model.trained))
+            model.vocabulary.check_length(prompt, model.context if model.context > 1 else model.trained)
+            return model.vocabulary.tokenize(prompt)
 
     def detokenize(self, ids: Sequence[int]) -> str:
         """The text of tokens, special ones included. Raises EngineError for an id that there is not."""
@@ -167,8 +171,8 @@ class LlamaCpp:
     def _prepare(self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling) -> Generation:
         """What needs no pass of the model, so that a great grammar does not hold up others."""
         lark = None if constraint is None else constraint.grammar.to("lark")
+        ids = self.tokenize(prompt)
         with self._used() as model:
-            ids = _tokenized(prompt, model, model.context)
             room = model.context - len(ids)
             if not ids:
                 raise EngineError("the prompt is empty")
@@ -232,9 +236,3 @@ def _load(
 ) -> tuple[Model, Guides]:
     model = Model(path, context, threads, parallel=parallel, kept=_KEPT, budget=budget, alone=deterministic)
     return model, Guides(model.vocabulary)
-
-
-def _tokenized(prompt: Prompt, model: Model, most: int) -> list[int]:
-    """The ids of a prompt. Raises PromptTooLong for one that certainly has more than `most`."""
-    model.vocabulary.check_length(prompt, most)
-    return model.vocabulary.tokenize(prompt)
