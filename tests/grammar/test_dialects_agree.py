@@ -144,6 +144,11 @@ CASES: dict[str, Case] = {
         ("<<aa)", "<<a)a)<)", "<<a<aa)", "<<aa)aa)"),
         ("<<a)", "<<aa<)"),
     ),
+    "two texts between two marks, which may hold the mark together": Case(
+        seq("<a", Text(("<a",)), Text(("<a",)), "<a", Repeat(Literal("<"), 0, None)),
+        ("<a<a", "<a<a<a", "<ab<<a<<<", "<a<a<a<<"),
+        ("<a", "<a<", "<a<a<a<a<b"),
+    ),
     "text before one marker": Case(
         seq(Text(("<tool_call>",)), "<tool_call>", Repeat(_DIGIT, 1, None)),
         ("<tool_call>1", "hi<tool_call>23", "<<tool_call>4", "<tool_<tool_call>5", "\n\n<tool_call>6"),

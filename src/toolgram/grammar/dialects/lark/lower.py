@@ -268,12 +268,12 @@ class _Lowering:
         if not (isinstance(opener, Literal) and place + 1 < len(items) and self._raw.ends_with_marker(opener.text)):
             return None
         match self._until_marker(items, place + 1):
-            case end, Lexeme(Sequence((*_, Literal(mark))) as text), left if opener.text.endswith(mark) and all(
-                self._raw.is_without(mark, item) for item in items[place + 1 : end - 1]
-            ):
-                return end, opener.text.removesuffix(mark), Lexeme(seq(mark, text), tail=""), left
+            case end, Lexeme(Sequence((*_, Literal(mark))) as text), left if opener.text.endswith(mark):
+                if self._raw.is_without(mark, seq(*items[place + 1 : end - 1])):
+                    return end, opener.text.removesuffix(mark), Lexeme(seq(mark, text), tail=""), left
             case _:
-                return None
+                pass
+        return None
 
     def _is_name(self, expr: Expr) -> bool:
         """Whether the expression is regular, and has no other characters than those of names."""

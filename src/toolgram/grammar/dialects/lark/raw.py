@@ -116,16 +116,26 @@ class RawText:
             yield from (part for part in (piece[:at], inside, piece[at + len(inside) :]) if part)
 
     def is_without(self, mark: str, expr: Expr) -> bool:
-        """Whether raw text never holds this mark: a format makes it so, unless a text or a set says otherwise."""
+        """Whether raw text never holds this mark: one text that is without it, or what has no text in it, nor the mark
+        in a set; a format makes that so."""
         match expr:
             case Text(without):
                 return mark in without
-            case CharSet():
-                return len(mark) > 1 or mark not in expr
             case Ref(name):
                 return self.is_without(mark, self._regular[name])
             case _:
-                return all(self.is_without(mark, part) for part in children(expr))
+                return self._has_no(mark, expr)
+
+    def _has_no(self, mark: str, expr: Expr) -> bool:
+        match expr:
+            case Text():  # which may begin or end with a part of the mark
+                return False
+            case CharSet():
+                return len(mark) > 1 or mark not in expr
+            case Ref(name):
+                return self._has_no(mark, self._regular[name])
+            case _:
+                return all(self._has_no(mark, part) for part in children(expr))
 
     def are_raw(self, exprs: Iterable[Expr]) -> bool:
         """Whether these, all regular, are raw text when they stand side by side: no JSON, no number, no words."""
