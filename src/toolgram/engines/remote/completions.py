@@ -67,15 +67,14 @@ class Counted:
         self.usage = replace(self.usage, completion_tokens=count, estimated=estimated)
 
 
-async def completion(http: Http, body: Mapping[str, Any]) -> AsyncGenerator[Chunk, None]:
-    """The chunks of one completion of the body's `prompt`.
+async def completion(http: Http, body: Mapping[str, Any], counted: Counted) -> AsyncGenerator[Chunk, None]:
+    """The chunks of one completion of the body's `prompt`, which are `counted`.
 
     Raises Unavailable where the server fails, or breaks off before the end.
     """
     finish: FinishReason | None = None
     stopped_by: str | None = None
     told: Usage | None = None
-    counted = Counted(body["prompt"])
     said = 0
     async with aclosing(http.events("/v1/completions", body)) as events:
         async for event in events:

@@ -41,12 +41,11 @@ class OpenAICompletions:
         if stops:
             body["stop"] = list(stops[:_MOST_STOPS])
         scanner, counted = StopScanner(stops), Counted(body["prompt"])
-        async with aclosing(completion(self._http, body)) as chunks:
+        async with aclosing(completion(self._http, body, counted)) as chunks:
             async for chunk in chunks:
                 if chunk.finish is not None:
                     yield replace(chunk, text=scanner.finish())
                     return
-                counted.take(chunk)
                 yield replace(chunk, text=scanner.feed(chunk.text))
                 if scanner.stopped:
                     break

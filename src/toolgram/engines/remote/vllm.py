@@ -10,7 +10,7 @@ from functools import partial
 from typing import Literal
 
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
-from toolgram.engines.remote.completions import completion, options
+from toolgram.engines.remote.completions import Counted, completion, options
 from toolgram.engines.remote.http import Http, Json, understood
 from toolgram.engines.remote.replicas import Upstreams
 from toolgram.engines.remote.tokenizer import ServerTokens
@@ -75,7 +75,8 @@ class Vllm:
         if constraint is not None:
             body["structured_outputs"] = await self._constrained(constraint)
         text = "".join(text for text, _ in prompt)
-        async with aclosing(self._upstreams.run(text, partial(completion, body=body))) as chunks:
+        counted = Counted(ids)  # of one attempt: there is another one before the first token alone
+        async with aclosing(self._upstreams.run(text, partial(completion, body=body, counted=counted))) as chunks:
             async for chunk in chunks:
                 yield chunk
 

@@ -276,7 +276,7 @@ def _safe(parts: Mapping[str, Part], spelled: Rules) -> dict[str, CharSet]:
     if new:
         looked = _looked_at(new, spelled)
         for name, part in new.items():
-            known[name] = looked.get(name, NOTHING)
+            known[name] = looked.get(name, NOTHING)  # which is no set of characters: that it is not safe is known, too
             TOGETHER.note(_safe, part.known_by, known[name], _WEIGHT * len(part.known_by))
     return {name: first for name, first in known.items() if isinstance(first, CharSet)}
 

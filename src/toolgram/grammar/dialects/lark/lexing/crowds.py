@@ -8,15 +8,27 @@ finds more conflicts, never fewer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
-from toolgram.grammar.dialects.lark.lexing.network import ANYWHERE, SEALED, VALUE, Head, Network, Thread, under
+from toolgram.grammar.dialects.lark.lexing.network import (
+    ANYWHERE,
+    SEALED,
+    VALUE,
+    Head,
+    Network,
+    Thread,
+    is_anywhere,
+    under,
+)
 from toolgram.grammar.dialects.lark.lexing.values import safe_values
 from toolgram.grammar.dialects.lark.tree import InTheWay, Lexeme, Node, Tree, calls
 from toolgram.work import spend
 
+_Found = TypeVar("_Found")
 _MOST_CROWDS = 2_000  # beyond those of a thread alone
 
 
@@ -34,13 +46,7 @@ def conflicts(tree: Tree, lexicon: Lexicon) -> list[Conflict]:
 
     Raises TooLarge where it takes more work than is left, and InTheWay where that needs to know what is sealed.
     """
-    values = safe_values(tree, lexicon)
-    if values:
-        try:
-            return _conflicts(_around(tree, values, "root"), lexicon, values)
-        except InTheWay:
-            pass
-    return _conflicts(tree, lexicon, {})
+    return _beside_values(tree, "root", lexicon, partial(_conflicts, lexicon))
 
 
 def first_of_safe(tree: Tree, name: str, lexicon: Lexicon) -> int | None:
@@ -49,16 +55,23 @@ def first_of_safe(tree: Tree, name: str, lexicon: Lexicon) -> int | None:
 
     Raises TooLarge where it takes more work than is left.
     """
+    return _beside_values(tree, name, lexicon, partial(_first_of_safe, name, lexicon))
+
+
+def _beside_values(
+    tree: Tree, start: str, lexicon: Lexicon, look: Callable[[Tree, Mapping[str, str]], _Found]
+) -> _Found:
+    """What a look finds in a rule and what it needs, its values taken whole, if nothing is in their way."""
     values = safe_values(tree, lexicon)
     if values:
         try:
-            return _first_of_safe(_around(tree, values, name), name, lexicon, values)
+            return look(_around(tree, values, start), values)
         except InTheWay:
             pass
-    return _first_of_safe(tree, name, lexicon, {})
+    return look(tree, {})
 
 
-def _first_of_safe(tree: Tree, name: str, lexicon: Lexicon, values: Mapping[str, str]) -> int | None:
+def _first_of_safe(name: str, lexicon: Lexicon, tree: Tree, values: Mapping[str, str]) -> int | None:
     if name in values:
         return lexicon.alphabet.of_char(values[name])
     network = Network(tree, lexicon, values, name)
@@ -79,7 +92,7 @@ def _around(tree: Tree, values: Container[str], start: str) -> Tree:
     return found
 
 
-def _conflicts(tree: Tree, lexicon: Lexicon, values: Mapping[str, str]) -> list[Conflict]:
+def _conflicts(lexicon: Lexicon, tree: Tree, values: Mapping[str, str]) -> list[Conflict]:
     shallow = _explore(Network(tree, lexicon, values), 1, None)
     if not shallow:
         return []
@@ -145,7 +158,7 @@ class _Look:
         spend(4 + len(by_number))
         if network.lexicon.are_apart(by_number):
             for heads in by_number.values():
-                if len(heads) > 1 or _is_anywhere(heads[0].after):
+                if len(heads) > 1 or is_anywhere(heads[0].after):
                     yield from self._together(heads, crowd)
         else:
             yield from self._rivals(by_number, crowd)
@@ -194,17 +207,16 @@ class _Look:
         afters = {self.network.settled(head.after) for head in heads}
         if len(afters) > 1 and not (len(crowd) == 1 and _in_one_call(heads)):
             yield _normal(afters)
-        elif len(crowd) > 1 or any(map(_is_anywhere, crowd)):
+        elif len(crowd) > 1 or any(map(is_anywhere, crowd)):
             yield from self._merged(*afters)
 
     def _merged(self, *afters: Thread) -> Iterator[_Crowd]:
         """The crowds where threads that came to one may part again, since they were called from different places, which
         are forgotten: in its rule they go on alike, and they return together."""
-        for state, stack in afters:
-            if stack[:1] == (ANYWHERE,):
-                rule = self.network.rule_of[stack[1] if len(stack) > 1 else state]
-                for left in self.network.may_leave(rule, self.depth):
-                    yield ((left, (ANYWHERE,)),)
+        for state, stack in filter(is_anywhere, afters):
+            rule = self.network.rule_of[stack[1] if len(stack) > 1 else state]
+            for left in self.network.may_leave(rule, self.depth):
+                yield ((left, (ANYWHERE,)),)
 
     def _cut(self, ended: list[Head], running: list[Head], over: int) -> None:
         """Record where those that run on over some characters cut those that ended."""
@@ -220,10 +232,6 @@ class _Look:
         if isinstance(ended.leaf, Lexeme) and isinstance(running.leaf, Lexeme):
             key = ended.leaf, running.leaf
             self.found[key] = self.found.get(key, 0) | over
-
-
-def _is_anywhere(thread: Thread) -> bool:
-    return thread[1][:1] == (ANYWHERE,)
 
 
 def _in_one_call(heads: Iterable[Head]) -> bool:

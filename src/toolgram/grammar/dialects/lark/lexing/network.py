@@ -260,11 +260,16 @@ class Network:
         return self.rule_of[stack[0] if stack else state]
 
 
+def is_anywhere(thread: Thread) -> bool:
+    """Whether it is forgotten who called the rule that the thread's stack begins in."""
+    return thread[1][:1] == (ANYWHERE,)
+
+
 def under(back: int, thread: Thread, depth: int) -> Thread:
     """The thread with one more state to return to, below all others."""
-    state, stack = thread
-    if stack[:1] == (ANYWHERE,):
+    if is_anywhere(thread):
         return thread
+    state, stack = thread
     deeper = (back, *stack)
     return state, deeper if len(deeper) <= depth else (ANYWHERE, *deeper[len(deeper) - depth + 1 :])
 
