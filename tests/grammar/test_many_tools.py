@@ -42,23 +42,26 @@ def test_many_lexemes_grow_in_one_pass(monkeypatch: pytest.MonkeyPatch, made: Ca
     assert len(searches) == 1  # what a rule leads to is not looked for at each call of it
 
 
-def grammar_of(offered: list[dict[str, Any]]) -> Grammar:
-    plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi."}], "tools": offered}, CHATML)
+def grammar_of(offered: list[dict[str, Any]], style: str | None = None) -> Grammar:
+    plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi."}], "tools": offered}, CHATML, style=style)
     assert plan.constraint is not None
     return plan.constraint.grammar
 
 
-def test_of_a_set_with_one_tool_more_that_tool_alone_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    some = tools(30, 7)
-    assert grammar_of(some[:-1]).to("lark")
+@pytest.mark.parametrize(("style", "properties"), [(None, 7), ("llama_3", 2)], ids=["rules", "small calls in the root"])
+def test_of_a_set_with_one_tool_more_that_tool_alone_is_written(
+    monkeypatch: pytest.MonkeyPatch, style: str | None, properties: int
+) -> None:
+    some = tools(30, properties)
+    assert grammar_of(some[:-1], style).to("lark")
     lowered = counted(monkeypatch, import_module("toolgram.grammar.dialects.lark.lower"), "LoweredRule")
     looked_at = counted(monkeypatch, parts, "first_of_safe")
-    more = grammar_of(some)
+    more = grammar_of(some, style)
     assert more.to("lark")
     assert len(lowered) <= 1 + sum(name.startswith("f29") for name in more.rules)  # the root, and what is of that tool
     assert len(looked_at) == 1
     one_more = len(lowered)
-    assert grammar_of(some[::-1]).to("lark")
+    assert grammar_of(some[::-1], style).to("lark")
     assert len(lowered) == one_more + 1
     assert len(looked_at) == 1
 

@@ -49,12 +49,18 @@ def found_once(find: Callable[[_Given], _Found]) -> Callable[[_Given], _Found]:
     def found(expr: _Given) -> _Found:
         if not isinstance(expr, HashedOnce):
             return find(expr)
-        facts: dict[Callable[..., object], Any] | None = getattr(expr, "_facts", None)
-        if facts is None:
-            facts = {}
-            object.__setattr__(expr, "_facts", facts)
+        facts = facts_of(expr)
         if find not in facts:
             facts[find] = find(expr)
         return facts[find]
 
     return found
+
+
+def facts_of(expr: HashedOnce) -> dict[Callable[..., object], Any]:
+    """What was found of an expression, by the function that found it."""
+    facts: dict[Callable[..., object], Any] | None = getattr(expr, "_facts", None)
+    if facts is None:
+        facts = {}
+        object.__setattr__(expr, "_facts", facts)
+    return facts

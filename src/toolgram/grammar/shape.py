@@ -22,7 +22,7 @@ from toolgram.grammar.ir import (
     Token,
     children,
 )
-from toolgram.grammar.walk import Uses, uses
+from toolgram.grammar.walk import Uses, found_given, uses
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +66,19 @@ def check_references(used: Uses) -> None:
 
 def shortest(rules: Rules, used: Uses) -> dict[str, int | None]:
     """The length of the shortest sentence of each rule; None where there is no sentence."""
-    users: dict[str, list[str]] = {name: [] for name in rules}
-    for name in rules:
-        for part in used[name]:
-            users[part].append(name)
-    # The least fixed point, from the last rule upwards: rules mostly use rules that come later.
     found: dict[str, int | None] = dict.fromkeys(rules)
-    waiting = dict.fromkeys(rules)
-    while waiting:
-        name, _ = waiting.popitem()
-        cost = cost_of(rules[name], found)
-        if cost != found[name]:
-            found[name] = cost
-            waiting.update(dict.fromkeys(users[name]))
+    for group in components({name: used[name] for name in rules}):  # each after what it uses
+        users: dict[str, list[str]] = {name: [] for name in group}
+        for name in group:
+            for part in users.keys() & used[name]:
+                users[part].append(name)
+        waiting = dict.fromkeys(group)
+        while waiting:  # the least fixed point of rules that use one another
+            name, _ = waiting.popitem()
+            cost = _cost_of_rule(rules[name], found)
+            if cost != found[name]:
+                found[name] = cost
+                waiting.update(dict.fromkeys(users[name]))
     return found
 
 
@@ -115,6 +115,9 @@ def cost_of(expr: Expr, by_rule: Mapping[str, int | None]) -> int | None:
         return None
     cost = cost_of(expr.item, by_rule) if expr.min else 0
     return None if cost is None else expr.min * cost
+
+
+_cost_of_rule = found_given(cost_of)
 
 
 def longest(rules: Rules) -> int | None:
@@ -156,7 +159,7 @@ def check_left_recursion(rules: Rules, by_rule: Mapping[str, int | None]) -> Non
 
 def left_recursion(rules: Rules, by_rule: Mapping[str, int | None]) -> list[str]:
     """The names on a cycle of rules that begin with one another, the first one again at its end; empty without any."""
-    first = {name: tuple(dict.fromkeys(_leftmost(expr, by_rule))) for name, expr in rules.items()}
+    first = {name: _first_of_rule(expr, by_rule) for name, expr in rules.items()}
     done: set[str] = set()
     for start in rules:
         path: dict[str, None] = {}
@@ -173,6 +176,11 @@ def left_recursion(rules: Rules, by_rule: Mapping[str, int | None]) -> list[str]
                 stack.append((name, True))
                 stack.extend((used, False) for used in first[name])
     return []
+
+
+@found_given
+def _first_of_rule(expr: Expr, by_rule: Mapping[str, int | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_leftmost(expr, by_rule)))
 
 
 def _leftmost(expr: Expr, by_rule: Mapping[str, int | None]) -> Iterable[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
+from toolgram.caching import weighed
 from toolgram.grammar.ir import (
     EMPTY,
     CharSet,
@@ -20,8 +21,9 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.tidy import tidy
-from toolgram.grammar.walk import reachable, uses, with_children
+from toolgram.grammar.walk import found_given, reachable, size, uses, with_children
 
+_WEIGHT = 200  # bytes that are remembered of an expression for each of its parts
 _SMALL = 8
 """A rule that is used once is written where it is used, if it has no more parts than this: more is better named."""
 
@@ -37,7 +39,17 @@ def simplify(rules: Rules) -> dict[str, Expr]:
 
 def shortened(rules: Rules) -> dict[str, Expr]:
     """The first part of it: tidy rules, small ones inlined. Raises GrammarError as `tidy` does."""
-    return reachable(_inlined(tidy(rules)))
+    return reachable(_inlined(tidy({name: _as_before(expr) for name, expr in rules.items()})))
+
+
+def _weight(expr: Expr) -> int:
+    return _WEIGHT * size(expr)
+
+
+@weighed(_weight)
+def _as_before(expr: Expr) -> Expr:
+    """The very expression that was equal to it before, of which much may be known."""
+    return expr
 
 
 def factored(rules: Rules) -> dict[str, Expr]:
@@ -57,8 +69,10 @@ def _inlined(rules: Rules) -> dict[str, Expr]:
         if name in done:
             continue
         if name in begun:
-            bodies = {part: body for part in used[name] if (body := done.get(part)) and _fits(body, count[part])}
-            done[name] = _expanded(rules[name], bodies) if bodies else rules[name]
+            bodies = {
+                part: body if (body := done.get(part)) and _fits(body, count[part]) else None for part in used[name]
+            }
+            done[name] = _expanded_rule(rules[name], bodies) if any(bodies.values()) else rules[name]
             continue
         begun.add(name)
         waiting.append(name)
@@ -71,10 +85,14 @@ def _fits(body: Expr, count: int) -> bool:
     return _is_tiny(body) or (count == 1 and _is_small(body))
 
 
-def _expanded(expr: Expr, bodies: Rules) -> Expr:
+def _expanded(expr: Expr, bodies: Mapping[str, Expr | None]) -> Expr:
+    """The expression with these rules put in that are there."""
     if isinstance(expr, Ref):
-        return bodies.get(expr.name, expr)
+        return bodies[expr.name] or expr
     return with_children(expr, lambda part: _expanded(part, bodies))
+
+
+_expanded_rule = found_given(_expanded)
 
 
 def _is_tiny(expr: Expr) -> bool:

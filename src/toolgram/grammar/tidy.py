@@ -23,7 +23,7 @@ from toolgram.grammar.ir import (
 )
 from toolgram.grammar.shape import check_left_recursion, check_references, cost_of, shortest
 from toolgram.grammar.until import automaton, text_after
-from toolgram.grammar.walk import fresh, reachable, uses, with_children
+from toolgram.grammar.walk import found_given, fresh, reachable, uses, with_children
 
 
 def tidy(rules: Rules) -> dict[str, Expr]:
@@ -38,7 +38,7 @@ def tidy(rules: Rules) -> dict[str, Expr]:
     check_left_recursion(used, cost)
     if cost["root"] is None:
         raise GrammarError("the grammar has no sentence")
-    untidy = {name: expr for name, expr in used.items() if not _is_tidy(expr, cost)}
+    untidy = {name: expr for name, expr in used.items() if not _is_tidy_rule(expr, cost)}
     if not untidy:
         return used
     strict = _Strict(used, untidy, cost)
@@ -66,6 +66,9 @@ def _is_tidy(expr: Expr, cost: Mapping[str, int | None]) -> bool:
         possible = expr.max is None or 0 < expr.max >= expr.min
         return possible and bool(cost_of(expr.item, cost)) and _is_tidy(expr.item, cost)
     return not isinstance(expr, CharSet) or bool(expr.ranges)
+
+
+_is_tidy_rule = found_given(_is_tidy)
 
 
 def _possible(expr: Expr, cost: Mapping[str, int | None]) -> Expr:

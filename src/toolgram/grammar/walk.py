@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 from operator import is_
+from typing import TypeVar
 
-from toolgram.grammar.hashing import HashedOnce, found_once
+from toolgram.grammar.hashing import HashedOnce, facts_of, found_once
 from toolgram.grammar.ir import (
     Choice,
     Except,
@@ -23,6 +24,8 @@ from toolgram.grammar.ir import (
 )
 
 _PLAIN = Literal, Text  # and expressions of such
+_Of = TypeVar("_Of")
+_Found = TypeVar("_Found")
 
 Uses = Mapping[str, tuple[str, ...]]
 """For each rule the names of the rules that it uses, in order, with repeats."""
@@ -62,6 +65,23 @@ def names_in(expr: Expr) -> tuple[str, ...]:
         known = tuple([name for part in children(expr) for name in names_in(part)])
         object.__setattr__(expr, "_names", known)
     return known
+
+
+def found_given(find: Callable[[Expr, Mapping[str, _Of]], _Found]) -> Callable[[Expr, Mapping[str, _Of]], _Found]:
+    """Decorates a function of an expression and of what is known of the rules that it uses: what it finds is kept with
+    the expression for as long as that is the same."""
+
+    def found(expr: Expr, by_rule: Mapping[str, _Of]) -> _Found:
+        if not isinstance(expr, HashedOnce):
+            return find(expr, by_rule)
+        given = [by_rule[name] for name in names_in(expr)]
+        facts = facts_of(expr)
+        known: tuple[list[_Of], _Found] | None = facts.get(find)
+        if known is None or known[0] != given:
+            facts[find] = known = given, find(expr, by_rule)
+        return known[1]
+
+    return found
 
 
 def is_plain(expr: Expr) -> bool:

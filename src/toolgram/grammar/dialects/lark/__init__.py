@@ -9,7 +9,7 @@ Format: https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.components import components
@@ -32,10 +32,13 @@ from toolgram.grammar.dialects.lark.tree import (
     joints,
     lexemes,
 )
+from toolgram.grammar.hashing import HashedOnce, found_once
 from toolgram.grammar.ir import Expr, Rules
 from toolgram.work import give_way
 
 _DEEPEST = 4_000  # levels of rules and of what is in them: llguidance 1.9 runs out of stack beyond some 5,000
+_Piece = str | Call | Lexeme
+"""A part of a line of Lark; calls and lexemes are written otherwise in each grammar."""
 _NAMED_ALREADY = {"root": "start", "start": "start_"}
 
 
@@ -53,7 +56,7 @@ def write_lark(rules: Rules) -> str:
     given = Names()
     names = {name: given.give(_NAMED_ALREADY.get(name, name)) for name in tree}
     terminals, lines = terminals_of(lexemes(tree), words)
-    rows = (f"{names[name]}: {_node(node, names, terminals, 0)}" for name, node in tree.items())
+    rows = (f"{names[name]}: {_written(node, names, terminals)}" for name, node in tree.items())
     return "\n".join([*rows, *lines]) + "\n"
 
 
@@ -83,28 +86,49 @@ def _depth(node: Node, depths: Mapping[str, int]) -> int:
             return 0
 
 
-def _node(node: Node, names: Mapping[str, str], terminals: Mapping[Expr, str], tightness: int) -> str:
+def _written(node: Node, names: Mapping[str, str], terminals: Mapping[Expr, str]) -> str:
+    """A rule as Lark."""
+    pieces = _pieces_of(node) if isinstance(node, HashedOnce) else _pieces(node, 0)
+    return "".join([
+        piece if isinstance(piece, str) else names[piece.name] if isinstance(piece, Call) else terminals[piece.expr]
+        for piece in pieces
+    ])  # fmt: skip
+
+
+@found_once
+def _pieces_of(node: Row | Fork | Loop) -> list[_Piece]:
+    return _pieces(node, 0)
+
+
+def _pieces(node: Node, tightness: int) -> list[_Piece]:
     """A node as Lark; in parentheses where something binds tighter around it (1: a row, 2: a repetition)."""
     match node:
-        case Lexeme(expr):
-            return terminals[expr]
+        case Lexeme() | Call():
+            return [node]
         case Special(number):
-            return f"<[{number}]>"
-        case Call(name):
-            return names[name]
+            return [f"<[{number}]>"]
         case Row(items):
-            text = " ".join(_node(item, names, terminals, 1) for item in items) or '""'
-            return f"({text})" if tightness > 1 and len(items) > 1 else text
+            pieces = _joined(items, " ", 1) or ['""']
+            return ["(", *pieces, ")"] if tightness > 1 and len(items) > 1 else pieces
         case Fork(options):
             full = [option for option in options if not is_empty(option)]
-            text = " | ".join(_node(option, names, terminals, 0) for option in full)
+            pieces = _joined(full, " | ", 0)
             if len(full) < len(options):
                 is_one = len(full) == 1 and isinstance(full[0], Lexeme | Special | Call)
-                text = (text if is_one else f"({text})") + "?"
-                return f"({text})" if tightness > 1 else text
-            return f"({text})" if tightness else text
+                pieces = [*pieces, "?"] if is_one else ["(", *pieces, ")?"]
+                return ["(", *pieces, ")"] if tightness > 1 else pieces
+            return ["(", *pieces, ")"] if tightness else pieces
         case Loop(item, least, most):
-            text = _node(item, names, terminals, 2) + count(least, most)
-            return f"({text})" if tightness > 1 else text
+            pieces = [*_pieces(item, 2), count(least, most)]
+            return ["(", *pieces, ")"] if tightness > 1 else pieces
         case Sealed():
             raise TypeError(f"what is sealed of {node.name} was not put in")
+
+
+def _joined(nodes: Iterable[Node], separator: str, tightness: int) -> list[_Piece]:
+    joined: list[_Piece] = []
+    for node in nodes:
+        if joined:
+            joined.append(separator)
+        joined += _pieces(node, tightness)
+    return joined

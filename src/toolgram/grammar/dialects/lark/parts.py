@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import NamedTuple
 
-from toolgram.caching import TOGETHER
+from toolgram.caching import TOGETHER, weighed
 from toolgram.grammar.dialects.lark.lexing.crowds import first_of_safe
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
 from toolgram.grammar.dialects.lark.tree import (
@@ -26,6 +26,7 @@ from toolgram.grammar.dialects.lark.tree import (
     Node,
     Row,
     Sealed,
+    Special,
     Tree,
     calls,
     fork,
@@ -60,8 +61,48 @@ def opened_once(tree: Tree) -> Tree:
     same = _begin_alike(tree, (_calls_among(node, options) for name in outside for node in _forks(tree[name])))
     if not same:
         return tree
-    shorter = {name: row(*_items(tree, name)[count:]) for name, count in same.items()}
+    shorter = {name: _row_again(*_items(tree, name)[count:]) for name, count in same.items()}
     return {**tree, **shorter, **{name: _opened(tree[name], tree, same) for name in outside}}
+
+
+def named(tree: Tree) -> tuple[Tree, frozenset[str]]:
+    """The tree with rules for the options that are written in a fork itself, as those of small calls are, which
+    `unsealed` puts back; and their names."""
+    rules = dict(tree)
+    made: set[str] = set()
+
+    def rule_of(option: Node) -> Node:
+        made.add(name := fresh(f"{calls(option)[0]}-option", rules))
+        rules[name] = option
+        return Call(name)
+
+    def changed(node: Node) -> Node:
+        match node:
+            case Row(items):
+                return row(*map(changed, items))
+            case Fork(options):
+                written = [option for option in options if _is_written(option)]
+                names = {id(option): rule_of(option) for option in written} if len(written) > 1 else {}
+                return fork(*(names.get(id(option)) or changed(option) for option in options))
+            case Loop(item, least, most):
+                return Loop(changed(item), least, most)
+            case _:
+                return node
+
+    waiting, seen = ["root"], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            if any(map(_is_written, chain.from_iterable(each.options for each in _forks(rules[name])))):
+                rules[name] = changed(rules[name])
+            waiting += _called(rules[name])[1]
+    return rules, frozenset(made)
+
+
+def _is_written(option: Node) -> bool:
+    """Whether an option is no rule, but begins with a literal and leads to one."""
+    return isinstance(option, Row) and _begin(option.items) > 0 and bool(calls(option))
 
 
 def sealed(tree: Tree, words: Rules, spelled: Rules) -> tuple[Tree, dict[str, Part]]:
@@ -86,33 +127,35 @@ def sealed(tree: Tree, words: Rules, spelled: Rules) -> tuple[Tree, dict[str, Pa
     return reachable({**tree, **stubs}, ["root"]), {name: parts[name] for name in safe}
 
 
-def unsealed(tree: Tree, parts: Mapping[str, Part]) -> Tree:
-    """The tree with all that is sealed put in; what stands in several places as a rule."""
+def unsealed(tree: Tree, parts: Mapping[str, Part], made: Collection[str]) -> Tree:
+    """The tree with all that is sealed put in, what stands in several places as a rule; and rules that were `made` for
+    options where these were."""
     places = Counter(leaf.name for node in tree.values() for leaf in leaves(node) if isinstance(leaf, Sealed))
     rules = dict(tree)
-    named = {name: fresh(f"{name}-inside", rules) for name, count in places.items() if count > 1}
-    rules |= {new: parts[name].inside for name, new in named.items()}
+    shared = {name: fresh(f"{name}-inside", rules) for name, count in places.items() if count > 1}
+    rules |= {new: parts[name].inside for name, new in shared.items()}
 
     def put_in(node: Node) -> Node:
         match node:
             case Sealed(name, _):
-                return Call(named[name]) if name in named else parts[name].inside
-            case Row(items) if _is_sealed(node):
-                return row(*map(put_in, items))
-            case Fork(options) if _is_sealed(node):
+                return Call(shared[name]) if name in shared else parts[name].inside
+            case Call(name) if name in made:
+                return put_in(tree[name])
+            case Row(items) if changes(node):
+                return _row_again(*map(put_in, items))
+            case Fork(options) if changes(node):
                 return fork(*map(put_in, options))
             case Loop(item, least, most):
                 return Loop(put_in(item), least, most)
             case _:
                 return node
 
+    def changes(node: Node) -> bool:
+        return any(isinstance(leaf, Sealed) or (isinstance(leaf, Call) and leaf.name in made) for leaf in leaves(node))
+
     for part in parts.values():
         rules |= part.rules
     return reachable({**rules, **{name: put_in(node) for name, node in tree.items()}}, ["root"])
-
-
-def _is_sealed(node: Node) -> bool:
-    return any(isinstance(leaf, Sealed) for leaf in leaves(node))
 
 
 def _options(tree: Tree) -> tuple[list[str], list[str]]:
@@ -213,8 +256,16 @@ def _common(begins: Collection[tuple[Node, ...]]) -> int:
 
 
 def _spelled(node: Node) -> Hashable:
-    """What is equal for lexemes that are the same but for their places."""
-    return (node.expr, node.tail, node.bare, node.merged, node.cut) if isinstance(node, Lexeme) else node
+    """What is equal for lexemes, and for what is no row, fork or loop, that are the same but for their places."""
+    match node:
+        case Lexeme():
+            return node.expr, node.tail, node.bare, node.merged, node.cut
+        case Call(name):
+            return Call, name
+        case Special(number):
+            return Special, number
+        case _:
+            return node
 
 
 def _opened(node: Node, tree: Tree, same: Mapping[str, int]) -> Node:
@@ -245,7 +296,7 @@ def _opened(node: Node, tree: Tree, same: Mapping[str, int]) -> Node:
 
 
 def _part(tree: Tree, items: tuple[Node, ...], words: Rules) -> Part:
-    inner = row(*items)
+    inner = _row_again(*items)
     rules = reachable(tree, calls(inner))
     needed: dict[str, None] = {}
     waiting = [name for node in (*items, *rules.values()) for name in _words_in(node)]
@@ -254,7 +305,31 @@ def _part(tree: Tree, items: tuple[Node, ...], words: Rules) -> Part:
         if name not in needed:
             needed[name] = None
             waiting += names_in(words[name])
-    return Part(inner, rules, (items, *rules.items(), *((name, words[name]) for name in needed)))
+    return Part(inner, rules, (*map(_content, items), *rules.items(), *((name, words[name]) for name in needed)))
+
+
+def _weight(*items: Node) -> int:
+    return _WEIGHT * len(items)
+
+
+@weighed(_weight)
+def _row_again(*items: Node) -> Node:
+    """A row; the very same one of the same nodes, so that what was found of it is known."""
+    return row(*items)
+
+
+def _content(node: Node) -> Hashable:
+    """What is equal for nodes that are made alike."""
+    return _content_of(node) if isinstance(node, HashedOnce) else _spelled(node)
+
+
+@found_once
+def _content_of(node: Row | Fork | Loop) -> Hashable:
+    match node:
+        case Row(parts) | Fork(parts):
+            return type(node), *map(_content, parts)
+        case Loop(item, least, most):
+            return _content(item), least, most
 
 
 def _words_in(node: Node) -> tuple[str, ...]:

@@ -36,6 +36,19 @@ def _without_tokens(expr: Expr) -> tuple[Expr, tuple[str, ...]]:
 
 def _others_apart(rule: str, expr: Expr) -> Rules:
     """A rule, and one of their own for all strings but some in it, named for the rule that they are in."""
+    known = _apart_in(expr)
+    if rule not in known:
+        known[rule] = _apart(rule, expr)
+    return known[rule]
+
+
+@found_once
+def _apart_in(_: Expr) -> dict[str, Rules]:
+    """What an expression is by the rule that it is, once that was asked for."""
+    return {}
+
+
+def _apart(rule: str, expr: Expr) -> Rules:
     made: dict[Except, str] = {}
 
     def named(part: Expr) -> Expr:

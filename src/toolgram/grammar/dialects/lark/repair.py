@@ -8,7 +8,7 @@ of another is taken apart at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 
 from toolgram.errors import GrammarError
@@ -16,7 +16,7 @@ from toolgram.grammar.dialects.lark.growth import MOST_MERGES, Growth
 from toolgram.grammar.dialects.lark.lexing.crowds import Conflict, conflicts
 from toolgram.grammar.dialects.lark.lexing.follow import suspects
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
-from toolgram.grammar.dialects.lark.parts import opened_once, sealed, unsealed
+from toolgram.grammar.dialects.lark.parts import named, opened_once, sealed, unsealed
 from toolgram.grammar.dialects.lark.tree import (
     Fork,
     InTheWay,
@@ -58,19 +58,22 @@ def repaired(tree: Tree, words: Rules) -> tuple[Tree, Rules]:
 
     Raises GrammarError where they would be too many.
     """
-    tree = opened_once(tree)
+    every, made = named(tree)
+    every = opened_once(every)
+    tree = unsealed(every, {}, made)
     if not _is_suspicious(tree) and not suspects(tree, Lexicon(lexemes(tree), words, inside=False)):
         return tree, words
     whole = in_trees(words)
-    return _by_parts(tree, words, whole) or _at_once(tree, whole), {**whole, **words}
+    return _by_parts(every, made, words, whole) or _at_once(tree, whole), {**whole, **words}
 
 
-def _by_parts(tree: Tree, words: Rules, whole: Rules) -> Tree | None:
-    """The tree mended outside of its parts; None where these cannot be told from the rest, or take too long."""
+def _by_parts(tree: Tree, made: Collection[str], words: Rules, whole: Rules) -> Tree | None:
+    """The tree mended outside of its parts, and with what was made a rule put back; None where the parts cannot be told
+    from the rest, or take too long."""
     try:
         with limited(_work(tree)):
             outside, parts = sealed(tree, words, whole)
-            return unsealed(_mended(outside, whole), parts) if parts else None
+            return unsealed(_mended(outside, whole), parts, made) if parts else None
     except (InTheWay, TooLarge):
         return None
 
