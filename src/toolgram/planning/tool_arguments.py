@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from toolgram.caching import Document, made_of, weighed
 from toolgram.errors import InvalidSchema, Relaxation, UnsupportedSchema
-from toolgram.grammar.ir import Expr
+from toolgram.grammar.ir import Expr, Rules
 from toolgram.grammar.walk import renamed
 from toolgram.schema import written
 from toolgram.schema.types import NEVER, Canonical, TooLarge
@@ -43,8 +43,9 @@ class Arguments:
     given: Mapping[str, tuple[str, Hashable]]
 
 
-def arguments_of(wanted: Wanted, pointer: str, names: RuleNames) -> Arguments:
-    """The arguments of a tool whose schema stands at `pointer`, as a part of the grammar that has these `names`.
+def arguments_of(wanted: Wanted, pointer: str, names: RuleNames, rules: Container[str]) -> Arguments:
+    """The arguments of a tool whose schema stands at `pointer`, as a part of the grammar that has these `names`, and
+    these `rules` already, which need not be given again.
 
     Raises InvalidSchema, and UnsupportedSchema for what is strict, or has no end.
     """
@@ -59,7 +60,7 @@ def arguments_of(wanted: Wanted, pointer: str, names: RuleNames) -> Arguments:
     others = names.again(made.given)
     encoded = made.encoded
     if encoded and others:
-        encoded = replace(encoded, expr=renamed(encoded.expr, others), rules=_renamed(encoded.rules, others))
+        encoded = replace(encoded, expr=renamed(encoded.expr, others), rules=_renamed(encoded.rules, others, rules))
     if encoded and encoded.relaxations:
         encoded = replace(encoded, relaxations=_at(pointer, encoded.relaxations))
     return Arguments(made.type, _at(pointer, made.relaxations), encoded, made.given)
@@ -97,8 +98,10 @@ def _arguments(wanted: Wanted, pointer: str) -> Arguments:
     return Arguments(type_, relaxations, made, names.given)
 
 
-def _renamed(rules: Mapping[str, Expr], others: Mapping[str, str]) -> dict[str, Expr]:
-    return {others.get(name, name): renamed(expr, others) for name, expr in rules.items()}
+def _renamed(rules: Rules, others: Mapping[str, str], there: Container[str]) -> dict[str, Expr]:
+    """The rules by their other names, but for those that are there: they are the same."""
+    new = ((others.get(name, name), expr) for name, expr in rules.items())
+    return {name: renamed(expr, others) for name, expr in new if name not in there}
 
 
 def _at(pointer: str, relaxations: Iterable[Relaxation]) -> tuple[Relaxation, ...]:

@@ -269,7 +269,7 @@ class _Compilation:
         for encoding in self.spec.format.encodings:
             spelling = spelling_of(self.spec.format, encoding)
             wanted = Wanted(tool.parameters, tool.strict, encoding, spelling, f"{name}-arguments")
-            made = arguments_of(wanted, pointer, self.names)
+            made = arguments_of(wanted, pointer, self.names, self.rules)
             self.relaxations.extend(made.relaxations)
             if made.encoded is None:
                 return self.never_called(tool, "no arguments can match this schema")

@@ -40,7 +40,7 @@ def known_rules(rules: Rules, used: Uses, components: Iterable[Sequence[str]], a
         inside = sorted(component)
         others = dict.fromkeys(part for name in inside for part in used[name] if part not in component)
         whole = [around, *((name, rules[name]) for name in inside), *(found[part] for part in others)]
-        weight = _WEIGHT * sum(size(rules[name]) for name in inside)
+        weight = _WEIGHT * sum(size(rules[name]) for name in inside) // len(inside)
         for name in inside:
             found[name] = _known((name, *whole), weight)
     return found
