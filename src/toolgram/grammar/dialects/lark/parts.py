@@ -9,7 +9,7 @@ nobody could see inside.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain, takewhile
@@ -193,20 +193,20 @@ def _called_by(node: Row | Fork | Loop) -> tuple[tuple[str, ...], tuple[str, ...
     return tuple(options), tuple(left.elements())
 
 
-def _forks(node: Node) -> Iterator[Fork]:
+def _forks(node: Node) -> tuple[Fork, ...]:
     """All forks in a node."""
+    return _forks_in(node) if isinstance(node, HashedOnce) else ()
+
+
+@found_once
+def _forks_in(node: Row | Fork | Loop) -> tuple[Fork, ...]:
     match node:
         case Fork(options):
-            yield node
-            for option in options:
-                yield from _forks(option)
+            return (node, *chain.from_iterable(map(_forks, options)))
         case Row(items):
-            for item in items:
-                yield from _forks(item)
+            return tuple(chain.from_iterable(map(_forks, items)))
         case Loop(item):
-            yield from _forks(item)
-        case _:
-            pass
+            return _forks(item)
 
 
 def _calls_among(node: Fork, names: Collection[str]) -> set[str]:
@@ -236,12 +236,12 @@ def _begin_alike(tree: Tree, forks: Iterable[set[str]]) -> dict[str, int]:
 
     At least one is left to each of them.
     """
-    groups: list[set[str]] = []
+    groups: dict[str, set[str]] = {}  # by each name that is in one
     for names in forks:
-        touching = [group for group in groups if not group.isdisjoint(names)]
-        groups = [*(group for group in groups if group.isdisjoint(names)), names.union(*touching)]
+        group = names.union(*(groups[name] for name in names if name in groups))
+        groups |= dict.fromkeys(group, group)
     found: dict[str, int] = {}
-    for group in groups:
+    for group in {id(group): group for group in groups.values()}.values():
         rows = [_items(tree, name) for name in group]
         begins = [items[: max(_begin(items) - 1, 0)] for items in rows]
         if len(group) > 1 and (count := _common(begins)):
