@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import toolgram
 from situations import CHATML, WEATHER, tool
 from toolgram import ChatTemplate, InvalidRequest, Message, ToolCall
 from toolgram.chat import Reply, generate_sync
-from toolgram.engines.base import Capabilities, Sampling
+from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.engines.replay import Replay
 from toolgram.models.catalog import default_model
@@ -156,8 +158,30 @@ def test_a_small_model_that_goes_on_and_on_calls_the_tool() -> None:
     try:
         plan = planned(template, reasoning_max_tokens=12, parallel_tool_calls=False)
         reply: Reply = generate_sync(plan, engine, Sampling(max_tokens=120))
+        prompt_tokens = engine.count_tokens(plan.prompt_parts)
     finally:
         engine.close()
     assert reply.message.reasoning
     assert len(reply.message.reasoning.split()) <= 12
     assert [call.name for call in reply.message.tool_calls] == ["look"]
+    # It costs what the prompt and the answer have, though the model was asked twice; nothing was there before.
+    assert reply.usage.prompt_tokens == prompt_tokens
+    assert reply.usage.cached_tokens == 0
+
+
+class Counting(Replay):
+    """Tells how many characters the prompt has, at the end alone: it takes no breaking off."""
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        async for chunk in super().generate(prompt, constraint, sampling):
+            size = sum(len(text) for text, _ in prompt)
+            yield chunk if chunk.usage is None else replace(chunk, usage=replace(chunk.usage, prompt_tokens=size))
+
+
+def test_what_was_thought_is_no_part_of_the_prompt() -> None:
+    plan = planned()
+    usage = generate_sync(plan, Counting(["a", "b", "c", "d"], CALL)).usage
+    assert usage.prompt_tokens == len(plan.prompt) + len("\n</think>")  # which nobody has counted
+    assert usage.completion_tokens == 4

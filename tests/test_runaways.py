@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import toolgram
 from situations import CHATML, tool
 from toolgram.chat import EndedRepetition, Reply, generate_sync
-from toolgram.engines.base import Sampling
+from toolgram.engines.base import BrokenOff, Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.engines.repetition import PERIODS, TOKENS, Repetition, period
 from toolgram.engines.replay import Replay
@@ -202,3 +203,27 @@ def test_a_repetition_is_over_when_something_else_comes() -> None:
     assert watched.period == 2
     watched.feed([3])
     assert watched.period is None
+
+
+class Telling(Replay):
+    """Tells what a generation cost that is broken off, and how it was chosen at its first token."""
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        try:
+            async for chunk in super().generate(prompt, constraint, sampling):
+                cost = Usage(300, 290, 2, 1, 1, 0.25, 0.5)
+                yield chunk if chunk.usage is None else replace(chunk, usage=cost, log_odds=-7.0)
+        except BrokenOff:
+            yield Chunk("", finish="cancelled", usage=Usage(100, 8, 150, 9, 141, 1.0, 2.0), log_odds=1.5)
+
+
+def test_what_is_ended_costs_what_all_of_it_cost() -> None:
+    schema, begin, pieces, _ = ENDLESS["numbers"]
+    engine = Telling([BEGIN + begin, *pieces * 200], [END])
+    reply = generate_sync(planned(schema), engine)
+    assert reply.ended_repetitions == (EndedRepetition(0, "/value"),)
+    assert TOKENS <= reply.usage.completion_tokens < TOKENS + 64  # those that were read
+    assert replace(reply.usage, completion_tokens=0) == Usage(100, 8, 0, 1, 142, 1.25, 2.5)
+    assert reply.call_log_odds == 1.5

@@ -15,7 +15,7 @@ import pytest
 import toolgram
 from situations import CHATML, WEATHER, tool
 from toolgram.chat import Reply, generate, stream
-from toolgram.engines.base import Chunk, Engine, Prompt, Sampling
+from toolgram.engines.base import BrokenOff, Chunk, Engine, Prompt, Sampling
 from toolgram.errors import EngineError
 from toolgram.grammar.constraint import Constraint
 
@@ -201,6 +201,25 @@ async def can_be_left(peer: Peer) -> None:
     assert time.perf_counter() - began < 30  # each of those that were left would take longer
 
 
+async def tells_what_it_cost_when_broken_off(peer: Peer) -> None:
+    """A generation that is broken off gives one chunk more, with the cost of the prompt and what was written."""
+    if not peer.invents:
+        return
+    _, whole = await said(peer, SEA, None, Sampling(max_tokens=2))
+    generator = peer.engine.generate(SEA, None, Sampling(max_tokens=1500))
+    seen = [await anext(generator) for _ in range(3)]
+    last = await generator.athrow(BrokenOff())
+    assert last.text == ""
+    assert last.finish is not None
+    assert whole.usage is not None
+    assert last.usage is not None
+    assert last.usage.prompt_tokens == whole.usage.prompt_tokens
+    assert last.usage.completion_tokens >= sum(len(chunk.tokens) for chunk in seen)
+    with pytest.raises(StopAsyncIteration):
+        await anext(generator)
+    assert (await said(peer, SEA, one_of("next"), Sampling(max_tokens=20)))[0] == '"next"'
+
+
 async def answers_many_at_once(peer: Peer) -> None:
     """Thirty-two requests at once all get an answer of their own."""
     prompts = [asked(f"Say the number {number}.") for number in range(32)]
@@ -222,6 +241,7 @@ CHECKS: list[Callable[[Peer], Awaitable[None]]] = [
     tells_whole_characters,
     refuses_what_is_too_long,
     can_be_left,
+    tells_what_it_cost_when_broken_off,
     answers_many_at_once,
 ]
 

@@ -18,7 +18,7 @@ from toolgram.chat.written import Written
 from toolgram.conversation.events import Cut, Event, Finish, ToolCallEnd, ToolCallStart, Unreadable
 from toolgram.conversation.json_text import is_json
 from toolgram.conversation.message import Message
-from toolgram.engines.base import Choice, Chunk, Engine, FinishReason, Sampling, TracePoint, Usage
+from toolgram.engines.base import BrokenOff, Choice, Chunk, Engine, FinishReason, Sampling, TracePoint, Usage
 from toolgram.engines.forgery import broken
 from toolgram.errors import EngineError, InvalidOutput, Relaxation
 from toolgram.grammar.constraint import Constraint
@@ -234,9 +234,18 @@ async def _chunks(
                 if chunk.finish is None:
                     closer = budget.closer(written) or (runaways and runaways.closer(written))
                 if closer is not None:
+                    written.broke_off(await _broken_off(chunks))
                     break
             else:
                 return
+
+
+async def _broken_off(chunks: AsyncGenerator[Chunk, None]) -> Chunk | None:
+    """What a generation tells of itself that is broken off; None where its engine does not do so."""
+    try:
+        return await chunks.athrow(BrokenOff())
+    except (BrokenOff, StopAsyncIteration, EngineError):
+        return None
 
 
 async def generate(

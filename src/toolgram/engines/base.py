@@ -269,6 +269,10 @@ class Capabilities:
     turns: bool = False
 
 
+class BrokenOff(Exception):
+    """Thrown into a generation (`athrow`) of which no more is wanted, though somebody still asks what it cost."""
+
+
 class Engine(Protocol):
     """Turns a prompt into raw text. Engines never see styles, messages or tools."""
 
@@ -282,6 +286,8 @@ class Engine(Protocol):
     ) -> AsyncGenerator[Chunk, None]:
         """Chunks of the answer; closing the generator (`aclose`) stops the work within a token.
 
+        `BrokenOff` that is thrown into it does so too; an engine that takes it gives one chunk more then, the last one,
+        which tells what the work cost, and has no text.
         Raises EngineError where the engine fails or refuses its input.
         """
         ...

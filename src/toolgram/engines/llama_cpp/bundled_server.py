@@ -36,7 +36,7 @@ class LlamaObject:
         self._server = _start(self.path, context, parallel, threads, key)
         self._client = LlamaServer(self._server.listening_address, api_key=key)
 
-    async def generate(
+    def generate(
         self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
     ) -> AsyncGenerator[Chunk, None]:
         """Chunks of the answer, a token each; closing the generator stops the work.
@@ -45,12 +45,7 @@ class LlamaObject:
         """
         if self._server is None:
             raise EngineError("the engine is closed")
-        chunks = self._client.generate(prompt, constraint, sampling)
-        try:
-            async for chunk in chunks:
-                yield chunk
-        finally:
-            await chunks.aclose()
+        return self._client.generate(prompt, constraint, sampling)
 
     def count_tokens(self, prompt: Prompt) -> int:
         """How many tokens a prompt has; for scripts, where no event loop runs in this thread."""

@@ -8,12 +8,13 @@ import threading
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from toolgram import work
-from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
+from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.llama_cpp.generation import Generation
 from toolgram.engines.llama_cpp.gguf_model import Cancel, Model
 from toolgram.engines.llama_cpp.guide import Guides
@@ -157,12 +158,15 @@ class LlamaCpp:
             self._scheduler.submit(request)
         try:
             while True:
-                item = await listener.queue.get()
-                if isinstance(item, Exception):
-                    raise item
+                item = await listener.get()
                 yield item
                 if item.finish is not None:
                     return
+        except BrokenOff:
+            listener.cancel.set()
+            while (item := await listener.get()).finish is None:
+                pass
+            yield replace(item, text="")
         finally:
             listener.cancel.set()
             with self._lock:

@@ -23,6 +23,13 @@ class Listener:
     queue: asyncio.Queue[Chunk | Exception] = field(default_factory=asyncio.Queue[Chunk | Exception])
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
+    async def get(self) -> Chunk:
+        """The next chunk. Raises the error that ends the request."""
+        item = await self.queue.get()
+        if isinstance(item, Exception):
+            raise item
+        return item
+
 
 class _Item(NamedTuple):
     listener: Listener

@@ -10,6 +10,7 @@ from typing import Any
 
 from toolgram.caching import weighed
 from toolgram.engines.base import (
+    BrokenOff,
     Capabilities,
     Chunk,
     FinishReason,
@@ -65,29 +66,33 @@ class LlamaServer:
         body = {"prompt": ids, **_options(sampling), **await self._constrained(constraint)}
         said = 0
         held: Chunk | None = None
-        async with aclosing(self._http.events("/completion", body)) as events:
-            async for event in events:
-                if event.get("stop"):
-                    with understood(self._http.url):
-                        last = _last(event, Usage(len(ids), completion_tokens=said + len(_tokens(event))))
-                    if held is not None:
-                        yield replace(held, text="") if event.get("stop_type") == "eos" else held
-                    yield last
-                    return
-                if held is not None:
-                    ended = bool(ends.intersection(held.tokens))  # the server does not take it for an end
-                    yield replace(held, text="") if ended else held
-                    if ended:
-                        yield Chunk("", finish="stop", usage=Usage(len(ids), completion_tokens=said))
+        try:
+            async with aclosing(self._http.events("/completion", body)) as events:
+                async for event in events:
+                    if event.get("stop"):
+                        with understood(self._http.url):
+                            last = _last(event, Usage(len(ids), completion_tokens=said + len(_tokens(event))))
+                        if held is not None:
+                            yield replace(held, text="") if event.get("stop_type") == "eos" else held
+                        yield last
                         return
-                with understood(self._http.url):
-                    said = int(event.get("tokens_predicted", said + len(_tokens(event))))
-                    likely = _likely(event, sampling.logprobs)
-                    chunk = Chunk(text_of(event.get("content", "")), _tokens(event), logprobs=likely)
-                # A special token may be the end of the turn, which is no text: what comes next tells.
-                held = chunk if self._tokens.any_special(chunk.tokens) else None
-                if held is None:
-                    yield chunk
+                    if held is not None:
+                        ended = bool(ends.intersection(held.tokens))  # the server does not take it for an end
+                        yield replace(held, text="") if ended else held
+                        if ended:
+                            yield Chunk("", finish="stop", usage=Usage(len(ids), completion_tokens=said))
+                            return
+                    with understood(self._http.url):
+                        said = int(event.get("tokens_predicted", said + len(_tokens(event))))
+                        likely = _likely(event, sampling.logprobs)
+                        chunk = Chunk(text_of(event.get("content", "")), _tokens(event), logprobs=likely)
+                    # A special token may be the end of the turn, which is no text: what comes next tells.
+                    held = chunk if self._tokens.any_special(chunk.tokens) else None
+                    if held is None:
+                        yield chunk
+        except BrokenOff:
+            yield Chunk("", finish="cancelled", usage=Usage(len(ids), completion_tokens=said))
+            return
         raise Unavailable(f"{self._http.url} broke off after {said} tokens")
 
     async def count_tokens(self, prompt: Prompt) -> int:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
-from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
+from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import Counted, completion, options
 from toolgram.engines.remote.http import CHECK_SECONDS, Http
 from toolgram.engines.stops import StopScanner
@@ -41,14 +41,18 @@ class OpenAICompletions:
         if stops:
             body["stop"] = list(stops[:_MOST_STOPS])
         scanner, counted = StopScanner(stops), Counted(body["prompt"])
-        async with aclosing(completion(self._http, body, counted)) as chunks:
-            async for chunk in chunks:
-                if chunk.finish is not None:
-                    yield replace(chunk, text=scanner.finish())
-                    return
-                yield replace(chunk, text=scanner.feed(chunk.text))
-                if scanner.stopped:
-                    break
+        try:
+            async with aclosing(completion(self._http, body, counted)) as chunks:
+                async for chunk in chunks:
+                    if chunk.finish is not None:
+                        yield replace(chunk, text=scanner.finish())
+                        return
+                    yield replace(chunk, text=scanner.feed(chunk.text))
+                    if scanner.stopped:
+                        break
+        except BrokenOff:
+            yield Chunk("", finish="cancelled", usage=counted.usage)
+            return
         yield Chunk("", finish="stop", usage=counted.usage, stopped_by=scanner.found)
 
     async def check(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
+from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import Counted, completion, options
 from toolgram.engines.remote.http import Http, Json, understood
 from toolgram.engines.remote.replicas import Upstreams
@@ -76,9 +76,12 @@ class Vllm:
             body["structured_outputs"] = await self._constrained(constraint)
         text = "".join(text for text, _ in prompt)
         counted = Counted(ids)  # of one attempt: there is another one before the first token alone
-        async with aclosing(self._upstreams.run(text, partial(completion, body=body, counted=counted))) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        try:
+            async with aclosing(self._upstreams.run(text, partial(completion, body=body, counted=counted))) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except BrokenOff:
+            yield Chunk("", finish="cancelled", usage=counted.usage)
 
     async def count_tokens(self, prompt: Prompt) -> int:
         """How many tokens a prompt has."""
