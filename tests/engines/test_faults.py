@@ -6,8 +6,9 @@ import asyncio
 import json
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, aclosing, contextmanager
+from typing import Any
 
 import httpcore2
 import httpx2
@@ -23,7 +24,7 @@ from engines.fake_vllm import FakeVllm, OwnGrammar, serving
 from engines.peers import llama_server
 from situations import CHATML
 from toolgram.chat import generate
-from toolgram.engines.base import Chunk, Engine, Prompt, Sampling, SupportsGrammar, Usage
+from toolgram.engines.base import Chunk, Engine, Logprob, Prompt, Sampling, SupportsGrammar, TokenLogprobs, Usage
 from toolgram.engines.remote.http import Http, Unavailable, trusted
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.engines.remote.openai import OpenAICompletions
@@ -261,6 +262,60 @@ def test_what_a_server_does_not_count_is_counted_here() -> None:
             assert estimated.completion_tokens <= told.completion_tokens
             if sampling.logprobs is not None:
                 assert estimated.completion_tokens == told.completion_tokens
+
+
+@pytest.mark.parametrize("reason", ["stop", "eos", "eos_token", "stop_sequence"])
+def test_a_completion_server_ends_in_its_own_words(reason: str) -> None:
+    with serving(_saying({"text": "word"}, {"text": "", "finish_reason": reason})) as url:
+        chunks = asyncio.run(chunks_of(OpenAICompletions(url, "m"), Sampling()))
+    assert [(chunk.text, chunk.finish) for chunk in chunks] == [("word", None), ("", "stop")]
+
+
+def test_logprobs_come_in_two_forms() -> None:
+    """llama-server tells those of `/v1/completions` as of a chat, OpenAI and vLLM in lists."""
+    two: list[Any] = [{"token": "no", "bytes": None, "logprob": -0.5}, {"token": "é", "bytes": [195], "logprob": -2.0}]
+    chat = {"content": [{**two[0], "top_logprobs": two}, {**two[1], "id": 7, "top_logprobs": []}]}
+    lists = {"tokens": ["no"], "token_logprobs": [-0.5], "top_logprobs": [{"\ufffd": -2.0, "no": -0.5}]}
+    with serving(_saying({"text": "no", "logprobs": chat}, {"text": "no", "logprobs": lists, **_END})) as url:
+        chunks = asyncio.run(chunks_of(OpenAICompletions(url, "m"), Sampling(logprobs=1)))
+    no = Logprob(-1, b"no", -0.5)
+    assert [chunk.logprobs for chunk in chunks] == [
+        (TokenLogprobs(no, (no,)), TokenLogprobs(Logprob(7, b"\xc3", -2.0))),
+        (TokenLogprobs(no, (no,)),),
+        (),
+    ]
+
+
+def test_what_breaks_off_after_the_end_is_whole() -> None:
+    for rest in ([{"text": "", **_END}], []):
+        with serving(_saying({"text": "word"}, *rest, breaks=True)) as url:
+            text, error = asyncio.run(heard(OpenAICompletions(url, "m")))
+        assert text == "word"
+        assert (error is None) == bool(rest)
+
+
+_END = {"finish_reason": "length"}
+
+
+def _saying(*choices: Mapping[str, Any], breaks: bool = False) -> Starlette:
+    """A server whose `/v1/completions` streams these choices, and `breaks` off then."""
+
+    async def events() -> AsyncGenerator[str]:
+        for choice in choices:
+            yield f"data: {json.dumps({'choices': [choice]})}\n\n"
+        if breaks:
+            raise ConnectionError
+
+    async def answer(_: Request) -> Response:
+        return StreamingResponse(events())
+
+    return Starlette(routes=[Route("/v1/completions", answer, methods=["POST"])])
+
+
+async def chunks_of(engine: Engine, sampling: Sampling) -> list[Chunk]:
+    """All of an answer."""
+    async with aclosing(engine.generate(SEA, None, sampling)) as chunks:
+        return [chunk async for chunk in chunks]
 
 
 async def _uncounting(request: Request) -> Response:

@@ -12,6 +12,9 @@ from toolgram.engines.remote.http import Http, Json, Unavailable, text_of, under
 
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
+    "eos": "stop",  # as Together has it
+    "eos_token": "stop",  # as Text Generation Inference
+    "stop_sequence": "stop",
     "content_filter": "stop",
     "length": "length",
     "abort": "cancelled",
@@ -76,23 +79,27 @@ async def completion(http: Http, body: Mapping[str, Any], counted: Counted) -> A
     stopped_by: str | None = None
     told: Usage | None = None
     said = 0
-    async with aclosing(http.events("/v1/completions", body)) as events:
-        async for event in events:
-            with understood(http.url):
-                told = _usage(event.get("usage")) or told
-                choices: list[Json] = list(event.get("choices") or ())
-                chunks = [_chunk(choice, body.get("logprobs")) for choice in choices]
-            for choice, chunk in zip(choices, chunks, strict=True):
-                if chunk.text or chunk.tokens or chunk.logprobs:
-                    said += 1
-                    counted.take(chunk)
-                    yield chunk
-                if reason := choice.get("finish_reason"):
-                    if not isinstance(reason, str) or reason not in _FINISH:
-                        raise Unavailable(f"{http.url} ended for a reason of its own: {reason}")
-                    finish = _FINISH[reason]
-                    word = choice.get("stop_reason")  # vLLM's: a stop string, or the id of a token
-                    stopped_by = word if isinstance(word, str) else None
+    try:
+        async with aclosing(http.events("/v1/completions", body)) as events:
+            async for event in events:
+                with understood(http.url):
+                    told = _usage(event.get("usage")) or told
+                    choices: list[Json] = list(event.get("choices") or ())
+                    chunks = [_chunk(choice, body.get("logprobs")) for choice in choices]
+                for choice, chunk in zip(choices, chunks, strict=True):
+                    if chunk.text or chunk.tokens or chunk.logprobs:
+                        said += 1
+                        counted.take(chunk)
+                        yield chunk
+                    if reason := choice.get("finish_reason"):
+                        if not isinstance(reason, str) or reason not in _FINISH:
+                            raise Unavailable(f"{http.url} ended for a reason of its own: {reason}")
+                        finish = _FINISH[reason]
+                        word = choice.get("stop_reason")  # vLLM's: a stop string, or the id of a token
+                        stopped_by = word if isinstance(word, str) else None
+    except Unavailable:
+        if finish is None:  # else all was said, but for what it cost
+            raise
     if finish is None:
         raise Unavailable(f"{http.url} broke off after {said} pieces of text")
     yield Chunk("", finish=finish, usage=told or counted.usage, stopped_by=stopped_by)
@@ -107,6 +114,8 @@ def _likely(told: Json | None, ids: tuple[int, ...], top: int | None) -> tuple[T
     """How likely the tokens of a choice were; the ids of those that were not chosen are not told."""
     if not told or top is None:
         return ()
+    if "content" in told:  # as llama-server has it, in the form of chat completions
+        return tuple(likely_of(each, top) for each in told["content"])
     pieces: list[str] = told["tokens"]
     count = len(pieces)
     tokens = ids if len(ids) == count else (-1,) * count
@@ -121,6 +130,17 @@ def _likely(told: Json | None, ids: tuple[int, ...], top: int | None) -> tuple[T
         )
         for token, piece, logprob, best in zip(tokens, pieces, told["token_logprobs"], others, strict=True)
     )
+
+
+def likely_of(told: Json, top: int) -> TokenLogprobs:
+    """How likely a token was, and those beside it, in the form of chat completions."""
+    return TokenLogprobs(_logprob(told), tuple(map(_logprob, (told.get("top_logprobs") or ())[:top])))
+
+
+def _logprob(told: Json) -> Logprob:
+    known = told.get("bytes")
+    piece = told["token"].encode(errors="replace") if known is None else bytes(known)
+    return Logprob(int(told.get("id", -1)), piece, told["logprob"])
 
 
 def _usage(usage: Json | None) -> Usage | None:

@@ -14,13 +14,13 @@ from toolgram.engines.base import (
     Capabilities,
     Chunk,
     FinishReason,
-    Logprob,
     Prompt,
     Sampling,
     SupportsGrammar,
     TokenLogprobs,
     Usage,
 )
+from toolgram.engines.remote.completions import likely_of
 from toolgram.engines.remote.http import CHECK_SECONDS, Http, Json, Unavailable, text_of, understood
 from toolgram.engines.remote.tokenizer import ServerTokens
 from toolgram.errors import EngineError, GrammarError
@@ -162,11 +162,7 @@ def _likely(event: Json, top: int | None) -> tuple[TokenLogprobs, ...]:
     if top is None:
         return ()
     told: list[Json] = event.get("completion_probabilities", [])
-    return tuple(TokenLogprobs(_logprob(each), tuple(map(_logprob, each["top_logprobs"][:top]))) for each in told)
-
-
-def _logprob(told: Json) -> Logprob:
-    return Logprob(told["id"], bytes(told["bytes"]), told["logprob"])
+    return tuple(likely_of(each, top) for each in told)
 
 
 def _tokens(event: Json) -> tuple[int, ...]:
