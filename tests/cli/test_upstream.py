@@ -174,6 +174,14 @@ def test_ollama_is_refused_with_what_to_do(kind: Kind | None, template: Path) ->
         connect(Upstream((url,), kind), template)
 
 
+@pytest.mark.parametrize("kind", [None, Kind.vllm])
+def test_a_vllm_that_ignores_grammars_is_refused_with_what_to_do(kind: Kind | None, template: Path) -> None:
+    with serving(FakeVllm(release="0.10.1.1").app) as url:
+        with pytest.raises(BadInput, match=f"{url} is vLLM 0.10.1.1, which ignores grammars: 0.11 .*--upstream-kind"):
+            connect(Upstream((url,), kind), template)
+        assert "nothing is enforced" in connect(Upstream((url,), Kind.openai), template).about
+
+
 def test_any_other_server_completes_prompts(template: Path) -> None:
     with answering(OTHER) as url:
         found = connect(Upstream((url,)), template)

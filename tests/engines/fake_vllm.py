@@ -61,7 +61,7 @@ class FakeVllm:
 
     `fault`: "500" fails, "busy" has no room, "half" breaks off after some tokens, "silent" says nothing at all,
     "dead" fails `/health` too. `pause` is the time for a token. It serves one model by its `names`; `root` is where its
-    files are, and its chat `template` is told if there is one.
+    files are, and its chat `template` is told if there is one. One of a `release` before 0.11 reads no grammar.
     """
 
     backend: str = "xgrammar"
@@ -73,6 +73,7 @@ class FakeVllm:
     names: Sequence[str] = ("org/model",)
     root: str = "org/model"
     template: str = ""
+    release: str = "0.32.0"
     asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     running: int = 0
     most_at_once: int = 0
@@ -110,7 +111,7 @@ class FakeVllm:
         return Response(status_code=503 if self.fault == "dead" else 200)
 
     async def version(self, request: Request) -> Response:
-        return JSONResponse({"version": "0.32.0"})
+        return JSONResponse({"version": self.release})
 
     async def models(self, request: Request) -> Response:
         card = {"object": "model", "created": 1, "owned_by": "vllm", "root": self.root, "max_model_len": self.context}
@@ -149,7 +150,8 @@ class FakeVllm:
         if most > self.context:
             return _error(400, f"max_tokens={most} cannot be greater than max_model_len={self.context}.")
         try:
-            masks = self._followed(body.get("structured_outputs"))
+            old = self.release.startswith(("0.9.", "0.10."))
+            masks = self._followed(None if old else body.get("structured_outputs"))
         except (EngineError, RuntimeError, ValueError):
             told = _sse(
                 {"error": {"message": "Invalid grammar specification.", "type": "BadRequestError", "code": 400}}

@@ -14,7 +14,7 @@ from toolgram.cli.inputs import BadInput
 from toolgram.cli.options import Backend, Kind
 from toolgram.engines.base import Engine, SamplingDefaults
 from toolgram.engines.remote.http import Http, Unavailable
-from toolgram.engines.remote.identify import NAMES, Identity, ServerKind, identify
+from toolgram.engines.remote.identify import FIRST_VLLM, NAMES, Identity, ServerKind, identify, ignores_grammars
 from toolgram.errors import EngineError, ModelError, nearest
 from toolgram.models import hub
 from toolgram.models.defaults import sampling_of_folder
@@ -144,6 +144,13 @@ def _kind(upstream: Upstream, found: tuple[Identity, ...]) -> Kind:
             raise BadInput(f"{each.url} is {each.name}: {_OLLAMA}")
     if len({each.kind for each in found}) > 1:
         raise BadInput("the upstreams differ: " + ", ".join(f"{each.url} is {each.name}" for each in found))
+    old = next((each for each in found if each.kind == "vllm" and ignores_grammars(each.version)), None)
+    if old is not None and upstream.kind is not Kind.openai:
+        first = ".".join(map(str, FIRST_VLLM))
+        raise BadInput(
+            f"{old.url} is {old.name}, which ignores grammars: {first} or a later one is needed "
+            "(--upstream-kind openai asks it all the same, and enforces nothing)"
+        )
     said = found[0].kind if found else "other"
     if upstream.kind is None:
         return Kind.openai if said in ("other", "ollama") else Kind(said)

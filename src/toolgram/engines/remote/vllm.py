@@ -11,7 +11,8 @@ from typing import Literal
 
 from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import Counted, completion, options
-from toolgram.engines.remote.http import Http, Json, understood
+from toolgram.engines.remote.http import CHECK_SECONDS, Http, Json, understood
+from toolgram.engines.remote.identify import FIRST_VLLM, ignores_grammars, vllm_version
 from toolgram.engines.remote.replicas import Upstreams
 from toolgram.engines.remote.tokenizer import ServerTokens
 from toolgram.errors import EngineError, PromptTooLong
@@ -43,6 +44,7 @@ class Vllm:
         self._tokens = ServerTokens(self._encode)
         self._model: Json = {} if model is None else {"model": model}
         self._dialect = dialect
+        self._enforcing = set[Http]()
         self._context: int | None = None  # as the server's tokenizer tells it
         self.capabilities = Capabilities(
             dialects=(dialect,), special_tokens=True, lazy=dialect != "lark", token_ids=True
@@ -76,8 +78,9 @@ class Vllm:
             body["structured_outputs"] = await self._constrained(constraint)
         text = "".join(text for text, _ in prompt)
         counted = Counted(ids)  # of one attempt: there is another one before the first token alone
+        write = partial(self._written, body=body, counted=counted)
         try:
-            async with aclosing(self._upstreams.run(text, partial(completion, body=body, counted=counted))) as chunks:
+            async with aclosing(self._upstreams.run(text, write)) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except BrokenOff:
@@ -94,6 +97,24 @@ class Vllm:
     async def aclose(self) -> None:
         """Close the connections; the servers stay."""
         await self._upstreams.aclose()
+
+    async def _written(self, http: Http, body: Json, counted: Counted) -> AsyncGenerator[Chunk, None]:
+        if "structured_outputs" in body and http not in self._enforcing:
+            await self._check_enforcing(http)
+        async with aclosing(completion(http, body, counted)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _check_enforcing(self, http: Http) -> None:
+        """Raises EngineError for a server that takes no notice of grammars, once it tells its version."""
+        try:
+            version = await vllm_version(http, timeout=CHECK_SECONDS)
+        except EngineError:  # it may be too busy to tell; the next request asks again
+            return
+        if ignores_grammars(version):
+            first = ".".join(map(str, FIRST_VLLM))
+            raise EngineError(f"{http.url} is vLLM {version}, which ignores grammars: {first} or a later one is needed")
+        self._enforcing.add(http)
 
     async def _constrained(self, constraint: SupportsGrammar) -> Json:
         if isinstance(constraint, Constraint):
