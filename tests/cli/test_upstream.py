@@ -176,8 +176,8 @@ def test_ollama_is_refused_with_what_to_do(kind: Kind | None, template: Path) ->
 
 @pytest.mark.parametrize("kind", [None, Kind.vllm])
 def test_a_vllm_that_ignores_grammars_is_refused_with_what_to_do(kind: Kind | None, template: Path) -> None:
-    with serving(FakeVllm(release="0.10.1.1").app) as url:
-        with pytest.raises(BadInput, match=f"{url} is vLLM 0.10.1.1, which ignores grammars: 0.11 .*--upstream-kind"):
+    with serving(FakeVllm(unread=True).app) as url:
+        with pytest.raises(BadInput, match=f"{url} does not keep to grammars: .*--reasoning-parser.*--upstream-kind"):
             connect(Upstream((url,), kind), template)
         assert "nothing is enforced" in connect(Upstream((url,), Kind.openai), template).about
 

@@ -25,6 +25,7 @@ from starlette.routing import Route
 from engines.small_tokenizer import SPECIAL, small_tokenizer
 from oracles import xgrammar
 from toolgram.engines.external.masks import Mask, TokenMasks
+from toolgram.engines.remote.vllm import PROBE
 from toolgram.engines.stops import StopScanner
 from toolgram.errors import EngineError
 
@@ -61,7 +62,8 @@ class FakeVllm:
 
     `fault`: "500" fails, "busy" has no room, "half" breaks off after some tokens, "silent" says nothing at all,
     "dead" fails `/health` too. `pause` is the time for a token. It serves one model by its `names`; `root` is where its
-    files are, and its chat `template` is told if there is one. One of a `release` before 0.11 reads no grammar.
+    files are, and its chat `template` is told if there is one. With `unread` it ignores grammars; whether it does so is
+    not in what it was `asked`.
     """
 
     backend: str = "xgrammar"
@@ -73,7 +75,7 @@ class FakeVllm:
     names: Sequence[str] = ("org/model",)
     root: str = "org/model"
     template: str = ""
-    release: str = "0.32.0"
+    unread: bool = False
     asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     running: int = 0
     most_at_once: int = 0
@@ -111,7 +113,7 @@ class FakeVllm:
         return Response(status_code=503 if self.fault == "dead" else 200)
 
     async def version(self, request: Request) -> Response:
-        return JSONResponse({"version": self.release})
+        return JSONResponse({"version": "0.32.0"})
 
     async def models(self, request: Request) -> Response:
         card = {"object": "model", "created": 1, "owned_by": "vllm", "root": self.root, "max_model_len": self.context}
@@ -137,7 +139,8 @@ class FakeVllm:
 
     async def completions(self, request: Request) -> Response:
         body = await request.json()
-        self.asked.append(body)
+        if PROBE not in str(body.get("structured_outputs")):
+            self.asked.append(body)
         if self.fault in ("500", "dead"):
             return _error(500, "EngineCore encountered an issue.")
         if self.fault == "busy":
@@ -150,8 +153,7 @@ class FakeVllm:
         if most > self.context:
             return _error(400, f"max_tokens={most} cannot be greater than max_model_len={self.context}.")
         try:
-            old = self.release.startswith(("0.9.", "0.10."))
-            masks = self._followed(None if old else body.get("structured_outputs"))
+            masks = self._followed(None if self.unread else body.get("structured_outputs"))
         except (EngineError, RuntimeError, ValueError):
             told = _sse(
                 {"error": {"message": "Invalid grammar specification.", "type": "BadRequestError", "code": 400}}

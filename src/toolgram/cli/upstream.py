@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,13 +15,14 @@ from toolgram.cli.inputs import BadInput
 from toolgram.cli.options import Backend, Kind
 from toolgram.engines.base import Engine, SamplingDefaults
 from toolgram.engines.remote.http import Http, Unavailable
-from toolgram.engines.remote.identify import FIRST_VLLM, NAMES, Identity, ServerKind, identify, ignores_grammars
+from toolgram.engines.remote.identify import NAMES, Identity, ServerKind, identify
 from toolgram.errors import EngineError, ModelError, nearest
 from toolgram.models import hub
 from toolgram.models.defaults import sampling_of_folder
 from toolgram.template.chat_template import ChatTemplate
 
 _PAUSE = 1.0  # seconds between two attempts to reach a server
+_PATIENCE = 30.0  # seconds that it may take to write a few characters
 _ENFORCED = "grammars are enforced"
 _UNENFORCED = (
     "nothing is enforced: required calls and strict schemas are refused (--allow-unenforced asks all the same), "
@@ -98,7 +100,32 @@ def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) ->
     what = first.name if found else NAMES[_kind_of(kind)]
     enforced = _ENFORCED if kind in (Kind.vllm, Kind.llama_server) else _UNENFORCED
     about = f"{', '.join(urls)}: {what} with {name} and {whose}; {enforced}"
-    return Connection(urls, kind, name, model, chat_template, upstream.api_key, upstream.backend, about, defaults)
+    key, backend = upstream.api_key, upstream.backend
+    connection = Connection(urls, kind, name, model, chat_template, key, backend, about, defaults)
+    if found:
+        _check_enforced(connection)
+    return connection
+
+
+def _check_enforced(connection: Connection) -> None:
+    """Raises BadInput for a vLLM that does not enforce what is said to be enforced."""
+    from toolgram.engines.remote.vllm import NotEnforced, Vllm
+
+    engine = connection.engine(_PATIENCE)
+    if not isinstance(engine, Vllm):
+        return
+
+    async def check() -> None:
+        async with aclosing(engine):
+            await engine.check_enforced()
+
+    try:
+        asyncio.run(check())
+    except NotEnforced as error:
+        asks = "--upstream-kind openai asks it all the same, and enforces nothing"
+        raise BadInput(f"{error} ({asks})") from error
+    except EngineError as error:  # before the first grammar it is asked again
+        typer.echo(f"warning: {error}", err=True)
 
 
 def _asked(upstream: Upstream, *, wait: bool, given: bool) -> tuple[Identity, ...]:
@@ -144,13 +171,6 @@ def _kind(upstream: Upstream, found: tuple[Identity, ...]) -> Kind:
             raise BadInput(f"{each.url} is {each.name}: {_OLLAMA}")
     if len({each.kind for each in found}) > 1:
         raise BadInput("the upstreams differ: " + ", ".join(f"{each.url} is {each.name}" for each in found))
-    old = next((each for each in found if each.kind == "vllm" and ignores_grammars(each.version)), None)
-    if old is not None and upstream.kind is not Kind.openai:
-        first = ".".join(map(str, FIRST_VLLM))
-        raise BadInput(
-            f"{old.url} is {old.name}, which ignores grammars: {first} or a later one is needed "
-            "(--upstream-kind openai asks it all the same, and enforces nothing)"
-        )
     said = found[0].kind if found else "other"
     if upstream.kind is None:
         return Kind.openai if said in ("other", "ollama") else Kind(said)

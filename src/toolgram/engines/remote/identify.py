@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -14,9 +13,6 @@ ServerKind = Literal["vllm", "sglang", "llama-server", "ollama", "other"]
 _SECONDS = 5.0
 # What each server writes into `owned_by` of its list of models.
 _OWNERS: dict[str, ServerKind] = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama-server"}
-_RELEASE = re.compile(r"(\d+)\.(\d+)\.\d+(?:\.\d+)*(?:\.?(?:post|rc)\d+)?(?:\+\S*)?")  # a build of one's own has none
-FIRST_VLLM = (0, 11)
-"""The first vLLM that knows `structured_outputs`; an older one leaves it unread, and writes whatever it likes."""
 NAMES: dict[ServerKind, str] = {
     "vllm": "vLLM",
     "sglang": "SGLang",
@@ -46,12 +42,6 @@ class Identity:
     def name(self) -> str:
         """What the server is, for people."""
         return f"{NAMES[self.kind]} {self.version}".strip()
-
-
-def ignores_grammars(version: str) -> bool:
-    """Whether a vLLM of this version takes no notice of a grammar as it is sent now; False where that is not known."""
-    release = _RELEASE.fullmatch(version)
-    return release is not None and (int(release[1]), int(release[2])) < FIRST_VLLM
 
 
 async def identify(http: Http) -> Identity:
@@ -100,19 +90,14 @@ async def _llama_server(http: Http, models: tuple[str, ...]) -> Identity:
     )
 
 
-async def vllm_version(http: Http, *, timeout: float = _SECONDS) -> str:
-    """The version of a vLLM, empty where it tells none. Raises as `identify` does."""
-    return _text(await http.look("/version", timeout=timeout), "version")
-
-
 async def _vllm(http: Http, models: tuple[str, ...], root: str) -> Identity:
     """`/tokenizer_info` is there if the server was started with --enable-tokenizer-info-endpoint."""
-    version = await vllm_version(http)
+    version = await http.look("/version", timeout=_SECONDS)
     config = await http.look("/tokenizer_info", timeout=_SECONDS)
     return Identity(
         http.url,
         "vllm",
-        version,
+        _text(version, "version"),
         models,
         template=_text(config, "chat_template"),
         bos_token=_token(config, "bos_token"),

@@ -11,13 +11,21 @@ from typing import Literal
 
 from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import Counted, completion, options
-from toolgram.engines.remote.http import CHECK_SECONDS, Http, Json, understood
-from toolgram.engines.remote.identify import FIRST_VLLM, ignores_grammars, vllm_version
+from toolgram.engines.remote.http import Http, Json, Refused, understood
 from toolgram.engines.remote.replicas import Upstreams
 from toolgram.engines.remote.tokenizer import ServerTokens
 from toolgram.errors import EngineError, PromptTooLong
 from toolgram.grammar.constraint import Constraint
+from toolgram.grammar.dialects.gbnf import read_gbnf
+from toolgram.grammar.grammar import Grammar
 from toolgram.work import in_thread
+
+PROBE = "qzxj"
+"""What no model writes by itself: a server that was told to write it alone enforces grammars."""
+
+
+class NotEnforced(EngineError):
+    """A server that takes grammars and does not keep to them."""
 
 
 class Vllm:
@@ -27,6 +35,9 @@ class Vllm:
     "structural_tag" with xgrammar, "lark" with guidance. (With the backend `auto` a server's first request decides for
     all of its life.) `model` is the name that the server serves; None is its only one. `timeout` is how many seconds a
     server may be silent, a wait in its queue included.
+
+    Before the first grammar each server is asked to write a few characters under one: a vLLM that was started with
+    `--reasoning-parser` enforces none on what it takes for reasoning, and one before 0.11 ignores them, without a word.
     """
 
     def __init__(
@@ -40,11 +51,12 @@ class Vllm:
     ) -> None:
         urls = [urls] if isinstance(urls, str) else urls
         addresses = [url.rstrip("/").removesuffix("/v1") for url in urls]
-        self._upstreams = Upstreams([Http(url, api_key=api_key, timeout=timeout) for url in addresses])
+        self._servers = [Http(url, api_key=api_key, timeout=timeout) for url in addresses]
+        self._enforcing = set[Http]()
+        self._upstreams = Upstreams(self._servers)
         self._tokens = ServerTokens(self._encode)
         self._model: Json = {} if model is None else {"model": model}
         self._dialect = dialect
-        self._enforcing = set[Http]()
         self._context: int | None = None  # as the server's tokenizer tells it
         self.capabilities = Capabilities(
             dialects=(dialect,), special_tokens=True, lazy=dialect != "lark", token_ids=True
@@ -56,7 +68,7 @@ class Vllm:
         """Chunks of the answer; closing the generator disconnects, which stops the server's work.
 
         A server that fails before the first token is replaced by another. Raises EngineError where none is left, one
-        fails later, or the request is refused.
+        fails later, does not enforce grammars, or refuses the request.
         """
         ids = await self._tokens.ids(prompt)
         if self._context is not None and len(ids) >= self._context:
@@ -98,22 +110,33 @@ class Vllm:
         """Close the connections; the servers stay."""
         await self._upstreams.aclose()
 
+    async def check_enforced(self) -> None:
+        """Raises NotEnforced where a server does not enforce grammars, EngineError where it cannot be asked."""
+        for server in self._servers:
+            await self._check_enforced(server)
+
     async def _written(self, http: Http, body: Json, counted: Counted) -> AsyncGenerator[Chunk, None]:
-        if "structured_outputs" in body and http not in self._enforcing:
-            await self._check_enforcing(http)
+        if "structured_outputs" in body:
+            await self._check_enforced(http)
         async with aclosing(completion(http, body, counted)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
-    async def _check_enforcing(self, http: Http) -> None:
-        """Raises EngineError for a server that takes no notice of grammars, once it tells its version."""
-        try:
-            version = await vllm_version(http, timeout=CHECK_SECONDS)
-        except EngineError:  # it may be too busy to tell; the next request asks again
+    async def _check_enforced(self, http: Http) -> None:
+        if http in self._enforcing:
             return
-        if ignores_grammars(version):
-            first = ".".join(map(str, FIRST_VLLM))
-            raise EngineError(f"{http.url} is vLLM {version}, which ignores grammars: {first} or a later one is needed")
+        probe = await self._constrained(Constraint(Grammar(read_gbnf(f'root ::= "{PROBE}"'))))
+        asked = {**self._model, "prompt": "1 + 1 =", **options(Sampling(max_tokens=16)), "structured_outputs": probe}
+        try:
+            async with aclosing(completion(http, asked, Counted(()))) as chunks:
+                text = "".join([chunk.text async for chunk in chunks])
+        except Refused:  # the request itself is told what is wrong
+            return
+        if not text or not PROBE.startswith(text):
+            raise NotEnforced(
+                f"{http.url} does not keep to grammars: start vLLM without --reasoning-parser; "
+                "one before 0.11, and a proxy between, may leave them unread"
+            )
         self._enforcing.add(http)
 
     async def _constrained(self, constraint: SupportsGrammar) -> Json:
