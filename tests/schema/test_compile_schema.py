@@ -231,6 +231,47 @@ def test_a_closed_object_has_the_keys_of_all_its_parts():
     assert not grammar.accepts('{"a": 1, "b": 2, "c": 3}')
 
 
+BY_ID, BY_NAME = (
+    {"properties": {key: {"type": kind}}, "required": [key]} for key, kind in (("a", "integer"), ("b", "string"))
+)
+ONLY_IN_ASIA = {"if": {"properties": {"in": {"const": "Asia"}}}, "then": {"required": ["a"]}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"oneOf": [BY_ID, BY_NAME]}, ['{"a": 1}', '{"b": "x"}'], ['{"a": 1, "b": 2}', '{"b": "x", "a": "y"}']),
+        (
+            {"oneOf": [BY_ID, BY_NAME], "properties": {"n": {"type": "null"}}},
+            ['{"n": null, "a": 1}', '{"b": "x"}'],
+            ['{"n": null, "a": 1, "b": 2}'],
+        ),
+        (
+            {"oneOf": [BY_ID, BY_NAME], "properties": {"a": {}, "b": {}}},  # which are asked for in every case
+            ['{"a": 1}', '{"a": 1, "b": 2}', '{"a": null, "b": "x"}'],
+            ['{"a": 1, "b": "x"}', '{"a": null, "b": 2}'],
+        ),
+        (
+            {"oneOf": [BY_ID, {**BY_NAME, "additionalProperties": False}]},
+            ['{"a": 1}', '{"b": "x"}'],
+            ['{"a": 1, "c": 1}'],
+        ),
+        ({"properties": {"a": {"type": "integer"}}, "not": BY_NAME}, ["{}", '{"a": 1}'], ['{"b": 1}', '{"z": 1}']),
+        (
+            {"properties": {"in": {"type": "string"}, "a": {"type": "integer"}}, **ONLY_IN_ASIA},
+            ['{"in": "Asia", "a": 1}', '{"in": "x"}', '{"in": "x", "a": 1}'],
+            ['{"in": "Asia"}', '{"in": "x", "z": 1}', '{"in": "Asia", "a": 1, "z": 1}'],
+        ),
+    ],
+)
+def test_a_key_that_keeps_another_branch_from_holding_is_not_declared_by_it(
+    schema: dict[str, Any], good: list[str], bad: list[str]
+):
+    grammar = grammar_of({"type": "object", **schema}, closed=True)
+    assert [text for text in good if not grammar.accepts(text)] == []
+    assert [text for text in bad if grammar.accepts(text)] == []
+
+
 @pytest.mark.parametrize("schema", [{}, True, {"type": "object"}, {"type": "object", "properties": {}}, {"title": "x"}])
 def test_parameters_without_properties_are_the_empty_object(schema: object):
     grammar = grammar_of(schema, parameters=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from toolgram.errors import Relaxation, UnsupportedSchema
 from toolgram.schema import types
@@ -85,11 +85,10 @@ def _normalized(
         if isinstance(kind, Reference) and kind.key not in used:
             used[kind.key] = None
             waiting.append(kind.key)
-        if isinstance(kind, types.Object) and kind.silent:
-            if closed and kind.properties:
-                made = types.object_type(kind.properties, NEVER, low=kind.min, high=kind.max)
-                return replace(made, closed=True) if isinstance(made, types.Object) else made
-            kind = rebuild.not_silent(kind)
+        if isinstance(kind, types.Object):
+            if closed and kind.silent and any(item.declared for item in kind.properties):
+                return rebuild.closed(kind)
+            kind = rebuild.settled(kind)
         return normalizer.counted(kind)
 
     root = rebuild.rebuild(root, close)

@@ -126,12 +126,16 @@ class Items(HashedOnce):
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A declared key of an object; where `value` is NEVER the key may not occur. `pointer` is where it is declared."""
+    """A listed key of an object; where `value` is NEVER the key may not occur. `pointer` is where it is declared.
+
+    One that is not `declared` is listed only because its value would make another type hold, which is not to.
+    """
 
     name: str
     value: Type
     required: bool
     pointer: str = field(default="", compare=False)
+    declared: bool = True
 
 
 @hash_once
@@ -187,7 +191,7 @@ NEVER = Union(())
 NULL = Word("null")
 BOOLEAN = Union((Word("true"), Word("false")))
 _EVERY_STRING, _EVERY_NUMBER = String(), Number()
-EVERY_KIND = Union((Object((), ANY), Array((), ANY), _EVERY_STRING, _EVERY_NUMBER, *BOOLEAN.options, NULL))
+EVERY_KIND = Union((Object((), ANY, silent=True), Array((), ANY), _EVERY_STRING, _EVERY_NUMBER, *BOOLEAN.options, NULL))
 
 
 @dataclass(frozen=True, slots=True)

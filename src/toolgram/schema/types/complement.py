@@ -127,10 +127,16 @@ def _other_objects(kind: Object, but: Callable[[Type], Type]) -> list[Type]:
     found = [_counting(low, high, kind) for low, high in _outside(kind.min, kind.max)]
     for item in kind.properties:
         if item.required:
-            found.append(object_type([replace(item, value=NEVER, required=False)], ANY, silent=True))
+            found.append(object_type([_without(item)], ANY, silent=True))
         if item.value != ANY:
-            found.append(object_type([replace(item, value=but(item.value), required=True)], ANY, silent=True))
+            other = replace(item, value=but(item.value), required=True, declared=False)
+            found.append(object_type([other], ANY, silent=True))
     return [*found, *_with_other_keys(kind, but)]
+
+
+def _without(item: Property) -> Property:
+    """The key as one that does not occur."""
+    return replace(item, value=NEVER, required=False, declared=False)
 
 
 def _counting(low: int, high: int | None, kind: Object) -> Type:
@@ -139,15 +145,16 @@ def _counting(low: int, high: int | None, kind: Object) -> Type:
 
 def _with_other_keys(kind: Object, but: Callable[[Type], Type]) -> Iterator[Type]:
     """Objects with a key that is not declared and not as it should be, and those without one that should be there."""
-    declared = [Property(item.name, ANY, required=False, pointer=item.pointer) for item in kind.properties]
+    listed = [replace(item, value=ANY, required=False, declared=False) for item in kind.properties]
     given = kind.keys or (Keys(automata.universal(), kind.rest),)
     wrong = [Keys(one.automaton, but(one.value)) for one in given if one.value != ANY]
     wrong += [Keys(language, ANY) for language in _outside_of(kind.keys) if kind.keys]
     if wrong:
-        yield object_type(declared, ANY, some=wrong)
+        yield object_type(listed, ANY, silent=True, some=wrong)
     if kind.some:
         languages = [Keys(language, ANY) for language in _outside_of(kind.some)]
-        yield object_type(declared, NEVER, keys=[*languages, *(Keys(k.automaton, but(k.value)) for k in kind.some)])
+        keys = [*languages, *(Keys(one.automaton, but(one.value)) for one in kind.some)]
+        yield object_type(listed, NEVER, silent=True, keys=keys)
 
 
 def _outside_of(keys: Sequence[Keys]) -> Iterator[automata.Automaton]:
@@ -204,12 +211,12 @@ def _unlike_objects(left: Object, right: Object, less: Callable[[Type, Type], Ty
     found = [_counting(low, high, right) for low, high in _outside(right.min, right.max)]
     if right.some or not is_closed:
         found.extend(_with_other_keys(right, lambda kind: less(ANY, kind)))
-    needed = [replace(item, value=NEVER, required=False) for item in right.properties if item.required]
+    needed = [_without(item) for item in right.properties if item.required]
     found.extend(object_type([item], ANY, silent=True) for item in needed)
     in_left, in_right = values_of(left), values_of(right)
     for name in dict.fromkeys(item.name for item in (*left.properties, *right.properties)):
         value = less(in_left(name), in_right(name))
-        found.append(object_type([Property(name, value, required=True)], ANY, silent=True))
+        found.append(object_type([Property(name, value, required=True, declared=False)], ANY, silent=True))
     return found
 
 

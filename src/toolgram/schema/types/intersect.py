@@ -126,7 +126,8 @@ def _both_objects(left: Object, right: Object, both: Callable[[Type, Type], Type
             one.value if one else other_value_of(left, name), other.value if other else other_value_of(right, name)
         )
         required = (one is not None and one.required) or (other is not None and other.required)
-        properties.append(Property(name, value, required, (one or theirs[name]).pointer))
+        declared = (one is not None and one.declared) or (other is not None and other.declared)
+        properties.append(Property(name, value, required, (one or theirs[name]).pointer, declared))
     keys = tuple(_both_keys(left.keys, right.keys, left.rest, right.rest, both))
     if len(keys) > _MAX_LANGUAGES:
         raise TooLarge

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from operator import is_
 
 from toolgram.schema.types import (
@@ -70,14 +71,32 @@ def _rebuilt_object(kind: Object, change: Callable[[Type], Type]) -> Type:
 
 
 def _with_value(item: Property, value: Type) -> Property:
-    return item if value is item.value else Property(item.name, value, item.required, item.pointer)
+    return item if value is item.value else Property(item.name, value, item.required, item.pointer, item.declared)
 
 
-def not_silent(kind: Object) -> Object:
-    """The same objects, whether or not the schema spoke of other keys."""
+def closed(kind: Object) -> Type:
+    """The objects that have no keys but the declared ones.
+
+    A key that only keeps another type from holding is none of these, as for `unevaluatedProperties`: whoever wrote
+    `oneOf` with `a` in one branch and `b` in another wants no `b` beside `a`, of whatever type that may be.
+    """
+    others = [item for item in kind.properties if not item.declared]
+    if kind.some or any(item.required for item in others):
+        return NEVER
+    made = object_type([item for item in kind.properties if item.declared], NEVER, low=kind.min, high=kind.max)
+    return replace(made, closed=True) if isinstance(made, Object) else made
+
+
+def settled(kind: Object) -> Object:
+    """The same objects, whether or not the schema spoke of other keys, and which of its parts spoke of a key."""
+    properties = kind.properties
+    if not all(item.declared for item in properties):
+        properties = tuple(replace(item, declared=True) for item in properties)
+    elif not kind.silent:
+        return kind
     # not `replace`, which takes four times as long, for every object of a document
     return Object(
-        kind.properties,
+        properties,
         kind.rest,
         keys=kind.keys,
         min=kind.min,
