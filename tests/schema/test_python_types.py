@@ -92,6 +92,7 @@ CAT = {
     "required": ["lives"],
     "description": "An animal.",
 }
+TOLD_APART = CAT | {"required": ["kind", "lives"]}  # by the kind, which pydantic then wants to see
 DOG = {
     "type": "object",
     "properties": {"kind": {"const": "dog", "type": "string"}, "name": {"type": "string"}},
@@ -110,7 +111,7 @@ SCHEMAS: list[tuple[Any, dict[str, Any]]] = [
     (Cat, CAT),
     (Unit, {"enum": ["celsius", "fahrenheit"], "type": "string"}),
     (Node, {"$ref": "#/$defs/Node", "$defs": {"Node": NODE}}),
-    (Pet, {"oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}], "$defs": {"Cat": CAT, "Dog": DOG}}),
+    (Pet, {"oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}], "$defs": {"Cat": TOLD_APART, "Dog": DOG}}),
     (
         Titled,
         {
@@ -146,6 +147,10 @@ SCHEMAS: list[tuple[Any, dict[str, Any]]] = [
     ),
     (Decimal, {"type": "number"}),
     (Annotated[Decimal, Field(ge=0, decimal_places=2)], {"type": "number", "minimum": 0.0, "multipleOf": 0.01}),
+    (
+        Annotated[Decimal, Field(max_digits=5, decimal_places=2, gt=0)],
+        {"type": "number", "exclusiveMinimum": 0.0, "multipleOf": 0.01, "exclusiveMaximum": 1000},
+    ),
     (
         dict[int, str],
         {
@@ -185,6 +190,43 @@ def test_values_are_those_that_pydantic_makes() -> None:
     assert python_type(NaiveDatetime).read('"2024-02-29T23:59:00"') == datetime(2024, 2, 29, 23, 59)
     assert python_type(Decimal).read("0.1") == Decimal("0.1")
     assert python_type(dict[int, str]).read('{"-1": "a"}') == {-1: "a"}
+
+
+class Not(BaseModel):
+    op: Literal["not"] = "not"
+    of: Query
+
+
+class All(BaseModel):
+    op: Literal["all", "any"] = "all"
+    of: list[Query | None] = []
+
+
+Query = Annotated[Not | All, Field(discriminator="op")]
+Not.model_rebuild()
+All.model_rebuild()
+
+
+@pytest.mark.parametrize(
+    ("hint", "text", "without"),
+    [
+        (Pet, '{"kind": "cat", "lives": 7}', '{"lives": 7}'),
+        (list[Query], '[{"op": "not", "of": {"op": "all", "of": [null]}}]', '[{"op": "not", "of": {"of": [null]}}]'),
+        (Pet | None, '{"kind": "cat", "lives": 7}', '{"lives": 7}'),
+        (Annotated[Decimal, Field(max_digits=5, decimal_places=2)], "-999.99", "1000"),
+        (Annotated[Decimal, Field(max_digits=3)], "999", "1000"),
+        (Annotated[Decimal, Field(max_digits=3, decimal_places=2, le=5)], "5", "5.01"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_grammar_admits_what_pydantic_takes(hint: Any, text: str, without: str) -> None:
+    kind = python_type(hint)
+    grammar = schema_grammar(kind.schema)
+    assert grammar.accepts(text)
+    assert not grammar.accepts(without)
+    kind.read(text)
+    with pytest.raises(InvalidOutput):
+        kind.read(without)
 
 
 # A type, a text that is one, and one that is none.

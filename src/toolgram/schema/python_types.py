@@ -25,6 +25,7 @@ _KEYS: dict[str, JsonSchemaValue] = {
     "number": {"pattern": r"^-?(?:0|[1-9][0-9]{0,18})(?:\.[0-9]{1,17})?$"},
     "boolean": {"enum": ["true", "false"]},
 }
+_TAG = "\0tag"  # of a union, while its schema is made: the key that tells its options apart
 # Of errors whose last step is a member that is not there.
 _MISSING = ("missing", "missing_argument", "missing_keyword_only_argument")
 _IN_OTHER_WORDS = {  # which speak of Python functions, and a model wrote an object
@@ -110,6 +111,7 @@ class _Schema(GenerateJsonSchema):
         for name, definition in made.get("$defs", {}).items():
             if self.normalize_name(definition.get("title", "")) == name:
                 del definition["title"]
+        _require_tags(made, made.get("$defs", {}))
         return made
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
@@ -127,7 +129,9 @@ class _Schema(GenerateJsonSchema):
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
         made = super().tagged_union_schema(schema)
-        made.pop("discriminator", None)  # OpenAPI's, which says the options once more
+        tag = made.pop("discriminator", {}).get("propertyName")  # OpenAPI's, which says the options once more
+        if tag is not None:
+            made[_TAG] = tag
         return made
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
@@ -137,8 +141,13 @@ class _Schema(GenerateJsonSchema):
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         number = cast("JsonSchemaValue", super().decimal_schema(schema)["anyOf"][0])
-        if (places := schema.get("decimal_places")) is not None:
+        places, digits = schema.get("decimal_places"), schema.get("max_digits")
+        if places is not None:
             number.setdefault("multipleOf", 10**-places)
+        if digits is not None:  # of which so many stand before the point
+            beyond = 10 ** max(0, digits - (places or 0))
+            number["exclusiveMaximum"] = min(number.get("exclusiveMaximum", beyond), beyond)
+            number["exclusiveMinimum"] = max(number.get("exclusiveMinimum", -beyond), -beyond)
         return number
 
     def uuid_schema(self, schema: core_schema.UuidSchema) -> JsonSchemaValue:
@@ -186,6 +195,26 @@ class _Schema(GenerateJsonSchema):
         except ValueError as error:
             raise PydanticSerializationError("it is not JSON") from error  # for which pydantic leaves it out
         return default
+
+
+def _require_tags(made: Any, definitions: Mapping[str, JsonSchemaValue]) -> None:
+    """Requires the key by which pydantic tells the options of a union, in each of them.
+
+    It refuses an object without that key, also where the option has a default for it.
+    """
+    if isinstance(made, list):
+        for each in cast("list[Any]", made):
+            _require_tags(each, definitions)
+    if not isinstance(made, dict):
+        return
+    schema = cast("JsonSchemaValue", made)
+    if (tag := schema.pop(_TAG, None)) is not None:
+        for option in schema["oneOf"]:
+            of = definitions.get(option.get("$ref", "").removeprefix("#/$defs/"), option)
+            if tag in of.get("properties", ()):
+                of["required"] = [key for key in of["properties"] if key == tag or key in of.get("required", ())]
+    for each in schema.values():
+        _require_tags(each, definitions)
 
 
 def _problems(error: ValidationError, text: str) -> Iterator[tuple[str, str]]:
