@@ -163,6 +163,51 @@ def test_a_tool_that_a_style_cannot_write_is_told_and_keeps_no_other_from_being_
     assert "/tools/1/function/parameters" in str(refused.value)
 
 
+IMPOSSIBLE: dict[str, tuple[Any, str]] = {
+    "a pattern of another language": (
+        {"type": "object", "properties": {"a": {"type": "string", "pattern": "/^a$/i"}}, "required": ["a"]},
+        ": nothing matches /properties/a",
+    ),
+    "values of another type, deeper": (
+        {
+            "$defs": {"row": {"type": "array", "minItems": 1, "items": {"type": "string", "enum": [1, 2]}}},
+            "type": "object",
+            "properties": {"rows": {"allOf": [{"$ref": "#/$defs/row"}]}},
+            "required": ["rows"],
+        },
+        ": nothing matches /$defs/row/items",
+    ),
+    "one that needs itself": (
+        {"type": "object", "properties": {"self": {"$ref": "#"}}, "required": ["self"]},
+        ": nothing matches /properties/self",
+    ),
+    "no part alone": (
+        {"allOf": [{"properties": {"a": {}}, "required": ["b"]}, {"properties": {"b": False}}], "type": "object"},
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+@pytest.mark.parametrize("strict", [True, False])
+def test_an_answer_that_nothing_matches_is_refused_with_the_part_to_blame(case: str, strict: bool) -> None:
+    """Also beside tools, which could be called instead: a model that wants to answer would call for ever."""
+    schema, blamed = IMPOSSIBLE[case]
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema, "strict": strict}}
+    for tools in ({}, {"tools": [tool("good", {"type": "object", "properties": {}})]}):
+        with pytest.raises(toolgram.InvalidRequest) as refused:
+            toolgram.plan({"messages": ASK, "response_format": form, **tools}, CHATML)
+        assert str(refused.value) == f"{ANSWER}: no answer can match this schema{blamed}"
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_a_tool_that_nothing_matches_is_told_with_the_part_to_blame(case: str) -> None:
+    schema, blamed = IMPOSSIBLE[case]
+    tools = [tool("odd", schema), tool("good", {"type": "object", "properties": {}})]
+    [told] = toolgram.plan({"messages": ASK, "tools": tools}, CHATML).relaxations
+    assert told.enforced == f"the tool is never called: no arguments can match this schema{blamed}"
+
+
 UNDECLARED: list[dict[str, Any]] = [
     {"additionalProperties": {"type": "string"}},
     {"additionalProperties": True},

@@ -23,6 +23,8 @@ from toolgram.planning.readable_names import is_readable
 from toolgram.planning.tool_arguments import Wanted, arguments_of
 from toolgram.planning.turn_spec import Answer, CallableTool, TurnSpec, reading_program, weight
 from toolgram.schema import Compiled, compile_schema, compile_type, types
+from toolgram.schema.reading.normalize import unmatched
+from toolgram.schema.types import NEVER
 from toolgram.schema.types.complement import subtract
 from toolgram.schema.writing.json_style import RuleNames
 from toolgram.schema.writing.plain_text import ends_in_space, plain_language, plain_rules
@@ -177,6 +179,8 @@ class _Compilation:
             if given.plain:
                 language, plain = self.plain_answer(given)
             answer = self.schema(given.schema, given.pointer, "answer", strict=given.strict)
+            if answer.type.root == NEVER:
+                raise InvalidRequest(given.pointer, f"no answer can match this schema{_blamed(given.schema)}")
             if callees and not given.plain and compile_format(spec.format.turn).first_characters:
                 answer = self.but_calls(answer, given)
         plain_ends = language is not None and not ends_in_space(language)
@@ -272,7 +276,7 @@ class _Compilation:
             made = arguments_of(wanted, pointer, self.names, self.rules)
             self.relaxations.extend(made.relaxations)
             if made.encoded is None:
-                return self.never_called(tool, "no arguments can match this schema")
+                return self.never_called(tool, f"no arguments can match this schema{_blamed(tool.parameters)}")
             self.encoded(made.encoded, pointer, strict=tool.strict)
             if made.encoded.expr == NOTHING:
                 return self.never_called(tool, "no arguments that match this schema can be written in this style")
@@ -327,6 +331,16 @@ class _Compilation:
         if capped:
             digits = f"numbers of at most {INTEGER_DIGITS} digits before the point and {FRACTION_DIGITS} after it"
             self.relaxations.append(Relaxation(pointer, "type", digits, "stricter"))
+
+
+def _blamed(schema: Document) -> str:
+    """Which part of a schema that nothing matches is to blame, for a message; "" where it is the whole."""
+    try:
+        with limited(MAX_WORK):
+            part = unmatched(schema.value, closed=True)
+    except (InvalidSchema, types.TooLarge):
+        return ""
+    return f": nothing matches {part}" if part else ""
 
 
 def _fault(schema: Mapping[str, Any], found: str) -> str:

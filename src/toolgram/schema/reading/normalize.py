@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from toolgram.errors import Relaxation, UnsupportedSchema
 from toolgram.schema import types
 from toolgram.schema.reading.normalizer import Normalizer
-from toolgram.schema.reading.references import NeedsScope, Retrieve, open_document
+from toolgram.schema.reading.references import NeedsScope, Place, Retrieve, open_document
 from toolgram.schema.types import ANY, NEVER, Canonical, Reference, Type, rebuild
 from toolgram.schema.types.intersect import intersect
 from toolgram.schema.writing.notation import JSON, Encoding
@@ -40,7 +41,8 @@ def normalize(
     `encoding` cannot write counts as not enforceable. Raises InvalidSchema, and in exact mode UnsupportedSchema.
     """
     try:
-        return _normalized(schema, pointer, mode, closed, parameters, encoding, retrieve)
+        document = open_document(schema, pointer, retrieve)
+        return _normalized(document, mode, closed, parameters, encoding)
     except UnsupportedSchema as error:
         refusal = error
     except (types.TooLarge, RecursionError):  # the latter where the caller's own stack is deep
@@ -51,16 +53,48 @@ def normalize(
     return Normalized(Canonical(whole, {}), (Relaxation(refusal.pointer, refusal.keyword, "any value"),))
 
 
+def unmatched(schema: object, *, closed: bool) -> str:
+    """Which part of a schema that no value matches is to blame: a JSON pointer to the innermost one that all need.
+
+    It is for a message, and may be "", the whole, where no part is to blame alone.
+    """
+    place = open_document(schema, "", None)
+    seen = [place.pointer]
+    while (found := next((part for part in _needed(place) if _matches_nothing(part, closed)), None)) is not None:
+        if found.pointer in seen:  # it needs itself
+            break
+        place = found
+        seen.append(place.pointer)
+    return place.pointer
+
+
+def _needed(place: Place) -> Iterator[Place]:
+    """The parts of a schema that have to match something so that the whole does."""
+    fields = place.fields or {}
+    required = fields.get("required", ())
+    yield from (place.child("properties", name) for name in fields.get("properties", {}) if name in required)
+    yield from (place.child("allOf", index) for index in range(len(fields.get("allOf", ()))))
+    if "items" in fields and fields.get("minItems", 0) > len(fields.get("prefixItems", ())):
+        yield place.child("items")
+    if "$ref" in fields and (target := place.follow(fields["$ref"])) is not None:
+        yield target
+
+
+def _matches_nothing(place: Place, closed: bool) -> bool:
+    try:
+        made = _normalized(place, "relaxed", closed, parameters=False, encoding=JSON)
+    except (UnsupportedSchema, types.TooLarge, RecursionError):
+        return False
+    return made.type.root == NEVER
+
+
 def _normalized(
-    schema: object,
-    pointer: str,
+    document: Place,
     mode: str,
     closed: bool,
     parameters: bool,
     encoding: Encoding,
-    retrieve: Retrieve | None,
 ) -> Normalized:
-    document = open_document(schema, pointer, retrieve)
     overlapping = frozenset[str]()
     while True:  # once more where it was found only in the end that branches have to be cut apart
         normalizer = Normalizer(mode == "exact", encoding, overlapping)
@@ -68,7 +102,7 @@ def _normalized(
             root = normalizer.schema(document)
             normalizer.settle()
         except NeedsScope:  # few documents do
-            document = open_document(schema, pointer, retrieve, scoped=True)
+            document = replace(document, scope=(document,))
             continue
         if normalizer.found_overlapping <= overlapping:
             break

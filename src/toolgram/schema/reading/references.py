@@ -168,11 +168,8 @@ class Place:
         return self.origin + (unquote(reference[1:]) if reference.startswith("#/") else reference.removesuffix("#"))
 
 
-def open_document(schema: object, pointer: str, retrieve: Retrieve | None, *, scoped: bool = False) -> Place:
-    """The root of a schema document; references to other documents are looked up with `retrieve`.
-
-    `scoped` notes at every place how one came there.
-    """
+def open_document(schema: object, pointer: str, retrieve: Retrieve | None) -> Place:
+    """The root of a schema document; references to other documents are looked up with `retrieve`."""
     document: Any = schema
     fields = cast("dict[str, object]", document if isinstance(document, dict) else {})
     stated = fields.get("$schema")
@@ -190,5 +187,4 @@ def open_document(schema: object, pointer: str, retrieve: Retrieve | None, *, sc
 
     registry: Registry[Any] = Registry(retrieve=fetch)  # pyright: ignore[reportCallIssue] # attrs hides the argument
     resolver = registry.resolver_with_root(specification.create_resource(fields))
-    place = Place(schema, pointer, pointer, draft, specification, resolver)
-    return replace(place, scope=(place,)) if scoped else place
+    return Place(schema, pointer, pointer, draft, specification, resolver)
