@@ -197,6 +197,16 @@ def test_references_with_escapes_ids_and_anchors():
         assert [grammar.accepts(text) for text in "123"] == [text == value for text in "123"]
 
 
+def test_references_are_found_beside_tuples_where_no_draft_is_stated():
+    pair = {"items": [{"type": "integer"}, {"$anchor": "text", "type": "string"}], "additionalItems": False}
+    node = {"$id": "Node", "type": "object", "properties": {"next": {"$ref": "Node"}}}
+    schema = {"type": "object", "properties": {"pair": {"type": "array", **pair}, "node": node, "t": {"$ref": "#text"}}}
+    grammar = grammar_of(schema)
+    assert grammar.accepts('{"pair": [1, "a"], "node": {"next": {"next": {}}}, "t": "x"}')
+    assert not grammar.accepts('{"node": {"next": {"next": 1}}}')
+    assert not grammar.accepts('{"t": 1}')
+
+
 def test_a_resolver_gives_remote_documents():
     documents = {"https://example.com/pair": {"prefixItems": [{"$ref": "#/$defs/one"}], "$defs": {"one": {"const": 1}}}}
     grammar = schema_grammar({"$ref": "https://example.com/pair"}, resolver=documents.get)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import unquote
@@ -31,6 +31,24 @@ _DRAFTS: dict[str, tuple[int, Specification[Any]]] = {
     "json-schema.org/draft/2019-09/schema": (2019, DRAFT201909),
     "json-schema.org/draft/2020-12/schema": (LATEST, DRAFT202012),
 }
+
+
+def _parts(contents: Any) -> Iterator[Any]:
+    """The schemas in a schema of no stated draft, where `items` may be a list, as before 2020."""
+    if isinstance(contents, dict) and isinstance(contents.get("items"), list):
+        fields = cast("dict[str, Any]", contents)
+        yield from fields["items"]
+        contents = {key: value for key, value in fields.items() if key != "items"}
+    yield from DRAFT202012.subresources_of(contents)
+
+
+_UNSTATED: Specification[Any] = Specification(
+    name="none stated",
+    id_of=DRAFT202012.id_of,
+    subresources_of=_parts,
+    anchors_in=lambda _, contents: DRAFT202012.anchors_in(contents),
+    maybe_in_subresource=DRAFT202012.maybe_in_subresource,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +192,7 @@ def open_document(schema: object, pointer: str, retrieve: Retrieve | None) -> Pl
     fields = cast("dict[str, object]", document if isinstance(document, dict) else {})
     stated = fields.get("$schema")
     known = _DRAFTS.get(stated.rstrip("#").partition("://")[2]) if isinstance(stated, str) else None
-    draft, specification = known or (None, DRAFT202012)
+    draft, specification = known or (None, _UNSTATED)
     keyword = "id" if draft == 4 else "$id"
     if not isinstance(fields.get(keyword, ""), str):
         raise InvalidSchema(pointer, keyword, "is not a string")
