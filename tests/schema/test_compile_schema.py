@@ -69,6 +69,8 @@ REFUSED = [
     ({"type": "string", "format": "regex"}, "format", '"("'),
     ({"type": "string", "format": "email", "enum": ["a b"]}, "type", '"a b"'),
     ({"type": "string", "format": "email", "minLength": 1000}, "format", f'"{1000 * "b"}"'),
+    ({"type": "string", "format": "uri", "minLength": 1, "maxLength": 99}, "maxLength", f'"https://{99 * "b"}"'),
+    ({"type": "string", "pattern": "^(?:ab?)*c(?!d)", "maxLength": 99_999}, "maxLength", f'"{99_999 * "a"}c"'),
     ({"type": "number", "multipleOf": 1234567}, "multipleOf", "3"),
     ({"type": "array", "uniqueItems": True}, "uniqueItems", "[1, 1]"),
     (
@@ -95,6 +97,17 @@ def test_refused_or_relaxed(schema: dict[str, object], keyword: str, admitted: s
     grammar = schema_grammar(document, mode="relaxed")
     assert [(item.pointer, item.keyword) for item in grammar.relaxations] == [("/prefixItems/0", keyword)]
     assert grammar.accepts(f"[{admitted}]")
+
+
+@pytest.mark.parametrize("kind", ["uri", "email"])
+@pytest.mark.parametrize("lengths", [{"maxLength": 50}, {"minLength": 1, "maxLength": 255}, {"minLength": 8}])
+def test_a_format_is_worth_more_than_a_length(kind: str, lengths: dict[str, int]):
+    text = {"uri": "https://example.com", "email": "ada@example.com"}[kind]
+    for pattern in ({}, {"pattern": "example"}):
+        grammar = grammar_of({"type": "string", "format": kind, **pattern, **lengths})
+        assert {each.keyword for each in grammar.relaxations} <= {"minLength", "maxLength"}
+        assert grammar.accepts(f'"{text}"')
+        assert not grammar.accepts('"example and more"')
 
 
 @pytest.mark.parametrize(

@@ -68,16 +68,40 @@ def string(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
             if bound:
                 n.unsupported(place.pointer, keyword, reason, "a string of any length")
         low, high = 0, None
-    result = types.string(low, high)
+    result, any_length = types.string(low, high), types.string(0, None)
     for keyword in ("pattern", "format"):
         text = schema.get(keyword)
         if not isinstance(text, str) or result == NEVER:
             continue
         try:
-            result = intersect(result, _language(n, keyword, text), n.definition)
+            language = _language(n, keyword, text)
+            longer = intersect(any_length, language, n.definition)
+            try:
+                result = intersect(result, language, n.definition)
+            except TooLarge:
+                if not _without_lengths(n, place, keyword, longer, low, high):
+                    raise
+                low, high, result = 0, None, longer
+            any_length = longer
         except BEYOND as error:
             n.unsupported(place.pointer, keyword, f"{error}" or "it has too many cases", "any string of the length")
     return result
+
+
+def _without_lengths(n: Normalizer, place: Place, keyword: str, kind: Type, low: int, high: int | None) -> bool:
+    """Notes that lengths are left out for a pattern or a format, which says more of a string than they do.
+
+    False where it is not for the number of cases that these strings cannot be held to the lengths.
+    """
+    bounded = low > 0 or high is not None
+    language = kind.automaton if bounded and isinstance(kind, types.String) else None
+    if language is None or not language.has_length(low, high):
+        return False
+    for bound, limits in (("minLength", (low, None)), ("maxLength", (0, high))):
+        if not language.has_lengths_within(*limits):
+            reason = f"with this {keyword} there are too many cases"
+            n.unsupported(place.pointer, bound, reason, f"the {keyword}, of any length")
+    return True
 
 
 def _language(n: Normalizer, keyword: str, text: str) -> Type:

@@ -35,11 +35,12 @@ _DRAFTS: dict[str, tuple[int, Specification[Any]]] = {
 
 def _parts(contents: Any) -> Iterator[Any]:
     """The schemas in a schema of no stated draft, where `items` may be a list, as before 2020."""
-    if isinstance(contents, dict) and isinstance(contents.get("items"), list):
-        fields = cast("dict[str, Any]", contents)
-        yield from fields["items"]
-        contents = {key: value for key, value in fields.items() if key != "items"}
-    yield from DRAFT202012.subresources_of(contents)
+    rest: Any = contents
+    listed: Any = rest.get("items") if isinstance(contents, dict) else None
+    if isinstance(listed, list):
+        yield from cast("list[Any]", listed)
+        rest = {key: value for key, value in rest.items() if key != "items"}
+    yield from DRAFT202012.subresources_of(rest)
 
 
 _UNSTATED: Specification[Any] = Specification(
