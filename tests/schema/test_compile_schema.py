@@ -161,6 +161,23 @@ def test_nullable_is_openapis_only_in_relaxed_mode():
     assert relaxed.relaxations == (Relaxation("", "nullable", "null is a value too, as OpenAPI 3.0 has it"),)
 
 
+def test_a_discriminator_is_openapis_only_in_relaxed_mode():
+    cat = {"type": "object", "properties": {"kind": {"const": "cat", "default": "cat"}, "lives": {"type": "integer"}}}
+    dog = {"type": "object", "properties": {"kind": {"const": "dog"}, "name": {"const": "Rex"}}, "required": ["kind"]}
+    schema = {
+        "oneOf": [{"$ref": "#/$defs/cat"}, {"$ref": "#/$defs/dog"}],
+        "discriminator": {"propertyName": "kind", "mapping": {"cat": "#/$defs/cat", "dog": "#/$defs/dog"}},
+        "$defs": {"cat": cat, "dog": dog},
+    }
+    exact, relaxed = grammar_of(schema, mode="exact"), grammar_of(schema)
+    assert exact.accepts('{"lives": 9}')
+    assert not relaxed.accepts('{"lives": 9}')
+    assert [text for text in ('{"kind": "cat", "lives": 9}', '{"kind": "dog"}') if not relaxed.accepts(text)] == []
+    told = "the key 'kind' is there, as OpenAPI has it"
+    assert relaxed.relaxations == (Relaxation("/oneOf/0", "discriminator", told, "stricter"),)
+    assert not relaxed.accepts("{}")
+
+
 def test_a_relaxation_says_whether_a_keyword_is_enforced_less_or_more():
     unpaired = schema_grammar({"enum": ["a", "\ud800"]}, mode="relaxed").relaxations
     assert [str(each) for each in unpaired] == [

@@ -183,7 +183,7 @@ class Normalizer:
             yield "allOf", self.schema(place.child("allOf", index))
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
-                branches = [self.schema(place.child(keyword, index)) for index in range(len(schema[keyword]))]
+                branches = [self._branch(place.child(keyword, n), schema) for n in range(len(schema[keyword]))]
                 yield (
                     keyword,
                     conditions.one_of(self, place, branches, own) if keyword == "oneOf" else types.union(branches),
@@ -195,6 +195,20 @@ class Normalizer:
         for keyword in keywords.UNEVALUATED:
             if schema.get(keyword, True) not in (True, {}) and keywords.applies_others(schema):
                 yield keyword, self.soon(place, keyword, partial(unevaluated.others, self, place, schema, keyword))
+
+    def _branch(self, place: Place, schema: keywords.Schema) -> Type:
+        """One of the schemas to choose from; OpenAPI's `discriminator` has its key in each.
+
+        Generators leave it out of `required` where it has a default, and those who read the value refuse it then.
+        """
+        branch, discriminator = self.schema(place), schema.get("discriminator")
+        name = cast("dict[str, object]", discriminator).get("propertyName") if isinstance(discriminator, dict) else None
+        if self.exact or not isinstance(name, str) or not place.may_lack(name):
+            return branch
+        enforced = f"the key {name!r} is there, as OpenAPI has it"
+        self.relaxations[Relaxation(place.pointer, "discriminator", enforced, "stricter")] = None
+        required = types.object_type([Property(name, ANY, required=True, pointer=place.pointer)], ANY, silent=True)
+        return self.meet(place, [("oneOf", branch), ("discriminator", required)])
 
     def meet(self, place: Place, stated: list[tuple[str, Type]]) -> Type:
         """The intersection, put off until there are the definitions that it needs."""

@@ -104,6 +104,23 @@ class Place:
         target = self.follow(reference) if isinstance(reference, str) else None
         return target is not None and target.states_strings(depth - 1)
 
+    def may_lack(self, name: str, depth: int = _DEEP) -> bool:
+        """Whether a key that this schema, or the one that it refers to, declares need not be there."""
+        fields = self.fields
+        if fields is None or depth == 0:
+            return False
+        if "$ref" in fields and "properties" not in fields:
+            target = self.follow(fields["$ref"]) if isinstance(fields["$ref"], str) else None
+            return target is not None and target.may_lack(name, depth - 1)
+        declared: Any = fields.get("properties")
+        required: Any = fields.get("required", ())
+        return (
+            isinstance(declared, dict)
+            and name in declared
+            and isinstance(required, list | tuple)
+            and name not in required
+        )
+
     def entered(self) -> Place:
         """The same place, with the base URI that its own `$id` sets."""
         keyword = "id" if self.draft == 4 else "$id"
