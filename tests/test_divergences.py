@@ -99,6 +99,25 @@ def test_a_planted_divergence_is_found(engine: LlamaCpp, style: str, planted: Pl
 
 
 @pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("value", [200, True, ["Ada", 7]])
+def test_a_value_that_was_to_be_null_is_another_one(engine: LlamaCpp, style: str, value: Any) -> None:
+    items = {"type": ["integer", "string"]}
+    plan = planned(style, {"value": {"type": ["integer", "boolean", "array"], "items": items}})
+    text = written(plan, {"value": value})
+    last = "7" if isinstance(value, list) else str(value) if str(value) in text else "true"
+    at = text.rindex(last)
+    (found,) = asked(engine, plan, text, {at: "null"}).divergences
+    assert (found.pointer, found.preferred) == ("/value/1" if isinstance(value, list) else "/value", "null")
+
+
+def test_a_text_that_was_to_be_null_is_another_one(engine: LlamaCpp) -> None:
+    plan = planned("hermes", {"value": {"type": "string"}, "note": {"type": "string"}})
+    text = written(plan, {"value": "Paris", "note": "null"})
+    (found,) = asked(engine, plan, text, {text.index(' "Paris"'): " null"}).divergences
+    assert (found.pointer, found.preferred) == ("/value", " null")
+
+
+@pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: f"{planted.before}{planted.wish}")
 def test_there_is_none_where_the_model_alone_writes_the_valid_text(
     engine: LlamaCpp, style: str, planted: Planted

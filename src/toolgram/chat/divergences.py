@@ -1,4 +1,4 @@
-"""Where the grammar cut short what the model was about to say: inside a number, or at a bound of a string.
+"""Where the grammar cut short what the model was about to say: in a number, at a bound of a string, in place of null.
 
 The engine records what the model alone would have written, and how much of its probability was ruled out; it knows no
 values. Which of its points lie in one is found by reading the text again, cut at those points. Nothing is rewritten.
@@ -21,7 +21,10 @@ MOST = 0.5
 """A divergence is where more of the probability than this was ruled out."""
 _NUMBER = frozenset("0123456789+-.eE")
 _NUMBER_ENDS = re.compile(r"[-+.0-9eE]*\Z")
+_FEW = 4  # characters by which a value is known again in the raw text
 _LONGEST = 64  # characters of a number that are compared
+_NULL = re.compile(r"\s*(?:null|None)\b")
+_BEFORE_A_VALUE = frozenset(":=[,(>")  # in the notations of arguments, white space aside
 _AFTER_A_NUMBER = frozenset(" \t\r\n}])<\"'")  # a model that writes one of these is done with the number
 
 
@@ -52,9 +55,12 @@ def divergences(plan: Plan, message: Message, text: str, trace: Sequence[TracePo
     found: dict[tuple[int | None, str], Divergence] = {}
     values = _Values(message)
     for point, call, known in _placed(plan, text, points):
-        scalar, at = values.around(call, known, text, point.offset)
         preferred = point.piece.decode(errors="replace")
-        if scalar is not None and _diverges(plan, text, point.offset, preferred, scalar, at):
+        scalar = values.beginning(call, known, text, point.offset) if _NULL.match(preferred) else None
+        at = None
+        if scalar is None:
+            scalar, at = values.around(call, known, text, point.offset)
+        if scalar is not None and (at is None or _diverges(plan, text, point.offset, preferred, scalar, at)):
             one = Divergence(call, scalar.pointer, preferred, point.removed, point.offset)
             found.setdefault((call, scalar.pointer), one)
     return tuple(found.values())
@@ -122,6 +128,20 @@ class _Values:
             if held and text.startswith(json[following.start : following.start + 1], offset):
                 return following, following.start
         return scalars[after - 1] if after else None, known
+
+    def beginning(self, call: int | None, known: int, text: str, offset: int) -> Scalar | None:
+        """The scalar that begins where the raw text stands at `offset`, white space aside, unless it is null."""
+        if text[max(offset - _LONGEST, 0) : offset].rstrip()[-1:] not in _BEFORE_A_VALUE:
+            return None
+        json, scalars = self._scalars(call)
+        written = text[offset : offset + _LONGEST].lstrip()
+        after = bisect_right(scalars, known, key=lambda scalar: scalar.start)
+        for one in scalars[max(after - 1, 0) : after + 1]:
+            value = json[one.start : one.end][:_FEW].lower()
+            as_written = written[1:] if one.kind == "string" else written
+            if one.start >= known and value != "null" and as_written.lower().startswith(value):
+                return one
+        return None
 
     def _scalars(self, call: int | None) -> _Found:
         if call not in self._found:
