@@ -159,6 +159,17 @@ def test_nullable_is_openapis_only_in_relaxed_mode():
     relaxed = schema_grammar(schema, mode="relaxed")
     assert relaxed.accepts("null")
     assert relaxed.relaxations == (Relaxation("", "nullable", "null is a value too, as OpenAPI 3.0 has it"),)
+    unit = {"type": "string", "enum": ["m"]}
+    for schema in (
+        {**unit, "nullable": True},
+        {"allOf": [{"$ref": "#/$defs/unit"}], "nullable": True},
+        {"$ref": "#/$defs/unit", "nullable": True},
+        {"oneOf": [{"$ref": "#/$defs/unit"}, {"type": "integer"}], "nullable": True},
+    ):
+        relaxed = schema_grammar({**schema, "$defs": {"unit": unit}}, mode="relaxed")
+        assert [text for text in ("null", '"m"') if not relaxed.accepts(text)] == []
+        assert not relaxed.accepts('"k"')
+        assert [each.keyword for each in relaxed.relaxations] == ["nullable"]
 
 
 def test_a_discriminator_is_openapis_only_in_relaxed_mode():

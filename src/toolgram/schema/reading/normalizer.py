@@ -166,8 +166,19 @@ class Normalizer:
         if "$ref" in schema and place.draft in (4, 6, 7):
             return self._reference(place, "$ref", schema["$ref"])  # where siblings of $ref say nothing
         if keywords.BESIDES_KINDS.isdisjoint(schema):
-            return self._by_kind(place, schema)
-        return self.meet(place, list(self._parts(place, schema)))
+            made = self._by_kind(place, schema)
+        else:
+            made = self.meet(place, list(self._parts(place, schema)))
+        return made if self.exact or schema.get("nullable") is not True else self._or_null(place, schema, made)
+
+    def _or_null(self, place: Place, schema: keywords.Schema, made: Type) -> Type:
+        """The type with null, whatever else the schema says: generators write `nullable` beside `allOf` and `enum`."""
+        stated = schema.get("type", ())
+        if made == ANY or "null" in ([stated] if isinstance(stated, str) else stated):
+            return made
+        enforced = "null is a value too, as OpenAPI 3.0 has it"
+        self.relaxations[Relaxation(place.pointer, "nullable", enforced)] = None
+        return types.union([made, NULL])
 
     def _parts(self, place: Place, schema: keywords.Schema) -> Iterator[tuple[str, Type]]:
         """The types that a value must be of, all of them, each with the keyword that says so."""
@@ -330,10 +341,6 @@ class Normalizer:
         if "number" in named and "integer" in named:
             named.remove("integer")
         options = [self._kind(place, schema, kind) for kind in named]
-        if not self.exact and stated is not None and schema.get("nullable") is True and "null" not in named:
-            enforced = "null is a value too, as OpenAPI 3.0 has it"
-            self.relaxations[Relaxation(place.pointer, "nullable", enforced)] = None
-            options.append(NULL)
         return types.union(options)
 
     def _kind(self, place: Place, schema: keywords.Schema, kind: str) -> Type:
