@@ -20,6 +20,10 @@ NUMBERED = Message(tool_calls=(ToolCall(CALL.name, CALL.arguments, "a1b2c3d4e"),
 
 EXAMPLES: dict[type[wire.Node], tuple[str, Message]] = {
     wire.Lit: ('Seq(Lit("Answer: "), Content())', ANSWER),
+    wire.Break: (
+        'Seq(Opt(Content()), Opt(Seq(Break("\\n"), Call(Seq(Mark("<call>"), Name(), Arguments())))))',
+        Message("Hm.", None, (CALL,)),
+    ),
     wire.Mark: ('Seq(Content(), Mark("<end>"))', ANSWER),
     wire.NamedMark: ('Call(Seq(NamedMark("<call ", ">", tools=("get_time",)), Arguments()))', CALLS),
     wire.CallAhead: (

@@ -17,6 +17,7 @@ from transformers.utils import chat_template_utils
 import toolgram
 from situations import WEATHER, tool
 from toolgram.conversation.events import Unreadable
+from toolgram.styles.discovery import discover
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"
 NAMES = sorted(path.name for path in TEMPLATES.glob("*.jinja"))
@@ -173,3 +174,38 @@ def test_a_schema_answer_behind_reasoning_is_admitted_as_the_template_writes_it(
     assert plan.constraint.grammar.accepts(turn)
     assert plan.parse(turn) == message
     assert plan.write(message) == turn
+
+
+# What stands between an answer and a call after it in the history, though the answer is shown as it was given.
+BREAKS = {
+    "Qwen-Qwen2.5-7B-Instruct.jinja": "\n",
+    "Qwen-Qwen3-0.6B.jinja": "\n",
+    "Qwen3-Coder.jinja": "\n\n",
+    "Qwen3.5-4B.jinja": "\n\n",
+    "ibm-granite-granite-4.0.jinja": "\n",
+}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name in BREAKS])
+@pytest.mark.parametrize("found", ["its own style", "a discovered one"])
+@pytest.mark.parametrize("more", ["", "\n"])
+def test_the_line_break_before_a_call_is_none_of_the_answer(name: str, found: str, more: str) -> None:
+    """Else the template, which writes its own, would show the model another text than it wrote."""
+    template = toolgram.ChatTemplate.from_file(TEMPLATES / name, "<s>", "</s>")
+    style = discover(template).style if found == "a discovered one" else None
+    request = {"messages": [USER], "tools": [FORECAST], "chat_template_kwargs": {"enable_thinking": False}}
+    plan = toolgram.plan(request, template, style, now=NOW)
+    call = plan.write(toolgram.Message(None, None, (toolgram.ToolCall("get_weather", '{"city": "Oslo"}'),)))
+    assert call is not None
+    space = call[: len(call) - len(call.lstrip())]  # a tag that the prompt opened may have some after it
+    raw = f"{space}Let me see.{more}{BREAKS[name]}{call.lstrip()}"
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.accepts(raw)
+    turn = plan.parse(raw).to_openai()
+    assert turn["content"] == f"Let me see.{more}"
+    assert plan.write(plan.parse(raw)) == raw
+    turn["tool_calls"][0]["id"] = ID
+    result = {"role": "tool", "tool_call_id": ID, "content": "rain"}
+    after = toolgram.plan({**request, "messages": [USER, turn, result]}, template, style, now=NOW)
+    kept = raw.lstrip() in after.prompt
+    assert kept or (more and BREAKS[name] == "\n\n")  # those trim the answer

@@ -21,6 +21,7 @@ from toolgram.wire.format import (
     Alt,
     Arguments,
     Array,
+    Break,
     Call,
     CallId,
     Chain,
@@ -48,6 +49,29 @@ FORMAT = WireFormat(
 STYLES = {style.name: style.wire for style in all_styles()}
 each_style = pytest.mark.parametrize("format_", STYLES.values(), ids=STYLES)
 REQUEST: dict[str, Any] = {"messages": [{"role": "user", "content": "Rain?"}]}
+
+
+def test_a_break_stands_between_an_answer_and_a_call_and_is_none_of_either() -> None:
+    calls = Many(Call(Seq(Mark("<call>"), Name(), Mark("|"), Arguments())), min=1)
+    style = ToolStyle("breaks", WireFormat(Seq(Opt(Content()), Opt(Seq(Break("\n"), calls)))), "")
+    plan = toolgram.plan({**REQUEST, "tools": [tool("get", {})]}, CHATML, style)
+    assert plan.constraint is not None
+    call = "<call>get|{}"
+    for content, text in {None: call, "Hm.": f"Hm.\n{call}", "Hm.\n": f"Hm.\n\n{call}"}.items():
+        message = Message(content, None, (toolgram.ToolCall("get", "{}"),))
+        assert plan.write(message) == text
+        for end in range(len(text)):
+            reader = plan.reader()
+            assert (
+                Message.from_events([*reader.feed(text[:end]), *reader.feed(text[end:]), *reader.finish()]) == message
+            )
+        assert plan.constraint.grammar.accepts(text)
+    assert plan.constraint.grammar.accepts(f"Hm.{call}")
+    assert plan.parse(f"Hm.{call}").content == "Hm."
+    assert plan.parse("Hm.\n").content == "Hm.\n"
+    forced = toolgram.plan({**REQUEST, "tools": [tool("get", {})], "tool_choice": "required"}, CHATML, style)
+    assert forced.constraint is not None
+    assert not forced.constraint.grammar.accepts(f"\n{call}")
 
 
 def test_a_format_knows_its_facts() -> None:

@@ -55,7 +55,7 @@ READINGS: dict[str, tuple[str, Message]] = {
     ),
     "beside one in tags": (
         f"{CALL}\n<tool_call>\n{OTHER}\n</tool_call>",
-        Message("\n", None, (READ, ToolCall("get", "{}"))),
+        Message(None, None, (READ, ToolCall("get", "{}"))),
     ),
     "after one in tags": (
         f"<tool_call>\n{OTHER}\n</tool_call>\n{CALL}",

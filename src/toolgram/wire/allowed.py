@@ -24,6 +24,8 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
     bears_calls = wire.holds(node, wire.Call)
     if calls == "none" and isinstance(node, wire.Call):
         return None
+    if calls == "only" and isinstance(node, wire.Break):
+        return wire.NOTHING_WRITTEN
     if not (bears_calls or (wire.holds(node, wire.Content) and (must_answer or calls == "only"))):
         return node
 

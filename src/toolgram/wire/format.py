@@ -32,6 +32,14 @@ class Lit:
 
 
 @dataclass(frozen=True, slots=True)
+class Break:
+    """White space that a template writes after an answer, before a call: the reader drops it, as the template writes it
+    again into the history. A grammar does not ask for it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Mark:
     """A tag or control token: free text that it may end never contains it. The reader takes `aliases` for it too."""
 
@@ -229,6 +237,7 @@ class Array:
 
 Node = (
     Lit
+    | Break
     | Mark
     | NamedMark
     | CallAhead

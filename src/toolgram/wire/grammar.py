@@ -138,6 +138,8 @@ class _Lowering:
                 return free_text(self.content, self.first_marks, self.content_first, self.content_last)
             case wire.Reasoning():
                 return self.string() if in_json else self.thought
+            case wire.Break():
+                return seq()  # free text has it among its own
             case wire.CallAhead():
                 return ir.NOTHING  # what follows where it stands is `unclosed`
             case wire.Name():

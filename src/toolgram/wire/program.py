@@ -304,7 +304,7 @@ class _Compiler:
     def node(self, node: wire.Node, after: int) -> int:
         """Add the instructions of a node that go on at `after`; give the place of the first."""
         match node:
-            case wire.Lit(text):
+            case wire.Lit(text) | wire.Break(text):
                 return self.add(TextAt(text, after)) if text else after
             case wire.Mark():
                 places = [self.add(MarkAt(text, after)) for text in node.spellings]

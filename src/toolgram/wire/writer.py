@@ -57,11 +57,12 @@ def _spoilers(program: Program) -> tuple[Mapping[FreeField, tuple[str, ...]], Ma
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What has been written, and what of the message is still to be."""
+    """What has been written, whether an answer is in it, and what of the message is still to be."""
 
     message: Message
     text: str = ""
     call: ToolCall | None = None
+    answered: bool = False
 
     @property
     def left(self) -> Message:
@@ -89,6 +90,8 @@ class _Writing:
         match node:
             case wire.Lit(text) | wire.Mark(text):
                 return state.plus(text)
+            case wire.Break(text):
+                return state.plus(text) if state.answered else state
             case wire.NamedMark():
                 return None if state.call is None else state.plus(node.text(state.call.name))
             case wire.CallAhead():
@@ -180,7 +183,7 @@ class _Writing:
             text = self.free("content", state.message.content, in_json=in_json)
         if text is None:
             return None
-        return replace(state, message=replace(state.message, content=None)).plus(text)
+        return replace(state, message=replace(state.message, content=None), answered=bool(text)).plus(text)
 
     def free(self, field: FreeField, text: str | None, *, in_json: bool) -> str | None:
         text = text or ""

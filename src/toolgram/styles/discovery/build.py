@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from toolgram.styles.discovery.calls import Calls, calls
 from toolgram.styles.discovery.layout import Around, Layout
 from toolgram.styles.discovery.model_mistakes import header_again, opened_reasoning
 from toolgram.styles.discovery.to_nodes import Piece, as_one, nodes, with_mark
 from toolgram.styles.probes import Scene
-from toolgram.wire.format import Alt, Chain, Content, Node, Opt, Reasoning, Seq, WireFormat
+from toolgram.wire.format import Alt, Break, Chain, Content, Many, Node, Opt, Reasoning, Seq, WireFormat
 
 _SEPARATORS = (", ", ": ")
 
@@ -37,7 +39,18 @@ def _sequence(laid: Layout, called: Calls) -> Node | None:
     closing = (Opt(as_one(nodes([laid.closing]))),) if laid.closing else ()
     if called.bare:
         return as_one((*parts, Alt(called.node, Opt(content)), *closing))
-    return Seq(*parts, Opt(content), called.node, *closing)
+    return Seq(*parts, Opt(content), _after_break(called.node, laid.line_break), *closing)
+
+
+def _after_break(calls: Node, text: str) -> Node:
+    """Calls that may be missing, and white space before them where they follow an answer."""
+    match calls:
+        case Opt(item) if text:
+            return Opt(Seq(Break(text), item))
+        case Many(min=0) if text:
+            return Opt(Seq(Break(text), replace(calls, min=1)))
+        case _:
+            return calls
 
 
 def _chain(laid: Layout, called: Calls) -> Node | None:

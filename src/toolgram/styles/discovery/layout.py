@@ -32,7 +32,7 @@ class Layout:
     another. `one_call` and `two_calls` are the calls of turns that say nothing else; `closing` may close a turn.
     Without `reasons` the template shows no reasoning, which is then placed where most models have it. With
     `closes_no_reasoning` a turn without reasoning begins with the tag that closes reasoning. `calls_follow_answers`:
-    a turn may have both.
+    a turn may have both, with white space between that calls alone have not: `line_break`.
     """
 
     header: str
@@ -47,6 +47,7 @@ class Layout:
     calls_follow_answers: bool = True
     reasons: bool = False
     opener: str = ""
+    line_break: str = ""
 
     @property
     def lead_of_marks(self) -> str:
@@ -98,7 +99,8 @@ def _in_a_row(said: Tails, header: str, hidden: Around | None) -> Layout:
     content = Around(_without(content.before, wraps), content.after)
     before_calls = said.call[len(header) : first_of_call(said.call)]
     before_calls = _without(before_calls, (*wraps, content.before, content.after))
-    one, two = _calls(said, _with_space(before_calls, said.to_call), closing)
+    spaced = _with_space(before_calls, said.to_call)
+    one, two = _calls(said, spaced, closing)
     opened = said.prompt[len(header) :].strip()
     closes = not opened and _closes_first(reasoning, before_content)
     follow = said.to_call is not None
@@ -113,6 +115,7 @@ def _in_a_row(said: Tails, header: str, hidden: Around | None) -> Layout:
         calls_follow_answers=follow,
         reasons=reasons,
         opener=header.removeprefix(said.question_end),
+        line_break="" if content.after else _line_break(spaced, said.to_call),
     )
 
 
@@ -256,3 +259,9 @@ def _with_space(before: str, between: str | None) -> str:
         return before
     other = between.removesuffix(words)
     return common_suffix(space, other[len(other.rstrip()) :]) + words
+
+
+def _line_break(before: str, between: str | None) -> str:
+    """The white space between an answer and calls that is not `before` calls alone."""
+    rest = (between or "").removesuffix(before)
+    return rest if rest.isspace() else ""

@@ -1,12 +1,13 @@
 """Qwen3-Coder, Qwen 3.5, Nemotron 3: calls and parameters between tags.
 
-A turn (chat template of Qwen/Qwen3.5-4B; Qwen3-Coder has no reasoning)::
+A turn (chat template of Qwen/Qwen3.5-4B; Qwen3-Coder has no reasoning, Nemotron 3 fewer line breaks)::
 
     <think>
     The weather is needed.
     </think>
 
     I will look that up.
+
     <tool_call>
     <function=get_weather>
     <parameter=city>
@@ -24,6 +25,7 @@ from toolgram.wire.encodings import Tagged
 from toolgram.wire.format import (
     NOTHING_WRITTEN,
     Arguments,
+    Break,
     Call,
     Content,
     Lenient,
@@ -47,7 +49,7 @@ _CALL = Call(Seq(_OPENING, _FUNCTION, Lit("\n"), Mark("</tool_call>")))
 
 QWEN_XML = ToolStyle(
     "qwen_xml",
-    WireFormat(Seq(think(), Opt(Content()), Many(_CALL, separator=Lit("\n")))),
+    WireFormat(Seq(think(), Opt(Content()), Opt(Seq(Break("\n\n"), Many(_CALL, separator=Lit("\n"), min=1))))),
     "parameters between tags: Qwen3-Coder, Qwen 3.5, Nemotron 3",
     calls_close_reasoning=True,  # as turns of Qwen 3.5 show
 )

@@ -234,7 +234,7 @@ def _content(encoding: AnyEncoding) -> tuple[tuple[str, Any], ...]:
 def _fixed(node: wire.Node) -> str:
     """The pattern of a part without free text."""
     match node:
-        case wire.Lit(text):
+        case wire.Lit(text) | wire.Break(text):
             return _text(text)
         case wire.Mark():
             spellings = [_text(text) for text in node.spellings]
