@@ -97,6 +97,42 @@ def test_what_is_written_is_admitted_and_reads_back(turn: CompiledTurn, argument
     assert same_message(read(turn, text), called(arguments))
 
 
+def test_what_is_null_may_be_left_out_as_the_template_does_it() -> None:
+    null = {"type": ["string", "null"]}
+    inner = {"type": "object", "properties": {"a": null, "b": {"type": "integer"}}, "required": ["a", "b"]}
+    properties = {"city": null, "days": {"type": "integer"}, "in": inner, "lone": {**inner, "required": ["a"]}}
+    schema = {"type": "object", "properties": properties, "required": ["city", "days", "in", "lone"]}
+    turn = compile_turn(spec_of(schema))
+
+    def text(days: str) -> str:
+        said = f"{days}{LEAD}<in>{LEAD}<b>1{LEAD}</b>{LEAD}</in>{LEAD}<lone>{LEAD}</lone>"
+        return f'{LEAD}<tool_call>\n{LEAD}<invoke name="f">{said}{LEAD}</invoke>\n{LEAD}</tool_call>'
+
+    whole = text(f"{LEAD}<days>2{LEAD}</days>")
+    message = called({"city": None, "days": 2, "in": {"a": None, "b": 1}, "lone": {"a": None}})
+    assert turn.grammar.accepts(whole)
+    assert turn.write(message) == whole
+    for cuts in (None, [1] * len(whole)):
+        assert same_message(read(turn, whole, cuts), message)
+    assert not turn.grammar.accepts(text(""))  # what may not be null is not left out
+    # Where keys are counted, or objects of several types are expected, each key is there.
+    for limits in ({"minProperties": 2}, {"anyOf": [{"required": ["city"]}, {"required": ["days"]}]}):
+        counted = compile_turn(spec_of({"type": "object", "properties": {"city": null, "days": null}, **limits}))
+        for seed in range(20):
+            (*_, call) = read(counted, counted.grammar.sample(seed)).tool_calls
+            assert json.loads(call.arguments)
+
+
+def test_an_object_whose_keys_no_schema_names_may_have_nothing_in_it() -> None:
+    turn = compile_turn(spec_of({"type": "object", "properties": {"map": {"type": "object"}}, "required": ["map"]}))
+    text = turn.write(called({"map": {}}))
+    assert text is not None
+    assert f"{LEAD}<map>{LEAD}</map>" in text
+    assert turn.grammar.accepts(text)
+    assert turn.grammar.accepts(text.replace("<map>", "<map>{}"))
+    assert same_message(read(turn, text), called({"map": {}}))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

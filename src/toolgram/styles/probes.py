@@ -21,7 +21,15 @@ TAG = re.compile(MARKER.pattern + r"|<[^<>\s][^<>\n]*>|\[[A-Z]+(?: [A-Z]+)+\]")
 
 _NOW = datetime(2024, 1, 2)
 _THINKS: dict[str, Any] = {"enable_thinking": True, "thinking": True}
-_JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+_JSON_TYPES = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
 _LONGEST_CLOSING = 60
 _INDENTATION, _BETWEEN_TAGS = re.compile(" {2,}"), re.compile(r"(?<=>)\s+(?=<)")
 

@@ -26,6 +26,7 @@ TYPED = call(
     3,
 )
 _FENCED = call("zqfenced", {"zqkeye": "zqa <zqb> & zqc\nzqd"}, 4)
+_NULL = call("zqnull", {"zqkeye": None, "zqkeyf": "zqtext"}, 5)
 _SEPARATORS = ((", ", ": "), (",", ":"), (", ", ":"), (",", ": "))
 _TYPES = ("string", "number", "boolean", "object", "array")
 
@@ -63,6 +64,8 @@ def notation(scene: Scene, text: str, probe: CallProbe) -> Notation | None:
         tagged = replace(tagged, fence=_fence(scene, tagged))
         return Notation(tagged, partial(_tagged_place, tagged))
     if (elements := _elements(typed)) is not None:
+        nulls = tail(scene, TurnProbe((_NULL,))) or ""
+        elements = replace(elements, omits_null=_NULL.name in nulls and next(iter(_NULL.arguments)) not in nulls)
         return Notation(elements, partial(_elements_place, elements))
     encoding = _encoding(typed)
     return None if encoding is None else Notation(encoding, partial(_encoding_place, encoding))

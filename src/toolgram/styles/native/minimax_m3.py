@@ -6,7 +6,7 @@ A turn (chat template of MiniMaxAI/MiniMax-M3)::
     ]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Paris]<]minimax[>[</city>]<]minimax[>[</invoke>
     ]<]minimax[>[</tool_call>
 
-A turn without reasoning begins with </mm:think>.
+A turn without reasoning begins with </mm:think>. A parameter that is null has no tags.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INVOKE = Seq(
     Mark(_LEAD + '<invoke name="'),
     Name(),
     Lit('">'),
-    Arguments(Elements("minimax_m3", _LEAD)),
+    Arguments(Elements("minimax_m3", _LEAD, omits_null=True)),
     Mark(_LEAD + "</invoke>"),
     Lit("\n"),
 )

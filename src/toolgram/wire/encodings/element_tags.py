@@ -13,10 +13,14 @@ _MAX_KEY = 512
 
 @dataclass(frozen=True)
 class ElementTags:
-    """How an element is written: `lead`<key>value`lead`</key>, and `item` as the key of each item of a list."""
+    """How an element is written: `lead`<key>value`lead`</key>, and `item` as the key of each item of a list.
+
+    With `omits_null` there is none for a key that is null.
+    """
 
     lead: str
     item: str
+    omits_null: bool = False
 
     def around(self, key: str, text: str) -> str:
         """The element of this key with this text inside."""
@@ -29,6 +33,10 @@ class ElementTags:
     def close(self, key: str) -> str:
         """The tag after a value."""
         return f"{self.lead}</{key}>"
+
+    def omitted(self, expected: Expected) -> tuple[str, ...]:
+        """The keys of an object that have no element where they are null."""
+        return expected.nullable if self.omits_null else ()
 
     def kind_at(self, buffer: str, at: int) -> str:
         """Whether an "open" or "close" tag stands here, or "none"; "" where more text must tell."""
@@ -46,9 +54,13 @@ class ElementTags:
 
 @dataclass(slots=True)
 class _Container:
-    """An object or a list that has been opened, the outermost object first; `key` is that of what is inside now."""
+    """An object or a list that has been opened, the outermost object first; `key` is that of what is inside now.
+
+    `due` are the keys that are null unless they come.
+    """
 
     expected: Expected
+    due: list[str]
     is_list: bool = False
     key: str = ""
     count: int = 0
@@ -62,7 +74,7 @@ class ElementsReader:
     def __init__(self, tags: ElementTags, expected: Expected, sink: Sink) -> None:
         self._tags = tags
         self._sink = sink
-        self._stack = [_Container(expected)]
+        self._stack = [_Container(expected, [*tags.omitted(expected)])]
         self._value: ValueReader | None = None
         self._at_value = False
 
@@ -99,6 +111,7 @@ class ElementsReader:
         if kind == "":
             return i, Status.MORE
         if kind != "open" and len(self._stack) == 1:
+            self._add_nulls(top)
             self._sink("}" if top.count else "{}")
             return i, Status.DONE
         if kind == "none":
@@ -110,6 +123,7 @@ class ElementsReader:
         if name != known:
             return i, Status.FAILED
         if kind == "close":
+            self._add_nulls(top)
             self._stack.pop()
             self._sink("]" if top.is_list else "}")
         else:
@@ -119,9 +133,17 @@ class ElementsReader:
     def _open(self, top: _Container, key: str) -> None:
         before = self._before(top)
         self._sink(before if top.is_list else f'{before}"{escape(key)}": ')
+        if key in top.due:
+            top.due.remove(key)
         top.key = key
         top.count += 1
         self._at_value = True
+
+    def _add_nulls(self, top: _Container) -> None:
+        """The keys that were left out as they are null."""
+        for key in top.due:
+            self._sink(f'{self._before(top)}"{escape(key)}": null')
+            top.count += 1
 
     def _before(self, top: _Container) -> str:
         """What stands in JSON before the next element."""
@@ -142,16 +164,22 @@ class ElementsReader:
                 return i, Status.MORE
             if kind == "close" and name == top.key:
                 self._at_value = False
-                self._sink(expected.empty)
+                self._sink(self._empty(expected))
                 return end, None
             if kind == "open":
                 self._at_value = False
                 is_list = "array" in kinds and name == self._tags.item and not expected.declares(name)
                 self._sink("[" if is_list else "{")
-                self._stack.append(_Container(expected, is_list))
+                self._stack.append(_Container(expected, [] if is_list else [*self._tags.omitted(expected)], is_list))
                 return at, None
         if kinds <= CONTAINERS and buffer[at] not in "{[":
             kinds |= STRING
         self._value = value_reader(self._tags.close(top.key), expected, kinds, self._sink)
         self._at_value = False
         return i, None
+
+    def _empty(self, expected: Expected) -> str:
+        """The JSON of an element with nothing in it."""
+        if (empty := expected.empty) != "{}":
+            return empty
+        return "{" + ", ".join(f'"{escape(key)}": null' for key in self._tags.omitted(expected)) + "}"

@@ -35,17 +35,19 @@ from toolgram.wire.marks import as_tokens
 class Elements(AnyEncoding):
     """The tags: `lead`<key>value`lead`</key>, and `item` as the key of each item of a list.
 
-    `lead` is never empty and stands in no string: a value is an element inside this one, or text.
+    `lead` is never empty and stands in no string: a value is an element inside this one, or text. With `omits_null` the
+    family's templates leave out what is null, so that its models do, also where a schema requires it.
     """
 
     name: str
     lead: str
     item: str = "item"
+    omits_null: bool = False
 
     @property
     def elements(self) -> ElementTags:
         """The tags, apart from their name as an encoding."""
-        return ElementTags(self.lead, self.item)
+        return ElementTags(self.lead, self.item, self.omits_null)
 
     @property
     def notation(self) -> Notation:
@@ -109,7 +111,9 @@ class _Grammar:
 
     def arguments(self, hint: str) -> Expr:
         """All of them; no element is around them."""
-        return choice(*(self._members(kind, hint, may_be_empty=True) for kind in _objects(self.values.canonical)))
+        canonical = self.values.canonical
+        omitted = self.tags.omitted(Expected(canonical, canonical.root))
+        return choice(*(self._members(kind, hint, omitted, may_be_empty=True) for kind in _objects(canonical)))
 
     def _value(self, kind: Type, hint: str, pointer: str) -> Expr:
         """A value between its tags."""
@@ -134,21 +138,24 @@ class _Grammar:
                         written.append(self._items(part, hint, pointer, may_be_empty="string" not in kinds))
                 case types.Object() if part.properties:
                     may_be_empty = not kinds & {"string", "array"}
-                    written.append(self._members(part, hint, may_be_empty=may_be_empty))
+                    omitted = self.tags.omitted(Expected(canonical, kind))
+                    written.append(self._members(part, hint, omitted, may_be_empty=may_be_empty))
                 case _:
                     plain.append(part)
+                    if _may_be_nothing(part, kinds):
+                        written.append(seq())
         if any(map(holds_json, parts)):  # JSON is some text as well, and read as what it may be
             plain = []
         return choice(*written, *([self.values.json(types.union(plain), hint)] if plain else []))
 
-    def _members(self, kind: types.Object, hint: str, *, may_be_empty: bool) -> Expr:
+    def _members(self, kind: types.Object, hint: str, omitted: Sequence[str], *, may_be_empty: bool) -> Expr:
         if kind.some:  # a key that is not declared has no tags
             return NOTHING
         pointer = kind.properties[0].pointer.rsplit("/properties/", 1)[0] if kind.properties else ""
         if kind.rest != types.NEVER or kind.keys:
             self.values.relax(pointer, "additionalProperties", "no keys but the declared ones")
         members = [
-            (self._element(item.name, item.value, hint, item.pointer), item.required)
+            (self._element(item.name, item.value, hint, item.pointer), item.required and item.name not in omitted)
             for item in kind.properties
             if item.value != types.NEVER
         ]
@@ -200,7 +207,8 @@ class _Writer:
             return None
         given = cast("Mapping[str, Any]", value)
         objects = _objects(self.canonical)
-        written = (self._members(kind, given) for kind in objects if self._as_json(kind, given) is not None)
+        omitted = self.tags.omitted(Expected(self.canonical, self.canonical.root))
+        written = (self._members(kind, given, omitted) for kind in objects if self._as_json(kind, given) is not None)
         return next((text for text in written if text is not None), None)
 
     def _as_json(self, kind: Type, value: Any) -> str | None:
@@ -214,10 +222,11 @@ class _Writer:
             if text is None:
                 continue
             if isinstance(part, types.Object) and part.properties:
-                return self._members(part, value) if value or "string" not in self._kinds(kind) else None
+                text = self._members(part, value, self.tags.omitted(Expected(self.canonical, kind)))
+                return text if text or not self._kinds(kind) & {"string", "array"} else None
             if isinstance(part, types.Array | types.Items):
                 return self._items(part, value) if value or "string" not in self._kinds(kind) else None
-            return self._plain(value, text, kind)
+            return "" if _may_be_nothing(part, self._kinds(kind)) and not value else self._plain(value, text, kind)
         return None
 
     def _kinds(self, kind: Type) -> frozenset[str]:
@@ -232,10 +241,11 @@ class _Writer:
             return text
         return value if kinds == STRING or as_json(value, Expected(self.canonical, kind), kinds) == text else None
 
-    def _members(self, kind: types.Object, given: Mapping[str, Any]) -> str | None:
+    def _members(self, kind: types.Object, given: Mapping[str, Any], omitted: Sequence[str]) -> str | None:
         if kind.some or not given.keys() <= {item.name for item in kind.properties if _is_name(item.name)}:
             return None
-        present = [item for item in kind.properties if item.name in given]
+        said = given.keys() - {key for key in omitted if given.get(key) is None}
+        present = [item for item in kind.properties if item.name in said]
         return self._joined((item.name, self._value(item.value, given[item.name])) for item in present)
 
     def _items(self, kind: types.Array | types.Items, given: Sequence[Any]) -> str | None:
@@ -254,6 +264,11 @@ class _Writer:
 
 def _objects(canonical: Canonical) -> list[types.Object]:
     return [kind for kind in options_of(canonical, canonical.root) if isinstance(kind, types.Object)]
+
+
+def _may_be_nothing(part: Type, kinds: frozenset[str]) -> bool:
+    """Whether an element with nothing in it is an object of this type, whose keys no schema names."""
+    return isinstance(part, types.Object) and not part.min and not kinds & {"string", "array"}
 
 
 def _is_name(key: str) -> bool:

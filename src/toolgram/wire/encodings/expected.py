@@ -63,6 +63,18 @@ class Expected:
         return "{}" if "object" in self.kinds else "null" if "null" in self.kinds else '""'
 
     @property
+    def nullable(self) -> tuple[str, ...]:
+        """The keys of an object that must be there and may be null: a notation may leave them out to say that they are.
+
+        None where objects of several types are expected, or keys are counted.
+        """
+        objects = tuple(self._objects)
+        if len(objects) != 1 or objects[0].min or objects[0].max is not None:
+            return ()
+        properties = (item for item in objects[0].properties if item.required)
+        return tuple(item.name for item in properties if types.NULL in options_of(self.canonical, item.value))
+
+    @property
     def _objects(self) -> Iterator[types.Object]:
         return (option for option in options_of(self.canonical, self.kind) if isinstance(option, types.Object))
 
