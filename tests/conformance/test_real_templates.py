@@ -209,3 +209,18 @@ def test_the_line_break_before_a_call_is_none_of_the_answer(name: str, found: st
     after = toolgram.plan({**request, "messages": [USER, turn, result]}, template, style, now=NOW)
     kept = raw.lstrip() in after.prompt
     assert kept or (more and BREAKS[name] == "\n\n")  # those trim the answer
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "GLM" in name or "Laguna" in name])
+def test_where_thinking_is_off_there_is_no_place_for_it(name: str) -> None:
+    """Some prompts then open reasoning that is empty, others end with what closes it."""
+    template = toolgram.ChatTemplate.from_file(TEMPLATES / name, "<s>", "</s>")
+    request = {"messages": [USER], "tools": [FORECAST], "chat_template_kwargs": {"enable_thinking": False}}
+    plan = toolgram.plan(request, template, now=NOW)
+    assert plan.prompt.endswith("</think>")
+    assert plan.decision is not None
+    assert plan.decision.at_once
+    assert plan.constraint is not None
+    assert not any(plan.constraint.grammar.accepts(f"{space}<think>Hm.</think>Yes.") for space in ("", "\n"))
+    assert plan.constraint.grammar.accepts("Yes.")
+    assert plan.parse("\nYes.").content in ("Yes.", "\nYes.")

@@ -28,7 +28,7 @@ from toolgram.planning.turn_spec import TurnSpec, light, turn_spec, weight
 from toolgram.planning.typed_answer import answer_of, typed_answer
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.choose import choose_style
-from toolgram.styles.detect import opens_reasoning, reasons, speaks, tail
+from toolgram.styles.detect import opens_reasoning, reasons, rules_out_reasoning, speaks, tail
 from toolgram.styles.turn_edges import stops
 from toolgram.template.adapt import unshown_results
 from toolgram.template.chat_template import ChatTemplate
@@ -251,7 +251,8 @@ def _plan_of(
     if parallel is None:
         parallel = capabilities.supports_parallel_tool_calls or not speaks(template, chosen)
     format_ = chosen.format(with_tools=bool(checked.tools), may_call=_may_call(checked))
-    if not (reasons(template, chosen) or _shows_reasoning(checked) or opens_reasoning(chosen, prompt.opened)):
+    may_reason = reasons(template, chosen) or _shows_reasoning(checked) or opens_reasoning(chosen, prompt.opened)
+    if not may_reason or rules_out_reasoning(chosen, prompt.opened, prompt.end):
         format_ = read_reasoning_alone(format_)
     if _calls_close_reasoning(checked, chosen):
         format_ = closed_by_calls(format_, tuple(tool.name for tool in checked.callable_tools))

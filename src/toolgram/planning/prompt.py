@@ -49,6 +49,11 @@ class Prompt:
         """The whole prompt."""
         return "".join(text for text, _ in self.parts)
 
+    @property
+    def end(self) -> str:
+        """The template's own text after the conversation."""
+        return _trusted_end(self.parts)
+
 
 def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
     """The prompt of a request. Raises InvalidRequest for what the template cannot express, and TemplateError."""

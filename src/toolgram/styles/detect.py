@@ -225,6 +225,19 @@ def opens_reasoning(style: ToolStyle, opened: str) -> bool:
     return any(opened.startswith(opener.strip()) for opener in _openers(style) if opener.strip())
 
 
+def rules_out_reasoning(style: ToolStyle, opened: str, end: str) -> bool:
+    """Whether a prompt whose end is this closes reasoning that it never opened, as some do where thinking is off."""
+    return not opened and end.rstrip().endswith(_closers(style))
+
+
+@lru_cache(maxsize=512)
+def _closers(style: ToolStyle) -> tuple[str, ...]:
+    """What closes the reasoning, where a tag does."""
+    turns = (node.items for node in wire.walk(style.wire.turn, written=True) if isinstance(node, wire.Seq))
+    after = (items[items.index(wire.Reasoning()) + 1 :] for items in turns if wire.Reasoning() in items)
+    return tuple(item.text for items in after for item in items if isinstance(item, wire.Mark))
+
+
 @lru_cache(maxsize=512)
 def tail(template: ChatTemplate) -> str:
     """The white space that a template writes between a call and the end of its turn; "" where it writes none."""
