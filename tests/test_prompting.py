@@ -113,6 +113,15 @@ def test_blanks_before_a_call_do_not_show_the_reasoning_that_was_not_begun() -> 
         assert Message.from_events(events) == whole, cut
 
 
+@pytest.mark.parametrize("content", [{}, {"content": None}, {"content": ""}, {"content": []}])
+def test_what_the_assistant_refused_with_stands_where_nothing_else_does(content: dict[str, Any]) -> None:
+    refused = {"role": "assistant", **content, "refusal": "I may not say."}
+    messages = [{"role": "user", "content": "Who?"}, refused, {"role": "user", "content": "Why?"}]
+    assert "I may not say." in toolgram.plan({"messages": messages}, CHATML).prompt
+    said = [messages[0], {**refused, "content": "Ada.", "refusal": None}, messages[2]]
+    assert "Ada." in toolgram.plan({"messages": said}, CHATML).prompt
+
+
 def test_a_call_that_was_cut_off_can_stay_in_the_history() -> None:
     call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Par'}}
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "tool_calls": [call]}]

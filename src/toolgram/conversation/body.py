@@ -142,6 +142,7 @@ class ChatMessage(Fields):
 
     role: Role
     content: Content | None = None
+    refusal: str | None = None
     name: str | None = None
     tool_call_id: str | None = None
     reasoning_content: str | None = None

@@ -192,6 +192,8 @@ def message_json(message: ChatMessage, given: Json) -> Json:
     changed = dict[str, Any]()
     if isinstance(message.content, list) and any(isinstance(part, RefusalPart) for part in message.content):
         changed["content"] = [_part_json(*each) for each in zip(message.content, given["content"], strict=True)]
+    elif message.refusal and not message.content:
+        changed["content"] = message.refusal
     if message.function_call is not None:
         call = {"type": "function", "function": given["function_call"]}
         changed |= {"tool_calls": [call], "function_call": None}
