@@ -225,6 +225,23 @@ class QuotedReader:
         """All was handed on."""
 
 
+@pytest.mark.parametrize("key", ['q"q', "a&b", "&amp;", "&quot;", '" type="string"<|sep|>'])
+def test_keys_are_escaped_as_the_template_escapes_them(key: str) -> None:
+    style = next(style for style in NATIVE if style.name == "kimi_k3")
+    schema = {"type": "object", "properties": {key: {"type": "string"}}, "required": [key]}
+    plan = toolgram.plan(
+        {"messages": [{"role": "user", "content": "Hi"}], "tools": [tool("f", schema)]}, CHATML, style=style
+    )
+    message = Message(tool_calls=(ToolCall("f", json.dumps({key: '"v" & w'}), "0"),))
+    text = plan.write(message)
+    assert text is not None
+    shown = key.replace("&", "&amp;").replace('"', "&quot;")  # chat template of moonshotai/Kimi-K3, `escape_attr`
+    assert f'key="{shown}" type="string"<|sep|>"v" & w<' in text
+    assert plan.writable(message)
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.accepts(text)
+
+
 def test_a_new_encoding_is_one_new_value() -> None:
     call = Call(Seq(Mark("<call>"), Name(), Arguments(Quoted())))
     style = ToolStyle("own", WireFormat(Seq(Opt(Content()), Many(call))), "", announce=lambda _: "Call.")

@@ -113,8 +113,13 @@ def test_the_mark_that_ends_a_value_may_stand_in_the_strings_of_a_list(encoding:
 def test_a_key_that_would_be_read_as_another_is_not_written(encoding: Tagged) -> None:
     for key in (" pad ", f"a{encoding.after('string')}b", "\u2028", "k" * 600):
         made = Made(encoding, key, TEXT)
+        text = made.arguments.spell({key: "v"})
+        if encoding.shown(key) != key:  # one that is escaped reads as itself
+            assert text is not None
+            assert made.read(text, 1) == {key: "v"}
+            continue
         assert made.arguments.expr == NOTHING
-        assert made.arguments.spell({key: "v"}) is None
+        assert text is None
     fine = Made(encoding, "a b", TEXT)
     text = fine.arguments.spell({"a b": "v"})
     assert text is not None

@@ -51,6 +51,7 @@ ARGUMENTS = Tagged(
     open='<|open|>argument key="',
     after_key=tuple((kind, f'" type="{kind}"<|sep|>') for kind in _TYPES),
     close="<|close|>argument<|sep|>",
+    escapes=(("&", "&amp;"), ('"', "&quot;")),
 )
 
 _CALL = Seq(

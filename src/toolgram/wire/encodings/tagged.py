@@ -48,7 +48,8 @@ class Tagged(AnyEncoding):
     `after_key` may differ by the JSON type of the value: {"string": …, "number": …}; the entry "" is for the others.
     `close` ends raw text: its part without white space must not stand in a string. `fence` is what a model may put
     around a string that has tags in it: ("<![CDATA[", "]]>"). With `python_words` the family's templates print true,
-    false and null as Python does, so that its models write them so, or as JSON has them.
+    false and null as Python does, so that its models write them so, or as JSON has them. `escapes` are characters of
+    keys with what stands for them, that of the escapes themselves first: ("&", "&amp;").
     """
 
     name: str
@@ -57,6 +58,7 @@ class Tagged(AnyEncoding):
     close: str
     fence: tuple[str, str] = ("", "")
     python_words: bool = False
+    escapes: tuple[tuple[str, str], ...] = ()
 
     @property
     def notation(self) -> Notation:
@@ -127,12 +129,25 @@ class Tagged(AnyEncoding):
 
     def can_say(self, key: str) -> bool:
         """Whether a key is read as it is written, whatever comes after it."""
-        texts = [key + text for _, text in self.after_key]
+        shown = self.shown(key)
+        texts = [shown + text for _, text in self.after_key]
         found = [self.key_end.match(text) for text in texts]
         return key == key.strip() and all(
-            match is not None and match["key"].strip() == key and match.end() == len(text)
+            match is not None and match["key"].strip() == shown and match.end() == len(text)
             for match, text in zip(found, texts, strict=True)
         )
+
+    def shown(self, key: str) -> str:
+        """A key as it stands in its tag."""
+        for char, escaped in self.escapes:
+            key = key.replace(char, escaped)
+        return key
+
+    def meant(self, shown: str) -> str:
+        """The key that stands in a tag."""
+        for char, escaped in reversed(self.escapes):
+            shown = shown.replace(escaped, char)
+        return shown
 
     @cached_property
     def key_marks(self) -> Marks:
@@ -180,7 +195,7 @@ class TaggedReader:
             key = held[len(self._tags.open) :]
             key = key[: self._tags.key_marks.held_back(key, 0)].rstrip()
             if key:
-                self._sink(f'{", " if self._count else "{"}"{escape(key)}')
+                self._sink(f'{", " if self._count else "{"}"{escape(self._tags.meant(key))}')
 
     def _begin(self, buffer: str, i: int) -> tuple[int, Status]:
         """Enter the next parameter, or end."""
@@ -196,7 +211,7 @@ class TaggedReader:
         if match is None or match.end() == len(buffer):
             too_long = match is None and len(buffer) - at > 2 * MAX_KEY
             return i, Status.FAILED if too_long else Status.MORE
-        key = match["key"].strip()
+        key = self._tags.meant(match["key"].strip())
         way = next(n for n in range(len(self._tags.after_key)) if match[f"way{n}"] is not None)
         self._sink(f'{", " if self._count else "{"}"{escape(key)}": ')
         self._count += 1
@@ -247,7 +262,7 @@ class _Parameters:
         for told in dict.fromkeys(self.tags.after(kind) for kind in sorted(kinds)):
             alike = frozenset(kind for kind in kinds if self.tags.after(kind) == told)
             value = self._value(item, alike)
-            opener = seq(as_tokens(self.tags.open), item.name, as_tokens(told))
+            opener = seq(as_tokens(self.tags.open), self.tags.shown(item.name), as_tokens(told))
             options.append(seq(opener, value, as_tokens(self.tags.close)))
         return choice(*options)
 
@@ -310,11 +325,11 @@ def _written(tags: Tagged, key: str, value: Any, spelled: str, expected: Expecte
     if is_text and tags.closer in (value if kind == "string" else spelled):
         return None
     if kind != "string":
-        return tags.open + key + told + spelled + tags.close
+        return tags.open + tags.shown(key) + told + spelled + tags.close
     fenced = bool(tags.fence[0]) and value.startswith(tags.fence[0])
     if fenced or (expected and alike != STRING and as_json(value, expected, alike) != spelled):
         return None
-    return tags.open + key + told + value + tags.close
+    return tags.open + tags.shown(key) + told + value + tags.close
 
 
 def _objects(canonical: Canonical) -> Iterable[types.Object]:
