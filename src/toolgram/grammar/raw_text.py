@@ -76,9 +76,12 @@ def _counted(marker: str, least: int, most: int | None) -> RawText:
     if most is not None and most < len(marker):
         return RawText(repeat(not_chars(), least, most))
     kept = min(least, _MOST_COUNTED)
-    left = None if most is None else most - kept
-    beginnings = _beginnings(states, kept).items()
-    expr = choice(*(seq(begun, _rest(states, marker, number, left)) for number, begun in beginnings))
+    if most is not None and kept == 1:
+        expr = _some(states, most)
+    else:
+        left = None if most is None else most - kept
+        beginnings = _beginnings(states, kept).items()
+        expr = choice(*(seq(begun, _rest(states, marker, number, left)) for number, begun in beginnings))
     loose: list[tuple[str, str]] = []
     if kept < least:
         loose.append(("minLength", f"{kept} characters at least"))
@@ -104,16 +107,30 @@ def _rest(states: tuple[State, ...], marker: str, number: int, most: int | None)
     """What may follow in a state, until nothing of a marker has begun `most` times."""
     if most is None:
         return Text((marker,), states[number].seen)
-    here = states[_HOME].edges
-    again = choice(*(seq(charset, _home(states, target)) for charset, target in here))
-    begun = [seq(charset, _unfinished(states, target)) for charset, target in here if target != _HOME]
-    homeward = seq(repeat(again, 0, most), optional(choice(*begun)) if begun else EMPTY)
+    again, begun = _again(states), optional(_begun(states))
     if number == _HOME:
-        return homeward
+        return seq(repeat(again, 0, most), begun)
     if not most:
         return _unfinished(states, number)
-    once_less = seq(repeat(again, 0, most - 1), optional(choice(*begun)))
+    once_less = seq(repeat(again, 0, most - 1), begun)
     return choice(seq(_home(states, number), once_less), _unfinished(states, number))
+
+
+def _some(states: tuple[State, ...], most: int) -> Expr:
+    """As `_rest` at the beginning of a text, but for the empty text: so the first character is read as the others are,
+    and needs no rules of its own."""
+    return choice(seq(repeat(_again(states), 1, most), optional(_begun(states))), _begun(states))
+
+
+def _again(states: tuple[State, ...]) -> Expr:
+    """What leads from the state in which nothing of a marker has begun to it again."""
+    return choice(*(seq(charset, _home(states, target)) for charset, target in states[_HOME].edges))
+
+
+def _begun(states: tuple[State, ...]) -> Expr:
+    """What begins a marker, and never leaves it."""
+    edges = states[_HOME].edges
+    return choice(*(seq(charset, _unfinished(states, target)) for charset, target in edges if target != _HOME))
 
 
 def _home(states: tuple[State, ...], start: int) -> Expr:
