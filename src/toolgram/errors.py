@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
@@ -22,16 +21,23 @@ class MissingPackage(ToolgramError, ImportError):
         super().__init__(f"{what} needs {package}: pip install 'toolgram[{extra}]'")
 
 
-@contextmanager
-def needing(extra: str, what: str) -> Generator[None]:
-    """Imports of packages that come with an extra. Raises MissingPackage in the place of ModuleNotFoundError."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        name = (error.name or "").partition(".")[0]
-        if name in ("", "toolgram"):  # not a package that could be installed
-            raise
-        raise MissingPackage(what, name, extra) from error
+class needing:  # noqa: N801 - it stands where a function would
+    """Imports of packages that come with an extra. Raises MissingPackage in the place of ModuleNotFoundError.
+
+    What is imported inside is there afterwards, as type checkers can tell: no exception ends here.
+    """
+
+    def __init__(self, extra: str, what: str) -> None:
+        self._extra = extra
+        self._what = what
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, ModuleNotFoundError):
+            name = (error.name or "").partition(".")[0]
+            if name not in ("", "toolgram"):  # a package that can be installed
+                raise MissingPackage(self._what, name, self._extra) from error
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

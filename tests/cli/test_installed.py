@@ -162,6 +162,10 @@ from toolgram.engines import Replay
             "from toolgram.agent.docstrings import described; described('Do it.')",
             "a docstring needs docstring_parser: pip install 'toolgram[agent]'",
         ),
+        ("from toolgram.agent import Agent", "an agent needs anyio: pip install 'toolgram[agent]'"),
+        ("import toolgram.agent.isolated", "an agent needs anyio: pip install 'toolgram[agent]'"),
+        ("import toolgram.agent.openapi", "an operation that runs needs httpx2: pip install 'toolgram[agent]'"),
+        ("import toolgram.agent.mcp", "an MCP server needs httpx2: pip install 'toolgram[mcp]'"),
     ],
 )
 def test_the_library_says_what_is_missing_in_a_sentence(code: str, said: str, python: Environments) -> None:
@@ -186,6 +190,18 @@ def test_the_command_says_what_is_missing_in_a_sentence(
 def test_a_server_asks_for_its_own_extra(python: Environments) -> None:
     done = python.run("cli", "-m", "toolgram", "serve")
     assert (done.returncode, done.stderr) == (2, "error: toolgram serve needs orjson: pip install 'toolgram[server]'\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [("serve", "examples/tools.py"), ("list", '{"mcpServers": {"tools": {"command": "none"}}}')],
+)
+def test_tools_ask_for_the_extra_of_mcp(command: str, given: str, python: Environments, tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").write_text(given)
+    source = str(tmp_path / "mcp.json") if given.startswith("{") else str(ROOT / given)
+    done = python.run("cli", "-m", "toolgram", "tools", command, source)
+    assert done.returncode == 2
+    assert re.fullmatch(r"error: .*MCP servers? needs? .*: pip install 'toolgram\[mcp\]'\n", done.stderr)
 
 
 def test_traces_ask_for_their_own_extra(python: Environments) -> None:

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 from inspect import isawaitable
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-import anyio.to_thread
+from toolgram.errors import InvalidOutput, InvalidRequest, PromptTooLong, needing
+
+with needing("agent", "an agent"):
+    import anyio.to_thread
 
 from toolgram.agent.answers import MOST_TIGHT, AnswerType, fits
 from toolgram.agent.calls import DENIED, Called, Tool, results
@@ -32,7 +35,6 @@ from toolgram.chat import Reply, stream
 from toolgram.conversation.events import ContentDelta, ReasoningDelta
 from toolgram.conversation.message import ToolCall
 from toolgram.engines.base import Engine, Sampling
-from toolgram.errors import InvalidOutput, InvalidRequest, PromptTooLong
 from toolgram.planning.plan import Plan, plan
 from toolgram.planning.profile import Profile
 from toolgram.styles.base import ToolStyle

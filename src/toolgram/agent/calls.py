@@ -13,13 +13,15 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, Protocol, cast, runtime_checkable
 
-import anyio
+from toolgram.errors import InvalidOutput, ToolgramError, needing
+
+with needing("agent", "an agent"):
+    import anyio
 
 from toolgram.agent.results import is_awaited, shortened, text_of, text_of_async
 from toolgram.agent.runs import CallProgress, Limits, Result
 from toolgram.agent.tools import FunctionTool
 from toolgram.conversation.message import ToolCall
-from toolgram.errors import InvalidOutput, ToolgramError
 from toolgram.spans import span
 
 DENIED = "The user did not allow this call."

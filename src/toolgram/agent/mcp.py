@@ -22,11 +22,15 @@ from hashlib import sha256
 from itertools import chain
 from typing import Any, Literal, TypeVar, cast
 
-import httpx2
-from mcp import Client, MCPError, StdioServerParameters, types
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.dispatcher import ProgressFnT
 from pydantic import ValidationError
+
+from toolgram.errors import needing
+
+with needing("mcp", "an MCP server"):
+    import httpx2
+    from mcp import Client, MCPError, StdioServerParameters, types
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared.dispatcher import ProgressFnT
 
 from toolgram.agent.calls import CallFailed, object_of, report_progress
 from toolgram.agent.mcp_values import MAX_NAME, block_text, problem_of, tool_name, writes, wrong_at

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from typing import Any
 
-from mcp import types
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
+from toolgram.errors import needing
+
+with needing("mcp", "an MCP server"):
+    from mcp import types
+    from mcp.server.lowlevel import Server
+    from mcp.server.stdio import stdio_server
 
 from toolgram.agent.calls import Called, Tool, result_of
 from toolgram.agent.runs import Limits

@@ -14,13 +14,15 @@ from itertools import count
 from typing import Any, cast
 from urllib.parse import urljoin
 
-import httpx2
+from toolgram.errors import json_pointer, needing
+
+with needing("agent", "an operation that runs"):
+    import httpx2
 
 from toolgram.agent.calls import CallFailed, object_of
 from toolgram.agent.openapi_places import PLACES, Place, Sent
 from toolgram.agent.tools import InvalidTool
 from toolgram.engines.remote.http import trusted
-from toolgram.errors import json_pointer
 from toolgram.work import spend
 
 Json = Mapping[str, Any]
