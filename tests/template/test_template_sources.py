@@ -12,6 +12,7 @@ from typing import Any
 import gguf
 import pytest
 
+from toolgram.cli.inputs import template_of
 from toolgram.errors import TemplateError
 from toolgram.template.chat_template import ChatTemplate
 
@@ -112,6 +113,21 @@ def test_gguf_says_which_templates_there_are(tmp_path: Path) -> None:
         ChatTemplate.from_gguf(path)
     with pytest.raises(TemplateError, match=r"no tokenizer\.chat_template\.rag"):
         ChatTemplate.from_gguf(path, name="rag")
+
+
+@pytest.mark.parametrize("own", [None, "{% if %}"])
+def test_a_template_may_stand_in_for_one_that_a_gguf_lacks_or_that_is_broken(tmp_path: Path, own: str | None) -> None:
+    path = write_gguf(tmp_path / "m.gguf", own)
+    with pytest.raises(TemplateError):
+        ChatTemplate.from_gguf(path)
+    assert ChatTemplate.from_gguf(path, source="T") == ChatTemplate("T", "<s>", "<|im_end|>")
+    (tmp_path / "t.jinja").write_text("T")
+    assert template_of(tmp_path / "t.jinja", path) == ChatTemplate("T", "<s>", "<|im_end|>")
+
+
+def test_a_gguf_without_a_template_is_told_with_what_helps(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError, match=r"has no tokenizer\.chat_template: give one \(--template FILE, source=\)"):
+        ChatTemplate.from_gguf(write_gguf(tmp_path / "m.gguf", None))
 
 
 def test_gguf_with_a_token_that_does_not_exist(tmp_path: Path) -> None:

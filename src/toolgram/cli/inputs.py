@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -252,7 +252,7 @@ def template_of(file: Path | None, model: Path | None) -> ChatTemplate:
     if file.suffix == ".gguf":
         return ChatTemplate.from_gguf(file)
     template = ChatTemplate.from_file(file)
-    return template if model is None else replace(ChatTemplate.from_gguf(model), source=template.source)
+    return template if model is None else ChatTemplate.from_gguf(model, source=template.source)
 
 
 def defaults_of(values: Mapping[str, float], source: str) -> SamplingDefaults:

@@ -49,11 +49,14 @@ class ChatTemplate:
         return cls(sources.read_text(Path(path)), bos_token, eos_token)
 
     @classmethod
-    def from_gguf(cls, path: str | Path, name: str | None = None) -> ChatTemplate:
-        """Reads the template and the special tokens in a GGUF file's metadata; `name`: one of its named templates."""
+    def from_gguf(cls, path: str | Path, name: str | None = None, source: str | None = None) -> ChatTemplate:
+        """Reads the template and the special tokens in a GGUF file's metadata; `name`: one of its named templates.
+
+        A `source` takes the place of the template, which may be missing then.
+        """
         from toolgram.template import sources  # only those who read files pay for the import
 
-        return cls(*sources.from_gguf(Path(path), name))
+        return cls(*sources.from_gguf(Path(path), name, source))
 
     @classmethod
     def from_hf(cls, folder: str | Path, name: str | None = None) -> ChatTemplate:

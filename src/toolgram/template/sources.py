@@ -54,14 +54,18 @@ class _Array(NamedTuple):
     offset: int
 
 
-def from_gguf(path: Path, name: str | None = None) -> Source:
-    """The template of a GGUF file, or its template `name`, with the texts of its bos and eos tokens."""
+def from_gguf(path: Path, name: str | None = None, source: str | None = None) -> Source:
+    """The template of a GGUF file, or its template `name`, with the texts of its bos and eos tokens.
+
+    With a `source` in the place of its own it needs none, and is asked for its tokens alone.
+    """
     try:
         with path.open("rb") as file:
             fields = _gguf_fields(file)
             key = f"{_TEMPLATE}.{name}" if name else _TEMPLATE
-            if not isinstance(source := fields.get(key), str):
-                raise TemplateError(f"{path}: its metadata has no {key}{_others(fields)}")
+            if not isinstance(source := fields.get(key) if source is None else source, str):
+                advice = "" if name else ": give one (--template FILE, source=)"
+                raise TemplateError(f"{path}: its metadata has no {key}{_others(fields)}{advice}")
             bos, eos = (_gguf_token(file, fields, f"tokenizer.ggml.{kind}_token_id") for kind in ("bos", "eos"))
             special = odd(_gguf_special(file, fields))
     except (OSError, struct.error, ValueError) as error:
