@@ -11,7 +11,8 @@ import pytest
 
 import toolgram
 from situations import CHATML, tool
-from toolgram.caching import MEGABYTE, Document, Memory, packed, unpacked, weighed
+from toolgram.caching import MEGABYTE, TOGETHER, Document, Memory, counted, packed, unpacked, weighed
+from toolgram.grammar.regular.regex import pattern
 
 STATM = Path("/proc/self/statm")
 
@@ -89,6 +90,25 @@ def test_functions_share_a_bound_and_are_forgotten_apart() -> None:
     assert memory.held == 10_000
     assert backwards(texts[4]) == texts[4]
     assert len(made) == 12
+
+
+def test_what_is_counted_is_forgotten_with_all_the_rest() -> None:
+    made: list[str] = []
+
+    @counted(2)
+    def loud(text: str) -> str:
+        made.append(text)
+        return text.upper()
+
+    assert [loud(text) for text in "aabca"] == list("AABCA")
+    assert made == ["a", "b", "c", "a"]
+    automaton = pattern("^[a-f]{3}$")
+    assert pattern("^[a-f]{3}$") is automaton
+    TOGETHER.forget()
+    assert (loud("a"), made[4:]) == ("A", ["a"])
+    again = pattern("^[a-f]{3}$")
+    assert again == automaton
+    assert again is not automaton
 
 
 def test_errors_are_not_kept_and_threads_agree() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -32,7 +32,7 @@ def _nothing_known() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
 
 def _forget() -> None:
     for name in ("planning.tool_arguments", "planning.turn", "planning.plan"):
-        for value in vars(sys.modules[f"toolgram.{name}"]).values():
+        for value in vars(import_module(f"toolgram.{name}")).values():
             if hasattr(value, "cache_clear"):
                 value.cache_clear()
 

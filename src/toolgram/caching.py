@@ -13,11 +13,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from hashlib import sha256
 from sys import getsizeof
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -69,6 +69,7 @@ class Memory:
         self.largest = most // _LARGEST
         self._most = most
         self._kept = OrderedDict[tuple[object, _Key], tuple[Any, int]]()
+        self._counted: list[Callable[[], object]] = []
         self._lock = threading.Lock()
 
     def get(self, function: object, key: _Key) -> tuple[Any, int] | None:
@@ -100,10 +101,16 @@ class Memory:
         self.put(place, _Key(arguments), result, weight)
 
     def forget(self) -> None:
-        """Forget all."""
+        """Forget all, what is counted too."""
         with self._lock:
             self._kept.clear()
             self.held = 0
+        for clear in self._counted:
+            clear()
+
+    def forgets(self, clear: Callable[[], object]) -> None:
+        """Where all is forgotten, this is called."""
+        self._counted.append(clear)
 
     def clear(self, function: object) -> None:
         """Forget what this function gave."""
@@ -154,6 +161,20 @@ def weighed(
 
         vars(remembered)["cache_clear"] = partial(memory.clear, make)  # as lru_cache names it
         return remembered
+
+    return decorate
+
+
+def counted(most: int) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+    """Remember the last `most` results of a function, each of them small: looked up faster than what is `weighed`.
+
+    They are forgotten with all the rest: a few bytes in each of many pages of memory keep all of these.
+    """
+
+    def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+        made = lru_cache(most)(make)
+        TOGETHER.forgets(made.cache_clear)
+        return cast("Callable[_Arguments, _Result]", made)
 
     return decorate
 

@@ -16,9 +16,10 @@ from collections.abc import Callable, Generator, Hashable
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from toolgram.caching import counted
 from toolgram.errors import OutOfTime, TooMuchWork
 from toolgram.turns import Turns
 
@@ -119,7 +120,7 @@ def remembered(
     """
 
     def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-        @lru_cache(maxsize=maxsize)
+        @counted(maxsize)
         def made(*args: Hashable) -> tuple[tuple[_Result] | None, int]:
             with _metered(MAX_WORK) as meter:
                 try:
@@ -129,15 +130,15 @@ def remembered(
             return (result,), MAX_WORK - meter.left
 
         @wraps(make)
-        def counted(*args: _Arguments.args, **_: _Arguments.kwargs) -> _Result:
+        def spending(*args: _Arguments.args, **_: _Arguments.kwargs) -> _Result:
             result, steps = made(*args)
             spend(steps)
             if result is None:
                 raise TooLarge
             return result[0]
 
-        vars(counted)["cache_clear"] = made.cache_clear  # as lru_cache names it
-        return counted
+        vars(spending)["cache_clear"] = made.cache_clear  # pyright: ignore[reportFunctionMemberAccess] - lru_cache's
+        return spending
 
     return decorate
 

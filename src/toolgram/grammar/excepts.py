@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
+from toolgram.caching import counted
 from toolgram.grammar import ir
 from toolgram.grammar.ir import (
     EMPTY,
@@ -131,7 +132,7 @@ def _other(expr: Except, rest: Expr, but: str) -> Expr:
     return seq(choice(raw, expr.escaped) if raw.ranges else expr.escaped, rest)
 
 
-@lru_cache(maxsize=512)
+@counted(512)
 def _without(charset: CharSet, chars: str) -> CharSet:
     return not_chars(chars, *not_chars(*charset.ranges).ranges)
 

@@ -10,9 +10,9 @@ that are longer. How few characters there may be is counted exactly as long as i
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
+from toolgram.caching import counted
 from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Ref, Text, choice, not_chars, optional, repeat, seq
 from toolgram.grammar.regular.automata import Automaton, intersection
 from toolgram.grammar.regular.elimination import eliminated
@@ -68,7 +68,7 @@ def may_contain(language: Automaton, text: str) -> bool:
     return all(any(char in charset for charset in sets) for char in set(text))
 
 
-@lru_cache(maxsize=256)
+@counted(256)
 def _counted(marker: str, least: int, most: int | None) -> RawText:
     states = automaton((marker,))
     if most is not None and most < least:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 
+from toolgram.caching import counted
 from toolgram.errors import GrammarError
 from toolgram.grammar.ir import EMPTY, START, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
 from toolgram.grammar.regular.minimal import alike, inverted
 
-_not_chars = lru_cache(maxsize=1024)(not_chars)  # most states lack the same few characters
+_not_chars = counted(1024)(not_chars)  # most states lack the same few characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class State:
         return next((target for charset, target in self.edges if char in charset), None)
 
 
-@lru_cache(maxsize=1024)
+@counted(1024)
 def automaton(without: tuple[str, ...], seen: str = "") -> tuple[State, ...]:
     """The smallest automaton of `Text(without, seen)`; the first state is the start, and all of them accept.
 

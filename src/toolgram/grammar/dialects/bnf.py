@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
+from toolgram.caching import counted
 from toolgram.errors import GrammarError
 from toolgram.grammar.excepts import Trees
 from toolgram.grammar.ir import (
@@ -273,7 +273,7 @@ def _literal(text: str, escape: str) -> str:
     return f'"{quoted}"'
 
 
-@lru_cache(maxsize=1024)
+@counted(1024)
 def _char_class(charset: CharSet, escape: str, never: tuple[tuple[int, int], ...]) -> str:
     """The set between brackets, negated where it reaches to the last code point."""
     negated = charset.ranges[-1][1] == MAX_CODE_POINT

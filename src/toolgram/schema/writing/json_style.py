@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
+from toolgram.caching import counted
 from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.grammar.ir import (
     EMPTY,
@@ -203,7 +203,7 @@ def raw_chars(but: str | CharSet, spelling: Spelling) -> CharSet:
     return _raw_chars(but, spelling.ascii)
 
 
-@lru_cache(maxsize=1024)
+@counted(1024)
 def _raw_chars(but: str | CharSet, ascii_only: bool) -> CharSet:
     return not_chars(*_pieces(but), '"\\', (0, 0x1F), *([(0x80, MAX_CODE_POINT)] if ascii_only else []))
 
@@ -217,7 +217,7 @@ def escapes(but: str | CharSet, spelling: Spelling) -> Expr:
     return _escapes(but, spelling.ascii)
 
 
-@lru_cache(maxsize=1024)
+@counted(1024)
 def _escapes(but: str | CharSet, ascii_only: bool) -> Expr:
     codes = [code for code in (*range(0x20), *b'"\\') if chr(code) not in but]
     short = "".join(_SHORT[chr(code)][1] for code in codes if chr(code) in _SHORT)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from functools import lru_cache
 
+from toolgram.caching import counted
 from toolgram.grammar.ir import Expr, chars, choice, optional, repeat, seq
 from toolgram.grammar.regular.automata import Automaton
 from toolgram.schema import types
@@ -61,7 +61,7 @@ def multiples(kind: types.Number, spelling: Spelling) -> Automaton:
         return multiples_among(number_range(every, free), kind.multiple, kind.broken)
 
 
-@lru_cache(maxsize=64)  # of the same few bounds in all schemas
+@counted(64)  # of the same few bounds in all schemas
 def number_range(kind: types.Number, spelling: Spelling) -> Expr:
     """The numbers of a type; a single one has a single spelling, and bounded ones have no exponent, but for those that
     are only to be above 0, where the spelling is free."""

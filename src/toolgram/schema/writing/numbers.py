@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import lru_cache
 from typing import NamedTuple
 
+from toolgram.caching import counted
 from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Literal, chars, choice, optional, repeat, seq
 
 DECIMAL = "0123456789"
@@ -56,7 +56,7 @@ def _any(alphabet: str, count: int) -> Expr:
     return repeat(_set(alphabet), count, count)
 
 
-@lru_cache(maxsize=256)  # of a dozen digits
+@counted(256)  # of a dozen digits
 def _set(digits: str) -> CharSet:
     return chars(digits)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, reduce
+from functools import reduce
 
+from toolgram.caching import counted
 from toolgram.grammar import ir
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import CharSet, Choice, Except, Expr, Literal, Ref, Repeat, Rules, Text
@@ -125,17 +126,17 @@ def _image(states: int, relation: Relation) -> int:
     return image
 
 
-@lru_cache(maxsize=512)
+@counted(512)
 def _then(first: Relation, second: Relation) -> Relation:
     return tuple(_image(states, second) for states in first)
 
 
-@lru_cache(maxsize=512)
+@counted(512)
 def _either(one: Relation, other: Relation) -> Relation:
     return tuple(here | there for here, there in zip(one, other, strict=True))
 
 
-@lru_cache(maxsize=512)
+@counted(512)
 def _times(item: Relation, least: int, most: int | None) -> Relation:
     """A repetition; where its count may vary, as if it might do so without bound."""
     if least == most:
@@ -158,7 +159,7 @@ def _of_text(text: str) -> Relation:
     return _of_short_text(text) if len(text) <= _LONGEST_KNOWN else _of_marks(text)
 
 
-@lru_cache(maxsize=512)
+@counted(512)
 def _of_short_text(text: str) -> Relation:
     return _of_marks(text)
 

@@ -7,9 +7,9 @@ before it, any text from there on, and what never gets there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
+from toolgram.caching import counted
 from toolgram.grammar.ir import EMPTY, NOTHING, START, CharSet, Choice, Expr, Text, choice, less, optional, seq
 from toolgram.grammar.regular.elimination import eliminated
 from toolgram.grammar.until import State, automaton
@@ -19,7 +19,7 @@ _HOME = 0  # the state in which nothing of a marker has begun
 _Steps = Mapping[int, Mapping[int, CharSet]]
 
 
-_less = lru_cache(maxsize=1024)(less)
+_less = counted(1024)(less)
 
 
 class _Ways(NamedTuple):
@@ -29,7 +29,7 @@ class _Ways(NamedTuple):
     ended: Expr
 
 
-@lru_cache(maxsize=1024)
+@counted(1024)
 def text_expression(text: Text) -> Expr:
     """The language of a `Text`. It has no dead ends, which llguidance's complement (`~`) leaves in its masks."""
     first = tuple(marker.removeprefix(START) for marker in text.without if marker.startswith(START))
@@ -44,7 +44,7 @@ def text_expression(text: Text) -> Expr:
     return choice(seq(home, _any_text(markers)), ended)
 
 
-@lru_cache(maxsize=128)  # those of a format are the same for all tools
+@counted(128)  # those of a format are the same for all tools
 def _any_text(markers: tuple[str, ...]) -> Expr:
     """The text from the state on in which nothing has begun."""
     steps = _steps(markers)
@@ -66,7 +66,7 @@ def _run(states: tuple[State, ...], text: str) -> int:
     return state
 
 
-@lru_cache(maxsize=128)
+@counted(128)
 def _ways_from(start: int, markers: tuple[str, ...]) -> _Ways:
     """The ways on from a state in which something of a marker has begun."""
     steps = _steps(markers)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
+from toolgram.caching import counted
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     MAX_CODE_POINT,
@@ -156,7 +156,7 @@ def letters(expr: Expr, alphabet: Alphabet, words: Callable[[str], Letters]) -> 
     return _letters(expr, alphabet, lambda part: letters(part, alphabet, words))
 
 
-@lru_cache(maxsize=128)  # which of a text with several markers takes as long as a tool
+@counted(128)  # which of a text with several markers takes as long as a tool
 def _own_letters(expr: Expr) -> tuple[bool, CharSet | None, CharSet | None, CharSet | None]:
     """The same in sets of characters, of an expression without words."""
     own = Alphabet((expr,), {})
