@@ -6,6 +6,8 @@ import asyncio
 import json
 import logging
 import random
+import signal
+import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, Iterator
@@ -21,6 +23,7 @@ from live_server import serving
 from toolgram.api.generation import Generation
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar, Usage
 from toolgram.engines.replay import Replay
+from toolgram.server.listening import Server, config
 from toolgram.server.settings import Settings
 
 CHAT = "/v1/chat/completions"
@@ -314,3 +317,18 @@ def test_what_would_be_sent_is_explained() -> None:
         assert told["grammar"]["text"].startswith("start:")
         wrong = httpx2.post(address + "/v1/explain", json={**HI, "tools": tools, "dialect": "bnf"})
     assert wrong.json()["error"]["param"] == "dialect"
+
+
+@pytest.mark.parametrize(("tasks", "on_terminal"), [(2, True), (0, True), (2, False)])
+def test_on_a_terminal_a_server_that_waits_says_so(
+    tasks: int, on_terminal: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server = Server(config(lambda: None, 25))
+    monkeypatch.setattr(server.server_state, "tasks", set(range(tasks)))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: on_terminal)
+    server.handle_exit(signal.SIGINT, None)
+    said = capfd.readouterr().err
+    if tasks and on_terminal:
+        assert said == "\nending: 2 running, for 25 seconds at most (--shutdown-timeout); Ctrl-C ends now\n"
+    else:
+        assert said == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable
 from types import FrameType
 
@@ -65,9 +66,13 @@ class Server(uvicorn.Server):
     """A server that finishes what it has begun at the first signal to end, and ends at once at the second."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal to end."""
+        """A signal to end; on a terminal it is said what is waited for."""
         if self.should_exit:
             os._exit(128 + sig)  # nothing that runs is waited for, threads neither
+        if (running := len(self.server_state.tasks)) and sys.stderr.isatty():
+            within = self.config.timeout_graceful_shutdown
+            said = f"\nending: {running} running, for {within} seconds at most (--shutdown-timeout); Ctrl-C ends now\n"
+            os.write(sys.stderr.fileno(), said.encode())  # a buffer may be in use where a signal comes
         super().handle_exit(sig, frame)
 
 
