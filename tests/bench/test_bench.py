@@ -226,6 +226,16 @@ def test_the_page_has_the_plots_and_the_tables() -> None:
     assert "tokens of the prompt, mean" in text
 
 
+def test_no_name_in_a_plot_runs_out_of_it() -> None:
+    name = "SmolLM2-135M-Instruct.Q4_1.gguf"
+    svg = ElementTree.fromstring(re.findall(r"<svg.*?</svg>", page([Run(name, LONG.answers)]), re.DOTALL)[0])  # noqa: S314 - our own
+    dot = svg.find("circle")
+    [label] = [text for text in svg.iter("text") if text.text == name]
+    assert dot is not None
+    assert float(dot.attrib["cx"]) > int(svg.attrib["width"]) / 2  # where a name would have no room behind it
+    assert (label.attrib["text-anchor"], float(label.attrib["x"]) < float(dot.attrib["cx"])) == ("end", True)
+
+
 def test_the_command_shows_runs_that_were_written(tmp_path: Path) -> None:
     for run in (LONG, SHORT):
         (tmp_path / f"{run.name.strip('<>')}.json").write_text(json.dumps(as_json({}, run.answers)))

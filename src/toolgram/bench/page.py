@@ -17,7 +17,7 @@ _PAGE = """<!doctype html>
 <style>
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem }
 pre { overflow-x: auto }
-svg { max-width: 100%%; height: auto }
+svg { max-width: 100%%; height: auto; overflow: visible }
 svg text { font: 12px system-ui, sans-serif }
 </style>
 <h1>toolgram bench</h1>
@@ -87,7 +87,8 @@ def _line(points: Iterable[tuple[float, float]], color: str) -> str:
 def _dot(x: float, y: float, color: str, label: str) -> str:
     left, top = _at(x, y)
     dot = f'<circle cx="{left:.1f}" cy="{top:.1f}" r="4" fill="{color}"/>'
-    return dot + (_text(x, y, label, "start", dx=8, dy=4) if label else "")
+    anchor, dx = ("start", 8) if x <= 0.5 else ("end", -8)  # towards the middle, where there is room
+    return dot + (_text(x, y, label, anchor, dx=dx, dy=4) if label else "")
 
 
 def _text(x: float, y: float, text: str, anchor: str, *, dx: float = 0, dy: float = 0) -> str:
