@@ -409,7 +409,7 @@ def rules(draw: st.DrawFn, alphabet: str) -> Rules:
 @st.composite
 def options(draw: st.DrawFn, alphabet: str) -> Rules:
     """Text, and then one or more of some rules, which begin with a literal of their own behind one of them all, and may
-    use one another's rules: as the calls of tools do."""
+    use one another's rules: as the calls of tools do, which are written where they stand where they are small."""
     plain = st.recursive(_leaves(alphabet), _nested, max_leaves=4)
     short = st.text(alphabet, max_size=2)
     begin, between, end = draw(short), draw(short), draw(st.sampled_from((")", ")", ")", "")))
@@ -419,7 +419,7 @@ def options(draw: st.DrawFn, alphabet: str) -> Rules:
         f"option-{number}": Sequence((Literal(begin + opener), *draw(inner), Literal(draw(short) + end)))
         for number, opener in enumerate(openers)
     }
-    one = Choice(tuple(map(Ref, rules)))
+    one = Choice(tuple(map(Ref, rules)) if draw(st.booleans()) else tuple(rules.values()))
     first = draw(st.one_of(st.just(Literal("")), st.just(Text((begin + openers[0],))), plain))
     root = Sequence(
         (first, one, Repeat(Sequence((Literal(between), one)), 0, None), draw(st.one_of(plain, st.just(one))))
