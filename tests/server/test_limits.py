@@ -223,6 +223,42 @@ def test_a_stream_shows_that_it_lives() -> None:
         assert ": keep-alive\n\n" in httpx2.post(address + CHAT, json={**HI, "stream": True}).text
 
 
+class Silent(Slow):
+    """Says nothing until it is free."""
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """A word, when it is free."""
+        while not self.free:
+            await asyncio.sleep(0.01)
+        async for chunk in super().generate(prompt, constraint, sampling):
+            yield chunk
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "silence", "end"),
+    [
+        ("/v1/responses", {"input": "Hi."}, ["created", "in_progress", "in_progress"], "completed"),
+        ("/v1/messages", {**HI, "max_tokens": 9}, ["message_start", "ping", "ping"], "message_stop"),
+    ],
+)
+def test_a_silence_is_an_event_where_the_api_has_one(path: str, more: Any, silence: list[str], end: str) -> None:
+    """Codex gives up where no event comes for a while, as when a long prompt is read; it sees no comments."""
+    engine, told = Silent(), list[str]()
+    with (
+        serving(engine, Settings(keep_alive=0.05)) as address,
+        httpx2.stream("POST", address + path, json={**more, "model": "recorded", "stream": True}) as answer,
+    ):
+        for line in answer.iter_lines():
+            assert not line.startswith(":")
+            if line.startswith("event: "):
+                told.append(line.removeprefix("event: ").removeprefix("response."))
+                engine.free = len(told) >= len(silence)
+    assert told[: len(silence)] == silence
+    assert (told.count(silence[0]), told[-1]) == (1, end)
+
+
 def test_answers_are_as_long_as_the_server_allows() -> None:
     with serving(Replay(list("Hello.")), Settings(max_tokens=3)) as address:
         assert httpx2.post(address + CHAT, json={**HI, "max_tokens": 4}).json()["error"]["param"] == "max_tokens"

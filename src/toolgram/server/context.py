@@ -34,7 +34,7 @@ from toolgram.server.models import Models, Served
 from toolgram.server.recording.capture import Capture, capturing
 from toolgram.server.request_log import record_of
 from toolgram.server.settings import Settings
-from toolgram.server.sse import EventStream, while_connected
+from toolgram.server.sse import EventStream, comment, while_connected
 from toolgram.server.tracing import generated, planned
 from toolgram.spans import span
 from toolgram.template.apart import Apart
@@ -226,7 +226,11 @@ class Desk:
             answer.close()  # it never began if there was no place for it
 
     def streamed(
-        self, request: Request, events: AsyncGenerator[bytes, None], failed: Callable[[ToolgramError], bytes]
+        self,
+        request: Request,
+        events: AsyncGenerator[bytes, None],
+        failed: Callable[[ToolgramError], bytes],
+        alive: Callable[[], bytes] = comment,
     ) -> EventStream:
         """Makes an answer in events, within the limits."""
         record = record_of(request.scope)
@@ -235,7 +239,8 @@ class Desk:
             record.failed(type(error).__name__, str(error))
             return failed(error)
 
-        return EventStream(events, self.admission.work(), as_event, record.headers, self.settings.keep_alive)
+        keep_alive = self.settings.keep_alive
+        return EventStream(events, self.admission.work(), as_event, record.headers, keep_alive, alive)
 
 
 def make_ready(plan: Plan, served: Served, *, given: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any, TypeVar
 
@@ -17,7 +17,6 @@ T = TypeVar("T")
 
 DONE = b"data: [DONE]\n\n"
 _AT_ONCE = 0.02  # seconds for which it is not worth to watch whether the client leaves
-_ALIVE = b": keep-alive\n\n"
 _LINE_ENDS = {"\x85".encode(): b"\\u0085", "\u2028".encode(): b"\\u2028", "\u2029".encode(): b"\\u2029"}
 
 
@@ -35,6 +34,11 @@ def named(value: Mapping[str, Any]) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (value["type"].encode(), _line(value))
 
 
+def all_named(values: Iterable[Mapping[str, Any]]) -> bytes:
+    """JSON events named by their `type`."""
+    return b"".join(map(named, values))
+
+
 def _line(value: Any) -> bytes:
     """JSON on one line, also for clients that end lines where Unicode does, as Python's `splitlines`."""
     line = json_bytes(value)
@@ -44,11 +48,17 @@ def _line(value: Any) -> bytes:
     return line
 
 
+def comment() -> bytes:
+    """A sign of life where an API has no event for that."""
+    return b": keep-alive\n\n"
+
+
 class EventStream:
     """An answer in events. Nothing is sent before the first one, so that an earlier error has its own status.
 
     `work` is entered while events are made; `failed` makes the event for an error after that. That the server no longer
-    waits for its answers, and cancels them, is such an error.
+    waits for its answers, and cancels them, is such an error. `alive` makes what is sent in silence: clients that give
+    up where no event comes for a while (Codex, after 300 s) see no comments.
     """
 
     def __init__(
@@ -58,6 +68,7 @@ class EventStream:
         failed: Callable[[ToolgramError], bytes],
         headers: Mapping[str, str],
         keep_alive: float,
+        alive: Callable[[], bytes] = comment,
     ) -> None:
         self._events = events
         self._work = work
@@ -69,6 +80,7 @@ class EventStream:
             **headers,
         }
         self._keep_alive = keep_alive
+        self._alive = alive
         self._started = self._quiet = False
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,7 +93,7 @@ class EventStream:
                 both = {producer, gone}
                 await asyncio.wait(both, timeout=self._keep_alive, return_when=asyncio.FIRST_COMPLETED)
                 if self._quiet and not producer.done() and not gone.done():
-                    await self._write(send, _ALIVE)
+                    await self._write(send, self._alive())
         except asyncio.CancelledError:  # the server ends, and no longer waits for its answers
             await _stop(gone, producer)
             if not self._started:

@@ -119,10 +119,7 @@ class MessageWriter:
 
     def feed(self, item: Chunk | Event | Reply) -> Iterator[Json]:
         """The events that a piece of the answer makes."""
-        if not self._begun:
-            self._begun = True
-            start = _message(self.id, self.model, [], _usage(Usage(prompt_tokens=self.prompt_tokens)))
-            yield {"type": "message_start", "message": start}
+        yield from self._begin()
         match item:
             case ContentDelta(text) | Unreadable(text):
                 if self._in_call:
@@ -149,6 +146,17 @@ class MessageWriter:
                 yield from self._over(item)
             case _:
                 pass
+
+    def alive(self) -> Iterator[Json]:
+        """The events of a silence: the beginning, if nothing was told yet, and a ping."""
+        yield from self._begin()
+        yield {"type": "ping"}
+
+    def _begin(self) -> Iterator[Json]:
+        if not self._begun:
+            self._begun = True
+            start = _message(self.id, self.model, [], _usage(Usage(prompt_tokens=self.prompt_tokens)))
+            yield {"type": "message_start", "message": start}
 
     def _grow(self, kind: str, block: Json, delta: Json, text: str) -> Iterator[Json]:
         if not text:

@@ -57,5 +57,6 @@ EVENT = any_of(
     given({"incomplete": {"const": True}}, type=always("content_block_stop"), index=COUNT),
     given(NOTED, type=always("message_delta"), delta=given(**_ENDED), usage=_USAGE),
     given(type=always("message_stop")),
+    given(type=always("ping")),
     ref("AnthropicError"),
 )

@@ -75,9 +75,7 @@ class ResponseWriter:
     def feed(self, item: Chunk | Event | Reply | Listing | ApprovedCall | CallResult) -> Iterator[Json]:
         """The events that a piece of the answer makes."""
         if not self._begun:
-            self._begun = True
-            for type_ in ("response.created", "response.in_progress"):
-                yield self._event(type_, response=self._response("in_progress"))
+            yield from self.alive()
         match item:
             case ContentDelta(text) | Unreadable(text):
                 yield from self._text("message", text)
@@ -104,6 +102,16 @@ class ResponseWriter:
                 yield from self._over(item)
             case _:
                 pass
+
+    def alive(self) -> Iterator[Json]:
+        """The events of a silence: the beginning, if nothing was told yet, and that the response is in progress.
+
+        Not OpenAI's own `keepalive`, which is in no document of theirs, and which clients of some versions refuse.
+        """
+        if not self._begun:
+            self._begun = True
+            yield self._event("response.created", response=self._response("in_progress"))
+        yield self._event("response.in_progress", response=self._response("in_progress"))
 
     def failed(self, error: ApiError) -> Iterator[Json]:
         """The events of an error after what was generated, which the response holds as far as it came."""

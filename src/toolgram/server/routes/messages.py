@@ -14,17 +14,23 @@ from toolgram.api.messages.request import read_count_request, read_messages_requ
 from toolgram.api.messages.response import Json, MessageWriter, message_of
 from toolgram.errors import ToolgramError
 from toolgram.server.context import Desk, Job, json_response
-from toolgram.server.sse import named
+from toolgram.server.sse import all_named, named
 
 
 async def messages(desk: Desk, request: Request) -> ASGIApp:
     """Answer a conversation."""
     generation = await desk.body(request, read_messages_request)
     job = await desk.job(request, generation)
-    id_ = f"msg_{uuid.uuid4().hex}"
-    events = _events(desk, request, job, id_)
+    writer = MessageWriter(
+        f"msg_{uuid.uuid4().hex}",
+        job.served.name,
+        job.prompt_tokens or 0,
+        job.sampling.max_tokens,
+        enforced=not job.served.engine.capabilities.unenforced,
+    )
+    events = _events(desk, request, job, writer)
     if generation.stream:
-        return desk.streamed(request, _streamed(events), _failure)
+        return desk.streamed(request, _streamed(events), _failure, lambda: all_named(writer.alive()))
     return json_response(request, await desk.whole(request, _whole(events)))
 
 
@@ -38,15 +44,8 @@ def _failure(error: ToolgramError) -> bytes:
     return named(anthropic_error(api_error(error)))
 
 
-async def _events(desk: Desk, request: Request, job: Job, id_: str) -> AsyncGenerator[list[Json], None]:
+async def _events(desk: Desk, request: Request, job: Job, writer: MessageWriter) -> AsyncGenerator[list[Json], None]:
     """The events of each thing that happens, where it makes some."""
-    writer = MessageWriter(
-        id_,
-        job.served.name,
-        job.prompt_tokens or 0,
-        job.sampling.max_tokens,
-        enforced=not job.served.engine.capabilities.unenforced,
-    )
     async with aclosing(desk.items(request, job)) as items:
         async for _, item in items:
             if events := list(writer.feed(item)):
@@ -56,7 +55,7 @@ async def _events(desk: Desk, request: Request, job: Job, id_: str) -> AsyncGene
 async def _streamed(made: AsyncGenerator[list[Json], None]) -> AsyncGenerator[bytes, None]:
     async with aclosing(made):
         async for events in made:
-            yield b"".join(map(named, events))
+            yield all_named(events)
 
 
 async def _whole(made: AsyncGenerator[list[Json], None]) -> Json:

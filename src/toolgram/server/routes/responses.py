@@ -14,10 +14,9 @@ from starlette.types import ASGIApp
 from toolgram.api.errors import api_error
 from toolgram.api.responses.request import CheckedBody, ResponsesRequest, checked_body
 from toolgram.api.responses.response import Json, ResponseWriter
-from toolgram.errors import ToolgramError
 from toolgram.server.context import Desk, Job, json_response
 from toolgram.server.mcp import request_of, turns
-from toolgram.server.sse import named
+from toolgram.server.sse import all_named
 
 
 async def responses(desk: Desk, request: Request) -> ASGIApp:
@@ -29,7 +28,12 @@ async def responses(desk: Desk, request: Request) -> ASGIApp:
     writer = ResponseWriter(id_, int(time.time()), job.served.name, echo, read.places, read.mcp, read.encrypts)
     events = _events(turns(desk, request, job, read), writer)
     if read.generation.stream:
-        return desk.streamed(request, _streamed(events), lambda error: _failure(writer, error))
+        return desk.streamed(
+            request,
+            _streamed(events),
+            lambda error: all_named(writer.failed(api_error(error))),
+            lambda: all_named(writer.alive()),
+        )
     return json_response(request, await desk.whole(request, _whole(events)))
 
 
@@ -59,10 +63,6 @@ def _sampled(job: Job) -> dict[str, float]:
     return {name: getattr(job.sampling, name) for name in names}
 
 
-def _failure(writer: ResponseWriter, error: ToolgramError) -> bytes:
-    return b"".join(map(named, writer.failed(api_error(error))))
-
-
 async def _events(made: AsyncGenerator[Any, None], writer: ResponseWriter) -> AsyncGenerator[list[Json], None]:
     """The events of each thing that happens, where it makes some."""
     async with aclosing(made):
@@ -74,7 +74,7 @@ async def _events(made: AsyncGenerator[Any, None], writer: ResponseWriter) -> As
 async def _streamed(made: AsyncGenerator[list[Json], None]) -> AsyncGenerator[bytes, None]:
     async with aclosing(made):
         async for events in made:
-            yield b"".join(map(named, events))
+            yield all_named(events)
 
 
 async def _whole(made: AsyncGenerator[list[Json], None]) -> Any:
