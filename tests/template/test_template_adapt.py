@@ -209,12 +209,23 @@ def answer_to(id_: str, content: str | None = None) -> dict[str, Any]:
             [answer_to("one"), *two_calls(answer_to("two", "new two"), answer_to("one", "new one"))],
             ["of one", "a", "", "new one", "new two"],
         ),
+        ([answer_to("two"), LATER], ["[no result]", "of two", "and?"]),
+        ([answer_to("one"), LATER], ["of one", "and?"]),
     ],
-    ids=["in another order", "one late", "both late", "one of no call", "twice", "ids that are used again"],
+    ids=[
+        *("in another order", "one late", "both late", "one of no call", "twice", "ids that are used again"),
+        *("none of the first", "none of the last"),
+    ],
 )
 def test_results_stand_behind_their_calls_in_the_order_of_these(later: list[Any], wanted: list[str]) -> None:
     turns = adapt(two_calls(*later), OBJECTS.capabilities)
     assert [turn["content"] or "" for turn in turns[2:]] == wanted
+
+
+def test_an_id_that_a_turn_has_twice_is_answered_twice() -> None:
+    same = json.loads(json.dumps(two_calls()).replace('"two"', '"one"'))
+    turns = adapt([*same, answer_to("one", "1"), answer_to("one", "2")], OBJECTS.capabilities)
+    assert [turn["content"] or "" for turn in turns[2:]] == ["1", "2"]
 
 
 def test_a_result_that_the_template_shows_of_no_call_is_the_users() -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 Message = dict[str, Any]
 
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
+_NO_RESULT = "[no result]"
 
 
 class _Open(NamedTuple):
@@ -24,10 +25,11 @@ def named(turns: list[Message]) -> list[Message]:
     """The conversation with each result behind its call, in the order of the calls, whenever it came.
 
     Each call has an id, and each result the id and name of its call; those that lack them are matched in order. What
-    answers no call stays where it is.
+    answers no call stays where it is. A call without a result, before one that has one, gets a text that says so:
+    templates that show no ids would give it the result of the other.
     """
     groups: list[list[tuple[int, Message]]] = []  # each turn, and the results of its calls by their places
-    open_calls: dict[str, _Open] = {}
+    open_calls: dict[str, list[_Open]] = {}  # by their ids, of which a turn may have one twice
     count = 0
     for turn in turns:
         if "tool_calls" in turn:
@@ -36,8 +38,10 @@ def named(turns: list[Message]) -> list[Message]:
                 for at, call in enumerate(cast("list[Message]", turn["tool_calls"]))
             ]
             count += len(calls)
+            of_turn: dict[str, list[_Open]] = {}
             for at, call in enumerate(calls):
-                open_calls[call["id"]] = _Open(call["function"]["name"], len(groups), at)
+                of_turn.setdefault(call["id"], []).append(_Open(call["function"]["name"], len(groups), at))
+            open_calls |= of_turn
             turn = {**turn, "tool_calls": calls}
         elif turn["role"] == "tool":
             turn, answered = _answering(turn, open_calls)
@@ -45,15 +49,30 @@ def named(turns: list[Message]) -> list[Message]:
                 groups[answered.turn].append((answered.place, turn))
                 continue
         groups.append([(-1, turn)])
-    return [turn for group in groups for _, turn in sorted(group, key=itemgetter(0))]
+    return [turn for group in groups for turn in _in_order(group)]
 
 
-def _answering(turn: Message, open_calls: dict[str, _Open]) -> tuple[Message, _Open | None]:
+def _in_order(group: list[tuple[int, Message]]) -> list[Message]:
+    """A turn and the results of its calls, as far as there are some, in the order of the calls."""
+    places = {place for place, _ in group}
+    calls: list[Message] = group[0][1].get("tool_calls", [])
+    missing = [(place, _no_result(call)) for place, call in enumerate(calls[: max(places) + 1]) if place not in places]
+    return [turn for _, turn in sorted([*group, *missing], key=itemgetter(0))]
+
+
+def _no_result(call: Message) -> Message:
+    return {"role": "tool", "tool_call_id": call["id"], "name": call["function"]["name"], "content": _NO_RESULT}
+
+
+def _answering(turn: Message, open_calls: dict[str, list[_Open]]) -> tuple[Message, _Open | None]:
     """The result with its call's id and name, and that call, which is then no longer open."""
     id_, name = turn.get("tool_call_id"), turn.get("name")
     if id_ is None:
-        id_ = next((call for call, of in open_calls.items() if name in (None, of.name)), None)
-    answered = open_calls.pop(id_ or "", None)
+        id_ = next((call for call, of in open_calls.items() if name in (None, of[0].name)), None)
+    of_id = open_calls.get(id_ or "", [])
+    answered = of_id.pop(0) if of_id else None
+    if id_ in open_calls and not of_id:
+        del open_calls[id_]
     name = name or (answered.name if answered else None)
     return {**turn, **({"tool_call_id": id_} if id_ else {}), **({"name": name} if name else {})}, answered
 
