@@ -73,6 +73,11 @@ def test_the_end_of_a_turn_is_the_eos_token_where_the_template_writes_it() -> No
     assert not found.supports_generation_prompt
 
 
+def test_a_stop_has_all_its_brackets() -> None:
+    found = of("{% for m in messages %}<<{{ m.role }}>>{{ m.content }}<</{{ m.role }}>>\n{% endfor %}")
+    assert found.stop == ("<</assistant>>",)
+
+
 def test_the_eos_token_always_stops() -> None:
     assert of(CHATML, "", "<|endoftext|>").stop == ("<|im_end|>", "<|endoftext|>")
 
@@ -113,6 +118,18 @@ def test_content_that_must_be_parts() -> None:
     assert found.supports_typed_content
     assert found.requires_typed_content
     assert found.supports_system
+
+
+@pytest.mark.parametrize("requires_list", [False, True])
+def test_tools_beside_content_that_must_be_parts(requires_list: bool) -> None:
+    # A text in place of the parts is an error here, which must not be taken for a lack of tools.
+    content = "{% for p in m.content %}{{ p['text'] + '' }}{% endfor %}"
+    shown = "{% if tools | length %}{{ tools | tojson }}{% endif %}"
+    shown = shown if requires_list else "{% if tools %}{{ tools | tojson }}{% endif %}"
+    found = of(shown + "{% for m in messages %}{{ m.role }}:" + content + "\n{% endfor %}")
+    assert found.requires_typed_content
+    assert found.supports_tools
+    assert found.requires_tool_list is requires_list
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol, get_args
 
 from toolgram.errors import TemplateError
-from toolgram.template.markers import MARKER
+from toolgram.template.markers import DOUBLED, MARKER
 from toolgram.template.probe_turns import (
     ANSWER,
     CALL_ID,
@@ -222,8 +222,8 @@ def _parts(message: Message) -> Message:
 
 
 def _requires_tool_list(template: Renderer, endless: list[TemplateError]) -> bool:
-    plain, listed = (_renderer(template, "tools", requires_list, endless)([user()]) for requires_list in (False, True))
-    return plain is None and listed is not None
+    draws = (_renderer(template, "tools", listed, endless) for listed in (False, True))
+    return [bool(draw([user()]) or _typed(draw)([user()])) for draw in draws] == [False, True]
 
 
 def _tools_variable(
@@ -233,7 +233,8 @@ def _tools_variable(
     conversations = ([user()], [system(), user()])
     for variable in ("tools", "functions"):
         draw = _renderer(template, variable, requires_list, endless)
-        if any(_shows(draw(messages, tools=True), [NAME, OTHER]) for messages in conversations):
+        shown = (way(messages, tools=True) for way in (draw, _typed(draw)) for messages in conversations)
+        if any(_shows(text, [NAME, OTHER]) for text in shown):
             return variable
     return None
 
@@ -378,7 +379,7 @@ def _before_next_turn(text: str, conversation: str) -> str:
 
 def _stop(turn_end: str, last: str, middle: str) -> str:
     """The last marker of what ends a turn; if nothing ends it, the first marker of what follows, or that text."""
-    if markers := MARKER.findall(turn_end):
+    if markers := DOUBLED.findall(turn_end):
         return markers[-1]
     if turn_end.strip():
         return turn_end.strip()

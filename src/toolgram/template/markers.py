@@ -36,6 +36,9 @@ def _written(*forms: tuple[str, str]) -> str:
 MARKER = re.compile(_written(_BARRED, _TAG, _WORD, _MINIMAX))
 """What looks like a control token where a template's own text is read."""
 
+DOUBLED = re.compile(f"<(?:{MARKER.pattern})>|{MARKER.pattern}")
+"""The same, with a second pair of angle brackets where there is one: <</A>> is no `</A>` in other text."""
+
 CONTROL = re.compile(_written(_BARRED))
 """A control token by its form alone: <|channel|>, <|channel>, <channel|>. It is never meant as text."""
 
