@@ -9,9 +9,9 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import comes_near, fit
 from toolgram.styles.discovery import discover
 from toolgram.styles.generic import COMPACT
-from toolgram.styles.generic.thinking import that_thinks
 from toolgram.styles.registry import all_styles, find_style, no_such_style
 from toolgram.styles.response_template.read import described_style
+from toolgram.styles.thinking import that_thinks
 from toolgram.template.chat_template import ChatTemplate
 
 

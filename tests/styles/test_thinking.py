@@ -1,4 +1,4 @@
-"""Generic styles before models that think: what a prompt opens is closed before a call, an answer or a text."""
+"""Styles before models that think: what a prompt opens is closed before a call, an answer or a text."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ def ending(prompt: str) -> toolgram.ChatTemplate:
     [
         ("<think>\n", "Hm.\n</think>\n\n", "Hm."),
         ("<think>", "Hm.</think>\n\n", "Hm."),
+        ("<reasoning>\n", "Hm.\n</reasoning>\n\n", "Hm."),
+        ("[PONDER]", "Hm.[/PONDER]", "Hm."),
         ("<think>\n\n</think>\n", "", None),
         ("<think>\n\n</think>\n\n", "", None),
     ],
@@ -62,3 +64,44 @@ def test_there_is_no_place_for_reasoning_where_the_template_speaks_of_none() -> 
     plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi."}], "response_format": FORM}, CHATML, "compact")
     assert plan.constraint is not None
     assert not plan.constraint.grammar.accepts('<think>\nHm.\n</think>\n\n{"a": 1}')
+
+
+TAGS = [("<reasoning>\n", "\n</reasoning>\n\n"), ("<|thought|>", "<|/thought|>"), ("[PONDER]", "[/PONDER] ")]
+CALLS = (
+    "{% for c in m.tool_calls or [] %}\n<tool_call>\n"
+    """{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}"""
+)
+
+
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize("calls", ["", CALLS])
+@pytest.mark.parametrize("tags", TAGS)
+def test_the_tags_are_those_that_the_template_shows(tags: tuple[str, str], calls: str, opened: bool) -> None:
+    thought = tags[0] + "{{ m.reasoning_content }}" + tags[1]
+    template = toolgram.ChatTemplate(
+        ("{% if tools %}{{ tools | tojson }}<tool_call><|im_end|>\n{% endif %}" if calls else "")
+        + "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+        + "{% if m.reasoning_content %}"
+        + thought
+        + "{% endif %}{{ m.content or '' }}"
+        + calls
+        + "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n"
+        + (tags[0] if opened else "")
+        + "{% endif %}"
+    )
+    asked = {"messages": [{"role": "user", "content": "Hi."}], "tools": [tool("f", SCHEMA)]}
+    plan = toolgram.plan(asked, template)
+    assert plan.style.name == ("hermes" if calls else "compact")
+    begins = ("" if opened else tags[0]) + "Hm." + tags[1]
+    for said in ("Hello.", CALL):
+        message = plan.parse(begins + said)
+        assert (message.reasoning, message.content) == ("Hm.", None if said == CALL else said)
+        assert plan.constraint is not None
+        assert plan.constraint.grammar.accepts(begins + said)
+    required = toolgram.plan({**asked, "tool_choice": "required"}, template).constraint
+    assert required is not None
+    assert required.grammar.accepts(begins + CALL)
+    assert required.grammar.accepts(CALL) is not opened
+    assert not required.grammar.accepts("<think>\nHm.\n</think>\n\n" + CALL)
+    plain = toolgram.plan({"messages": asked["messages"]}, template).parse(begins + "Hello.")
+    assert (plain.reasoning, plain.content) == ("Hm.", "Hello.")
