@@ -242,6 +242,19 @@ def test_a_server_that_still_loads_is_waited_for(capfd: pytest.CaptureFixture[st
     assert f"waiting for {url}: {url} fails with status 503: Loading model\n" in capfd.readouterr().err
 
 
+def test_the_template_that_a_llama_server_has_for_tools_is_taken() -> None:
+    async def models(request: Request) -> Response:
+        return JSONResponse({"data": [{"id": "m"}]})
+
+    async def props(request: Request) -> Response:
+        templates = {"chat_template": CHATML.source, "chat_template_tool_use": "{{ tools }}"}
+        return JSONResponse({**templates, "build_info": "b1"})
+
+    with serving(Starlette(routes=[Route("/v1/models", models), Route("/props", props)])) as url:
+        template = connect(Upstream((url,)), None).template
+    assert (template.source, template.with_tools.source) == (CHATML.source, "{{ tools }}")
+
+
 @pytest.mark.parametrize(
     ("asked", "pointer"),
     [

@@ -12,8 +12,10 @@ from typing import Any
 import gguf
 import pytest
 
+from toolgram import Profile, ProfileError, plan
 from toolgram.cli.inputs import template_of
 from toolgram.errors import TemplateError
+from toolgram.planning.profile import template_hash
 from toolgram.template.chat_template import ChatTemplate
 
 TOKENS = ["<unk>", "<s>", "</s>", "é" * 2000, "<|im_end|>"]
@@ -54,7 +56,7 @@ def write_gguf(
 
 def test_gguf(tmp_path: Path) -> None:
     path = write_gguf(tmp_path / "m.gguf", "T{{ 1 }}é", named="U")
-    assert ChatTemplate.from_gguf(path) == ChatTemplate("T{{ 1 }}é", "<s>", "<|im_end|>")
+    assert ChatTemplate.from_gguf(path) == ChatTemplate("T{{ 1 }}é", "<s>", "<|im_end|>", tool_use="U")
     assert ChatTemplate.from_gguf(str(path), name="tool_use").source == "U"
 
 
@@ -105,6 +107,13 @@ def test_a_damaged_gguf_is_named(tmp_path: Path, data: bytes, message: str) -> N
     with pytest.raises(TemplateError, match=message) as caught:
         ChatTemplate.from_gguf(path)
     assert "bad.gguf" in str(caught.value)
+
+
+def test_a_template_of_ones_own_for_a_gguf_without_any(tmp_path: Path) -> None:
+    own = folder(tmp_path, own_jinja="T") / "own.jinja"
+    tokens = ["a", "<s>", "</s>", "~~end~~"]
+    bare = write_gguf(tmp_path / "m.gguf", None, 1, 2, tokens=tokens, types=[1, 3, 3, 3])
+    assert template_of(own, bare) == ChatTemplate("T", "<s>", "</s>", control_tokens=("~~end~~",))
 
 
 def test_gguf_says_which_templates_there_are(tmp_path: Path) -> None:
@@ -160,6 +169,27 @@ def test_hf_config_with_named_templates(tmp_path: Path) -> None:
         ChatTemplate.from_hf(path, name="rag")
 
 
+def test_the_template_for_tools_is_taken_for_requests_with_tools(tmp_path: Path) -> None:
+    turns = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}<|assistant|>"
+    shown = "{{ tools | tojson }}" + turns
+    templates = [{"name": "default", "template": turns}, {"name": "tool_use", "template": shown}]
+    hf = ChatTemplate.from_hf(folder(tmp_path, tokenizer_config_json={"chat_template": templates}))
+    file = write_gguf(tmp_path / "m.gguf", turns, None, None, named=shown)
+    asked = {"messages": [{"role": "user", "content": "Hi."}]}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    for template in (hf, ChatTemplate.from_gguf(file)):
+        assert template.with_tools == ChatTemplate(shown)
+        assert plan(asked, template).prompt == "<|user|>Hi.<|end|><|assistant|>"
+        assert (
+            plan({**asked, "tools": tools}, template).prompt
+            == plan({**asked, "tools": tools}, ChatTemplate(shown)).prompt
+        )
+        profile = Profile("m", template_hash(template))
+        profile.check(template)
+        with pytest.raises(ProfileError, match="another chat template"):
+            profile.check(ChatTemplate(turns))
+
+
 def test_hf_files_go_before_the_config(tmp_path: Path) -> None:
     path = folder(
         tmp_path,
@@ -168,7 +198,7 @@ def test_hf_files_go_before_the_config(tmp_path: Path) -> None:
         chat_template_jinja="newest",
         additional_chat_templates__tool_use_jinja="U",
     )
-    assert ChatTemplate.from_hf(path) == ChatTemplate("newest", "", "</s>")
+    assert ChatTemplate.from_hf(path) == ChatTemplate("newest", "", "</s>", tool_use="U")
     assert ChatTemplate.from_hf(path, name="tool_use").source == "U"
     (path / "chat_template.jinja").unlink()
     assert ChatTemplate.from_hf(path).source == "newer"

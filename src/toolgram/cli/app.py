@@ -242,11 +242,11 @@ def styles(
     if template is None:
         list_styles(None)
     elif as_file:
-        print_discovered(template_of(template, None), template)
+        print_discovered(template_of(template, None).with_tools, template)
     elif why is not None:
-        print_why(template_of(template, None), why)
+        print_why(template_of(template, None).with_tools, why)
     else:
-        list_styles(template_of(template, None))
+        list_styles(template_of(template, None).with_tools)
 
 
 @app.command(epilog="Example: toolgram lint chat_template.jinja")

@@ -25,7 +25,7 @@ _SHOWN = 400  # characters of what is rendered
 def linted(file: Path, *, as_json: bool) -> bool:
     """Prints what is wrong with the template of a file; whether there are no errors."""
     try:
-        template = template_of(file, None)
+        template = template_of(file, None).with_tools
         findings = lint(template)
     except TemplateError as error:  # it does not compile
         template, findings = None, (Finding("syntax", "error", str(error)),)
@@ -38,7 +38,7 @@ def linted(file: Path, *, as_json: bool) -> bool:
 
 def print_response_template(file: Path) -> None:
     """Prints what tokenizer_config.json may have for transformers to read calls back. Raises TemplateError."""
-    template = template_of(file, None)
+    template = template_of(file, None).with_tools
     found = response_template(choose_style(template)[0], template)
     print(json.dumps({"response_template": found}, indent=2, ensure_ascii=False))  # noqa: T201 - the result
 

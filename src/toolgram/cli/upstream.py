@@ -224,7 +224,8 @@ def _template(file: Path | None, found: Identity, folder: Path | None) -> tuple[
             template = replace(template, bos_token=found.bos_token, eos_token=found.eos_token)
         return template, f"the chat template of {file}"
     if found.template:
-        return ChatTemplate(found.template, found.bos_token, found.eos_token), "its own chat template"
+        own = ChatTemplate(found.template, found.bos_token, found.eos_token, tool_use=found.tool_use)
+        return own, "its own chat template"
     if folder is None:
         raise BadInput(f"{found.url} does not tell its chat template: give --chat-template FILE")
     return ChatTemplate.from_hf(folder), f"the chat template of {found.tokenizer}"

@@ -44,7 +44,7 @@ def abilities(template: ChatTemplate) -> tuple[Ability, ...]:
 
 
 def _abilities(template: ChatTemplate) -> Iterator[Ability]:
-    can = template.capabilities
+    can = template.with_tools.capabilities
     yield Ability("system messages", can.supports_system, "" if can.supports_late_system else "the first alone")
     yield Ability("a conversation that the assistant begins", not can.requires_user_first)
     yield Ability("tools", can.supports_tools)

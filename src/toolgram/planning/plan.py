@@ -226,11 +226,12 @@ def plan_of(
 
     `fits` looks at the parts of the prompt, and may raise: a grammar is made only of what it lets pass.
     """
+    shown = template.with_tools if request.tools else template
     try:
         if profile is None or style is not None:
-            return _plan_of(request, template, choose_style(template, style), now, fits)
+            return _plan_of(request, shown, choose_style(shown, style), now, fits)
         profile.check(template)
-        return _plan_of(profile.filling(request), template, profile.choose_style(template), now, fits)
+        return _plan_of(profile.filling(request), shown, profile.choose_style(shown), now, fits)
     except InvalidRequest as error:
         raise InvalidRequest(placed(request.places, error.pointer), error.reason) from error
 

@@ -151,7 +151,7 @@ class Profile:
 
 def template_hash(template: ChatTemplate) -> str:
     """What tells a chat template from others, and from other versions of it."""
-    return f"sha256:{sha256(template.source.encode()).hexdigest()}"
+    return f"sha256:{sha256((template.source + template.tool_use).encode()).hexdigest()}"
 
 
 @cache

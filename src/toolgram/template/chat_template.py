@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +28,7 @@ class ChatTemplate:
 
     `response_template` is JSON text with which the tokenizer's configuration describes the model's answers, if it does
     (transformers 5.13 and later). `control_tokens` are the control tokens of the vocabulary that do not look like any.
+    `tool_use` is the text for conversations with tools where the model has one of its own for them.
     Immutable, hashable, safe to share between threads. Raises `TemplateError` if the source does not compile.
     """
 
@@ -36,10 +37,16 @@ class ChatTemplate:
     eos_token: str = ""
     response_template: str = ""
     control_tokens: tuple[str, ...] = ()
+    tool_use: str = ""
 
     def __post_init__(self) -> None:
         if asked({"template": [self.source]}) is None:
             compiled(self.source)
+
+    @property
+    def with_tools(self) -> ChatTemplate:
+        """The template for conversations with tools, as transformers chooses it: the one named `tool_use`, if any."""
+        return replace(self, source=self.tool_use, tool_use="") if self.tool_use else self
 
     @classmethod
     def from_file(cls, path: str | Path, bos_token: str = "", eos_token: str = "") -> ChatTemplate:
@@ -50,9 +57,9 @@ class ChatTemplate:
 
     @classmethod
     def from_gguf(cls, path: str | Path, name: str | None = None, source: str | None = None) -> ChatTemplate:
-        """Reads the template and the special tokens in a GGUF file's metadata; `name`: one of its named templates.
+        """Reads the templates and the special tokens in a GGUF file's metadata; `name`: a named template alone.
 
-        A `source` takes the place of the template, which may be missing then.
+        A `source` takes the place of the templates, which may be missing then.
         """
         from toolgram.template import sources  # only those who read files pay for the import
 
@@ -60,7 +67,7 @@ class ChatTemplate:
 
     @classmethod
     def from_hf(cls, folder: str | Path, name: str | None = None) -> ChatTemplate:
-        """Reads a folder in Hugging Face's layout; `name`: one of its named templates, such as `tool_use`."""
+        """Reads a folder in Hugging Face's layout; `name`: a named template alone, such as `tool_use`."""
         from toolgram.template import sources  # only those who read files pay for the import
 
         return cls(*sources.from_hf(Path(folder), name))

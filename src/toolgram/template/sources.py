@@ -24,6 +24,7 @@ class Source(NamedTuple):
     eos_token: str
     response_template: str = ""
     control_tokens: tuple[str, ...] = ()
+    tool_use: str = ""
 
 
 def read_text(path: Path) -> str:
@@ -39,6 +40,7 @@ def read_text(path: Path) -> str:
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _TEMPLATE = "tokenizer.chat_template"
+_TOOL_USE = "tool_use"
 _TOKENS = "tokenizer.ggml.tokens"
 _TYPES = "tokenizer.ggml.token_type"
 _SPECIAL_TYPES = frozenset({3, 4})  # control and user-defined
@@ -63,14 +65,14 @@ def from_gguf(path: Path, name: str | None = None, source: str | None = None) ->
         with path.open("rb") as file:
             fields = _gguf_fields(file)
             key = f"{_TEMPLATE}.{name}" if name else _TEMPLATE
-            if not isinstance(source := fields.get(key) if source is None else source, str):
+            if not isinstance(found := fields.get(key) if source is None else source, str):
                 advice = "" if name else ": give one (--template FILE, source=)"
                 raise TemplateError(f"{path}: its metadata has no {key}{_others(fields)}{advice}")
-            bos, eos = (_gguf_token(file, fields, f"tokenizer.ggml.{kind}_token_id") for kind in ("bos", "eos"))
-            special = odd(_gguf_special(file, fields))
+            bos, eos, special = _gguf_tokens(file, fields)
     except (OSError, struct.error, ValueError) as error:
         raise TemplateError(f"{path}: not a readable GGUF file: {error}") from error
-    return Source(source, bos, eos, control_tokens=special)
+    with_tools = fields.get(f"{_TEMPLATE}.{_TOOL_USE}") if name is None and source is None else None
+    return Source(found, bos, eos, "", special, with_tools if isinstance(with_tools, str) else "")
 
 
 def gguf_metadata(path: Path) -> Mapping[str, Any]:
@@ -122,6 +124,12 @@ def _skip_strings(file: BinaryIO, count: int) -> None:
             read(length)
         else:
             seek(length, 1)
+
+
+def _gguf_tokens(file: BinaryIO, fields: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+    """The texts of the bos and eos tokens, and the control tokens that do not look like any."""
+    bos, eos = (_gguf_token(file, fields, f"tokenizer.ggml.{kind}_token_id") for kind in ("bos", "eos"))
+    return bos, eos, odd(_gguf_special(file, fields))
 
 
 def _gguf_token(file: BinaryIO, fields: Mapping[str, Any], key: str) -> str:
@@ -204,7 +212,8 @@ def from_hf(folder: Path, name: str | None = None) -> Source:
     bos, eos = (_hf_token(config.get(key)) or _hf_token(specials.get(key)) for key in ("bos_token", "eos_token"))
     described = config.get("response_template")
     special = odd(_hf_special(folder, config))
-    return Source(templates[wanted], bos, eos, "" if described is None else json.dumps(described), special)
+    with_tools = templates.get(_TOOL_USE, "") if name is None else ""
+    return Source(templates[wanted], bos, eos, "" if described is None else json.dumps(described), special, with_tools)
 
 
 def _hf_special(folder: Path, config: Mapping[str, Any]) -> list[str]:

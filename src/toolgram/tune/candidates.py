@@ -26,16 +26,17 @@ def styles(model: str, template: ChatTemplate, names: Sequence[str] = ()) -> tup
     """
     if names:
         return tuple(Profile(model, template_hash(template), name) for name in names)
-    usual, _ = choose_style(template)
+    shown = template.with_tools
+    usual, _ = choose_style(shown)
     first = Profile(model, template_hash(template), usual.name if find_style(usual.name) is usual else None)
     others = (style for style in GENERIC if style is not usual)
-    can_show = template.capabilities.supports_tools
-    return (first, *(replace(first, style=each.name) for each in others if not (can_show and speaks(template, each))))
+    can_show = shown.capabilities.supports_tools
+    return (first, *(replace(first, style=each.name) for each in others if not (can_show and speaks(shown, each))))
 
 
 def variants(profile: Profile, template: ChatTemplate) -> tuple[Profile, ...]:
     """The profile, and what else it may say: of calls in the model's own way, of several calls, and of reasoning."""
-    style, _ = profile.choose_style(template)
+    style, _ = profile.choose_style(template.with_tools)
     made = _some_plan(profile, template)
     own = (False, True) if with_own_calls(style) is not style else (False,)
     reasoning = (None, 0, _SHORT) if made.format.reasoning else (None,)

@@ -26,7 +26,8 @@ NAMES: dict[ServerKind, str] = {
 class Identity:
     """What a server at `url` says of itself; what it does not tell is empty.
 
-    `tokenizer` is where the tokenizer's files are: a folder on the server's machine, or `org/repo`.
+    `tokenizer` is where the tokenizer's files are: a folder on the server's machine, or `org/repo`. `tool_use` is the
+    chat template for conversations with tools, where there is another one.
     """
 
     url: str
@@ -37,6 +38,7 @@ class Identity:
     bos_token: str = ""
     eos_token: str = ""
     tokenizer: str = ""
+    tool_use: str = ""
 
     @property
     def name(self) -> str:
@@ -87,6 +89,7 @@ async def _llama_server(http: Http, models: tuple[str, ...]) -> Identity:
         template=_text(props, "chat_template"),
         bos_token=_text(props, "bos_token"),
         eos_token=_text(props, "eos_token"),
+        tool_use=_text(props, "chat_template_tool_use"),
     )
 
 

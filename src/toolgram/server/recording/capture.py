@@ -122,6 +122,7 @@ def _model(served: Served) -> Model:
         template.control_tokens,
         served.defaults,
         served.engine.capabilities,
+        template.tool_use,
     )
 
 

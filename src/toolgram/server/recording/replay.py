@@ -133,7 +133,7 @@ def _served(model: Model | None, engine: RecordedEngine) -> Served:
             "recorded", ChatTemplate("{% for message in messages %}{{ message.content }}{% endfor %}"), engine
         )
     template = ChatTemplate(
-        model.source, model.bos_token, model.eos_token, model.response_template, model.control_tokens
+        model.source, model.bos_token, model.eos_token, model.response_template, model.control_tokens, model.tool_use
     )
     return Served(model.name, template, engine, model.aliases, defaults=model.defaults)
 

@@ -108,6 +108,7 @@ class Model:
     control_tokens: tuple[str, ...]
     defaults: SamplingDefaults
     capabilities: Capabilities
+    tool_use: str = ""
 
 
 @dataclass(frozen=True, slots=True)
