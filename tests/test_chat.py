@@ -116,6 +116,30 @@ def test_ids_have_the_form_of_the_family() -> None:
     assert [kimi("get_weather", 0), kimi("get", 1)] == ["functions.get_weather:1", "functions.get:2"]
 
 
+def test_no_two_calls_have_one_id() -> None:
+    """Models copy ids, their own of the same turn and those of earlier ones; clients tell calls by them."""
+
+    def nemo(*ids: str) -> str:
+        calls = (f'{{"name": "get_weather", "arguments": {{"city": "Oslo"}}, "id": "{id_}"}}' for id_ in ids)
+        return f"[TOOL_CALLS][{', '.join(calls)}]"
+
+    earlier = [
+        *QUESTION["messages"],
+        {"role": "assistant", "tool_calls": [{"id": "aaaaaaaaa", "function": {"name": "now", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "aaaaaaaaa", "content": "Noon."},
+    ]
+    plan = toolgram.plan({**QUESTION, "messages": earlier}, CHATML, "mistral_nemo")
+    ids = ids_of(plan, nemo("aaaaaaaaa", "bbbbbbbbb", "bbbbbbbbb"))
+    assert ids[1] == "bbbbbbbbb"
+    assert len({*ids, "aaaaaaaaa"}) == 4
+    assert all(re.fullmatch("[a-zA-Z0-9]{9}", id_ or "") for id_ in ids)
+    section = "<|tool_calls_section_begin|>{}<|tool_calls_section_end|>"
+    call = "<|tool_call_begin|>functions.get_weather:{}<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
+    text = section.format("".join(map(call.format, (0, 0, 1, 2))))
+    counted = ids_of(toolgram.plan(QUESTION, CHATML, "kimi_k2"), text)
+    assert counted == [f"functions.get_weather:{at}" for at in range(4)]
+
+
 def test_ids_are_short_where_the_template_takes_no_others() -> None:
     strict = toolgram.ChatTemplate(
         "{% for m in messages %}[{{ m.role }}]{{ m.content or '' }}{% for c in m.tool_calls or [] %}"

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal, Protocol, runtime_checkable
 
 from toolgram.chat.bounds import BrokenBound, broken_bounds
+from toolgram.chat.call_ids import Ids
 from toolgram.chat.divergences import Divergence, divergences
 from toolgram.chat.guarantees import refuse_parts
 from toolgram.chat.reasoning_budget import ReasoningBudget, most_reasoning
 from toolgram.chat.runaways import EndedRepetition, Runaways
 from toolgram.chat.written import Written
-from toolgram.conversation.events import Cut, Event, Finish, ToolCallEnd, ToolCallStart, Unreadable
+from toolgram.conversation.events import Cut, Event, Finish, Unreadable
 from toolgram.conversation.json_text import is_json
 from toolgram.conversation.message import Message
 from toolgram.engines.base import BrokenOff, Choice, Chunk, Engine, FinishReason, Sampling, TracePoint, Usage
 from toolgram.engines.forgery import broken
 from toolgram.errors import EngineError, InvalidOutput, Relaxation
 from toolgram.grammar.constraint import Constraint
-from toolgram.planning.call_ids import IdMaker
 from toolgram.planning.plan import Plan
 from toolgram.wire.reader import Reader
 from toolgram.wire.reader.unconstrained import LenientReader
@@ -115,7 +115,7 @@ async def stream(
     sampling = sampling or Sampling()
     free = _free(plan, engine)
     reader = plan.reader(lenient=free)
-    ids = _Ids(_maker(plan, sampling, new_id), carried=plan.format.call_id is not None)
+    ids = Ids.of(plan, plan.call_ids(sampling.seed) if new_id is None else lambda _name, _index: new_id())
     events: list[Event] = []
     text: list[str] = []
     trace: list[TracePoint] = []
@@ -353,41 +353,3 @@ def bound(constraint: Constraint | None, engine: Engine) -> Constraint | None:
     if engine.capabilities.special_tokens and isinstance(engine, HasVocabulary):
         return constraint.bind(engine.vocabulary)
     return constraint
-
-
-def _maker(plan: Plan, sampling: Sampling, new_id: IdFactory | None) -> IdMaker:
-    return plan.call_ids(sampling.seed) if new_id is None else lambda _name, _index: new_id()
-
-
-class _Ids:
-    """Gives an id to every call of one turn that has none; `carried`: the format has a place for ids."""
-
-    def __init__(self, make: IdMaker, *, carried: bool) -> None:
-        self._make = make
-        self._carried = carried
-        self._names: dict[int, str] = {}
-        self._known = set[int]()
-
-    def filled(self, events: Iterable[Event]) -> Iterator[Event]:
-        """The events, with ids: a format that carries them may show one as late as the call's end."""
-        for event in events:
-            match event:
-                case ToolCallStart(index, name, id_):
-                    self._names[index] = name
-                    if id_ is None and not self._carried:
-                        event = replace(event, id=self._make(name, index))
-                case ToolCallEnd(index, None) if index not in self._known:
-                    event = replace(event, id=self._make(self._names[index], index))
-                case _:
-                    pass
-            if isinstance(event, ToolCallStart | ToolCallEnd) and event.id is not None:
-                self._known.add(event.index)
-            yield event
-
-    def complete(self, message: Message) -> Message:
-        """The message with an id for a call that was cut off before it had one."""
-        calls = (
-            call if call.id is not None else replace(call, id=self._make(call.name, index))
-            for index, call in enumerate(message.tool_calls)
-        )
-        return replace(message, tool_calls=tuple(calls))
