@@ -9,6 +9,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import comes_near, fit
 from toolgram.styles.discovery import discover
 from toolgram.styles.generic import COMPACT
+from toolgram.styles.leading import that_begins
 from toolgram.styles.registry import all_styles, find_style, no_such_style
 from toolgram.styles.response_template.read import described_style
 from toolgram.styles.thinking import that_thinks
@@ -23,7 +24,7 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
     does. Raises InvalidRequest for a name that no style has.
     """
     chosen, why = _chosen(template, style)
-    return that_thinks(chosen, template), why
+    return that_begins(that_thinks(chosen, template), template), why
 
 
 def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[ToolStyle, str]:

@@ -28,8 +28,8 @@ def styles(model: str, template: ChatTemplate, names: Sequence[str] = ()) -> tup
         return tuple(Profile(model, template_hash(template), name) for name in names)
     shown = template.with_tools
     usual, _ = choose_style(shown)
-    first = Profile(model, template_hash(template), usual.name if find_style(usual.name) is usual else None)
-    others = (style for style in GENERIC if style is not usual)
+    first = Profile(model, template_hash(template), usual.name if find_style(usual.name) else None)
+    others = (style for style in GENERIC if style.name != usual.name)
     can_show = shown.capabilities.supports_tools
     return (first, *(replace(first, style=each.name) for each in others if not (can_show and speaks(shown, each))))
 

@@ -33,8 +33,8 @@ class Lit:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """White space that a template writes after an answer, before a call: the reader drops it, as the template writes it
-    again into the history. A grammar does not ask for it."""
+    """White space that a template writes around an answer, before it or between it and a call: the reader drops it, as
+    the template writes it again into the history. A grammar does not ask for it."""
 
     text: str
 
