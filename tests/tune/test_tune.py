@@ -184,6 +184,8 @@ def test_the_candidates_are_what_the_template_admits() -> None:
     assert [each.style for each in plain] == ["compact", *(style.name for style in GENERIC if style.name != "compact")]
     native = [each.style for each in styles("m", HERMES)]
     assert native[0] == "hermes"
+    spaced = ChatTemplate(CHATML.source.replace("+ message['content']", "+ ' ' + message['content']"))
+    assert [each.style for each in styles("m", spaced)].count("compact") == 1
     assert "compact" not in native  # the template shows the tools for it, as for its own
     assert [each.style for each in styles("m", CHATML, ["short", "long"])] == ["short", "long"]
     made = variants(plain[0], CHATML)
@@ -210,6 +212,13 @@ def test_the_best_style_and_its_bias_are_found_and_measured_on_other_questions()
     assert profile.helps
     assert any(line.startswith("variants") for line in said)
     assert Profile.read(profile.write()) == profile
+
+
+def test_a_budget_that_cannot_be_kept_is_told() -> None:
+    said: list[str] = []
+    asyncio.run(tune("m", Asker(CHATML, Model(), Sampling()), 0, said.append, ["short", "long"]))
+    assert said[1].startswith("2 are asked 5 questions each, whatever the budget: some ")
+    assert not any("whatever" in line for line in found(Model(), "short", "long")[1])
 
 
 def test_no_bias_leads_to_other_calls_that_are_wrong() -> None:

@@ -39,7 +39,8 @@ async def race(
 ) -> Runner:
     """The best of some profiles on these questions, of which as many are asked as there is time for."""
     runners = [Runner(profile) for profile in profiles]
-    end = time.monotonic() + seconds
+    begun = time.monotonic()
+    end = begun + seconds
     at = 0
     for left in range(math.ceil(math.log2(len(runners))), 0, -1):
         until = time.monotonic() + max(0.0, end - time.monotonic()) / left
@@ -48,6 +49,8 @@ async def race(
             for runner in runners:
                 runner.trials.append(await tried(questions[at], runner.profile))
             at += 1
+            if at == 1 and (least := _LEAST * (time.monotonic() - begun)) > seconds:
+                told(f"{len(runners)} are asked {_LEAST} questions each, whatever the budget: some {least:.0f} s")
         runners.sort(key=lambda runner: -runner.score)
         for runner in runners:
             told(f"{runner.score:.3f} after {at} questions: {runner.profile}")
