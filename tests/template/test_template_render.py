@@ -159,7 +159,7 @@ def test_each_feature_is_as_in_transformers(source: str, monkeypatch: pytest.Mon
     [
         ("a\n{% if %}", "line 2: Expected an expression"),
         ("\n\n{{ a.b.c }}", "line 3: 'a' is undefined"),
-        ("{{ raise_exception('only users') }}", "^only users$"),
+        ("{{ raise_exception('only users') }}", "^the template refuses the conversation: only users$"),
         ("\n{{ 1 / 0 }}", "line 2: ZeroDivisionError"),
         ("{% include 'x' %}", "line 1"),
     ],

@@ -121,7 +121,8 @@ class ChatTemplate:
         except (OutOfTime, TooMuchWork):
             raise
         except Raised as error:
-            raise TemplateError(error.message or "the template refuses the conversation") from error
+            said = f": {error.message}" if error.message else ""
+            raise TemplateError(f"the template refuses the conversation{said}") from error
         except Exception as error:  # untrusted code may raise anything
             line = _line(template, error.__traceback__)
             raise TemplateError(f"chat template{line}: {_reason(error)}") from error
