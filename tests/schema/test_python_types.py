@@ -207,12 +207,34 @@ Not.model_rebuild()
 All.model_rebuild()
 
 
+class Siamese(BaseModel):
+    kind: Literal["cat"] = "cat"
+    breed: Literal["siamese"] = "siamese"
+    toms: list[Annotated[Siamese | Manx, Field(discriminator="breed")]] = []
+
+
+class Manx(BaseModel):
+    kind: Literal["cat"] = "cat"
+    breed: Literal["manx"] = "manx"
+
+
+Siamese.model_rebuild()
+Bred = Annotated[Siamese | Manx, Field(discriminator="breed")]
+Owned = Annotated[Bred | Dog, Field(discriminator="kind")]
+
+
 @pytest.mark.parametrize(
     ("hint", "text", "without"),
     [
         (Pet, '{"kind": "cat", "lives": 7}', '{"lives": 7}'),
         (list[Query], '[{"op": "not", "of": {"op": "all", "of": [null]}}]', '[{"op": "not", "of": {"of": [null]}}]'),
         (Pet | None, '{"kind": "cat", "lives": 7}', '{"lives": 7}'),
+        (
+            Siamese,
+            '{"breed": "siamese", "toms": [{"breed": "siamese"}]}',
+            '{"breed": "siamese", "toms": [{}]}',
+        ),
+        (Owned, '{"kind": "cat", "breed": "manx"}', '{"breed": "manx"}'),
         (Annotated[Decimal, Field(max_digits=5, decimal_places=2)], "-999.99", "1000"),
         (Annotated[Decimal, Field(max_digits=3)], "999", "1000"),
         (Annotated[Decimal, Field(max_digits=3, decimal_places=2, le=5)], "5", "5.01"),

@@ -209,12 +209,18 @@ def _require_tags(made: Any, definitions: Mapping[str, JsonSchemaValue]) -> None
         return
     schema = cast("JsonSchemaValue", made)
     if (tag := schema.pop(_TAG, None)) is not None:
-        for option in schema["oneOf"]:
-            of = definitions.get(option.get("$ref", "").removeprefix("#/$defs/"), option)
-            if tag in of.get("properties", ()):
-                of["required"] = [key for key in of["properties"] if key == tag or key in of.get("required", ())]
-    for each in schema.values():
+        _require(tag, schema, definitions)
+    for each in [*schema.values()]:  # one of these may be a union with this very schema, which requires a key then
         _require_tags(each, definitions)
+
+
+def _require(key: str, schema: JsonSchemaValue, definitions: Mapping[str, JsonSchemaValue]) -> None:
+    """Requires a key of objects that have it, in all options of unions, those inside of others included."""
+    of = definitions.get(schema.get("$ref", "").removeprefix("#/$defs/"), schema)
+    if key in of.get("properties", ()):
+        of["required"] = [name for name in of["properties"] if name == key or name in of.get("required", ())]
+    for option in of.get("oneOf", ()):
+        _require(key, option, definitions)
 
 
 def _problems(error: ValidationError, text: str) -> Iterator[tuple[str, str]]:
