@@ -10,7 +10,7 @@ import pytest
 
 import toolgram
 from situations import CHATML
-from toolgram.caching import TOGETHER
+from toolgram.caching import TOGETHER, size_of
 from toolgram.grammar.dialects.lark import growth, parts, repair
 from toolgram.grammar.grammar import Grammar
 
@@ -75,3 +75,21 @@ def test_what_is_remembered_of_tools_changes_no_grammar() -> None:
     for others in (some[3:], [*some[:5], *tools(15, 9)[12:]]):
         assert grammar_of(others).to("lark") != by_itself
     assert Grammar(rules).to("lark") == by_itself
+
+
+def test_what_is_kept_with_an_expression_does_not_grow_with_the_rules_that_it_is() -> None:
+    schema = {"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "string"}}
+
+    def written(name: str) -> Grammar:
+        grammar = grammar_of([{"type": "function", "function": {"name": name, "parameters": schema}}])
+        assert grammar.to("lark")
+        return grammar
+
+    TOGETHER.forget()
+    kept = [*written("f0").rules.values()]
+    for count in range(3):
+        written(f"g{count}")
+    few = size_of(kept, 1 << 24)
+    for count in range(3, 9):
+        written(f"g{count}")
+    assert size_of(kept, 1 << 24) == few

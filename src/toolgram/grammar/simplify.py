@@ -21,9 +21,8 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.tidy import tidy
-from toolgram.grammar.walk import found_given, reachable, size, uses, with_children
+from toolgram.grammar.walk import found_given, reachable, uses, weight, with_children
 
-_WEIGHT = 200  # bytes that are remembered of an expression for each of its parts
 _SMALL = 8
 """A rule that is used once is written where it is used, if it has no more parts than this: more is better named."""
 
@@ -42,11 +41,7 @@ def shortened(rules: Rules) -> dict[str, Expr]:
     return reachable(_inlined(tidy({name: _as_before(expr) for name, expr in rules.items()})))
 
 
-def _weight(expr: Expr) -> int:
-    return _WEIGHT * size(expr)
-
-
-@weighed(_weight)
+@weighed(weight)
 def _as_before(expr: Expr) -> Expr:
     """The very expression that was equal to it before, of which much may be known."""
     return expr

@@ -24,6 +24,7 @@ from toolgram.grammar.ir import (
 )
 
 _PLAIN = Literal, Text  # and expressions of such
+_WEIGHT = 200  # bytes that are remembered of an expression for each of its parts
 _Of = TypeVar("_Of")
 _Found = TypeVar("_Found")
 
@@ -127,6 +128,11 @@ def size(expr: Expr) -> int:
     if isinstance(expr, Literal):
         return 1 + len(expr.text) // 4
     return _size(expr) if isinstance(expr, HashedOnce) else 1
+
+
+def weight(expr: Expr) -> int:
+    """How many bytes are remembered of an expression, roughly."""
+    return _WEIGHT * size(expr)
 
 
 @found_once

@@ -10,9 +10,7 @@ from typing import NamedTuple
 from toolgram.caching import TOGETHER
 from toolgram.grammar.dialects.lark.tree import Node
 from toolgram.grammar.ir import Expr, Rules
-from toolgram.grammar.walk import Uses, size
-
-_WEIGHT = 200  # bytes that are remembered of a rule for each of its parts
+from toolgram.grammar.walk import Uses, weight
 
 
 class LoweredRule(NamedTuple):
@@ -40,9 +38,9 @@ def known_rules(rules: Rules, used: Uses, components: Iterable[Sequence[str]], a
         inside = sorted(component)
         others = dict.fromkeys(part for name in inside for part in used[name] if part not in component)
         whole = [around, *((name, rules[name]) for name in inside), *(found[part] for part in others)]
-        weight = _WEIGHT * sum(size(rules[name]) for name in inside) // len(inside)
+        share = sum(weight(rules[name]) for name in inside) // len(inside)
         for name in inside:
-            found[name] = _known((name, *whole), weight)
+            found[name] = _known((name, *whole), share)
     return found
 
 

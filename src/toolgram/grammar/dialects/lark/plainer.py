@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from toolgram.caching import weighed
 from toolgram.grammar.hashing import found_once
-from toolgram.grammar.ir import Except, Expr, Literal, Ref, Rules, Token
-from toolgram.grammar.walk import is_plain, with_children
+from toolgram.grammar.ir import Except, Expr, Literal, Ref, Rules, Token, children
+from toolgram.grammar.walk import is_plain, weight, with_children
 
 
 def plainer(rules: Rules) -> tuple[Rules, Iterable[str]]:
@@ -36,18 +37,19 @@ def _without_tokens(expr: Expr) -> tuple[Expr, tuple[str, ...]]:
 
 def _others_apart(rule: str, expr: Expr) -> Rules:
     """A rule, and one of their own for all strings but some in it, named for the rule that they are in."""
-    known = _apart_in(expr)
-    if rule not in known:
-        known[rule] = _apart(rule, expr)
-    return known[rule]
+    return _apart(rule, expr) if _has_others(expr) else {rule: expr}
 
 
 @found_once
-def _apart_in(_: Expr) -> dict[str, Rules]:
-    """What an expression is by the rule that it is, once that was asked for."""
-    return {}
+def _has_others(expr: Expr) -> bool:
+    return not is_plain(expr) and (isinstance(expr, Except) or any(map(_has_others, children(expr))))
 
 
+def _weight(_: str, expr: Expr) -> int:
+    return weight(expr)
+
+
+@weighed(_weight)  # and so the very expressions of before, of which much may be known
 def _apart(rule: str, expr: Expr) -> Rules:
     made: dict[Except, str] = {}
 
