@@ -110,6 +110,14 @@ def test_a_format_is_worth_more_than_a_length(kind: str, lengths: dict[str, int]
         assert not grammar.accepts('"example and more"')
 
 
+def test_where_a_text_may_be_longer_it_is_not_empty_for_that():
+    words = {"type": "string", "pattern": r"^$|^(?:\S+\s+){0,99}\S+$", "minLength": 1, "maxLength": 5000}
+    grammar = grammar_of(words)
+    assert grammar.relaxations == (Relaxation("", "maxLength", "the pattern, however long"),)
+    assert [text for text in ("", " ", "a ") if grammar.accepts(f'"{text}"')] == []
+    assert grammar.accepts('"a b"')
+
+
 @pytest.mark.parametrize(
     "schema",
     [

@@ -79,29 +79,34 @@ def string(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
             try:
                 result = intersect(result, language, n.definition)
             except TooLarge:
-                if not _without_lengths(n, place, keyword, longer, low, high):
-                    raise
-                low, high, result = 0, None, longer
+                low, result = _longer(n, place, keyword, longer, low, high)
+                high = None
             any_length = longer
         except BEYOND as error:
             n.unsupported(place.pointer, keyword, f"{error}" or "it has too many cases", "any string of the length")
     return result
 
 
-def _without_lengths(n: Normalizer, place: Place, keyword: str, kind: Type, low: int, high: int | None) -> bool:
-    """Notes that lengths are left out for a pattern or a format, which says more of a string than they do.
+def _longer(n: Normalizer, place: Place, keyword: str, kind: Type, low: int, high: int | None) -> tuple[int, Type]:
+    """The strings of a pattern or a format, which says more of them than lengths do, with how many characters they have
+    at least: `low`, or where that is too much as well, none. Lengths that are left out are told.
 
-    False where it is not for the number of cases that these strings cannot be held to the lengths.
+    Raises TooLarge where it is not for the number of cases that these strings cannot be held to the lengths.
     """
     bounded = low > 0 or high is not None
     language = kind.automaton if bounded and isinstance(kind, types.String) else None
     if language is None or not language.has_length(low, high):
-        return False
-    for bound, limits in (("minLength", (low, None)), ("maxLength", (0, high))):
+        raise TooLarge
+    least, made = low, kind
+    try:
+        made = intersect(types.string(low, None), kind, n.definition)
+    except TooLarge:
+        least = 0
+    for bound, limits, what in (("minLength", (low - least, None), "short"), ("maxLength", (0, high), "long")):
         if not language.has_lengths_within(*limits):
             reason = f"with this {keyword} there are too many cases"
-            n.unsupported(place.pointer, bound, reason, f"the {keyword}, of any length")
-    return True
+            n.unsupported(place.pointer, bound, reason, f"the {keyword}, however {what}")
+    return least, made
 
 
 def _language(n: Normalizer, keyword: str, text: str) -> Type:
