@@ -208,6 +208,19 @@ def test_a_tool_that_nothing_matches_is_told_with_the_part_to_blame(case: str) -
     assert told.enforced == f"the tool is never called: no arguments can match this schema{blamed}"
 
 
+def test_to_find_the_part_to_blame_takes_no_work_from_the_rest() -> None:
+    words = {f"w{n}": {"type": "string", "pattern": "^[a-z]{3,40}$"} for n in range(40)}
+    odd: dict[str, Any] = {"type": "integer", "minimum": 5, "maximum": 1}
+    for _ in range(40):
+        odd = {"type": "object", "properties": {**words, "z": odd}, "required": ["z"]}
+    tools = [*(tool(f"odd{n}", odd) for n in range(5)), tool("good", {"type": "object", "properties": {}})]
+    plan = toolgram.plan({"messages": ASK, "tools": tools}, CHATML)
+    assert all("the tool is never called: no arguments can match" in each.enforced for each in plan.relaxations)
+    assert len(plan.relaxations) == 5
+    assert plan.constraint is not None
+    assert "good" in plan.constraint.grammar.to("gbnf")
+
+
 UNDECLARED: list[dict[str, Any]] = [
     {"additionalProperties": {"type": "string"}},
     {"additionalProperties": True},

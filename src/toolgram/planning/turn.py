@@ -42,6 +42,7 @@ from toolgram.work import MAX_IN_ALL, MAX_WORK, give_way, in_all, limited
 
 _STRING = Document.of({"type": "string"})
 _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 5
+_WORK_OF_BLAME = MAX_WORK // 50  # steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,9 +335,10 @@ class _Compilation:
 
 
 def _blamed(schema: Document) -> str:
-    """Which part of a schema that nothing matches is to blame, for a message; "" where it is the whole."""
+    """Which part of a schema that nothing matches is to blame, for a message, as far as it is soon found; "" where it
+    is the whole."""
     try:
-        with limited(MAX_WORK):
+        with limited(_WORK_OF_BLAME):
             part = unmatched(schema.value, closed=True)
     except (InvalidSchema, types.TooLarge):
         return ""
