@@ -178,7 +178,7 @@ def test_ollama_is_refused_with_what_to_do(kind: Kind | None, template: Path) ->
 def test_a_vllm_that_ignores_grammars_is_refused_with_what_to_do(kind: Kind | None, template: Path) -> None:
     with serving(FakeVllm(unread=True).app) as url:
         with pytest.raises(BadInput, match=f"{url} does not keep to grammars: .*--reasoning-parser.*--upstream-kind"):
-            connect(Upstream((url,), kind), template)
+            connect(Upstream((url,), kind), template, wait=True)
         assert "nothing is enforced" in connect(Upstream((url,), Kind.openai), template).about
 
 

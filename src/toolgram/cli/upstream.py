@@ -78,7 +78,8 @@ class Connection:
 
 
 def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) -> Connection:
-    """Asks the servers what they are. With `wait` until they answer, unless all that they could say is given.
+    """Asks the servers what they are. With `wait`, as before they are served, until they answer, unless all that they
+    could say is given; and whether they enforce what they take, which an engine asks before its first grammar, too.
 
     Raises BadInput for what does not go together or is missing, Unavailable where nothing answers.
     """
@@ -102,13 +103,14 @@ def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) ->
     about = f"{', '.join(urls)}: {what} with {name} and {whose}; {enforced}"
     key, backend = upstream.api_key, upstream.backend
     connection = Connection(urls, kind, name, model, chat_template, key, backend, about, defaults)
-    if found:
+    if found and wait:
         _check_enforced(connection)
     return connection
 
 
 def _check_enforced(connection: Connection) -> None:
-    """Raises BadInput for a vLLM that does not enforce what is said to be enforced."""
+    """Raises BadInput for a vLLM that does not enforce what is said to be enforced, as its engine does for each request
+    with a grammar; warns of one that cannot be asked."""
     from toolgram.engines.remote.vllm import NotEnforced, Vllm
 
     engine = connection.engine(_PATIENCE)
