@@ -60,7 +60,10 @@ def talk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple
         monkeypatch.setattr("toolgram.cli.ask.model_file", lambda *_: Path("recorded.gguf"))
         monkeypatch.setattr("toolgram.cli.inputs.load_engine", lambda *_, **__: engine)
         monkeypatch.setattr("toolgram.cli.ask.model_name", lambda *_: "recorded")
-        monkeypatch.setattr("toolgram.template.chat_template.ChatTemplate.from_gguf", lambda *_: CHATML)
+        monkeypatch.setattr(
+            "toolgram.template.chat_template.ChatTemplate.from_gguf",
+            lambda *_, source=CHATML.source: ChatTemplate(source, CHATML.bos_token, CHATML.eos_token),
+        )
         result = CliRunner().invoke(app, ["chat", *options], input=typed)
         assert result.exit_code == 0, result.output
         return result, engine

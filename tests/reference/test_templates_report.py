@@ -72,7 +72,8 @@ def test_each_template_has_its_section(folder: Path, request_file: Path) -> None
     assert chatml[7].startswith("Grammar:\n\n```gbnf\nroot ::= ")
     assert "- `/tools/0/function/parameters/properties/keys` uniqueItems: items may be equal" in chatml[8].split("\n")
     assert refusing[1].startswith("Template:\n\n`````jinja\n{# ````")
-    assert refusing[2].rstrip() == "Error (TemplateError):\n\n```text\nnot today\n```"
+    told = "the template refuses the conversation: not today"
+    assert refusing[2].rstrip() == f"Error (TemplateError):\n\n```text\n{told}\n```"
 
 
 def test_styles_named(folder: Path, request_file: Path) -> None:
