@@ -18,7 +18,7 @@ from toolgram import schema_grammar
 from toolgram.agent import Agent, InvalidTool, Limits
 from toolgram.agent.calls import CallFailed, result_of
 from toolgram.agent.openapi import OpenApiTool, openapi_tools
-from toolgram.agent.openapi_places import Place, Sent
+from toolgram.agent.openapi.places import Place, Sent
 from toolgram.cli.app import app
 from toolgram.conversation.message import ToolCall
 from toolgram.engines import Replay
