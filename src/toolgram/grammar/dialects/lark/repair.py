@@ -60,11 +60,11 @@ def repaired(tree: Tree, words: Rules) -> tuple[Tree, Rules]:
     """
     every, made = named(tree)
     every = opened_once(every)
-    tree = unsealed(every, {}, made)
-    if not _is_suspicious(tree) and not suspects(tree, Lexicon(lexemes(tree), words, inside=False)):
-        return tree, words
+    if not _is_suspicious(every) and not suspects(every, Lexicon(lexemes(every), words, inside=False)):
+        return unsealed(every, {}, made), words
     whole = in_trees(words)
-    return _by_parts(every, made, words, whole) or _at_once(tree, whole), {**whole, **words}
+    mended = _by_parts(every, made, words, whole) or _at_once(unsealed(every, {}, made), whole)
+    return mended, {**whole, **words}
 
 
 def _by_parts(tree: Tree, made: Collection[str], words: Rules, whole: Rules) -> Tree | None:
