@@ -80,7 +80,13 @@ def planned(style: str = "long", **more: Any) -> toolgram.Plan:
         ("pythonic", ("[",)),
         (
             "qwen_coder",
-            ('<tool_call>\n{"name": "', '```json\n{\n  "name": "', '```json\n{"name": "', '{"name": "'),
+            (
+                '<tool_call>\n{"name": "',
+                '```json\n{\n  "name": "',
+                '```json\n{"name": "',
+                '{\n  "name": "',
+                '{"name": "',
+            ),
         ),
         ("functionary_v2", ()),  # a call and an answer begin alike, up to a name
     ],
@@ -122,7 +128,7 @@ def test_where_the_prompt_opened_the_answer_a_call_begins_with_its_end() -> None
 def test_an_opener_is_bound_to_the_longest_token_that_it_begins_with() -> None:
     decision = planned("qwen_coder").decision
     assert decision is not None
-    assert decision.bind(VOCABULARY) == (2, 4, 6)
+    assert decision.bind(VOCABULARY) == (2, 4, 5, 6)
     assert decision.bind({"<": 1}) == (1,)
     assert decision.bind({"Hi": 7}) == ()
 

@@ -88,6 +88,7 @@ def parse(plan: toolgram.Plan, text: str) -> Message:
         (EMPTY, "get", {}),
         (ON_A_LINE, "get", {"key": "a}\n```"}),
         (BARE, "get", {"key": "a"}),
+        (FENCED.removeprefix("```json\n").removesuffix("\n```"), "get_weather", {"city": "Oslo", "days": 3}),
     ],
 )
 def test_a_call_in_the_model_s_own_way_is_one(

@@ -39,6 +39,7 @@ OWN_CALLS = Many(
     Alt(
         Call(Seq(NamedMark('```json\n{\n  "name": "', '",\n  "arguments": '), Arguments(_ON_LINES), Lit("\n}\n```"))),
         Call(Seq(NamedMark('```json\n{"name": "', '", "arguments": '), Arguments(), Lit("}\n```"))),
+        Call(Seq(NamedMark('{\n  "name": "', '",\n  "arguments": '), Arguments(_ON_LINES), Lit("\n}"))),
         Call(Seq(NamedMark('{"name": "', '", "arguments": '), Arguments(), Lit("}"))),
     ),
     separator=Lit("\n"),
