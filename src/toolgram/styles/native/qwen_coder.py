@@ -1,8 +1,9 @@
 """Qwen 2.5 Coder: as Hermes, and fenced or bare JSON where the model may call or not.
 
 Its chat template is that of Qwen 2.5, to the letter, and asks for `<tool_call>` tags; but unless it is made to, the
-model writes a call as fenced JSON, or now and then as bare JSON, on lines as here, and nothing besides (Qwen2.5-Coder-0.5B-Instruct: 59
-of 60 turns). As the template does not tell the models apart, this style has to be asked for. A turn::
+model writes a call as fenced JSON, or now and then as bare JSON, on lines as here, and nothing besides
+(Qwen2.5-Coder-0.5B-Instruct: 59 of 60 turns). As the template does not tell the models apart, this style has to be
+asked for. A turn::
 
     ```json
     {
