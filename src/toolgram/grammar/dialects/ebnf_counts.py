@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from toolgram.grammar.ir import EMPTY, Expr, Ref, choice, seq
+from toolgram.grammar.ir import EMPTY, CharSet, Expr, Ref, choice, seq
 from toolgram.grammar.walk import fresh
 
 _FEW = 32
 """Strings of so many characters at most have a rule for each number of them: a model often comes to their ends."""
+_MANY = 128
+"""The same where the character that comes then may be one of them as well, as in `[a-z-]{0,61} [a-z]`: after each of
+them the string may have ended, which a rule for one character knows nothing of, and masks take 30 ms."""
 FAR = 16
 """So many characters more make nearly all tokens fit."""
 _LEVELS = (0, 4, FAR)
@@ -33,7 +36,7 @@ class Counts:
     """What a character may be."""
     closer: Expr
     """What is read with them, where they end."""
-    stop: Expr
+    stop: CharSet
     """What comes first after them, the closer or what more there may be: one character."""
     rules: dict[str, Expr]
     """Where rules are added."""
@@ -43,9 +46,15 @@ class Counts:
     """How the names of the rules begin."""
     _made: dict[str, Ref] = field(default_factory=dict[str, Ref])
 
+    @property
+    def _is_open(self) -> bool:
+        """Whether what comes first after them may be one of them as well."""
+        ranges = [pair for option in self.options if isinstance(option, CharSet) for pair in option.ranges]
+        return any(low <= last and first <= high for low, high in ranges for first, last in self.stop.ranges)
+
     def so_many(self, low: int, high: int) -> Expr:
         """So many characters, and the closer."""
-        if high <= _FEW:
+        if high <= (_MANY if self._is_open else _FEW):
             return self._few(low, high)
         far = high - FAR
         if low > far:

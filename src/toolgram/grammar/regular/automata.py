@@ -238,7 +238,10 @@ def intersection(left: Automaton, right: Automaton) -> Automaton:
     """The texts of both. Raises TooLarge."""
     if right == universal() or left == right:
         return left
-    return right if left == universal() else _product(left, right, _both)
+    if left == universal():
+        return right
+    both = _product(left, right, _both)
+    return next((known for known in (left, right) if known == both), both)  # with the expression that is known of it
 
 
 def of_lengths(automaton: Automaton, low: int, high: int | None) -> Automaton:

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 _MAX_PROGRAM = 20_000
-_MAX_PARALLEL = 2  # threads that may read the same character where a pattern is written down as it stands
+_MAX_PARALLEL = 4  # threads that may read the same character where a pattern is written down as it stands
 
 
 @remembered(maxsize=128)  # each may have thousands of states
