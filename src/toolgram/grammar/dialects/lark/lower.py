@@ -290,7 +290,7 @@ class _Lowering:
         """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left
         of that literal; the text alone before a special token, which none holds. Of a choice each option that is raw
         has a lexeme of its own."""
-        at = next((at for at in range(place + 1, len(items)) if isinstance(items[at], Literal | Token)), place)
+        at = next((at for at in range(place + 1, len(items)) if self._may_close(items[at])), place)
         closer, first = items[at], items[place]
         cut = self._raw.marker_end(closer.text) if isinstance(closer, Literal) else 0
         if isinstance(closer, Literal) and cut:
@@ -309,6 +309,12 @@ class _Lowering:
             self._made.append(made := Choice(tuple(seq(option, marker) for option in options)))
             return at + 1, self._node(made), left
         return None
+
+    def _may_close(self, expr: Expr) -> bool:
+        """Whether raw text ends here, if it does anywhere: at a token, or a literal that is no short part of it."""
+        if not isinstance(expr, Literal):
+            return isinstance(expr, Token)
+        return bool(self._raw.marker_end(expr.text)) or not is_short(expr.text)
 
     def _number_end(self, items: list[Expr], place: int) -> int:
         """The end of the run of items from here on that are parts of a number."""
