@@ -409,22 +409,37 @@ def rules(draw: st.DrawFn, alphabet: str) -> Rules:
 @st.composite
 def options(draw: st.DrawFn, alphabet: str) -> Rules:
     """Text, and then one or more of some rules, which begin with a literal of their own behind one of them all, and may
-    use one another's rules: as the calls of tools do, which are written where they stand where they are small."""
+    use one another's rules: as the calls of tools do, which are written where they stand where they are small. What is
+    their own may stand before or behind something else, and what follows may be a rule that stands alone as well."""
     plain = st.recursive(_leaves(alphabet), _nested, max_leaves=4)
     short = st.text(alphabet, max_size=2)
     begin, between, end = draw(short), draw(short), draw(st.sampled_from((")", ")", ")", "")))
     openers = draw(st.lists(st.text(alphabet, min_size=1, max_size=3), min_size=2, max_size=3, unique=True))
     inner = st.lists(st.one_of(plain, st.just(Ref("shared"))), max_size=2)
-    rules = {
-        f"option-{number}": Sequence((Literal(begin + opener), *draw(inner), Literal(draw(short) + end)))
-        for number, opener in enumerate(openers)
-    }
+    channel = draw(st.one_of(st.none(), st.lists(short, min_size=1, max_size=2)))
+    rules: dict[str, Expr] = {}
+    rests: dict[str, Expr] = {}
+    for number, opener in enumerate(openers):
+        begun = (Literal(begin + opener),) if channel is None else (Literal(begin), _around(Literal(opener), channel))
+        rest = Sequence((*begun[1:], *draw(inner), Literal(draw(short) + end)))
+        if draw(st.booleans()):
+            rests[f"rest-{number}"] = rest
+            rest = Ref(f"rest-{number}")
+        rules[f"option-{number}"] = Sequence((begun[0], rest))
     one = Choice(tuple(map(Ref, rules)) if draw(st.booleans()) else tuple(rules.values()))
+    if rests and draw(st.booleans()):
+        one = Choice((Sequence((Literal(draw(short)), Choice(tuple(map(Ref, rests))))), one))
     first = draw(st.one_of(st.just(Literal("")), st.just(Text((begin + openers[0],))), plain))
     root = Sequence(
         (first, one, Repeat(Sequence((Literal(between), one)), 0, None), draw(st.one_of(plain, st.just(one))))
     )
-    return {"root": root, **rules, "shared": draw(plain)}
+    return {"root": root, **rules, **rests, "shared": draw(plain)}
+
+
+def _around(expr: Expr, others: list[str]) -> Expr:
+    """An expression with one of some texts before or behind it."""
+    other = Choice(tuple(map(Literal, others)))
+    return Choice((Sequence((expr, other)), Sequence((other, expr))))
 
 
 def _assert_agree(drawn: Rules, texts: list[str], alphabet: str, seed: int) -> None:

@@ -132,6 +132,14 @@ def test_masks_of_strings_of_so_many_characters(low: int, high: int):
         assert theirs.accept_token(tokens.index(b'"' if count < 0 else b"a")) == (count < high)
 
 
+def test_characters_that_what_follows_may_begin_with_have_a_rule_for_each_number():
+    word = seq(repeat(chars((97, 122), "-"), 0, 61), chars((97, 122)), ".")
+    ebnf = write_ebnf({"root": word})
+    assert len([line for line in ebnf.splitlines() if "-few ::=" in line]) == 61
+    for text, is_one in ((f"{'a' * 62}.", True), (f"{'a' * 63}.", False), ("a-b.", True), ("a-.", False), (".", False)):
+        assert ebnf_accepts(ebnf, text) is is_one, text
+
+
 def test_strings_of_different_lengths_share_their_rules():
     strings = (seq('"', repeat(Ref("char"), 0, high), '"') for high in (3, 5))
     ebnf = write_ebnf({"root": seq(*strings), **STRING})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from time import process_time
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from oracles import TokenOracles, lark_accepts
 from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark import repair
+from toolgram.grammar.dialects.lark.growth import Growth
 from toolgram.grammar.dialects.lark.lexing.alphabet import Alphabet
 from toolgram.grammar.dialects.lark.lexing.automaton import Automaton
 from toolgram.grammar.dialects.lark.linear import regular
@@ -210,6 +212,14 @@ def test_raw_text_that_recurs_is_one_lexeme_with_its_marker() -> None:
     _assert_agree(alone, [near for seed in range(8) for near in _near(alone.sample(seed))])
 
 
+def test_raw_text_may_have_literals_of_its_own_before_its_marker() -> None:
+    some, mark = chars("0123456789abcdef"), Token("<|q|>")
+    number = seq(repeat(some, 2, 2), repeat(seq("-", repeat(some, 4, 4)), 3, 3), "-", repeat(some, 3, 3))
+    grammar = Grammar({"root": seq("id:", mark, number, mark, ",x:", mark, Text(("<|q|>",)), mark)})
+    assert "LEXEME: /<\\|q\\|>[0-9a-f]{2}(\\-[0-9a-f]{4}){3}\\-[0-9a-f]{3}<\\|q\\|>/" in grammar.to("lark").splitlines()
+    _assert_agree(grammar, [near for seed in range(12) for near in _near(grammar.sample(seed))])
+
+
 def test_a_word_is_run_once_for_each_thing_that_follows_it() -> None:
     words = {"w0": repeat(chars("ab"), 1, 3), **{f"w{n}": choice(Ref(f"w{n - 1}"), "c") for n in range(1, 18)}}
     doubled = choice(seq("1", Ref("w17")), seq("2", Ref("w17")), seq("3", Ref("w17"), "4"))
@@ -231,6 +241,27 @@ def test_a_literal_grows_by_the_beginning_of_each_part_that_may_follow() -> None
     assert len(grammar.to("lark")) < 200 * len(parts)
     _assert_agree(grammar, ["<call f>\n</think>", "<call f>\n</call>", "<call f>\n<p3>x</p><p7></p></call>", "<call f"])
     _assert_agree(grammar, [near for seed in range(4) for near in _near(grammar.sample(seed))])
+
+
+def test_growing_ends_where_too_much_would_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, grown = list[None](), vars(Growth)["_grown"]
+
+    def counted(*given: Any) -> Any:
+        begun.append(None)
+        return grown(*given)
+
+    monkeypatch.setattr(Growth, "_grown", counted)
+    channel = choice("<<", "a")
+    calls = {
+        f"call-{name}": seq(choice(seq(name, channel), seq(channel, name)), end)
+        for name, end in (("ab", "<)"), ("<<a", ")"), ("ba", "a)"))
+    }
+    call = choice(*map(Ref, calls), seq("ab", choice(*map(Ref, calls))))
+    text = Text(("<b",))
+    grammar = Grammar({"root": seq(repeat(text, 2), call, repeat(call), choice("a", text)), **calls})
+    assert len(grammar.to("lark")) < 2_000
+    assert len(begun) < 10_000  # as often as there are parts; else the machine's memory is too small for them
+    _assert_agree(grammar, [near for seed in range(3) for near in _near(grammar.sample(seed))])
 
 
 def test_a_marker_that_begins_with_a_bracket_is_whole() -> None:

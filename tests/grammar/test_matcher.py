@@ -172,6 +172,16 @@ def test_after_renames_a_root_that_is_still_used():
     assert Matcher(rules).accepts("[]]")
 
 
+def test_what_is_left_of_rules_that_were_begun_is_written_once():
+    calls = {f"call-{name}": seq("<", "call>", repeat(chars(name), 40, 50), "!") for name in "ab"}
+    one = choice(*map(Ref, calls))
+    rules = Matcher({"root": seq(one, repeat(seq(",", one))), **calls}).after("<call>")
+    written = repr(rules)
+    assert {written.count(f"ranges=(({ord(name)}, {ord(name)}),)") for name in "ab"} == {1}
+    for text, is_one in ((f"{'a' * 40}!,<call>{'b' * 50}!", True), (f"{'a' * 40}!,{'b' * 40}!", False), ("a!", False)):
+        assert Matcher(rules).accepts(text) is is_one, text
+
+
 def test_samples_look_for_trouble():
     string = seq('"', repeat(choice(not_chars('"\\'), seq("\\", chars('"\\')))), '"')
     matcher = Matcher({"root": seq(Text(("<call>",)), "<call>", string)})

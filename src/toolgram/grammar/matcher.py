@@ -10,6 +10,7 @@ anew; a thread that still has frames of the old ones loses no more than what the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -17,6 +18,7 @@ from threading import Lock
 from toolgram.errors import GrammarError
 from toolgram.grammar.excepts import Trees, in_trees
 from toolgram.grammar.ir import (
+    EMPTY,
     CharSet,
     Choice,
     Except,
@@ -131,7 +133,8 @@ class Matcher:
             raise GrammarError(f"no sentence begins with {text!r}")
         if state is self._start:
             return self._given
-        return _rooted({**self._rules, **_rests(state.frames, self._rules)})
+        heads = {node: name for name, node in self._heads.items() if isinstance(node.expr, Sequence)}
+        return _rooted({**self._rules, **_rests(state.frames, self._rules, heads)})
 
     def _run(self, text: str) -> _State | None:
         if self._steps + len(self._frames) + len(self._unions) > _MOST_REMEMBERED:
@@ -281,27 +284,49 @@ def _reads(expr: Expr) -> bool:
     return isinstance(expr, CharSet | Text) or (isinstance(expr, Literal | Token) and bool(expr.text))
 
 
-def _rests(frames: _Stacks, taken: Rules) -> Rules:
-    """What remains to be read of these stacks, as a rule ""; stacks that share their lower part share a rule."""
+def _rests(frames: _Stacks, taken: Rules, heads: Mapping[_Node, str]) -> Rules:
+    """What remains to be read of these stacks, as a rule ""; stacks that share their lower part share a rule.
+
+    A rule (`heads`: by their nodes) that was begun is cut in two, so that what remains of it is written once.
+    """
     names: dict[_Stacks, str] = {frames: ""}
     rules: dict[str, Expr] = {}
     waiting = [frames]
+
+    def left(frame: _Frame) -> Expr:
+        return _cut(frame, heads, taken, rules) or _remainder(frame.node.expr, frame.at)
+
+    def after(below: _Stacks) -> Expr:
+        items: list[Expr] = []
+        while len(below) == 1 and (frame := below[0]) is not None:
+            items.append(left(frame))
+            below = frame.below
+        if len(below) > 1:
+            if below not in names:
+                names[below] = fresh(f"then-{len(names)}", taken)
+                waiting.append(below)
+            items.append(Ref(names[below]))
+        return seq(*items)
+
     for stacks in waiting:
-        options: list[Expr] = []
+        lower: dict[_Stacks, list[Expr]] = {}
         for frame in stacks:
-            items: list[Expr] = []
-            while frame is not None:
-                items.append(_remainder(frame.node.expr, frame.at))
-                if len(frame.below) != 1:
-                    if frame.below not in names:
-                        names[frame.below] = fresh(f"then-{len(names)}", taken)
-                        waiting.append(frame.below)
-                    items.append(Ref(names[frame.below]))
-                    break
-                frame = frame.below[0]
-            options.append(seq(*items))
-        rules[names[stacks]] = choice(*options)
+            lower.setdefault(() if frame is None else frame.below, []).append(EMPTY if frame is None else left(frame))
+        rules[names[stacks]] = choice(*(seq(choice(*begun), after(below)) for below, begun in lower.items()))
     return rules
+
+
+def _cut(frame: _Frame, heads: Mapping[_Node, str], taken: Rules, rules: dict[str, Expr]) -> Ref | None:
+    """What remains of a rule as a rule, with which it ends from now on; None where it is none, or was cut elsewhere."""
+    name, expr = heads.get(frame.node), frame.node.expr
+    if name is None or not frame.at or not isinstance(expr, Sequence):
+        return None
+    rest = Ref(fresh(f"{name}-rest", taken))
+    cut = seq(*expr.items[: frame.at], rest)
+    if rules.setdefault(name, cut) != cut:
+        return None
+    rules[rest.name] = seq(*expr.items[frame.at :])
+    return rest
 
 
 def _remainder(expr: Expr, at: int) -> Expr:

@@ -26,10 +26,11 @@ from toolgram.grammar.dialects.lark.tree import (
     leaves,
     reachable,
     row,
+    weight,
 )
 from toolgram.grammar.ir import EMPTY, Expr, Literal, Repeat, Sequence, Text, seq
 from toolgram.grammar.walk import size
-from toolgram.work import give_way
+from toolgram.work import give_way, spend
 
 MOST_MERGES = 4  # of one lexeme with what follows it
 _LARGEST_TAKEN = 40  # parts of what may be empty, which a lexeme takes whole
@@ -39,13 +40,19 @@ _DEEPEST = 40  # of rules put in the place of their calls, one in another
 _MOST_CALLS = 1_000  # that are so replaced in one pass, or three for each rule
 
 
+class Overgrown(Exception):
+    """What follows would be written too often."""
+
+
 @dataclass
 class Growth:
-    """One pass that lets lexemes grow by what follows them. Raises InTheWay where that is sealed."""
+    """One pass that lets lexemes grow by what follows them. Raises InTheWay where that is sealed, Overgrown where one
+    rule has more than `largest` leaves."""
 
     rules: dict[str, Node]
     growing: set[Lexeme]
     before: dict[tuple[Expr, str], str]
+    largest: int
     _ends: dict[str, bool] = field(default_factory=dict[str, bool])
     _recursive: dict[str, bool] = field(default_factory=dict[str, bool])
     _due: list[tuple[str, Lexeme, str]] = field(default_factory=list[tuple[str, Lexeme, str]])
@@ -88,6 +95,8 @@ class Growth:
                 for item in reversed(items):
                     grown = self._grown(item)
                     rest = (self._joined(grown, rest),) if rest and self._ends_growing(grown) else (grown, *rest)
+                    if sum(map(weight, rest)) > self.largest:
+                        raise Overgrown
                 return row(*rest)
             case Fork(options):
                 return fork(*map(self._grown, options))
@@ -175,6 +184,7 @@ class Growth:
         """The lexeme with the beginning of what follows it taken in."""
         if not rest:
             return lexeme
+        spend(1)
         following, *others = rest
         tail = tuple(others)
         match following:
@@ -218,7 +228,7 @@ class Growth:
 
     def _written_once(self, tail: tuple[Node, ...]) -> tuple[Node, ...]:
         """What follows a fork as a rule, where it is long: it is written after each option that a lexeme grows by."""
-        if sum(len(leaves(node)) for node in tail) <= _LONGEST_COPIED:
+        if sum(map(weight, tail)) <= _LONGEST_COPIED:
             return tail
         name = self._fresh(f"{self._within}-rest")
         self.rules[name] = row(*tail)
@@ -299,8 +309,10 @@ def _is_before_marker(lexeme: Lexeme) -> bool:
 def _optional_spelling(node: Node, lexeme: Lexeme) -> Expr | None:
     """The node as an expression if it is regular, small and may be empty, so that a lexeme can take it whole; a literal
     need not take more of it than its beginning."""
-    spelled = expression(node)
     largest = _LARGEST_AFTER_LITERAL if isinstance(lexeme.expr, Literal) else _LARGEST_TAKEN
+    if weight(node) > largest:
+        return None
+    spelled = expression(node)
     return spelled if spelled is not None and size(spelled) <= largest and _may_be_empty(node) else None
 
 

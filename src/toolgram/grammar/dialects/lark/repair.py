@@ -12,11 +12,12 @@ from collections.abc import Collection, Mapping
 from itertools import pairwise
 
 from toolgram.errors import GrammarError
-from toolgram.grammar.dialects.lark.growth import MOST_MERGES, Growth
+from toolgram.grammar.dialects.lark.alike import opened_once
+from toolgram.grammar.dialects.lark.growth import MOST_MERGES, Growth, Overgrown
 from toolgram.grammar.dialects.lark.lexing.crowds import Conflict, conflicts
 from toolgram.grammar.dialects.lark.lexing.follow import suspects
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
-from toolgram.grammar.dialects.lark.parts import named, opened_once, sealed, unsealed
+from toolgram.grammar.dialects.lark.parts import named, sealed, unsealed
 from toolgram.grammar.dialects.lark.tree import (
     Fork,
     InTheWay,
@@ -34,6 +35,7 @@ from toolgram.grammar.dialects.lark.tree import (
     lexemes_in,
     opened,
     row,
+    weight,
     with_words,
 )
 from toolgram.grammar.excepts import in_trees
@@ -98,7 +100,7 @@ def _mended(tree: Tree, words: Rules) -> Tree:
     largest = 3 * _weight(tree) + _ROOM_TO_GROW
     # Nearly every text runs on over the marker that ends it, so texts grow before anything is looked at.
     texts = {leaf for leaf in lexemes(tree) if isinstance(leaf.expr, Text)}
-    tree = _kept(tree, Growth(dict(tree), texts, before).tree(), largest)
+    tree = _grown(tree, Growth(dict(tree), texts, before, largest))
     for number in range(_MOST_PASSES):
         give_way()
         spend(5 * _weight(tree))
@@ -115,7 +117,7 @@ def _mended(tree: Tree, words: Rules) -> Tree:
             wide = {name: _widened(node, pieces) for name, node in tree.items()} if joins else tree
             tree = with_words({name: _replaced(node, pieces) for name, node in wide.items()}, words)
         if growing:
-            tree = _kept(tree, Growth(dict(tree), growing, before).tree(), largest)
+            tree = _grown(tree, Growth(dict(tree), growing, before, largest))
     raise TooLarge
 
 
@@ -156,8 +158,13 @@ def _check_count(pieces: int) -> None:
         raise GrammarError(f"its texts would be {pieces} characters, one by one, and llguidance takes {_MOST_PIECES}")
 
 
-def _kept(tree: Tree, grown: Tree, largest: int) -> Tree:
-    return grown if _weight(grown) <= largest else tree
+def _grown(tree: Tree, growth: Growth) -> Tree:
+    """The tree after the pass, or as it was where it would be too large."""
+    try:
+        grown = growth.tree()
+    except Overgrown:
+        return tree
+    return grown if _weight(grown) <= growth.largest else tree
 
 
 def _letters(tree: Tree) -> int:
@@ -167,7 +174,7 @@ def _letters(tree: Tree) -> int:
 
 
 def _weight(tree: Tree) -> int:
-    return sum(len(leaves(node)) for node in tree.values())
+    return sum(map(weight, tree.values()))
 
 
 def _to_grow(found: list[Conflict], attempts: Mapping[Lexeme, int]) -> set[Lexeme]:

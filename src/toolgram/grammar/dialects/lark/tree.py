@@ -155,6 +155,20 @@ def leaves(node: Node) -> tuple[Leaf, ...]:
     return _parts(node)[0] if isinstance(node, HashedOnce) else (node,)
 
 
+def weight(node: Node) -> int:
+    """How many leaves the node is made of, without a look at each of them."""
+    return _weight(node) if isinstance(node, HashedOnce) else 1
+
+
+@found_once
+def _weight(node: Row | Fork | Loop) -> int:
+    match node:
+        case Row(parts) | Fork(parts):
+            return sum(map(weight, parts))
+        case Loop(item):
+            return weight(item)
+
+
 def joints(node: Node) -> int:
     """How many rows, forks and loops there are in the node: at least as many as are in one another."""
     return _parts(node)[1] if isinstance(node, HashedOnce) else 0

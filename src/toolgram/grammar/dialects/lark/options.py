@@ -1,0 +1,123 @@
+"""The options of forks: which rules are such, and what they are made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from itertools import chain, takewhile
+
+from toolgram.caching import weighed
+from toolgram.grammar.dialects.lark.tree import (
+    Call,
+    Fork,
+    Lexeme,
+    Loop,
+    Node,
+    Row,
+    Special,
+    Tree,
+    calls,
+    items_of,
+    reachable,
+    row,
+)
+from toolgram.grammar.hashing import HashedOnce, found_once
+from toolgram.grammar.ir import Literal
+
+_WEIGHT = 300  # bytes that are remembered with a row, for each of its nodes
+
+
+def options_of(tree: Tree) -> tuple[list[str], list[str]]:
+    """The rules outside of options, and the options: rules that only forks call, two at least, and that lead to none
+    of them."""
+    entered: set[str] = set()  # options that are no good
+    while True:
+        outside: dict[str, None] = {}
+        options: dict[str, None] = {}
+        waiting = ["root"]
+        while waiting:
+            name = waiting.pop()
+            if name not in outside:
+                outside[name] = None
+                several, others = called(tree[name])
+                options |= dict.fromkeys(several)
+                waiting += (*others, *entered.intersection(several))
+        left = [name for name in options if name not in outside]
+        inside = reachable(tree, [inner for name in left for item in made_of(tree, name) for inner in calls(item)])
+        if inside.keys().isdisjoint(left):
+            return list(outside), left if len(left) > 1 else []
+        entered.update(inside.keys() & left)
+
+
+def called(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The rules that a node calls as options of forks, and the others."""
+    return _called_by(node) if isinstance(node, HashedOnce) else ((), calls(node))
+
+
+@found_once
+def _called_by(node: Row | Fork | Loop) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    options = [option.name for each in forks(node) for option in each.options if isinstance(option, Call)]
+    left = Counter(calls(node))
+    left.subtract(options)
+    return tuple(options), tuple(left.elements())
+
+
+def forks(node: Node) -> tuple[Fork, ...]:
+    """All forks in a node."""
+    return _forks_in(node) if isinstance(node, HashedOnce) else ()
+
+
+@found_once
+def _forks_in(node: Row | Fork | Loop) -> tuple[Fork, ...]:
+    match node:
+        case Fork(options):
+            return (node, *chain.from_iterable(map(forks, options)))
+        case Row(items):
+            return tuple(chain.from_iterable(map(forks, items)))
+        case Loop(item):
+            return forks(item)
+
+
+def made_of(tree: Tree, name: str) -> tuple[Node, ...]:
+    """What a rule is made of; if that is literals and another rule, also what that is made of."""
+    items, seen = items_of(tree[name]), {name}
+    while items and isinstance(last := items[-1], Call) and last.name not in seen and _only_literals(items[:-1]):
+        seen.add(last.name)
+        items = (*items[:-1], *items_of(tree[last.name]))
+    return items
+
+
+def _only_literals(items: tuple[Node, ...]) -> bool:
+    return literals_before(items) == len(items)
+
+
+def literals_before(items: Iterable[Node]) -> int:
+    """How many literals a row begins with."""
+    return len(list(takewhile(is_literal, items)))
+
+
+def is_literal(node: Node) -> bool:
+    return isinstance(node, Lexeme) and isinstance(node.expr, Literal)
+
+
+def spelling_of(node: Node) -> Hashable:
+    """What is equal for lexemes, and for what is no row, fork or loop, that are the same but for their places."""
+    match node:
+        case Lexeme():
+            return node.expr, node.tail, node.bare, node.merged, node.cut
+        case Call(name):
+            return Call, name
+        case Special(number):
+            return Special, number
+        case _:
+            return node
+
+
+def _weight(*items: Node) -> int:
+    return _WEIGHT * len(items)
+
+
+@weighed(_weight)
+def row_again(*items: Node) -> Node:
+    """A row; the very same one of the same nodes, so that what was found of it is known."""
+    return row(*items)
