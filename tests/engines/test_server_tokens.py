@@ -160,6 +160,34 @@ def test_ordinary_tokens_are_told_from_special_ones() -> None:
     assert set(tokens.seen) == {"<|im_start|>", "[A]"}
 
 
+@pytest.mark.parametrize(
+    "others", [SPECIAL[::-1], ["<|end|>", *SPECIAL[1:]], ["<|im_end|>", "<|im_start|>", "<|new|>"]]
+)
+def test_a_server_that_was_started_with_another_model_is_asked_anew(others: list[str]) -> None:
+    """Ids of the old model's ends would end answers of the new one, and its markers be other tokens in grammars."""
+    models = [TOKENIZER, small_tokenizer(others)]
+    ends = ("<|im_end|>", "<tool_call>", "<|new|>")
+    forged = (("<|im_start|>user\n", True), (" ".join([*SPECIAL, *others]), False), ("<|im_end|>", True))
+
+    async def encode(text: str) -> list[tuple[int, str]]:
+        ids = models[0].encode(text, add_special_tokens=False)
+        return list(zip(ids, models[0].convert_ids_to_tokens(ids), strict=True))
+
+    async def asked(tokens: ServerTokens) -> tuple[list[int], dict[str, int]]:
+        return await tokens.ids(forged), await tokens.known(ends)
+
+    tokens = ServerTokens(encode)
+    asyncio.run(asked(tokens))
+    del models[0]
+    ids, known = asyncio.run(asked(tokens))
+    assert (ids, known) == asyncio.run(asked(ServerTokens(encode)))
+    special = models[0].convert_tokens_to_ids(others)
+    assert [token for token in ids if token in special] == models[0].convert_tokens_to_ids(
+        [text for text in ("<|im_start|>", "<|im_end|>") if text in others]
+    )
+    assert known == {text: models[0].convert_tokens_to_ids(text) for text in ends if text in others}
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[LlamaServer]:
     with llama_server() as (url, _):

@@ -33,17 +33,28 @@ class ServerTokens:
     A server turns whatever spells a special token into it, and does not tell which ones are special. But those it finds
     before it looks at what stands beside them, so that they stay whole in any company: each token that may be one, and
     each that an engine is told of, is tried once. A text is tokenized as a whole, and again with what of it untrusted
-    text has made special tokens of taken apart.
+    text has made special tokens of taken apart. A server that has another vocabulary than before, since it was started
+    again with another model, is known by a token of another text or a text of another token.
     """
 
     def __init__(self, encode: Encode) -> None:
-        self._encode = encode
+        self._ask = encode
+        self._forget()
+
+    def _forget(self) -> None:
         self._named: dict[str, int] = {}
         self._unnamed = set[str]()
         self._special: dict[str, int] = {}
         self._ids = set[int]()
-        self._tried = set[int]()
+        self._tried: dict[int, str] = {}
         self._find = any_of(())
+
+    async def _encode(self, text: str) -> list[tuple[int, str]]:
+        tokens = await self._ask(text)
+        tried, named = self._tried, self._named
+        if any(tried.get(token, piece) != piece or named.get(piece, token) != token for token, piece in tokens):
+            self._forget()
+        return tokens
 
     @property
     def seen(self) -> Mapping[str, int]:
@@ -97,7 +108,7 @@ class ServerTokens:
         special = set(new).intersection(*stay)
         self._special.update((piece, new[piece]) for piece in special)
         self._ids.update(new[piece] for piece in special)
-        self._tried.update(new.values())
+        self._tried.update((token, piece) for piece, token in new.items())
         self._find = any_of(self._special)
 
     async def _stay_whole(self, company: Callable[[str], tuple[str, str]], tried: Mapping[str, int]) -> set[str]:
@@ -115,8 +126,9 @@ class ServerTokens:
         """The ids of a text of which no token lies in two pieces, and its tokens."""
         # A special token keeps what stands on either side of it apart: it is put between the pieces, and taken out.
         between = min(self._special, key=lambda text: sum(piece.count(text) for piece in pieces))
+        number = self._special[between]
         tokens = await self._encode(between.join(pieces))
-        places = [at for at, (token, _) in enumerate(tokens) if token == self._special[between]]
+        places = [at for at, (token, _) in enumerate(tokens) if token == number]
         own = [piece.count(between) for piece in pieces]
         if len(places) != len(pieces) - 1 + sum(own):  # it does not do so here
             encoded = {piece: await self._encode(piece) for piece in dict.fromkeys(pieces)}
