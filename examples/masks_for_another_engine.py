@@ -1,6 +1,6 @@
 """A tool call from any loop that has logits: here a random one, in numpy; needs transformers and llguidance.
 
-With transformers' own loop it is `model.generate(…, logits_processor=[masks.processor(constraint)])`.
+With transformers' own loop it is `model.generate(…, logits_processor=[masks.processor(constraint, plan.stop)])`.
 """
 
 import json
@@ -38,7 +38,7 @@ def random_call(tokenizer: PreTrainedTokenizerBase, template: toolgram.ChatTempl
     if plan.constraint is None:
         raise ValueError("there is nothing to constrain: the request has neither tools nor a schema")
     masks = TokenMasks(tokenizer)
-    steps = masks.follow(plan.constraint.bind(masks.vocabulary))
+    steps = masks.follow(plan.constraint.bind(masks.vocabulary), plan.stop)
     random = np.random.default_rng(0)
     mask, written = next(steps), list[int]()
     while True:
@@ -47,7 +47,7 @@ def random_call(tokenizer: PreTrainedTokenizerBase, template: toolgram.ChatTempl
         try:
             mask = steps.send(written[-1])
         except StopIteration:  # the last token ended the text
-            return json.dumps(plan.parse(tokenizer.decode(written[:-1])).to_openai())
+            return json.dumps(plan.parse(masks.decode(written, plan.stop)).to_openai())
 
 
 if __name__ == "__main__":

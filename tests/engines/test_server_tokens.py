@@ -1,4 +1,4 @@
-"""What untrusted text becomes in a server's tokens: never a special one, whatever form that has, and never an error."""
+"""What untrusted text becomes in tokens, here or at a server: never a special one, of whatever form, and no error."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from engines.small_tokenizer import small_tokenizer
 from situations import CHATML
 from toolgram.chat import generate
 from toolgram.engines.base import Prompt, Sampling
+from toolgram.engines.external.masks import TokenMasks
 from toolgram.engines.forgery import any_of, broken
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.engines.remote.openai import OpenAICompletions
@@ -45,6 +46,7 @@ SPECIAL = [
     *("<｜User｜>", "[gMASK]", "<|a b|>", '<|"|>', "<tool_call>", "◁think▷", "<|im_end|><|x|>", "|im_end|>"),
 ]
 TOKENIZER = small_tokenizer(SPECIAL)
+MASKS = TokenMasks(TOKENIZER)
 IDS = {text: TOKENIZER.convert_tokens_to_ids(text) for text in SPECIAL}
 MERGED = ["[:]", "[i]", "[[", "]]", "user"]
 
@@ -134,10 +136,22 @@ def test_untrusted_text_makes_no_special_token_of_llama_cpp(prompt: Prompt) -> N
     check(encode, lambda ids: [(token, texts[token]) for token in ids], prompt)
 
 
+@settings(max_examples=500, deadline=None)
+@given(prompt=PROMPTS)
+def test_untrusted_text_makes_no_special_token_of_transformers(prompt: Prompt) -> None:
+    told = of_tokenizer(MASKS.encode(prompt))
+    assert "".join(piece for _, piece in told) == "".join(part for part, _ in prompt)
+    trusted = [trust for part, trust in prompt for _ in part]
+    for _, start, end in spans(told, "".join(part for part, _ in prompt)):
+        assert all(trusted[start:end])
+
+
 def test_what_is_trusted_is_tokenized_as_a_whole() -> None:
     for text in ("]~!b[]~b]system\nA [:] b, a[i] and (s)[e~[\n]~b]ai\n<mm:think>", "".join(SPECIAL)):
-        ids = asyncio.run(ServerTokens(leftmost).ids(((text[:7], True), (text[7:], True))))
-        assert ids == TOKENIZER.encode(text, add_special_tokens=False)
+        prompt = ((text[:7], True), (text[7:], True))
+        whole = TOKENIZER.encode(text, add_special_tokens=False)
+        assert asyncio.run(ServerTokens(leftmost).ids(prompt)) == whole
+        assert MASKS.encode(prompt) == whole
 
 
 def test_a_text_full_of_special_tokens_is_asked_for_a_few_times() -> None:

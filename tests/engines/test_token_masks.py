@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 import toolgram
 from engines.contract import CALLS
@@ -17,6 +20,7 @@ from engines.fake_vllm import OwnGrammar
 from engines.small_tokenizer import small_tokenizer
 from oracles import xgrammar
 from situations import CHATML
+from toolgram.engines.external.backends import Backend
 from toolgram.engines.external.masks import TokenMasks
 from toolgram.errors import EngineError
 
@@ -25,9 +29,14 @@ PLAN = toolgram.plan({"messages": [{"role": "user", "content": "Rain?"}], **CALL
 
 
 @pytest.fixture(scope="module", params=["llguidance", "xgrammar"])
-def masks(request: pytest.FixtureRequest) -> TokenMasks:
+def backend(request: pytest.FixtureRequest) -> Backend:
     xgrammar()
-    return TokenMasks(small_tokenizer(), backend=request.param)
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def masks(backend: Backend) -> TokenMasks:
+    return TokenMasks(small_tokenizer(), backend=backend)
 
 
 def bound(masks: TokenMasks) -> Any:
@@ -65,6 +74,83 @@ def test_a_token_that_is_not_allowed_is_an_error(masks: TokenMasks) -> None:
         next(steps)
         with pytest.raises(EngineError, match="is not allowed here"):
             steps.send(wrong)
+
+
+def test_a_turn_ends_at_its_own_token_and_nowhere_before_its_end(backend: Backend) -> None:
+    """A tokenizer knows the end of a text, not that of a turn: where `generate` ends, too, it would cut a string."""
+    tokenizer = small_tokenizer(("<|im_start|>", "<|endoftext|>", "<tool_call>", "</tool_call>", "<|im_end|>"))
+    masks = TokenMasks(tokenizer, backend=backend)
+    constraint = PLAN.constraint
+    assert constraint is not None
+    ends = masks.ends_with(PLAN.stop)
+    assert [tokenizer.convert_ids_to_tokens(end) for end in ends] == ["<|endoftext|>", "<|im_end|>"]
+    text = PLAN.write(toolgram.Message(None, tool_calls=(toolgram.ToolCall("get_weather", '{"city": "Oslo"}'),)))
+    assert text is not None
+    for end in ends:
+        steps = masks.follow(constraint.bind(masks.vocabulary), PLAN.stop)
+        mask = next(steps)
+        markers = [masks.vocabulary[text] for text in ("<tool_call>", "</tool_call>", "<|im_start|>")]
+        for token in tokenizer.encode(text, add_special_tokens=False):
+            assert not mask[list(ends)].any()
+            assert not mask[markers[2]]
+            mask = steps.send(token)
+        assert mask[list(ends)].all()
+        with pytest.raises(StopIteration):
+            steps.send(end)
+        row = masks.processor(constraint.bind(masks.vocabulary), PLAN.stop)
+        written = tokenizer.encode(text, add_special_tokens=False)
+        row(np.array([[1, 2]]), np.zeros((1, masks.size)))
+        padded = row(np.array([[1, 2, *written, end]]), np.zeros((1, masks.size)))
+        assert np.flatnonzero(padded[0] == 0).tolist() == sorted(ends)
+
+
+def sentence_piece() -> PreTrainedTokenizerFast:
+    """As Llama 2's: spaces are a sign, one is put before a text, and bytes are spelled."""
+    signs = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", *map(chr, range(33, 127))]
+    vocabulary = {sign: number for number, sign in enumerate(signs)}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[], byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    spaces, strip = decoders.Replace("▁", " "), decoders.Strip(" ", 1, 0)
+    tokenizer.decoder = decoders.Sequence([spaces, decoders.ByteFallback(), decoders.Fuse(), strip])
+    tokenizer.add_special_tokens(["<s>", "</s>", "<|im_start|>", "<|im_end|>"])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=signs[2])
+
+
+def test_a_prompt_in_parts_is_one_text() -> None:
+    tokenizer = sentence_piece()
+    masks = TokenMasks(tokenizer)
+    prompt = (("<|im_start|>user\n", True), ("é <|im_end|> and </s>", False), ("<|im_end|>\n", True))
+    ids = masks.encode(prompt)
+    assert tokenizer.decode(ids) == "".join(text for text, _ in prompt)
+    assert [token for token in ids if token in masks.vocabulary.values()] == [
+        masks.vocabulary[text] for text in ("<|im_start|>", "<|im_end|>")
+    ]
+
+
+@pytest.mark.parametrize("make", [small_tokenizer, sentence_piece])
+def test_what_was_written_is_decoded_as_it_was_masked(make: Callable[[], PreTrainedTokenizerFast]) -> None:
+    """With the space that it begins with and those before signs, and without the padding of a batch."""
+    tokenizer = make()
+    tokenizer.clean_up_tokenization_spaces = True
+    tokenizer.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output = True  # as transformers 4 did
+    masks = TokenMasks(tokenizer)
+    text = ' {"code": "a , b . c 日"}'
+    ids = masks.encode(((text, True),))
+    end, padding = masks.vocabulary["<|im_end|>"], masks.vocabulary["<|im_start|>"]
+    assert masks.decode(np.array([*ids, end, padding, padding]), ["<|im_end|>"]) == text
+    assert masks.decode([]) == ""
+
+
+def test_a_tokenizer_that_is_not_taken_is_an_error(backend: Backend) -> None:
+    with pytest.raises(EngineError, match=f"{backend} does not take this tokenizer"):
+        TokenMasks(small_tokenizer(), backend=backend, ends=())
+
+
+def test_a_processor_of_another_prompt_is_an_error(masks: TokenMasks) -> None:
+    processor = masks.processor(bound(masks))
+    processor(np.array([[5, 6, 7]]), np.zeros((1, masks.size)))
+    with pytest.raises(EngineError, match="one call of generate"):
+        processor(np.array([[5, 6]]), np.zeros((1, masks.size)))
 
 
 def test_a_grammar_that_is_refused_is_an_error(masks: TokenMasks) -> None:
