@@ -79,7 +79,7 @@ def test_a_token_that_is_not_allowed_is_an_error(masks: TokenMasks) -> None:
 def test_a_turn_ends_at_its_own_token_and_nowhere_before_its_end(backend: Backend) -> None:
     """A tokenizer knows the end of a text, not that of a turn: where `generate` ends, too, it would cut a string."""
     tokenizer = small_tokenizer(("<|im_start|>", "<|endoftext|>", "<tool_call>", "</tool_call>", "<|im_end|>"))
-    masks = TokenMasks(tokenizer, backend=backend)
+    masks = TokenMasks(tokenizer, backend=backend, ends=tokenizer.eos_token_id)
     constraint = PLAN.constraint
     assert constraint is not None
     ends = masks.ends_with(PLAN.stop)

@@ -28,12 +28,15 @@ _SIGN = re.compile(r"[^\w\s]")  # words and white space say nothing that a templ
 class TokenMasks:
     """Follows constraints by the tokens of a fast tokenizer of transformers.
 
-    `backend` None takes llguidance if it is installed, else xgrammar. `ends` are the tokens that end a text, None the
-    tokenizer's own: those of the model's turns are in `plan.stop`, and each constraint is given them. Raises
-    MissingPackage where no backend is installed, EngineError for a tokenizer that the backend does not take.
+    `backend` None takes llguidance if it is installed, else xgrammar. `ends` are the tokens that end a text, as a model's
+    `generation_config.eos_token_id` has them, None the tokenizer's own; what ends the turns of a template is in
+    `plan.stop`, which each constraint is given. Raises MissingPackage where no backend is installed, EngineError for a
+    tokenizer that the backend does not take.
     """
 
-    def __init__(self, tokenizer: Any, *, backend: Backend | None = None, ends: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, tokenizer: Any, *, backend: Backend | None = None, ends: int | Sequence[int] | None = None
+    ) -> None:
         chosen: Backend | None = backend or next((name for name in BACKENDS if find_spec(name) is not None), None)
         if chosen is None:
             raise MissingPackage("a token mask", "llguidance (or xgrammar)", "embedded")
@@ -45,8 +48,8 @@ class TokenMasks:
         self._tags = any_of(text for text, token in self.vocabulary.items() if self._is_tag(text, token))
         plain = (number for number in sorted(self._special) if not (added[number].lstrip or added[number].rstrip))
         self._between = list(islice(plain, 1))
-        own = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
-        self.ends: tuple[int, ...] = tuple(own if ends is None else ends)
+        own: int | Sequence[int] | None = tokenizer.eos_token_id if ends is None else ends
+        self.ends: tuple[int, ...] = (own,) if isinstance(own, int) else tuple(own or ())
         try:
             self._start = BACKENDS[chosen](tokenizer, self.ends)
         except (ValueError, RuntimeError) as error:
