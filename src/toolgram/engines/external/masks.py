@@ -28,10 +28,10 @@ _SIGN = re.compile(r"[^\w\s]")  # words and white space say nothing that a templ
 class TokenMasks:
     """Follows constraints by the tokens of a fast tokenizer of transformers.
 
-    `backend` None takes llguidance if it is installed, else xgrammar. `ends` are the tokens that end a text, as a model's
-    `generation_config.eos_token_id` has them, None the tokenizer's own; what ends the turns of a template is in
-    `plan.stop`, which each constraint is given. Raises MissingPackage where no backend is installed, EngineError for a
-    tokenizer that the backend does not take.
+    `backend` None takes llguidance if it is installed, else xgrammar. `ends` are the tokens that end a text, as the
+    `generation_config.eos_token_id` of a model has them, None the tokenizer's own; what ends the turns of a template is
+    in `plan.stop`, which each constraint is given. Raises MissingPackage where no backend is installed, EngineError for
+    a tokenizer that the backend does not take.
     """
 
     def __init__(
