@@ -30,6 +30,7 @@ from toolgram.engines.base import SamplingDefaults
 from toolgram.engines.remote.http import Unavailable
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.engines.remote.openai import OpenAICompletions
+from toolgram.engines.remote.sglang import Sglang
 from toolgram.engines.remote.vllm import Vllm
 from toolgram.server.app import create_app
 from toolgram.server.models import Served
@@ -164,7 +165,7 @@ def test_sglang_is_asked_as_a_server_that_enforces_nothing() -> None:
     with answering(SGLANG) as url:
         found = connect(Upstream((url,)), None)
     assert (found.kind, found.model) == (Kind.sglang, "org/model")
-    assert isinstance(found.engine(5), OpenAICompletions)
+    assert isinstance(found.engine(5), Sglang)
     assert f"{url}: SGLang with org/model and the chat template of org/model; nothing is enforced" in found.about
 
 

@@ -71,7 +71,11 @@ class Connection:
                 from toolgram.engines.remote.llama_server import LlamaServer
 
                 return LlamaServer(self.urls[0], api_key=self.api_key, timeout=timeout)
-            case Kind.sglang | Kind.openai:
+            case Kind.sglang:
+                from toolgram.engines.remote.sglang import Sglang
+
+                return Sglang(self.urls[0], self.model or "", api_key=self.api_key, timeout=timeout)
+            case Kind.openai:
                 from toolgram.engines.remote.openai import OpenAICompletions
 
                 return OpenAICompletions(self.urls[0], self.model or "", api_key=self.api_key, timeout=timeout)

@@ -9,16 +9,18 @@ if TYPE_CHECKING:
     from toolgram.engines.llama_cpp.engine import LlamaCpp
     from toolgram.engines.remote.llama_server import LlamaServer
     from toolgram.engines.remote.openai import OpenAICompletions
+    from toolgram.engines.remote.sglang import Sglang
     from toolgram.engines.remote.vllm import Vllm
     from toolgram.engines.replay import Replay
 
-__all__ = ["LlamaCpp", "LlamaServer", "OpenAICompletions", "Replay", "Vllm"]
+__all__ = ["LlamaCpp", "LlamaServer", "OpenAICompletions", "Replay", "Sglang", "Vllm"]
 
 _MODULES = {
     "LlamaCpp": "llama_cpp.engine",
     "LlamaServer": "remote.llama_server",
     "OpenAICompletions": "remote.openai",
     "Replay": "replay",
+    "Sglang": "remote.sglang",
     "Vllm": "remote.vllm",
 }
 

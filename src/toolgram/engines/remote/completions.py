@@ -95,7 +95,8 @@ async def completion(http: Http, body: Mapping[str, Any], counted: Counted) -> A
                         if not isinstance(reason, str) or reason not in _FINISH:
                             raise Unavailable(f"{http.url} ended for a reason of its own: {reason}")
                         finish = _FINISH[reason]
-                        word = choice.get("stop_reason")  # vLLM's: a stop string, or the id of a token
+                        # vLLM's and SGLang's: a stop string, or the id of a token
+                        word = choice.get("stop_reason", choice.get("matched_stop"))
                         stopped_by = word if isinstance(word, str) else None
     except Unavailable:
         if finish is None:  # else all was said, but for what it cost

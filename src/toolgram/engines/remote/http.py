@@ -26,6 +26,7 @@ _MOST_READ = 1 << 20  # bytes of a complaint
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _BUSY = frozenset({408, 425, 429})
 _WRONG = frozenset({400, 422})
+_LENGTHS = ("maximum context length", "the maximum model length", "longer than the model's context length")
 _NOT_THERE = frozenset({400, 404, 405, 410, 501})
 
 
@@ -235,7 +236,7 @@ def _complaint(body: bytes) -> str:
 
 
 def _too_long(body: bytes, said: str) -> PromptTooLong | None:
-    """What a complaint of a prompt's length tells; its forms are those of llama-server, OpenAI and vLLM."""
+    """What a complaint of a prompt's length tells; its forms are those of llama-server, OpenAI, vLLM and SGLang."""
     try:
         match json.loads(body):
             case {"error": {"type": "exceed_context_size_error", "n_prompt_tokens": int(tokens), "n_ctx": int(limit)}}:
@@ -246,8 +247,7 @@ def _too_long(body: bytes, said: str) -> PromptTooLong | None:
                 pass
     except ValueError:
         return None
-    found = any(words in said for words in ("maximum context length", "the maximum model length"))
-    return PromptTooLong(None, None, said) if found else None
+    return PromptTooLong(None, None, said) if any(words in said for words in _LENGTHS) else None
 
 
 def _shown(data: bytes) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import Counted, completion, options
-from toolgram.engines.remote.http import CHECK_SECONDS, Http
+from toolgram.engines.remote.http import CHECK_SECONDS, Http, Json
 from toolgram.engines.stops import StopScanner
 
 _MOST_STOPS = 4  # of OpenAI's; the rest is found here
@@ -37,7 +37,7 @@ class OpenAICompletions:
     ) -> AsyncGenerator[Chunk, None]:
         """Chunks of the answer; closing the generator disconnects. Raises EngineError where the server fails."""
         stops = tuple(dict.fromkeys((*sampling.stop, *sampling.ends)))
-        body = {"model": self._model, "prompt": "".join(text for text, _ in prompt), **options(sampling)}
+        body = await self._body("".join(text for text, _ in prompt), sampling)
         if stops:
             body["stop"] = list(stops[:_MOST_STOPS])
         scanner, counted = StopScanner(stops), Counted(body["prompt"])
@@ -54,6 +54,10 @@ class OpenAICompletions:
             yield Chunk("", finish="cancelled", usage=counted.usage)
             return
         yield Chunk("", finish="stop", usage=counted.usage, stopped_by=scanner.found)
+
+    async def _body(self, prompt: str, sampling: Sampling) -> Json:
+        """What is asked of the server, but for stop strings."""
+        return {"model": self._model, "prompt": prompt, **options(sampling)}
 
     async def check(self) -> None:
         """Raises EngineError unless the server is well."""
