@@ -17,12 +17,13 @@ from transformers import PreTrainedTokenizerFast
 import toolgram
 from engines.contract import CALLS
 from engines.fake_vllm import OwnGrammar
-from engines.small_tokenizer import small_tokenizer
+from engines.small_tokenizer import SPECIAL, small_tokenizer
 from oracles import xgrammar
 from situations import CHATML
 from toolgram.engines.external.backends import Backend
 from toolgram.engines.external.masks import TokenMasks
 from toolgram.errors import EngineError
+from toolgram.grammar.constraint import Constraint
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "masks_for_another_engine.py"
 PLAN = toolgram.plan({"messages": [{"role": "user", "content": "Rain?"}], **CALLS}, CHATML, "long")
@@ -139,6 +140,29 @@ def test_what_was_written_is_decoded_as_it_was_masked(make: Callable[[], PreTrai
     end, padding = masks.vocabulary["<|im_end|>"], masks.vocabulary["<|im_start|>"]
     assert masks.decode(np.array([*ids, end, padding, padding]), ["<|im_end|>"]) == text
     assert masks.decode([]) == ""
+
+
+def test_ids_of_tokens_may_have_gaps() -> None:
+    """Then there are fewer tokens than the highest id says. llguidance takes only those that it can count."""
+    spelled = json.loads(small_tokenizer().backend_tokenizer.to_str())
+    for token in spelled["added_tokens"]:
+        token["id"] += 50
+        spelled["model"]["vocab"][token["content"]] = token["id"]
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(spelled)), eos_token=SPECIAL[1])
+    with pytest.raises(EngineError, match="llguidance does not take this tokenizer"):
+        TokenMasks(tokenizer, backend="llguidance")
+    xgrammar()
+    masks = TokenMasks(tokenizer, backend="xgrammar")
+    assert len(tokenizer) < masks.ends[0] < masks.size
+    constraint = Constraint(toolgram.schema_grammar({"const": "weather"}))
+    scores = masks.processor(constraint)(np.array([[1]]), np.zeros((1, masks.size + 7)))
+    assert not np.isfinite(scores[0, list(masks.vocabulary.values())]).any()
+    steps = masks.follow(constraint)
+    mask = next(steps)
+    for token in masks.encode((('"weather"', True),)):
+        assert mask[token]
+        mask = steps.send(token)
+    assert np.flatnonzero(mask).tolist() == list(masks.ends)
 
 
 def test_a_tokenizer_that_is_not_taken_is_an_error(backend: Backend) -> None:

@@ -37,11 +37,11 @@ class Matcher(Protocol):
 
 
 class _Llguidance:
-    def __init__(self, tokenizer: Any, ends: Sequence[int]) -> None:
+    def __init__(self, tokenizer: Any, size: int, ends: Sequence[int]) -> None:
         hf = import_module("llguidance.hf")
         self._numpy = import_module("llguidance.numpy")
         self._make = import_module("llguidance").LLMatcher
-        self._tokenizer = hf.from_tokenizer(tokenizer, eos_token=list(ends))
+        self._tokenizer = hf.from_tokenizer(tokenizer, n_vocab=size, eos_token=list(ends))
         self._compile = weighed(compiled_from, Memory(64 * MEGABYTE))(self._compiled)
 
     def __call__(self, constraint: SupportsGrammar) -> _LlguidanceMatcher:
@@ -73,9 +73,10 @@ class _LlguidanceMatcher:
 
 
 class _Xgrammar:
-    def __init__(self, tokenizer: Any, ends: Sequence[int]) -> None:
+    def __init__(self, tokenizer: Any, size: int, ends: Sequence[int]) -> None:
         self._xgrammar = import_module("xgrammar")
-        info = self._xgrammar.TokenizerInfo.from_huggingface(tokenizer, stop_token_ids=list(ends))
+        make = self._xgrammar.TokenizerInfo.from_huggingface
+        info = make(tokenizer, vocab_size=size, stop_token_ids=list(ends))
         self._compiler = self._xgrammar.GrammarCompiler(info)
 
     def __call__(self, constraint: SupportsGrammar) -> _XgrammarMatcher:
@@ -101,8 +102,8 @@ class _XgrammarMatcher:
         return self._matcher.is_completed()
 
 
-BACKENDS: dict[Backend, Callable[[Any, Sequence[int]], Callable[[SupportsGrammar], Matcher]]] = {
+BACKENDS: dict[Backend, Callable[[Any, int, Sequence[int]], Callable[[SupportsGrammar], Matcher]]] = {
     "llguidance": _Llguidance,
     "xgrammar": _Xgrammar,
 }
-"""What makes, of a tokenizer of transformers and the end tokens, what starts to match a grammar."""
+"""What makes, of a tokenizer of transformers, its number of ids and the end tokens, what starts to match a grammar."""

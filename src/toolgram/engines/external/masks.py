@@ -42,7 +42,7 @@ class TokenMasks:
             raise MissingPackage("a token mask", "llguidance (or xgrammar)", "embedded")
         added: Mapping[int, Any] = tokenizer.added_tokens_decoder
         self.vocabulary: Mapping[str, int] = {str(token): number for number, token in added.items()}
-        self.size: int = len(tokenizer)
+        self.size: int = 1 + max(tokenizer.get_vocab().values())  # some have gaps among their ids
         self._tokenizer = tokenizer
         self._special = {number for number, token in added.items() if token.special}
         self._tags = any_of(text for text, token in self.vocabulary.items() if self._is_tag(text, token))
@@ -51,7 +51,7 @@ class TokenMasks:
         own: int | Sequence[int] | None = tokenizer.eos_token_id if ends is None else ends
         self.ends: tuple[int, ...] = (own,) if isinstance(own, int) else tuple(own or ())
         try:
-            self._start = BACKENDS[chosen](tokenizer, self.ends)
+            self._start = BACKENDS[chosen](tokenizer, self.size, self.ends)
         except (ValueError, RuntimeError) as error:
             raise EngineError(f"{chosen} does not take this tokenizer: {error}") from error
 
