@@ -29,6 +29,7 @@ from toolgram.grammar.regular.regex_syntax import (
     charsets,
     inner,
     parse,
+    uncounted,
 )
 from toolgram.grammar.regular.subsets import is_plain, plain_automaton
 from toolgram.work import MAX_STEPS, TooLarge, remembered, spend
@@ -40,6 +41,7 @@ __all__ = [
     "language",
     "pattern",
     "pattern_as_written",
+    "pattern_uncounted",
     "pattern_with_lengths",
 ]
 
@@ -50,7 +52,10 @@ _MAX_PARALLEL = 4  # threads that may read the same character where a pattern is
 @remembered(maxsize=128)  # each may have thousands of states
 def pattern(text: str) -> Automaton:
     """The texts in which the pattern is found. Raises Malformed, Unsupported and TooLarge."""
-    tree = parse(text)
+    return _of_tree(parse(text))
+
+
+def _of_tree(tree: Tree) -> Automaton:
     searching = _Search(tree)
     automaton = searching.automaton()
     many_states = len(automaton.states) > 2 * len(charsets(tree))
@@ -62,6 +67,17 @@ def pattern_as_written(text: str) -> Automaton:
     """The same, to be written down in the shape of the pattern, however its loops overlap."""
     tree = parse(text)
     return as_written(_Search(tree).automaton(), tree, preferred=True)
+
+
+@remembered(maxsize=64)
+def pattern_uncounted(text: str) -> Automaton | None:
+    """The texts in which the pattern is found, and others, in which its parts repeat more often than it says.
+
+    None for a pattern that says nothing of the kind. Raises as `pattern` does.
+    """
+    tree = parse(text)
+    loose = uncounted(tree)
+    return None if loose == tree else _of_tree(loose)
 
 
 def pattern_with_lengths(text: str) -> tuple[Automaton, int, int | None]:

@@ -15,6 +15,7 @@ from toolgram.grammar.regular.unicode_classes import UnknownProperty, property_c
 
 _MAX_NESTING = 60
 _MAX_LENGTH = 50_000  # longer than any automaton that may be made of it
+_FEW = 4  # times that something may repeat, which are counted whatever that takes
 
 
 class Unsupported(Exception):
@@ -327,6 +328,17 @@ def rebuild(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
             return Look(behind, negative, change(body))
         case _:
             return tree
+
+
+def uncounted(tree: Tree) -> Tree:
+    """The tree in which what may repeat often may repeat without end: it matches where the tree does, and elsewhere."""
+    match tree:
+        case Rep(item, low, high) if high is not None and high > max(low, _FEW):
+            return Rep(uncounted(item), low, None)
+        case Look(negative=True):
+            return tree  # else it would match in fewer places
+        case _:
+            return rebuild(tree, uncounted)
 
 
 def inner(tree: Tree) -> tuple[Tree, ...]:

@@ -7,13 +7,20 @@ from dataclasses import replace
 from typing import Protocol
 
 from toolgram.errors import InvalidSchema
-from toolgram.grammar.regular import automata
+from toolgram.grammar.regular import automata, to_expr
 from toolgram.grammar.regular.automata import Automaton
 from toolgram.grammar.regular.languages import without
-from toolgram.grammar.regular.regex import Malformed, TooLarge, Unsupported, pattern, pattern_with_lengths
+from toolgram.grammar.regular.regex import (
+    Malformed,
+    TooLarge,
+    Unsupported,
+    pattern,
+    pattern_uncounted,
+    pattern_with_lengths,
+)
 from toolgram.schema import types
 from toolgram.schema.reading import keywords
-from toolgram.schema.reading.formats import format_automaton, is_exact
+from toolgram.schema.reading.formats import format_automaton, format_uncounted, is_exact
 from toolgram.schema.reading.references import LATEST, Place
 from toolgram.schema.types import ANY, NEVER, Property, Type
 from toolgram.schema.types.intersect import intersect
@@ -22,6 +29,8 @@ from toolgram.schema.writing.number_style import decimal_of
 
 _MAX_LANGUAGES = 16  # of keys, distinguished by the patterns that they match
 _MAX_DIGITS = 60  # of a bound, without idle zeros: each takes an alternative inside the one before
+_MANY_STATES = 200  # of a format: what it has in common with a pattern has more, and is no longer written with counts
+_MANY_COUNTS = 400  # states of a pattern and its lengths
 _BEYOND_ALL = 2**31  # characters, items or members
 BEYOND = (Malformed, Unsupported, TooLarge)
 
@@ -36,6 +45,7 @@ class Normalizer(Protocol):
     `definition` raises NotYet.
     """
 
+    exact: bool
     encoding: Encoding
 
     def schema(self, place: Place) -> Type:
@@ -73,18 +83,39 @@ def string(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
         text = schema.get(keyword)
         if not isinstance(text, str) or result == NEVER:
             continue
+        alone = any_length == types.string(0, None)
         try:
-            language = _language(n, keyword, text)
+            language = _language(n, place, keyword, text, alone=alone)
             longer = intersect(any_length, language, n.definition)
+            if longer == NEVER and not (alone or n.exact):
+                raise types.NoneKnown  # schemas say `format` of what only looks like it: a time without an offset
             try:
-                result = intersect(result, language, n.definition)
+                result = _held(n, longer, low, high)
             except TooLarge:
                 low, result = _longer(n, place, keyword, longer, low, high)
                 high = None
             any_length = longer
         except BEYOND as error:
-            n.unsupported(place.pointer, keyword, f"{error}" or "it has too many cases", "any string of the length")
+            apart = isinstance(error, types.NoneKnown) and not alone
+            reason = "no string of it has the pattern" if apart else f"{error}" or "it has too many cases"
+            n.unsupported(place.pointer, keyword, reason, "any string of the length" if alone else "the pattern alone")
     return result
+
+
+def _held(n: Normalizer, kind: Type, low: int, high: int | None) -> Type:
+    """Those of the strings that have `low` to `high` characters.
+
+    Raises TooLarge, in relaxed mode also where counting takes pages: each of their states is one for each count.
+    """
+    language = kind.automaton if isinstance(kind, types.String) and not n.exact else None
+    if language is None or language.has_lengths_within(low, high) or to_expr.counts_apart(language, low, high):
+        return intersect(types.string(low, high), kind, n.definition)
+    if max(low, high or 0) * len(language.states) > 4 * _MANY_COUNTS:
+        raise TooLarge
+    made = intersect(types.string(low, high), kind, n.definition)
+    if isinstance(made, types.String) and made.automaton and len(made.automaton.states) > _MANY_COUNTS:
+        raise TooLarge
+    return made
 
 
 def _longer(n: Normalizer, place: Place, keyword: str, kind: Type, low: int, high: int | None) -> tuple[int, Type]:
@@ -99,7 +130,7 @@ def _longer(n: Normalizer, place: Place, keyword: str, kind: Type, low: int, hig
         raise TooLarge
     least, made = low, kind
     try:
-        made = intersect(types.string(low, None), kind, n.definition)
+        made = _held(n, kind, low, None)
     except TooLarge:
         least = 0
     for bound, limits, what in (("minLength", (low - least, None), "short"), ("maxLength", (0, high), "long")):
@@ -109,18 +140,38 @@ def _longer(n: Normalizer, place: Place, keyword: str, kind: Type, low: int, hig
     return least, made
 
 
-def _language(n: Normalizer, keyword: str, text: str) -> Type:
-    """The strings of a pattern or a format."""
-    low, high = 0, None
+def _language(n: Normalizer, place: Place, keyword: str, text: str, *, alone: bool) -> Type:
+    """The strings of a pattern or a format.
+
+    In relaxed mode its parts may be longer than it says, where their lengths make it too large, or, where it is not
+    `alone`, make pages of what it has in common with a pattern; that is told.
+    """
+    counted, low, high = None, 0, None
+    try:
+        counted, low, high = _counted(n.encoding, keyword, text)
+        is_large = not alone and counted is not None and len(counted.states) > _MANY_STATES
+    except TooLarge:
+        is_large = True
+        if n.exact:
+            raise
+    if is_large and not n.exact:
+        loose = pattern_uncounted(text) if keyword == "pattern" else format_uncounted(text)
+        if loose is not None:
+            counted, low, high = loose, 0, None
+            reason = "the lengths of its parts make too many cases"
+            n.unsupported(place.pointer, keyword, reason, f"the {keyword}, with parts of any length")
+        elif counted is None:
+            raise TooLarge
+    if counted is not None and not n.encoding.escapes:
+        counted = automata.intersection(counted, without(n.encoding.quote))
+    return types.string(low, high, counted, exact=keyword != "format" or is_exact(text))
+
+
+def _counted(encoding: Encoding, keyword: str, text: str) -> tuple[Automaton | None, int, int | None]:
+    """The strings of a pattern or a format, as a language and lengths; None for a format that is not known."""
     if keyword == "format":
-        automaton = format_automaton(text)
-    elif n.encoding.counts_characters:
-        automaton, low, high = pattern_with_lengths(text)
-    else:
-        automaton = pattern(text)
-    if automaton is not None and not n.encoding.escapes:
-        automaton = automata.intersection(automaton, without(n.encoding.quote))
-    return types.string(low, high, automaton, exact=keyword != "format" or is_exact(text))
+        return format_automaton(text), 0, None
+    return pattern_with_lengths(text) if encoding.counts_characters else (pattern(text), 0, None)
 
 
 def number(n: Normalizer, place: Place, schema: keywords.Schema, *, integer: bool) -> Type:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from string import Template
 
 from toolgram.grammar.regular.automata import Automaton
-from toolgram.grammar.regular.regex import Unsupported, pattern, pattern_as_written
+from toolgram.grammar.regular.regex import Unsupported, pattern, pattern_as_written, pattern_uncounted
 from toolgram.work import remembered
 
 _PARTS = {
@@ -98,12 +98,21 @@ def format_automaton(name: str) -> Automaton | None:
     if name not in _WHOLE:
         return None
     compiled = pattern_as_written if name in _AS_WRITTEN else pattern
-    return compiled(f"^(?:{_filled(_WHOLE[name])})$")
+    return compiled(_pattern(name))
+
+
+def format_uncounted(name: str) -> Automaton | None:
+    """The texts of a format that is known, and those whose parts are longer; None where no lengths are limited."""
+    return pattern_uncounted(_pattern(name))
 
 
 def is_exact(name: str) -> bool:
     """Whether the automaton of a format admits all that its specification does."""
     return name not in _INEXACT
+
+
+def _pattern(name: str) -> str:
+    return f"^(?:{_filled(_WHOLE[name])})$"
 
 
 def _filled(text: str) -> str:

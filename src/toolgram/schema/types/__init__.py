@@ -27,6 +27,10 @@ from toolgram.schema.types.multiples import to_multiples
 __all__ = ["TooLarge"]  # with what is defined here
 
 
+class NoneKnown(TooLarge):
+    """Strings of which there are none but perhaps some that an automaton leaves out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Anything:
     """Every JSON value."""
@@ -232,7 +236,7 @@ def union(options: Iterable[Type]) -> Type:
 def string(low: int, high: int | None, automaton: Automaton | None = None, *, exact: bool = True) -> Type:
     """Strings of `low` to `high` code points, of the language of the automaton.
 
-    Raises TooLarge, also where it is only for want of an exact automaton that there are none.
+    Raises TooLarge: NoneKnown where it is only for want of an exact automaton that there are none.
     """
     if high is not None and high < low:
         return NEVER
@@ -240,7 +244,7 @@ def string(low: int, high: int | None, automaton: Automaton | None = None, *, ex
         return Text("") if high == 0 else String(low, high)
     if not automaton.has_length(low, high):
         if not exact:
-            raise TooLarge
+            raise NoneKnown
         return NEVER
     if automaton.has_lengths_within(low, high):
         low, high = 0, None
