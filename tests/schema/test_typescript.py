@@ -130,12 +130,33 @@ def test_references_that_fan_out_end():
             "x: {\n// Keys like /^n/: null\n[key: string]: null\n}",
         ),
         ({"required": ["a"], "type": "object"}, "x: {\na: any\n}"),
+        (
+            {"required": ["a"], "type": "object", "additionalProperties": {"type": "integer"}},
+            "x: {\na: number,\n[key: string]: number\n}",
+        ),
+        (
+            {"required": ["a"], "patternProperties": {"^a": {}}, "additionalProperties": {"type": "integer"}},
+            "x: {\na: any,\n// Keys like /^a/: any\n[key: string]: any\n}",
+        ),
+        (  # as zod writes `z.record(z.enum(["red", "blue"]), z.number())`
+            {
+                "type": "object",
+                "propertyNames": {"type": "string", "enum": ["red", "blue"]},
+                "additionalProperties": {"type": "number"},
+                "required": ["red", "blue"],
+            },
+            "x: {\nred: number,\nblue: number\n}",
+        ),
         ({"type": "object", "propertyNames": {"enum": ["a", "b"]}}, 'x: {\n// Keys: "a" | "b"\n[key: string]: any\n}'),
         ({"type": "object", "properties": {"a": {}}, "oneOf": [{"required": ["a"]}, {}]}, "x: {\na?: any\n}"),
         ({"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}, "x: {\na?: any\n} & {\nb?: any\n}"),
         (
             {"type": "string", "anyOf": [{"format": "date"}, {"pattern": "^a"}]},
             "// Format=date or Pattern=^a\nx: string",
+        ),
+        (
+            {"type": "string", "minLength": 3, "allOf": [{"pattern": "^a"}, {"pattern": "b$"}]},
+            "// Minimum length=3 Pattern=^a Pattern=b$\nx: string",
         ),
         ({"anyOf": [{"type": "string"}, {}]}, "x: any"),
         (

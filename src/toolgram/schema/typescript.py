@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from sys import getsizeof
 from typing import Any, NamedTuple, cast
@@ -202,28 +202,43 @@ class _Writer:
             child = place.child("properties", name)
             mark = "" if name in required else "?"
             members.append(f"{_about(child)}{_name(name)}{mark}: {self._type(child, above).text}")
-        members.extend(f"{_name(name)}: any" for name in required if name not in fields.get("properties", {}))
-        if others := self._other_keys(place, fields, above, alone=not members):
+        demanded = [name for name in required if name not in fields.get("properties", {})]
+        if demanded:
+            rest = _ANY if fields.get("patternProperties") else self._rest(place, fields, above)
+            members.extend(f"{_name(name)}: {rest.text}" for name in demanded)
+        declares = bool(fields.get("properties"))
+        if others := self._other_keys(place, fields, above, alone=not declares, known=demanded):
             members.append(others)
         return _Kind("{\n" + ",\n".join(members) + "\n}" if members else "object")
 
     def _other_keys(
-        self, place: Place, fields: Mapping[str, Any], above: tuple[int, ...], *, alone: bool
+        self, place: Place, fields: Mapping[str, Any], above: tuple[int, ...], *, alone: bool, known: Collection[str]
     ) -> str | None:
-        """The line for keys that are not declared, where the schema says something of them."""
+        """The line for keys that are neither declared nor `known`, where the schema says something of them."""
         others = _beyond(fields, "additionalProperties", "unevaluatedProperties")
         rest, names = fields.get(others, True), fields.get("propertyNames")
         texts = list(fields.get("patternProperties", {}))
         if not texts and not isinstance(rest, dict) and (names is None or rest is False):
+            return None
+        if isinstance(names, dict) and _are_among(cast("Mapping[str, Any]", names).get("enum"), known):
             return None
         kinds = [self._type(place.child("patternProperties", text), above) for text in texts]
         notes = [f"Keys like /{text}/: {kind.text}" for text, kind in zip(texts, kinds, strict=True)]
         if isinstance(names, dict):
             written = self._type(place.child("propertyNames"), above)
             notes.append(f"Keys: {written.text} {_details(place.child('propertyNames'))}".rstrip())
-        kinds.append(self._type(place.child(others), above) if others in fields else _ANY)
+        kinds.append(self._rest(place, fields, above))
         value = _union(kinds) if alone else _ANY  # TypeScript wants it to cover every key
         return f"{_comment(chr(10).join(notes))}[key: string]: {value.text}"
+
+    def _rest(self, place: Place, fields: Mapping[str, Any], above: tuple[int, ...]) -> _Kind:
+        """The type of the values of keys that the schema lists nowhere."""
+        others = _beyond(fields, "additionalProperties", "unevaluatedProperties")
+        return self._type(place.child(others), above) if others in fields else _ANY
+
+
+def _are_among(values: object, known: Collection[str]) -> bool:
+    return isinstance(values, list) and all(value in known for value in cast("list[object]", values))
 
 
 def _beyond(fields: Mapping[str, Any], stated: str, unevaluated: str) -> str:
@@ -250,7 +265,7 @@ def _with_target(place: Place) -> dict[str, Any]:
 
 
 def _details(place: Place, depth: int = 0) -> str:
-    """The keywords that have no place in a type, as functionary words them; those of branches joined by "or"."""
+    """The keywords that have no place in a type, as functionary words them; those of alternatives joined by "or"."""
     if depth > _MAX_DETAIL:
         return ""
     fields = _with_target(place)
@@ -258,11 +273,11 @@ def _details(place: Place, depth: int = 0) -> str:
     said += [_worded(words, fields[keyword]) for keyword, words in _SAID.items() if _is_said(fields.get(keyword))]
     if isinstance((place.fields or {}).get("items"), dict) and (inside := _details(place.child("items"), depth + 1)):
         said.append(f"Items: {inside}")
-    for keyword in ("anyOf", "oneOf"):
+    for keyword, joined in (("allOf", " "), ("anyOf", " or "), ("oneOf", " or ")):
         branches = (place.fields or {}).get(keyword)
         count = len(cast("list[object]", branches)) if isinstance(branches, list) else 0
         inner = (_details(place.child(keyword, index), depth + 1) for index in range(count))
-        said.append(" or ".join(filter(None, dict.fromkeys(inner))))
+        said.append(joined.join(filter(None, dict.fromkeys(inner))))
     return " ".join(filter(None, said))
 
 
