@@ -208,6 +208,37 @@ def test_a_tool_that_nothing_matches_is_told_with_the_part_to_blame(case: str) -
     assert told.enforced == f"the tool is never called: no arguments can match this schema{blamed}"
 
 
+def test_where_no_tool_can_be_called_the_part_to_blame_is_told() -> None:
+    """As zod writes `a.and(b)`: each of two objects has no keys but its own."""
+    parts = [
+        {"type": "object", "properties": {key: {"type": "string"}}, "required": [key], "additionalProperties": False}
+        for key in ("a", "b")
+    ]
+    both = tool("save", {"type": "object", "properties": {"v": {"allOf": parts}}, "required": ["v"]})
+    with pytest.raises(toolgram.InvalidRequest) as refused:
+        toolgram.plan({"messages": ASK, "tools": [both], "tool_choice": "required"}, CHATML)
+    assert str(refused.value) == (
+        "/tools: no tool can be called; as to 'save': no arguments can match this schema: nothing matches /properties/v"
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"type": "OBJECT"}, 'type: "OBJECT" is not one of null, '),
+        ({"properties": {}, "required": True}, "required: true is not a list of strings"),
+        ({"enum": None}, "enum: null is not a list"),
+        ({"minItems": "1"}, 'minItems: "1" is not a non-negative integer'),
+        ({"minItems": -(10**5000)}, "minItems: a number of thousands of digits is not"),
+        ({"maxLength": "x" * 100_000}, f'maxLength: "{"x" * 39}… is not'),
+    ],
+)
+def test_a_value_that_a_keyword_cannot_have_is_shown(schema: dict[str, Any], told: str) -> None:
+    with pytest.raises(toolgram.InvalidSchema) as refused:
+        toolgram.schema_grammar(schema)
+    assert str(refused.value).startswith(f"(root): {told}")
+
+
 def test_to_find_the_part_to_blame_takes_no_work_from_the_rest() -> None:
     words = {f"w{n}": {"type": "string", "pattern": "^[a-z]{3,40}$"} for n in range(40)}
     odd: dict[str, Any] = {"type": "integer", "minimum": 5, "maximum": 1}

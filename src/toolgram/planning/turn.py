@@ -169,12 +169,14 @@ class _Compilation:
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
     arguments: dict[tuple[str, AnyEncoding], Spell] = field(default_factory=dict[tuple[str, AnyEncoding], Spell])
     expected: dict[str, Expected] = field(default_factory=dict[str, Expected])
+    uncallable: dict[str, str] = field(default_factory=dict[str, str])
 
     def run(self) -> CompiledTurn:
         spec = self.spec
         callees = tuple(callee for tool in spec.tools if (callee := self.callee_of(tool)) is not None)
         if spec.tools and not callees and spec.calls == "only":
-            raise InvalidRequest("/tools", "no tool can be called: no arguments match their schemas")
+            name, reason = next(iter(self.uncallable.items()))
+            raise InvalidRequest("/tools", f"no tool can be called; as to {name!r}: {reason}")
         answer, language, plain = None, None, None
         if (given := spec.answer) is not None:
             if given.plain:
@@ -291,6 +293,7 @@ class _Compilation:
         pointer = tool.schema_pointer
         if tool.strict:
             raise InvalidRequest(pointer, f"{reason}: leave the tool out, or change its required parameters")
+        self.uncallable[tool.name] = reason
         self.relaxations.append(Relaxation(pointer, "type", f"the tool is never called: {reason}", "stricter"))
 
     def encoded(self, made: ToolArguments, pointer: str, *, strict: bool) -> None:

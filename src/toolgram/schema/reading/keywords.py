@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -9,6 +10,7 @@ from typing import Any, cast
 
 from toolgram.errors import InvalidSchema
 
+_MAX_SHOWN = 40  # characters of a value in a message
 KINDS = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
@@ -107,7 +109,17 @@ def check_shapes(schema: Mapping[str, object], pointer: str) -> None:
     for keyword, value in schema.items():
         check, complaint = _SHAPES.get(keyword, (None, ""))
         if check and not check(value):
-            raise InvalidSchema(pointer, keyword, complaint)
+            shown = "" if isinstance(value, list | dict) else f"{_shown(value)} "
+            raise InvalidSchema(pointer, keyword, f"{shown}{complaint}")
+
+
+def _shown(value: object) -> str:
+    """A value that has no others in it, as JSON writes it, cut where it is long."""
+    try:
+        text = json.dumps(value, default=repr)
+    except ValueError:  # an integer of more digits than Python writes
+        return "a number of thousands of digits"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
 
 
 Schema = Mapping[str, Any]
