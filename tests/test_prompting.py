@@ -254,7 +254,9 @@ def test_what_looks_like_a_call_begins_an_answer_where_nothing_can_be_called(
 
 PARTICULAR = toolgram.ChatTemplate(
     "{% macro type_of(s) %}{% if s.type in ['string', 'integer'] %}{{ s.type }}{% elif s.type == 'object' %}"
-    "{{ 'dict of ' + type_of(s.additionalProperties) }}{% elif s.type is not string and s.type is iterable %}"
+    "{{ 'dict of ' + type_of(s.additionalProperties) }}{% elif s.type == 'array' %}"
+    "{{ 'list of ' + type_of(s['items'].items() and s['items']) }}"
+    "{% elif s.type is not string and s.type is iterable %}"
     "{% for each in s.type %}{{ type_of({'type': each}) }}{% endfor %}{% else %}{{ s.type[100].x }}{% endif %}"
     "{% endmacro %}{% for t in tools or [] %}{{ t.function.name + ':' }}"
     "{% for key, s in (t.function.parameters.properties or {}).items() %}"
@@ -270,6 +272,8 @@ PARTICULAR = toolgram.ChatTemplate(
         ({"type": ["string", "null"]}, "f: x string;"),
         ({"type": ["null", "string", "integer"], "description": None}, "f: x stringinteger;"),
         ({"type": "object", "properties": {"a": {"type": "null"}}}, "f: x dict of ;"),
+        ({"type": "array", "items": [{"type": "string"}, {"type": "string"}]}, "f: x list of string;"),
+        ({"type": "array", "items": [{"type": ["string", "null"]}, {"type": "integer"}]}, "f: x list of ;"),
         (True, "f: x ;"),
     ],
 )
@@ -280,6 +284,13 @@ def test_a_schema_is_put_plainer_for_a_template_that_does_not_take_it(schema: An
     call = '<tool_call>\n{"name": "f", "arguments": {"x": %s}}\n</tool_call>'
     null = schema is True or "null" in schema["type"]
     assert plan.constraint.grammar.accepts(call % "null") is null
+
+
+def test_what_is_no_schema_is_said_so_where_a_template_fails_for_it() -> None:
+    tools = [tool("good", {}), tool("f", {"type": "object", "properties": {"x": {"type": "STRING"}}})]
+    template = toolgram.ChatTemplate("{{ (tools or {})[100].x }}" + HERMES.source)
+    with pytest.raises(toolgram.InvalidSchema, match=r'^/tools/1/function/parameters/properties/x: type: "STRING" is'):
+        toolgram.plan(asked("Hi") | {"tools": tools}, template, style="hermes")
 
 
 def test_a_tool_that_a_template_does_not_take_is_named() -> None:

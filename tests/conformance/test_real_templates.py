@@ -57,6 +57,13 @@ USUAL: tuple[Any, ...] = (
     *({"type": "array"}, {"type": "array", "items": True}, {"type": "array", "items": {"type": ["string", "null"]}}),
     *({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"anyOf": [True]}, {"not": {"type": "string"}}),
     *({"type": "object", "additionalProperties": {"type": ["integer", "null"]}}, {"$ref": "#/$defs/x"}),
+    {"type": "array", "items": [{"type": "string"}, {"type": ["number", "null"]}], "minItems": 2, "maxItems": 2},
+    {"type": "array", "items": [{"type": "number"}, {"type": "number"}], "additionalItems": False},
+    {"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}], "items": False},
+    {"type": ["array", "null"], "items": {"oneOf": [{"const": "a"}, {"const": "b", "type": "string"}]}},
+    {"description": "Which.", "allOf": [{"$ref": "#/$defs/x"}], "default": []},
+    {"type": ["object", "null"], "properties": {"a": {"$ref": "#/properties/key_0"}}, "required": ["a"]},
+    {"type": "object", "propertyNames": {"enum": ["a"]}, "additionalProperties": {"type": "number"}},
 )
 
 

@@ -8,7 +8,8 @@ from typing import Any, cast
 Tool = Mapping[str, Any]
 Schema = dict[str, Any]
 _EMPTY: Schema = {"description": "", "parameters": {"type": "object", "properties": {}}}
-_ONE, _SEVERAL, _NAMED = ("items", "additionalProperties"), ("anyOf", "oneOf", "allOf"), ("properties", "$defs")
+_ONE, _NAMED = ("items", "additionalProperties"), ("properties", "$defs")
+_SEVERAL = ("anyOf", "oneOf", "allOf", "items", "prefixItems")
 _MAY_BE_NULL = ("const", "default")
 _DEEPEST = 24
 
@@ -22,7 +23,8 @@ def filled(tool: Tool) -> Tool:
 
 
 def plain(tool: Tool) -> Tool:
-    """As `filled`, with one type in place of a type and null, without null by default, and with what objects hold."""
+    """As `filled`, with one type in place of a type and null, without null by default, with what objects hold, and with
+    one schema for the items of an array."""
     return _with_parameters(tool, lambda schema: _described(_plain(_schema(schema))))
 
 
@@ -74,6 +76,10 @@ def _plain(schema: Schema) -> Schema:
             del made["type"]
         case _:
             pass
+    if isinstance(items := made.get("items"), list):  # one schema for each item, as drafts before 2020-12 have it
+        first = cast("list[Schema]", items)
+        kinds = [each for at, each in enumerate(first) if each not in first[:at]]
+        made |= {"prefixItems": first, "items": {"anyOf": kinds} if len(kinds) > 1 else kinds[0] if kinds else {}}
     if "default" in made and made["default"] is None:
         del made["default"]
     if made.get("type") == "object" and not isinstance(made.get("additionalProperties"), Mapping):

@@ -13,6 +13,7 @@ from toolgram.conversation.message import Message
 from toolgram.conversation.request import Request, Tool
 from toolgram.errors import InvalidRequest, InvalidSchema, TemplateError
 from toolgram.planning.rendering import Parts, Rendering, not_shown, tags_of, text_of, written
+from toolgram.schema.reading.normalize import normalize
 from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, plain_prompt
 from toolgram.styles.detect import speaks
 from toolgram.styles.generic.tagged import list_tools
@@ -23,6 +24,7 @@ from toolgram.template.markers import likely_pattern
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import without_calls
 from toolgram.wire.writer import write_freely
+from toolgram.work import MAX_WORK, limited
 
 _LONGEST_OPENING = 200
 _RESULTS = ("tool", "function")
@@ -56,8 +58,17 @@ class Prompt:
 
 
 def build_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
-    """The prompt of a request. Raises InvalidRequest for what the template cannot express, and TemplateError."""
-    prompt = _best_prompt(request, template, style, now)
+    """The prompt of a request.
+
+    Raises InvalidRequest for what the template cannot express, TemplateError, and InvalidSchema where that is why.
+    """
+    try:
+        prompt = _best_prompt(request, template, style, now)
+    except TemplateError:
+        for tool in request.tools:
+            with limited(MAX_WORK):
+                normalize(tool.parameters or {}, pointer=tool.schema_pointer, mode="relaxed")
+        raise
     said = [text for message in request.messages if (text := text_of(message.get("content")).strip())]
     if said and all(trusted for _, trusted in prompt.parts) and not any(text in prompt.text for text in said):
         raise TemplateError(
