@@ -163,6 +163,21 @@ def test_what_is_too_large_for_the_lengths_of_its_parts_is_enforced_without_them
     assert max(len(grammar.to(dialect)) for dialect in ("gbnf", "lark", "ebnf")) < 5000
 
 
+@pytest.mark.parametrize(
+    ("limits", "good"),
+    [
+        ({"format": "email", "maxLength": 255}, "ann.lee@mail.example.co.uk"),
+        ({"format": "email", "maxLength": 254, "pattern": ZOD_EMAIL}, "ann.lee@mail.example.co.uk"),
+        ({"format": "hostname", "maxLength": 253}, "a.b.mail.example.co.uk"),
+        ({"format": "hostname", "maxLength": 200}, "mail.example.co.uk"),
+    ],
+)
+def test_a_host_name_has_no_more_labels_than_its_length_allows(limits: dict[str, object], good: str):
+    grammar = schema_grammar({"type": "string", **limits})
+    assert grammar.accepts(f'"{good}"')
+    assert max(len(grammar.sample(seed)) for seed in range(30)) <= limits["maxLength"] + 2
+
+
 def test_the_lengths_of_parts_are_exact_where_they_have_to_be():
     grammar = schema_grammar({"type": "string", "format": "email", "pattern": ZOD_EMAIL})
     assert grammar.accepts(f'"{"x" * 64}@example.com"')

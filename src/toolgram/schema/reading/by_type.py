@@ -85,7 +85,7 @@ def string(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
             continue
         alone = any_length == types.string(0, None)
         try:
-            language = _language(n, place, keyword, text, alone=alone)
+            language = _language(n, place, keyword, text, high, alone=alone)
             longer = intersect(any_length, language, n.definition)
             if longer == NEVER and not (alone or n.exact):
                 raise types.NoneKnown  # schemas say `format` of what only looks like it: a time without an offset
@@ -140,15 +140,15 @@ def _longer(n: Normalizer, place: Place, keyword: str, kind: Type, low: int, hig
     return least, made
 
 
-def _language(n: Normalizer, place: Place, keyword: str, text: str, *, alone: bool) -> Type:
-    """The strings of a pattern or a format.
+def _language(n: Normalizer, place: Place, keyword: str, text: str, most: int | None, *, alone: bool) -> Type:
+    """The strings of a pattern, or of a format that should have `most` characters.
 
     In relaxed mode its parts may be longer than it says, where their lengths make it too large, or, where it is not
     `alone`, make pages of what it has in common with a pattern; that is told.
     """
     counted, low, high = None, 0, None
     try:
-        counted, low, high = _counted(n.encoding, keyword, text)
+        counted, low, high = _counted(n.encoding, keyword, text, most)
         is_large = not alone and counted is not None and len(counted.states) > _MANY_STATES
     except TooLarge:
         is_large = True
@@ -167,10 +167,10 @@ def _language(n: Normalizer, place: Place, keyword: str, text: str, *, alone: bo
     return types.string(low, high, counted, exact=keyword != "format" or is_exact(text))
 
 
-def _counted(encoding: Encoding, keyword: str, text: str) -> tuple[Automaton | None, int, int | None]:
+def _counted(encoding: Encoding, keyword: str, text: str, most: int | None) -> tuple[Automaton | None, int, int | None]:
     """The strings of a pattern or a format, as a language and lengths; None for a format that is not known."""
     if keyword == "format":
-        return format_automaton(text), 0, None
+        return format_automaton(text, most), 0, None
     return pattern_with_lengths(text) if encoding.counts_characters else (pattern(text), 0, None)
 
 

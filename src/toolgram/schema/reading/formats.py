@@ -7,11 +7,13 @@ up to a small automaton; `is_exact` says which, and a complement of such a one w
   no label with hyphens in its third and fourth place, which RFC 5890 reserves (punycode is not regular);
 - email: no quoted local part; one atom of up to 64 characters, two or three of up to 20, four or five of up to 12; such
   a host name as domain, no address in brackets;
+- these with a `maxLength`: no more labels than fit into it, where four do;
 - idn-email: the same, with fewer and shorter atoms, since 64 bytes are the limit, and a domain in ASCII.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from string import Template
 
 from toolgram.grammar.regular.automata import Automaton
@@ -34,7 +36,7 @@ _PARTS = {
     "label": "[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,2}[A-Za-z0-9]|$label_start[A-Za-z0-9\\-]{0,58}[A-Za-z0-9])?",
     "short_label": "[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,2}[A-Za-z0-9]|$label_start[A-Za-z0-9\\-]{0,25}[A-Za-z0-9])?",
     "label_start": "[A-Za-z0-9\\-](?:[A-Za-z0-9][A-Za-z0-9\\-]|-[A-Za-z0-9])",
-    "hostname": "$label(?:\\.$short_label){0,6}",
+    "hostname": "$label(?:\\.$short_label){0,$more_labels}",
     # RFC 5321
     "atom_char": "A-Za-z0-9!#$$%&'*+/=?\\^_`{|}~\\-",
     "email": "(?:[$atom_char]{1,64}|[$atom_char]{1,20}(?:\\.[$atom_char]{1,20}){1,2}"
@@ -84,12 +86,14 @@ _WHOLE = {
 
 _INEXACT = frozenset({"time", "date-time", "hostname", "email", "idn-email"})
 _AS_WRITTEN = frozenset({"hostname", "email", "idn-email", "uri", "uri-reference", "ipv6"})  # their states fill pages
+_MORE_LABELS, _LEAST_LABELS = 6, 3  # after the first: mail.example.co.uk has to be there
+_LABEL, _SHORT_LABEL, _BEFORE_HOST = 63, 30, {"hostname": 0, "email": 65, "idn-email": 18}  # characters at most
 _NOT_REGULAR = {"regex": "patterns nest their groups", "idn-hostname": "its limits hold for the encoded form"}
 
 
-@remembered(maxsize=64)
-def format_automaton(name: str) -> Automaton | None:
-    """The texts of a format; None if it is not known, so that it says nothing.
+def format_automaton(name: str, high: int | None = None) -> Automaton | None:
+    """The texts of a format; None if it is not known, so that it says nothing. With `high` only those of so few parts
+    that none has more characters, where few enough are left out for that.
 
     Raises Unsupported for a format of the specification that is not regular.
     """
@@ -97,8 +101,17 @@ def format_automaton(name: str) -> Automaton | None:
         raise Unsupported(f"the format {name}: {_NOT_REGULAR[name]}")
     if name not in _WHOLE:
         return None
+    most = _MORE_LABELS
+    if name in _BEFORE_HOST and high is not None:
+        fitting = (high - _BEFORE_HOST[name] - _LABEL) // (1 + _SHORT_LABEL)
+        most = min(most, fitting) if fitting >= _LEAST_LABELS else most
+    return _automaton(name, most)
+
+
+@remembered(maxsize=64)
+def _automaton(name: str, more_labels: int) -> Automaton:
     compiled = pattern_as_written if name in _AS_WRITTEN else pattern
-    return compiled(_pattern(name))
+    return compiled(_pattern(name, more_labels))
 
 
 def format_uncounted(name: str) -> Automaton | None:
@@ -111,11 +124,11 @@ def is_exact(name: str) -> bool:
     return name not in _INEXACT
 
 
-def _pattern(name: str) -> str:
-    return f"^(?:{_filled(_WHOLE[name])})$"
+def _pattern(name: str, more_labels: int = _MORE_LABELS) -> str:
+    return f"^(?:{_filled(_WHOLE[name], {**_PARTS, 'more_labels': str(more_labels)})})$"
 
 
-def _filled(text: str) -> str:
+def _filled(text: str, parts: Mapping[str, str]) -> str:
     """The pattern with its named parts filled in."""
     template = Template(text)
-    return template.substitute({part: _filled(_PARTS[part]) for part in template.get_identifiers()})
+    return template.substitute({part: _filled(parts[part], parts) for part in template.get_identifiers()})
