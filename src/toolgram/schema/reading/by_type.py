@@ -20,7 +20,7 @@ from toolgram.grammar.regular.regex import (
 )
 from toolgram.schema import types
 from toolgram.schema.reading import keywords
-from toolgram.schema.reading.formats import format_automaton, format_uncounted, is_exact
+from toolgram.schema.reading.formats import format_automaton, is_exact
 from toolgram.schema.reading.references import LATEST, Place
 from toolgram.schema.types import ANY, NEVER, Property, Type
 from toolgram.schema.types.intersect import intersect
@@ -29,8 +29,7 @@ from toolgram.schema.writing.number_style import decimal_of
 
 _MAX_LANGUAGES = 16  # of keys, distinguished by the patterns that they match
 _MAX_DIGITS = 60  # of a bound, without idle zeros: each takes an alternative inside the one before
-_MANY_STATES = 200  # of a format: what it has in common with a pattern has more, and is no longer written with counts
-_MANY_COUNTS = 400  # states of a pattern and its lengths
+_MANY_COUNTS = 800  # states of a pattern and its lengths
 _BEYOND_ALL = 2**31  # characters, items or members
 BEYOND = (Malformed, Unsupported, TooLarge)
 
@@ -85,7 +84,7 @@ def string(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
             continue
         alone = any_length == types.string(0, None)
         try:
-            language = _language(n, place, keyword, text, high, alone=alone)
+            language = _language(n, place, keyword, text, high)
             longer = intersect(any_length, language, n.definition)
             if longer == NEVER and not (alone or n.exact):
                 raise types.NoneKnown  # schemas say `format` of what only looks like it: a time without an offset
@@ -140,38 +139,28 @@ def _longer(n: Normalizer, place: Place, keyword: str, kind: Type, low: int, hig
     return least, made
 
 
-def _language(n: Normalizer, place: Place, keyword: str, text: str, most: int | None, *, alone: bool) -> Type:
+def _language(n: Normalizer, place: Place, keyword: str, text: str, most: int | None) -> Type:
     """The strings of a pattern, or of a format that should have `most` characters.
 
-    In relaxed mode its parts may be longer than it says, where their lengths make it too large, or, where it is not
-    `alone`, make pages of what it has in common with a pattern; that is told.
+    A pattern whose counts make it too large is without them in relaxed mode, which is told.
     """
-    counted, low, high = None, 0, None
+    low, high = 0, None
     try:
-        counted, low, high = _counted(n.encoding, keyword, text, most)
-        is_large = not alone and counted is not None and len(counted.states) > _MANY_STATES
+        if keyword == "format":
+            automaton = format_automaton(text, most)
+        elif n.encoding.counts_characters:
+            automaton, low, high = pattern_with_lengths(text)
+        else:
+            automaton = pattern(text)
     except TooLarge:
-        is_large = True
-        if n.exact:
+        automaton = None if n.exact or keyword == "format" else pattern_uncounted(text)
+        if automaton is None:
             raise
-    if is_large and not n.exact:
-        loose = pattern_uncounted(text) if keyword == "pattern" else format_uncounted(text)
-        if loose is not None:
-            counted, low, high = loose, 0, None
-            reason = "the lengths of its parts make too many cases"
-            n.unsupported(place.pointer, keyword, reason, f"the {keyword}, with parts of any length")
-        elif counted is None:
-            raise TooLarge
-    if counted is not None and not n.encoding.escapes:
-        counted = automata.intersection(counted, without(n.encoding.quote))
-    return types.string(low, high, counted, exact=keyword != "format" or is_exact(text))
-
-
-def _counted(encoding: Encoding, keyword: str, text: str, most: int | None) -> tuple[Automaton | None, int, int | None]:
-    """The strings of a pattern or a format, as a language and lengths; None for a format that is not known."""
-    if keyword == "format":
-        return format_automaton(text, most), 0, None
-    return pattern_with_lengths(text) if encoding.counts_characters else (pattern(text), 0, None)
+        reason = "what it counts makes too many cases"
+        n.unsupported(place.pointer, keyword, reason, "the pattern, with parts of any length")
+    if automaton is not None and not n.encoding.escapes:
+        automaton = automata.intersection(automaton, without(n.encoding.quote))
+    return types.string(low, high, automaton, exact=keyword != "format" or is_exact(text))
 
 
 def number(n: Normalizer, place: Place, schema: keywords.Schema, *, integer: bool) -> Type:

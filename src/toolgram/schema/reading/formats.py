@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from string import Template
 
 from toolgram.grammar.regular.automata import Automaton
-from toolgram.grammar.regular.regex import Unsupported, pattern, pattern_as_written, pattern_uncounted
+from toolgram.grammar.regular.regex import Unsupported, pattern, pattern_as_written
 from toolgram.work import remembered
 
 _PARTS = {
@@ -112,11 +112,6 @@ def format_automaton(name: str, high: int | None = None) -> Automaton | None:
 def _automaton(name: str, more_labels: int) -> Automaton:
     compiled = pattern_as_written if name in _AS_WRITTEN else pattern
     return compiled(_pattern(name, more_labels))
-
-
-def format_uncounted(name: str) -> Automaton | None:
-    """The texts of a format that is known, and those whose parts are longer; None where no lengths are limited."""
-    return pattern_uncounted(_pattern(name))
 
 
 def is_exact(name: str) -> bool:
