@@ -61,6 +61,10 @@ OWN = (
     Encoding("gemma", quote='<|"|>', escapes=False, bare_keys=True),
     Tagged("typed", "<arg k=", (("string", " s>"), ("", " j>")), "</arg>"),
     Tagged("fenced", "<p>", (("", "="),), "</p>", fence=("<![CDATA[", "]]>")),
+    Tagged("keys", "<", (("", ">"),), "</{key}>\n"),
+    Tagged("attributes", '<arg name="', (("", '" value="'),), '"/>'),
+    Tagged("quoted", "<", (("", ">"),), "</{key}>", quoted=True),
+    Tagged("quoted in attributes", '<arg name="', (("", '" value='),), "/>", quoted=True),
     Elements("elements", "@@"),
 )
 OF_STYLES = (

@@ -11,6 +11,7 @@ from typing import Any
 
 from toolgram.styles.probes import TAG, CallProbe, Scene, TurnProbe, call, common_suffix, tail
 from toolgram.wire.encodings import JSON, AnyEncoding, Elements, Encoding, Tagged
+from toolgram.wire.encodings.tagged import KEY
 
 # Keys in alphabetical order, since some templates sort them; a value of each type.
 TYPED = call(
@@ -28,6 +29,10 @@ TYPED = call(
 _FENCED = call("zqfenced", {"zqkeye": "zqa <zqb> & zqc\nzqd"}, 4)
 _NULL = call("zqnull", {"zqkeye": None, "zqkeyf": "zqtext"}, 5)
 _SEPARATORS = ((", ", ": "), (",", ":"), (", ", ":"), (",", ": "))
+_STRINGS = ("zqtext", "zqlast")  # of these
+_QUOTED = re.compile(f'"({"|".join(_STRINGS)})"')
+_TAG_ENDS = re.compile(r"""(?:["']?\s*/?>)?\s*""")  # one that has keys and values in it
+_CLOSES = re.compile(rf"(?:{TAG.pattern})|[^<>]*>|\W+{re.escape(KEY)}\W+")
 _TYPES = ("string", "number", "boolean", "object", "array")
 
 
@@ -59,7 +64,7 @@ def notation(scene: Scene, text: str, probe: CallProbe) -> Notation | None:
     if typed is None or TYPED.name not in typed:
         return None
     typed = typed[typed.index(TYPED.name) + len(TYPED.name) :]
-    tagged = _tagged(typed)
+    tagged = _tagged(typed) or _quoted(typed)
     if tagged is not None:
         tagged = replace(tagged, fence=_fence(scene, tagged))
         return Notation(tagged, partial(_tagged_place, tagged))
@@ -114,16 +119,17 @@ def _tagged(text: str) -> Tagged | None:
     between = text[value + len("zqtext") : second]
     open_ = common_suffix(text[:first], between)
     close = between.removesuffix(open_)
-    space = open_[: len(open_) - len(open_.lstrip())]
-    open_, close = open_.lstrip(), close + space
+    ended = _TAG_ENDS.match(open_)
+    end = ended[0] if ended else ""
+    open_, close = open_.removeprefix(end), (close + end).replace(keys[0], KEY)
     after = text[text.rindex("zqlast") + len("zqlast") :]
-    if not open_ or not TAG.match(close.lstrip()) or not after.startswith(close.rstrip()):
+    if not open_ or not _CLOSES.match(close.lstrip()) or not after.startswith(close.replace(KEY, keys[-1]).rstrip()):
         return None
     ways: dict[str, str] = {}
     at, printed = 0, False
     for key, kind in zip(keys, (*_TYPES, "string"), strict=True):
         at = text.find(open_ + key, at)
-        end = text.find(close.rstrip(), at)
+        end = text.find(close.replace(KEY, key).rstrip(), at)
         if at < 0 or end < 0:
             return None
         printed |= kind == "boolean" and text[at:end].endswith("True")
@@ -133,13 +139,20 @@ def _tagged(text: str) -> Tagged | None:
     return Tagged("discovered", open_, _shortest(ways), close, python_words=printed)
 
 
+def _quoted(text: str) -> Tagged | None:
+    """The tags where strings between them are JSON as well."""
+    tagged = _tagged(_QUOTED.sub(r"\1", text)) if len(_QUOTED.findall(text)) == len(_STRINGS) else None
+    return None if tagged is None else replace(tagged, quoted=True)
+
+
 def _fence(scene: Scene, tags: Tagged) -> tuple[str, str]:
     """What the template puts around a string that contains tags and line breaks, such as CDATA; usually nothing."""
     (key, value), *_ = _FENCED.arguments.items()
+    close = tags.after_value(key)
     text = tail(scene, TurnProbe((_FENCED,))) or ""
-    written = text.partition(tags.open + key + tags.after("string"))[2].partition(tags.closer)[0]
+    written = text.partition(tags.open + key + tags.after("string"))[2].partition(close.strip())[0]
     before, found, after = written.partition(value)
-    space = tags.close[: tags.close.index(tags.closer)]
+    space = close[: len(close) - len(close.lstrip())]
     after = after.removesuffix(space)
     return (before, after) if found and before.strip() and after.strip() else ("", "")
 
@@ -164,11 +177,12 @@ def _tagged_place(tags: Tagged, text: str, probe: CallProbe, start: int) -> tupl
     keys = list(probe.arguments)
     begin = text.find(tags.open + keys[0], start)
     last = text.find(tags.open + keys[-1], start)
-    end = text.find(tags.closer, last)
+    closer, close = tags.closer(keys[-1]), tags.after_value(keys[-1])
+    end = text.find(closer, last)
     if min(begin, last, end) < 0:
         return None
-    end += len(tags.closer)
-    space = tags.close[tags.close.index(tags.closer) + len(tags.closer) :]
+    end += len(closer)
+    space = close[len(close.rstrip()) :]
     return begin, end + len(space) if text.startswith(space, end) else end
 
 

@@ -80,7 +80,7 @@ class Elements(AnyEncoding):
 
         No grammar ties a tag to the one that closes it.
         """
-        values, tags = BetweenTags(canonical, spelling, names, self.lead, exact), self.elements
+        values, tags = BetweenTags(canonical, spelling, names, exact), self.elements
         return values.arguments(_Grammar(tags, values).arguments(hint), _Writer(tags, canonical, spelling).arguments)
 
     def write(self, value: Any, spelling: Spelling) -> str:
@@ -132,7 +132,7 @@ class _Grammar:
         for part in parts:
             match part:
                 case types.String() | types.Text():
-                    written.append(self.values.string(part, pointer))
+                    written.append(self.values.string(part, pointer, self.tags.lead))
                 case types.Array() | types.Items():
                     if not _is_item(parts, self.tags):
                         written.append(self._items(part, hint, pointer, may_be_empty="string" not in kinds))

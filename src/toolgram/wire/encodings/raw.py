@@ -48,13 +48,23 @@ class ValueReader(Protocol):
 
 
 def value_reader(
-    close: str, expected: Expected, kinds: frozenset[str], sink: Sink, fence: tuple[str, str] = ("", "")
+    close: str,
+    expected: Expected,
+    kinds: frozenset[str],
+    sink: Sink,
+    fence: tuple[str, str] = ("", ""),
+    *,
+    quoted: bool = False,
 ) -> ValueReader:
     """What reads a value that is `expected`, of these JSON types. `close` ends it: its mark, and white space that
     belongs to neither.
 
-    A string may stand inside a `fence`, which is no part of it.
+    A string may stand inside a `fence`, which is no part of it. Where it is `quoted` it is JSON; one that is not, and
+    should be, is taken as it is.
     """
+    if quoted and "string" in kinds:
+        raw = value_reader(close, expected, kinds, sink, fence)
+        return ByBeginning(partial(_by_beginning, '"', NestedJson(close, sink), raw))
     if kinds <= CONTAINERS:
         return NestedJson(close, sink)
     if kinds == STRING:
@@ -65,13 +75,15 @@ def value_reader(
         fenced = Collected(fence[1] + close, expected, kinds & STRING, sink)
     if kinds & CONTAINERS and not (kinds & STRING and expected.text_may_begin_as_json):
         # In the strings of its JSON the mark may stand.
-        return ByBeginning(partial(_by_bracket, NestedJson(close, sink), reader))
+        return ByBeginning(partial(_by_beginning, "[{", NestedJson(close, sink), reader))
     return ByBeginning(partial(_by_fence, fence[0], fenced, reader)) if fence[0] else reader
 
 
-def _by_bracket(opened: ValueReader, other: ValueReader, buffer: str, start: int) -> tuple[int, ValueReader] | None:
+def _by_beginning(
+    chars: str, opened: ValueReader, other: ValueReader, buffer: str, start: int
+) -> tuple[int, ValueReader] | None:
     begin = skip_space(buffer, start)
-    return None if begin == len(buffer) else (start, opened if buffer[begin] in "[{" else other)
+    return None if begin == len(buffer) else (start, opened if buffer[begin] in chars else other)
 
 
 def _by_fence(
@@ -172,7 +184,7 @@ class Collected(RawString):
 
 
 class NestedJson:
-    """An object or array, passed on as JSON as it comes; brackets too many after it are dropped."""
+    """An object, an array or a string in JSON, passed on as it comes; brackets too many after it are dropped."""
 
     __slots__ = ("_closer", "_done", "_marks", "_sink", "_value")
 
@@ -265,13 +277,12 @@ def holds_json(kind: Type) -> bool:
 class BetweenTags:
     """Makes the expressions of values between tags for one tool, over `rules`; what they do not enforce is noted.
 
-    Strings end at `mark`, which none of them contains. Where they need not be `exact`, lengths may be counted loosely.
+    Strings end at a mark, which none of them contains. Where they need not be `exact`, lengths may be counted loosely.
     """
 
     canonical: Canonical
     spelling: Spelling
     names: RuleNames
-    mark: str
     exact: bool
     rules: dict[str, Expr] = field(default_factory=dict[str, Expr])
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
@@ -281,33 +292,33 @@ class BetweenTags:
         """The arguments, of such values."""
         return ToolArguments(expr, spell, self.rules, self.relaxations, self.capped)
 
-    def string(self, kind: types.String | types.Text, pointer: str) -> Expr:
-        """A string as it is; where its schema allows too many for a grammar, any at all."""
+    def string(self, kind: types.String | types.Text, pointer: str, mark: str) -> Expr:
+        """A string as it is, up to the mark; where its schema allows too many for a grammar, any at all."""
         if isinstance(kind, types.Text):
-            return NOTHING if self.mark in kind.value else seq(kind.value)
-        raw = self._raw_string(kind)
+            return NOTHING if mark in kind.value else seq(kind.value)
+        raw = self._raw_string(kind, mark)
         self.relaxations += [Relaxation(pointer, *each) for each in raw.loose]
         return raw.expr
 
-    def _raw_string(self, kind: types.String) -> RawText:
+    def _raw_string(self, kind: types.String, mark: str) -> RawText:
         """The strings without the mark, as an expression over the rules, and what of them is not exact."""
         try:
-            if (plain := self._plain_string(kind)) is not None:
+            if (plain := self._plain_string(kind, mark)) is not None:
                 return RawText(plain)
-            raw = raw_text(self.mark, kind.automaton, kind.min, kind.max, exact=self.exact)
+            raw = raw_text(mark, kind.automaton, kind.min, kind.max, exact=self.exact)
         except TooLarge:
             keyword = "maxLength" if kind.automaton is None else "pattern"
-            return RawText(Text((self.mark,)), (), ((keyword, "any string between raw tags"),))
-        key = kind, self.mark, self.exact
+            return RawText(Text((mark,)), (), ((keyword, "any string between raw tags"),))
+        key = kind, mark, self.exact
         new = {str(at): self.names.shared(f"raw-text-{at + 1}", key) for at in range(len(raw.bodies))}
         self.rules.update({new[str(at)]: renamed(body, new) for at, body in enumerate(raw.bodies)})
         expr = self._named(renamed(raw.expr, new), "raw-text", key)
         return raw._replace(expr=expr, bodies=())
 
-    def _plain_string(self, kind: types.String) -> Expr | None:
+    def _plain_string(self, kind: types.String, mark: str) -> Expr | None:
         """The strings if they are the same between quotes: then they are one rule, by the name that JSON has for it."""
         language, low, high = kind.automaton, kind.min, kind.max
-        if language is None or may_contain(language, self.mark):
+        if language is None or may_contain(language, mark):
             return None
         plain = plain_string(language, self.spelling, low, high)
         return None if plain is None else self._named(plain, "text", (self.spelling, ("text", language, low, high)))

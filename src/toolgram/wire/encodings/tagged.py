@@ -11,7 +11,8 @@ A call of Qwen3-Coder (its chat template)::
     </parameter>
     </function>
 
-Which values are raw is a matter of the tool's schema, so that the reader has to know it.
+Which values are raw is a matter of the tool's schema, so that the reader has to know it. What closes a value may have
+the key in it, where keys are tags themselves: <city>Paris</city>.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ from toolgram.wire.encodings.raw import BetweenTags, ValueReader, as_json, json_
 from toolgram.wire.marks import Marks, as_tokens
 
 MAX_KEY = 512
+KEY = "{key}"  # in what closes a value
+_LETTER = re.compile(r"\w")
+_OF_A_TAG = r"[^\s<>()\[\]{}|｜/=\"']"  # what a key is made of where it is a tag itself
 
 
 @dataclass(frozen=True)
@@ -46,10 +50,11 @@ class Tagged(AnyEncoding):
     """The tags: `open` key `after_key` value `close`, for each parameter.
 
     `after_key` may differ by the JSON type of the value: {"string": …, "number": …}; the entry "" is for the others.
-    `close` ends raw text: its part without white space must not stand in a string. `fence` is what a model may put
-    around a string that has tags in it: ("<![CDATA[", "]]>"). With `python_words` the family's templates print true,
-    false and null as Python does, so that its models write them so, or as JSON has them. `escapes` are characters of
-    keys with what stands for them, that of the escapes themselves first: ("&", "&amp;").
+    `close` ends raw text: its part without white space must not stand in a string. Where it has the key in it, as
+    "{key}", keys are tags themselves, which have but words in them. `fence` is what a model may put around a string
+    that has tags in it: ("<![CDATA[", "]]>"). With `python_words` the family's templates print true, false and null as
+    Python does, so that its models write them so, or as JSON has them. `escapes` are characters of keys with what
+    stands for them, that of the escapes themselves first: ("&", "&amp;"). With `quoted` strings are JSON as well.
     """
 
     name: str
@@ -59,6 +64,7 @@ class Tagged(AnyEncoding):
     fence: tuple[str, str] = ("", "")
     python_words: bool = False
     escapes: tuple[tuple[str, str], ...] = ()
+    quoted: bool = False
 
     @property
     def notation(self) -> Notation:
@@ -78,8 +84,9 @@ class Tagged(AnyEncoding):
     @property
     def tags(self) -> tuple[str, ...]:
         """What stands around keys and values, white space aside."""
-        texts = (self.open, *(text for _, text in self.after_key), self.close)
-        return tuple(piece for text in texts for piece in text.split())
+        texts = (self.open, *(text for _, text in self.after_key), *self.close.split(KEY))
+        pieces = tuple(piece for text in texts for piece in text.split())
+        return tuple(filter(_LETTER.search, pieces)) if self.keys_are_tags else pieces
 
     def reader(self, expected: Expected, sink: Sink) -> ArgumentsReader:
         """Reads parameter by parameter."""
@@ -89,7 +96,7 @@ class Tagged(AnyEncoding):
         self, canonical: Canonical, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool
     ) -> ToolArguments:
         """The declared parameters in their order; what no schema declares has no tags."""
-        values = BetweenTags(canonical, spelling, names, self.closer, exact)
+        values = BetweenTags(canonical, spelling, names, exact)
         made = _Parameters(self, values, hint)
         return values.arguments(made.expr(), made.spell)
 
@@ -100,10 +107,13 @@ class Tagged(AnyEncoding):
         members = cast("Mapping[str, Any]", value).items()
         return "".join(_written(self, key, each, spell(each, spelling)) or "" for key, each in members)
 
-    def response_template(self, pattern: Callable[[str], str]) -> dict[str, Any]:
-        """The pattern of one parameter."""
+    def response_template(self, pattern: Callable[[str], str]) -> dict[str, Any] | None:
+        """The pattern of one parameter; none says that strings are JSON too."""
+        if self.quoted:
+            return None
         ways = "|".join(pattern(text) for _, text in self.after_key)
-        tag = rf"{pattern(self.open)}(?P<key>.+?)(?:{ways})(?P<value>.*?)\s*{pattern(self.closer)}"
+        closer = "(?P=key)".join(map(pattern, self.close.strip().split(KEY)))
+        tag = rf"{pattern(self.open)}(?P<key>.+?)(?:{ways})(?P<value>.*?)\s*{closer}"
         return {"content": "xml-inline", "content_args": {"tag_pattern": tag}}
 
     def after(self, kind: str) -> str:
@@ -111,10 +121,18 @@ class Tagged(AnyEncoding):
         known = dict(self.after_key)
         return known.get(kind, known.get("", ""))
 
-    @property
-    def closer(self) -> str:
+    def after_value(self, key: str) -> str:
+        """What stands after the value of a key."""
+        return self.close.replace(KEY, self.shown(key))
+
+    def closer(self, key: str) -> str:
         """The mark that ends a raw value."""
-        return self.close.strip()
+        return self.after_value(key).strip()
+
+    @property
+    def keys_are_tags(self) -> bool:
+        """Whether keys are tags themselves."""
+        return KEY in self.close
 
     @cached_property
     def told(self) -> frozenset[str]:
@@ -125,7 +143,28 @@ class Tagged(AnyEncoding):
     def key_end(self) -> re.Pattern[str]:
         """A key up to the value, and which of the ways to end it was taken; white space is lenient."""
         ways = "|".join(f"(?P<way{n}>{_lenient(text)})" for n, (_, text) in enumerate(self.after_key))
-        return re.compile(rf"(?P<key>[\s\S]{{0,{MAX_KEY}}}?)(?:{ways})")
+        key = rf"(?P<key>{self.word.pattern})\s*" if self.keys_are_tags else rf"(?P<key>[\s\S]{{0,{MAX_KEY}}}?)"
+        return re.compile(f"{key}(?:{ways})")
+
+    @cached_property
+    def word(self) -> re.Pattern[str]:
+        """A key that is a tag itself, which does not begin as the tag that closes it."""
+        closing = self.close.strip().partition(KEY)[0]
+        closes = closing.removeprefix(self.open) if closing.startswith(self.open) else ""
+        return re.compile((f"(?!{re.escape(closes)})" if closes else "") + rf"{_OF_A_TAG}{{1,{MAX_KEY}}}")
+
+    def begins(self, buffer: str, at: int) -> bool | None:
+        """Whether a parameter begins here; None where more text must tell.
+
+        Where keys are tags themselves, what follows the parameters may begin as they do, and goes on otherwise.
+        """
+        if not buffer.startswith(self.open, at):
+            return None if self.open.startswith(buffer[at:]) else False
+        key = at + len(self.open)
+        if not self.keys_are_tags or self.key_end.match(buffer, key):
+            return True
+        begun = buffer[key : self.key_marks.held_back(buffer, key)].rstrip()
+        return None if not begun or self.word.fullmatch(begun) else False
 
     def can_say(self, key: str) -> bool:
         """Whether a key is read as it is written, whatever comes after it."""
@@ -191,7 +230,7 @@ class TaggedReader:
             self._value.cut()
             return
         held = rest.lstrip()
-        if held.startswith(self._tags.open):
+        if held.startswith(self._tags.open) and self._tags.begins(held, 0) is not False:
             key = held[len(self._tags.open) :]
             key = key[: self._tags.key_marks.held_back(key, 0)].rstrip()
             if key:
@@ -200,13 +239,13 @@ class TaggedReader:
     def _begin(self, buffer: str, i: int) -> tuple[int, Status]:
         """Enter the next parameter, or end."""
         at = skip_space(buffer, i)
-        mark = self._tags.open
-        if not buffer.startswith(mark, at):
-            if mark.startswith(buffer[at:]):
+        begins = self._tags.begins(buffer, at)
+        if not begins:
+            if begins is None:
                 return i, Status.MORE
             self._sink("}" if self._count else "{}")
             return i, Status.DONE
-        match = self._tags.key_end.match(buffer, at + len(mark))
+        match = self._tags.key_end.match(buffer, at + len(self._tags.open))
         # A way to end the key is whole only when what follows shows that its white space is.
         if match is None or match.end() == len(buffer):
             too_long = match is None and len(buffer) - at > 2 * MAX_KEY
@@ -219,7 +258,8 @@ class TaggedReader:
         told = self._tags.after_key[way][0]
         expected = self._expected.member(key)
         kinds = frozenset((told,)) if told else expected.kinds - self._tags.told or expected.kinds
-        self._value = value_reader(self._tags.close, expected, kinds, self._sink, self._tags.fence)
+        close, quoted = self._tags.after_value(key), self._tags.quoted
+        self._value = value_reader(close, expected, kinds, self._sink, self._tags.fence, quoted=quoted)
         return match.end(), Status.MORE
 
 
@@ -263,18 +303,23 @@ class _Parameters:
             alike = frozenset(kind for kind in kinds if self.tags.after(kind) == told)
             value = self._value(item, alike)
             opener = seq(as_tokens(self.tags.open), self.tags.shown(item.name), as_tokens(told))
-            options.append(seq(opener, value, as_tokens(self.tags.close)))
+            options.append(seq(opener, value, as_tokens(self.tags.after_value(item.name))))
         return choice(*options)
 
     def _value(self, item: types.Property, kinds: frozenset[str]) -> Expr:
-        kind, hint = self.canonical.resolve(item.value), f"{self.hint}-{item.name}"
+        kind, hint, mark = self.canonical.resolve(item.value), f"{self.hint}-{item.name}", self.tags.closer(item.name)
         if kind == types.ANY:
-            return Text((self.tags.closer,)) if "string" in kinds else self.values.json(kind, hint)
+            raw = "string" in kinds and not self.tags.quoted
+            return Text((mark,)) if raw else self.values.json(kind, hint)
         parts = [part for part in options_of(self.canonical, kind) if kinds_of(self.canonical, part) <= kinds]
+        if self.tags.quoted:
+            return self.values.json(types.union(parts), hint)
         if types.String() in parts:  # JSON is some text as well, and read as what it may be
-            return Text((self.tags.closer,))
+            return Text((mark,))
         strings = [
-            self.values.string(part, item.pointer) for part in parts if isinstance(part, types.String | types.Text)
+            self.values.string(part, item.pointer, mark)
+            for part in parts
+            if isinstance(part, types.String | types.Text)
         ]
         others = [part for part in parts if not isinstance(part, types.String | types.Text)]
         printed = [PRINTED[part.text] for part in others if self.tags.python_words and isinstance(part, types.Word)]
@@ -319,17 +364,20 @@ def _written(tags: Tagged, key: str, value: Any, spelled: str, expected: Expecte
     """
     kind = "string" if isinstance(value, str) else json_type(json.loads(spelled))
     told = tags.after(kind)
+    opened, closed = tags.open + tags.shown(key) + told, tags.after_value(key)
+    if tags.quoted:
+        return opened + spelled + closed
     kinds = expected.kinds if expected else frozenset((kind,))
     alike = frozenset(each for each in kinds if tags.after(each) == told)
     is_text = kind == "string" or ("string" in alike and expected is not None and expected.text_may_begin_as_json)
-    if is_text and tags.closer in (value if kind == "string" else spelled):
+    if is_text and tags.closer(key) in (value if kind == "string" else spelled):
         return None
     if kind != "string":
-        return tags.open + tags.shown(key) + told + spelled + tags.close
+        return opened + spelled + closed
     fenced = bool(tags.fence[0]) and value.startswith(tags.fence[0])
     if fenced or (expected and alike != STRING and as_json(value, expected, alike) != spelled):
         return None
-    return tags.open + tags.shown(key) + told + value + tags.close
+    return opened + value + closed
 
 
 def _objects(canonical: Canonical) -> Iterable[types.Object]:
