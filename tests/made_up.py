@@ -131,6 +131,34 @@ MADE_UP = {
     "a last turn without its end": Family(
         "<calls>[" + each(OBJECT, ", ") + "{% if not loop.last %}]</calls>{% endif %}",
     ),
+    "names and keys as tags": Family(
+        each(f"<{NAME}>\n" + parameters("<{{ k }}>" + VALUE + "</{{ k }}>\n") + f"</{NAME}>", "\n")
+    ),
+    "names as tags around JSON": Family(each(f"<|{NAME}|>{JSON}<|/{NAME}|>")),
+    "names as tags inside a tag": Family(
+        each(f"<do>\n<{NAME}>\n" + parameters("<{{ k }}>\n" + VALUE + "\n</{{ k }}>\n") + f"</{NAME}>\n</do>", "\n")
+    ),
+    "keys as tags in a section": Family(
+        "<function_calls>\n"
+        + each(
+            f"<invoke>\n<tool_name>{NAME}</tool_name>\n<parameters>\n"
+            + parameters("<{{ k }}>" + VALUE + "</{{ k }}>\n")
+            + "</parameters>\n</invoke>\n"
+        )
+        + "</function_calls>"
+    ),
+    "values in attributes": Family(
+        each(f'<call tool="{NAME}">' + parameters('<arg name="{{ k }}" value="' + VALUE + '"/>') + "</call>", "\n")
+    ),
+    "quoted values in attributes": Family(
+        each(f'<call tool="{NAME}">' + parameters('<arg name="{{ k }}" value={{ v | tojson }} />') + "</call>")
+    ),
+    "quoted values between tags": Family(
+        each(f"<call>{NAME}\n" + parameters("<key>{{ k }}</key><value>{{ v | tojson }}</value>\n") + "</call>")
+    ),
+    "quoted values, keys as tags": Family(
+        each(f"<call {NAME}>" + parameters("<{{ k }}>{{ v | tojson }}</{{ k }}>") + "</call>")
+    ),
     "compact JSON": Family(
         each('<f>{"n":"' + NAME + '","a":{{ c.function.arguments | tojson(separators=(",", ":")) }}}</f>')
     ),

@@ -9,9 +9,22 @@ from typing import Any
 import pytest
 
 import toolgram
-from made_up import CARELESS, IN_THE_MANNER_OF, IRREGULAR, JSON, MADE_UP, NAME, OBJECT, Family, discovered, each
+from made_up import (
+    CARELESS,
+    IN_THE_MANNER_OF,
+    IRREGULAR,
+    JSON,
+    MADE_UP,
+    NAME,
+    OBJECT,
+    THOUGHT,
+    Family,
+    discovered,
+    each,
+)
 from situations import CHATML, WEATHER, tool
 from toolgram import Message, ToolCall
+from toolgram.conversation.events import ToolCallEnd
 from toolgram.planning.plan import same_message
 from toolgram.styles import registry
 from toolgram.styles.base import ToolStyle
@@ -120,6 +133,58 @@ def test_slips_of_models_are_read(family: Family, text: str) -> None:
     message = plan.parse(text)
     assert message.content is None
     assert [(call.name, call.arguments) for call in message.tool_calls] == [("now", "{}")]
+
+
+NOW, OSLO = ("now", {}), ("get_weather", {"city": "Oslo"})
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "calls"),
+    [
+        ("I look <b>now</b>.\n<get_weather>\n<city>Oslo</city>\n</get_weather>", "I look <b>now</b>.\n", [OSLO]),
+        ("<get_weather> <city>Oslo</city></get_weather> and <now></now>", " and ", [OSLO, NOW]),
+        ("<get_weather>\n<city>Oslo</city>\n</weather>\n<now>\n</now>\n", None, [OSLO, NOW]),
+        ("<get>\n<city>Oslo</city>\n</get>", "<get>\n<city>Oslo</city>\n</get>", []),
+        ("<get_weather", "<get_weather", []),
+        ("<now>\n</now>\nIt is noon.", "\nIt is noon.", [NOW]),
+        ("<get_weather><town>Oslo</town></get_weather>", None, [("get_weather", {"town": "Oslo"})]),
+    ],
+)
+def test_a_tag_that_is_a_name_calls_a_tool_that_is_offered(text: str, content: str | None, calls: list[Any]) -> None:
+    plan = planned(MADE_UP["names and keys as tags"])
+    message = plan.parse(text)
+    assert (message.content, [(call.name, json.loads(call.arguments)) for call in message.tool_calls]) == (
+        content,
+        calls,
+    )
+    reader = plan.reader()
+    assert Message.from_events([event for char in text for event in reader.feed(char)] + reader.finish()) == message
+
+
+def test_a_name_that_closes_its_call_ends_it_at_once() -> None:
+    reader = planned(MADE_UP["names and keys as tags"]).reader()
+    reader.feed("<now>\n</now")
+    assert reader.feed(">") == [ToolCallEnd(0, None)]
+
+
+def test_a_tool_that_is_named_as_a_mark_of_the_template_is_refused() -> None:
+    family = replace(MADE_UP["names and keys as tags"], thought=THOUGHT)
+    request = {"messages": [{"role": "user", "content": "?"}], "tools": [tool("think", WEATHER)]}
+    with pytest.raises(toolgram.InvalidRequest, match="this style cannot write a tool named 'think'"):
+        toolgram.plan(request, family.template)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("quoted values between tags", "<call>get_weather\n<key>city</key><value>Oslo</value>\n</call>"),
+        ("quoted values, keys as tags", "<call get_weather><city> Oslo</city></call>"),
+        ("quoted values in attributes", '<call tool="get_weather"><arg name="city" value=Oslo/></call>'),
+    ],
+)
+def test_a_string_whose_quotes_were_forgotten_is_read(name: str, text: str) -> None:
+    (call,) = planned(MADE_UP[name]).parse(text).tool_calls
+    assert json.loads(call.arguments)["city"].strip() == "Oslo"
 
 
 @pytest.mark.parametrize("text", ["<|muse|><|muse|>Rain?<|/muse|>It will.", "<|muse|>Rain?<|/muse|>It will.<|/muse|>"])

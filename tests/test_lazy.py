@@ -9,6 +9,7 @@ import pytest
 
 import toolgram
 from llama_oracle import gbnf_accepts
+from made_up import MADE_UP
 from oracles import lark_accepts, structural_tag_accepts
 from situations import ANSWER, CHATML, WEATHER, tool
 from toolgram import GrammarError
@@ -80,6 +81,16 @@ def test_reasoning_that_the_prompt_opens_is_free_too() -> None:
 def test_a_style_whose_calls_begin_as_answers_do_has_none(style: str) -> None:
     with pytest.raises(GrammarError, match="no mark of this style tells that a call begins"):
         constraint(style).lazy()
+
+
+def test_calls_that_each_begin_with_the_name_of_their_tool_have_none_where_there_are_several() -> None:
+    template = MADE_UP["names and keys as tags"].template
+    one, several = planned(template, tools=[tool("get", None)]).constraint, planned(template).constraint
+    assert one is not None
+    assert several is not None
+    assert one.lazy().trigger == "<get>"
+    with pytest.raises(GrammarError, match="each tool has a mark of its own"):
+        several.lazy()
 
 
 @pytest.mark.parametrize(

@@ -305,6 +305,80 @@ def _channels(at: int) -> Variant:
     return Variant("channels", at, Family(each(call), content, thought, header, end))
 
 
+_KEY_TAGS = [
+    ("<{}>", "</{}>"),
+    ("<{}>\n", "\n</{}>\n"),
+    ("[{}]", "[/{}]"),
+    ("<arg:{}>", "</arg:{}>\n"),
+    ("<|{}|>", "<|/{}|>"),
+    ("<p.{}>", "</p.{}>"),
+    ("<{}>", "</{}>\n"),
+    ("<x:{}>", "</x:{}>"),
+    ("<@{}>", "</@{}>"),
+    ("  <{}>", "</{}>\n"),
+]
+
+
+def _key_tags(at: int) -> str:
+    """Jinja of parameters whose keys are tags; in every third all values are JSON."""
+    opener, closer = _KEY_TAGS[at]
+    value = "{{ v | tojson }}" if at % 3 == 2 else VALUE
+    return parameters(_around((opener, ""), "{{ k }}", value) + _around((closer, ""), "{{ k }}", ""))
+
+
+def _keys(at: int) -> Variant:
+    """Keys as tags: Claude 2, fine-tunes for agents."""
+    opener, closer = _CALL[at]
+    call = _text(opener + _INSIDE[at]) + _around(_NAMED[at], NAME, _key_tags(at)) + _text(closer)
+    return Variant("keys as tags", at, _family(at, _text(_BEFORE[at]) + each(call, _BETWEEN[at])))
+
+
+_NAME_TAGS = [
+    ("<{}>", "</{}>"),
+    ("<{}>\n", "</{}>"),
+    ("<|{}|>", "<|/{}|>"),
+    ("<tool:{}>", "</tool:{}>"),
+    ("<{}> ", "</{}>"),
+    ("<@{}>\n", "</@{}>\n"),
+    ("<｜{}｜>", "<｜/{}｜>"),
+    ("<x.{}>", "</x.{}>"),
+    ("<{}>\n", "\n</{}>"),
+    ("<{}>\n\n", "</{}>\n"),
+]
+
+
+def _names(at: int) -> Variant:
+    """Names as tags, around keys as tags or JSON, and in every fourth inside another tag: Cline, Roo Code."""
+    (opener, closer), (begin, end) = _NAME_TAGS[at], _CALL[at] if at % 4 == 3 else ("", "")
+    inside = JSON if at % 2 == 0 else _key_tags(at)
+    call = _around((opener, ""), NAME, inside) + _around((closer, ""), NAME, "")
+    calls = each(_text(begin) + call + _text(end), _BETWEEN[at])
+    return Variant("names as tags", at, _family(at, _text(_BEFORE[at]) + calls))
+
+
+_ATTRIBUTES = [
+    ('<arg name="{}" value="', '"/>'),
+    ("<arg name='{}' value='", "' />\n"),
+    ('<param key="{}" value=', "/>"),
+    ('<p k="{}" v="', '"></p>\n'),
+    ('<argument={} value="', '" />'),
+    ('<set "{}" to=', ">\n"),
+    ('<x:arg name="{}" value="', '"/>\n'),
+    ('<with {}="', '"/>'),
+    ('<arg name="{}" value=', " />"),
+    ('  <arg name="{}" value="', '"/>\n'),
+]
+
+
+def _attributes(at: int) -> Variant:
+    """Keys and values as attributes; where the template writes no quotes the values are JSON."""
+    words, (opener, closer) = _ATTRIBUTES[at], _CALL[at]
+    value = "{{ v | tojson }}" if words[0].endswith("=") else VALUE
+    inside = parameters(_around(words, "{{ k }}", value))
+    call = _text(opener) + _around(('<tool name="{}">\n', "</tool>\n"), NAME, inside) + _text(closer)
+    return Variant("attributes", at, _family(at, _text(_BEFORE[at]) + each(call, _BETWEEN[at])))
+
+
 FAMILIES: tuple[Callable[[int], Variant], ...] = (
     _objects,
     _list,
@@ -320,6 +394,9 @@ FAMILIES: tuple[Callable[[int], Variant], ...] = (
     _quoted,
     _recipients,
     _channels,
+    _keys,
+    _names,
+    _attributes,
     lambda at: _tagged(at)._replace(family="tagged in a section", **_in_section(at)),
 )
 

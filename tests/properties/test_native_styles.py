@@ -33,7 +33,7 @@ from toolgram.wire.reader import Reader
 from toolgram.wire.unclosed import closed_by_calls
 
 DISCOVERED = discovered()
-STYLES = {style.name: style for style in NATIVE} | DISCOVERED
+STYLES = {style.name: style for style in NATIVE}
 IN_AUTO = {f"{style.name}_in_auto": style for style in NATIVE if style.in_auto is not None}
 MODES: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
 # Marks of the headers that calls and answers have alike.
@@ -52,7 +52,11 @@ SHARED = {
 LIST = {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2}}}
 PARAMETERS: dict[str, Any] = {"get": None, "get_weather": WEATHER, "tag": LIST | {"additionalProperties": False}}
 STYLES |= {
-    name: ToolStyle(name, style.format(with_tools=True, may_call=tuple(PARAMETERS)), style.about)
+    name: replace(style, wire=style.format(with_tools=True, tools=tuple(PARAMETERS)))
+    for name, style in DISCOVERED.items()
+}
+STYLES |= {
+    name: ToolStyle(name, style.format(with_tools=True, tools=tuple(PARAMETERS), chooses=True), style.about)
     for name, style in IN_AUTO.items()
 }
 # Those in which a call may close the reasoning, whether or not the style has it so by itself.

@@ -11,7 +11,8 @@ from toolgram.planning.turn import compile_turn
 from toolgram.planning.turn_spec import TurnSpec
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import allowed, without_reasoning
-from toolgram.wire.program import Exit, compile_format
+from toolgram.wire.instructions import Exit
+from toolgram.wire.program import compile_format
 
 
 def lazy_grammar(spec: TurnSpec) -> tuple[str, Grammar]:
@@ -25,6 +26,9 @@ def lazy_grammar(spec: TurnSpec) -> tuple[str, Grammar]:
     turn = without_reasoning(spec.format.turn)
     format_ = replace(spec.format, turn=turn)
     grammar = compile_turn(replace(spec, format=format_, calls="only", opened="")).grammar
+    named = (node for node in wire.walk(turn) if isinstance(node, wire.NamedMark))
+    if len(spec.tools) > 1 and any(node.anywhere for node in named):
+        raise GrammarError("each tool has a mark of its own, so that no one text tells that a call begins")
     for mark in _marks_of_calls(turn):
         try:
             rest = grammar.after(mark.before + mark.text)

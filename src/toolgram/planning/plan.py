@@ -251,7 +251,11 @@ def _plan_of(
     parallel = checked.parallel_tool_calls
     if parallel is None:
         parallel = capabilities.supports_parallel_tool_calls or not speaks(template, chosen)
-    format_ = chosen.format(with_tools=bool(checked.tools), may_call=_may_call(checked))
+    format_ = chosen.format(
+        with_tools=bool(checked.tools),
+        tools=tuple(tool.name for tool in checked.callable_tools),
+        chooses=checked.tool_choice.mode == "auto" and checked.response_format is None,
+    )
     may_reason = reasons(template, chosen) or _shows_reasoning(checked) or opens_reasoning(chosen, prompt.opened)
     if not may_reason or rules_out_reasoning(chosen, prompt.opened, prompt.end):
         format_ = read_reasoning_alone(format_)
@@ -272,12 +276,6 @@ def _plan_of(
         _turn=turn,
         _ids=CallIds.of(checked, format_, short=capabilities.requires_short_ids),
     )
-
-
-def _may_call(request: Request) -> tuple[str, ...]:
-    """The tools that the model may call or not, where its answer is free text; none where it must call or must not."""
-    chooses = request.tool_choice.mode == "auto" and request.response_format is None
-    return tuple(tool.name for tool in request.callable_tools) if chooses else ()
 
 
 def _calls_close_reasoning(request: Request, style: ToolStyle) -> bool:

@@ -22,7 +22,15 @@ _SOME_WORD = "zq_0-Zq"  # which no format has in its own texts
 
 def is_readable(name: str, format_: wire.WireFormat) -> bool:
     """Whether a call of a tool of this name reads back to it. Most formats read all words alike."""
+    if any(node.text(name) in format_.marks for node in _tags_of_names(format_)):
+        return False
     return (_WORD.fullmatch(name) is not None and _reads_words(format_)) or _reads_back(name, format_)
+
+
+@lru_cache(maxsize=512)
+def _tags_of_names(format_: wire.WireFormat) -> tuple[wire.NamedMark, ...]:
+    """The tags that a tool's name makes: <think> is none where it opens the reasoning."""
+    return tuple(node for node in wire.walk(format_.turn) if isinstance(node, wire.NamedMark))
 
 
 @lru_cache(maxsize=512)

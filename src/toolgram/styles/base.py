@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from sys import getsizeof
 from typing import Any
 
 from toolgram.caching import packed, unpacked, weighed
 from toolgram.conversation.patterns import as_given
-from toolgram.wire.format import PLAIN, WireFormat, naming
+from toolgram.wire.format import PLAIN, NamedMark, WireFormat, holds, naming
+from toolgram.wire.program import Program, compile_format
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,30 @@ class ToolStyle:
         """Whether the style announces the tools itself."""
         return self.announce is not None
 
-    def format(self, *, with_tools: bool, may_call: tuple[str, ...] = ()) -> WireFormat:
-        """The wire format of a turn, with tools announced or without; `may_call` are those that it may call or not."""
-        if may_call and self.in_auto is not None:
-            return replace(self.in_auto, turn=naming(self.in_auto.turn, may_call))
+    def format(self, *, with_tools: bool, tools: tuple[str, ...] = (), chooses: bool = False) -> WireFormat:
+        """The wire format of a turn, with tools announced or without.
+
+        `tools` are those that it may call, or must unless it `chooses`.
+        """
+        if chooses and tools and self.in_auto is not None:
+            return _naming(self.in_auto, tools)
         if with_tools:
-            return self.wire
+            return _naming(self.wire, tools)
         return self.without_tools or (PLAIN if self.is_generic else self.wire)
+
+    def program(self, *tools: str) -> Program:
+        """What reads turns in which these tools may be called."""
+        return compile_format(_naming(self.wire, tools).turn)
+
+
+def _naming(format_: WireFormat, tools: tuple[str, ...]) -> WireFormat:
+    """The format, whose marks name these tools; most formats have none that do."""
+    return replace(format_, turn=naming(format_.turn, tools)) if _names_tools(format_) else format_
+
+
+@lru_cache(maxsize=512)
+def _names_tools(format_: WireFormat) -> bool:
+    return holds(format_.turn, NamedMark)
 
 
 def answer_prompt(schema: Any) -> str:

@@ -17,7 +17,7 @@ from toolgram.styles.turn_edges import opening, rendered_turns, stripped
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import MARKER
 from toolgram.wire import format as wire
-from toolgram.wire.program import Program, compile_format
+from toolgram.wire.program import Program
 from toolgram.wire.reader import Reader
 from toolgram.wire.writer import write_freely
 
@@ -46,7 +46,7 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
         return int(bool(style.announced_by) and style.announced_by in shown) or asked_for(shown, style)
     if missing(template, style):  # reading is costly, and most styles are not the template's
         return _fit_of_what_is_asked(template, style)
-    program, opened = compile_format(style.wire.turn), beginnings(template, style)
+    program, opened = style.program(ONE.name), beginnings(template, style)
 
     def reads(said: Message) -> bool:
         return any(says(program, each, text, said) for text in rendered_turns(template, said) for each in opened)
@@ -164,6 +164,8 @@ def _needed(node: wire.Node) -> Iterator[str]:
     match node:
         case wire.Mark(text, ()):
             yield text
+        case wire.NamedMark():
+            yield node.text(ONE.name)
         case wire.Arguments(encoding):
             yield encoding.opener
         case wire.Object(members):
@@ -182,7 +184,8 @@ def _needed(node: wire.Node) -> Iterator[str]:
 
 
 def _marks(node: wire.Node) -> tuple[str, ...]:
-    return tuple(spelling for mark in wire.marks_in(node, written=True) for spelling in mark.spellings)
+    named = (part.text(ONE.name) for part in wire.walk(node, written=True) if isinstance(part, wire.NamedMark))
+    return (*(spelling for mark in wire.marks_in(node, written=True) for spelling in mark.spellings), *named)
 
 
 @lru_cache(maxsize=512)
@@ -266,7 +269,7 @@ def _prescribed(style: ToolStyle) -> tuple[tuple[tuple[str, ...], ...], tuple[st
     """The marks of the smallest part that a call needs, each with all its spellings, and the keys of its JSON."""
     part: wire.Node = wire.NOTHING_WRITTEN
     for node in wire.walk(style.wire.turn, written=True):
-        has_mark = bool(wire.marks_in(node, written=True))
+        has_mark = bool(_marks(node))
         if has_mark and isinstance(node, wire.Call | wire.Seq) and wire.holds(node, wire.Call):
             part = node
     inside = tuple(wire.walk(part, written=True))

@@ -24,7 +24,7 @@ from toolgram.styles.detect import (
 from toolgram.styles.probes import CONTENT, ONE, REASONING, RESULT, TWO
 from toolgram.styles.turn_edges import ShownTurn, shown_turn
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.wire.program import Program, compile_format
+from toolgram.wire.program import Program
 from toolgram.wire.reader import Reader
 from toolgram.wire.writer import write_freely
 
@@ -91,7 +91,7 @@ def explain_fit(template: ChatTemplate, style: ToolStyle) -> FitReport:
 
 
 def _trials(template: ChatTemplate, style: ToolStyle) -> Iterator[Trial]:
-    program, opened = compile_format(style.wire.turn), beginnings(template, style)
+    program, opened = style.program(ONE.name), beginnings(template, style)
     for turn, said in _TURNS.items():
         shown = shown_turn(template, said, with_result=turn == _A_RESULT)
         if left_out := _left_out(shown, said, result=turn == _A_RESULT):

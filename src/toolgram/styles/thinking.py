@@ -15,7 +15,6 @@ from toolgram.styles.probes import CONTENT, REASONING, TAG, TurnProbe, common_pr
 from toolgram.styles.turn_edges import rendered_turns
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.format import Call, Content, Node, Opt, Reasoning, Seq, WireFormat, holds, rebuild
-from toolgram.wire.program import compile_format
 
 _LINE = r"(?:\\n|\n)"  # in the source of a template it is written in either way
 _OPENS = re.compile(rf"<think>({_LINE})?")
@@ -81,7 +80,7 @@ def _thinking_so(style: ToolStyle, head: Node) -> ToolStyle:
 
 def _reads(template: ChatTemplate, style: ToolStyle) -> bool:
     """Whether the style reads reasoning as the template shows it before an answer."""
-    program, opened = compile_format(style.wire.turn), beginnings(template, style)
+    program, opened = style.program(), beginnings(template, style)
     return any(says(program, each, text, _SAID) for text in rendered_turns(template, _SAID) for each in opened)
 
 

@@ -56,13 +56,14 @@ class Mark:
 class NamedMark:
     """A mark that says which tool is called, and so stands for a `Name`: `before`, the tool's name, `after`.
 
-    Only where free text begins, and only for each of `tools`, which a request offers and a style leaves open, it is a
-    mark: further on, with any other name, or where it stops short of `after`, it is text.
+    Only where free text begins, or `anywhere` in it, and only for each of `tools`, which a request offers and a style
+    leaves open, it is a mark: with any other name, or where it stops short of `after`, it is text.
     """
 
     before: str
     after: str
     tools: tuple[str, ...] = ()
+    anywhere: bool = False
 
     def text(self, name: str) -> str:
         """The mark of a tool, whose name stands in a JSON string."""
@@ -388,7 +389,7 @@ def naming(node: Node, tools: tuple[str, ...]) -> Node:
     return rebuild(node, partial(naming, tools=tools))
 
 
-def holds(node: Node, kind: type[Call | CallId | Content | Reasoning]) -> bool:
+def holds(node: Node, kind: type[Call | CallId | Content | NamedMark | Reasoning]) -> bool:
     """Whether a node of this kind is in here."""
     return any(isinstance(part, kind) for part in walk(node))
 

@@ -9,128 +9,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Literal
 
 from toolgram.errors import GrammarError
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import AnyEncoding
-from toolgram.wire.json_shapes import ArrayShape, Shape, shape_of
-
-FreeField = Literal["content", "reasoning"]
-FREE_FIELDS: tuple[FreeField, ...] = ("content", "reasoning")
-
-
-@dataclass(frozen=True, slots=True)
-class TextAt:
-    """Prescribed text."""
-
-    text: str
-    next: int
-
-
-@dataclass(frozen=True, slots=True)
-class MarkAt:
-    """A mark in one of its spellings; with `first` only where free text begins."""
-
-    text: str
-    next: int
-    first: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AheadAt:
-    """Where reasoning ends because a call begins with this text, which is part of the call."""
-
-    text: str
-    next: int
-
-
-@dataclass(frozen=True, slots=True)
-class FreeAt:
-    """Free text into a field; with `value` it may be the JSON value of a response schema."""
-
-    field: FreeField
-    next: int
-
-
-@dataclass(frozen=True, slots=True)
-class NameAt:
-    """The tool's name or the call's id, up to what follows."""
-
-    action: Literal["name", "id"]
-    next: int
-    form: str = "{id}"
-
-
-@dataclass(frozen=True, slots=True)
-class ArgumentsAt:
-    """The arguments, in an encoding."""
-
-    encoding: AnyEncoding
-    next: int
-
-    @property
-    def first(self) -> str:
-        """The character that the arguments begin with; of tags there may be none, and then what follows begins."""
-        return self.encoding.opener[0]
-
-
-@dataclass(frozen=True, slots=True)
-class JsonAt:
-    """A JSON object or array of a known shape."""
-
-    shape: Shape
-    next: int
-
-    @property
-    def first(self) -> str:
-        """The character that it begins with."""
-        return "[" if isinstance(self.shape, ArrayShape) else "{"
-
-
-@dataclass(frozen=True, slots=True)
-class ActionAt:
-    """A call begins or ends here, or its name is known."""
-
-    action: Literal["begin", "name", "end"]
-    next: int
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ForkAt:
-    """Any of these may follow."""
-
-    targets: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StopAt:
-    """The turn may end."""
-
-
-Instruction = TextAt | MarkAt | AheadAt | FreeAt | NameAt | ArgumentsAt | JsonAt | ActionAt | ForkAt | StopAt
-Action = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """A mark at which free text may end: `text`, the prescribed text before it, and where it stands.
-
-    With `first` it is one only where the text begins; with `ahead` it is not taken, as what follows begins with it.
-    """
-
-    text: str
-    before: str
-    at: int
-    actions: tuple[Action, ...]
-    first: bool = False
-    ahead: bool = False
-
-    @property
-    def calls(self) -> bool:
-        """Whether a call begins with it."""
-        return any(action == "begin" for action, _ in self.actions)
+from toolgram.wire.instructions import (
+    Action,
+    ActionAt,
+    AheadAt,
+    ArgumentsAt,
+    Exit,
+    ForkAt,
+    FreeAt,
+    FreeField,
+    Instruction,
+    JsonAt,
+    MarkAt,
+    NameAt,
+    StopAt,
+    TextAt,
+)
+from toolgram.wire.json_shapes import shape_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +209,8 @@ class _Compiler:
                 return places[0] if len(places) == 1 else self.fork(*places)
             case wire.NamedMark():
                 known = [(node.text(name), self.add(ActionAt("name", after, name))) for name in node.tools]
-                return self.fork(*(self.add(MarkAt(text, at, first=True)) for text, at in known))
+                first = not node.anywhere
+                return self.fork(*(self.add(MarkAt(text, at, first)) for text, at in known))
             case wire.CallAhead():
                 return self.fork(*(self.add(AheadAt(text, after)) for text in node.texts))
             case wire.Content():
@@ -325,7 +224,10 @@ class _Compiler:
             case wire.Arguments(encoding):
                 return self.add(ArgumentsAt(encoding, after))
             case wire.Call(item):
-                return self.add(ActionAt("begin", self.node(item, self.add(ActionAt("end", after)))))
+                end = self.add(ActionAt("end", after))
+                begin = self.node(item, end)
+                self.tell_names(begin, end)
+                return self.add(ActionAt("begin", begin))
             case wire.Object() | wire.Array():
                 return self.add(JsonAt(shape_of(node), after))
             case wire.Seq(items):
@@ -344,6 +246,31 @@ class _Compiler:
                 return self.chain(node, after)
             case wire.Const():
                 raise GrammarError("a Const stands only inside an Object")
+
+    def tell_names(self, begin: int, end: int) -> None:
+        """In a call, the names at which its tool is known already are those that are said again."""
+        seen: set[tuple[int, bool]] = set()
+        waiting = [(begin, False)]
+        while waiting:
+            at, named = waiting.pop()
+            if at == end or (at, named) in seen:
+                continue
+            seen.add((at, named))
+            match self.code[at]:
+                case ForkAt(targets):
+                    waiting += ((target, named) for target in targets)
+                case NameAt("name", next_) | ActionAt("name", next_):
+                    waiting.append((next_, True))
+                case StopAt():
+                    pass
+                case instruction:
+                    waiting.append((instruction.next, named))
+        for at, named in seen:
+            match self.code[at]:
+                case NameAt("name", next_) if named and (at, False) not in seen:
+                    self.code[at] = NameAt("again", next_)
+                case _:
+                    pass
 
     def many(self, node: wire.Many, after: int) -> int:
         again = self.fork()

@@ -92,7 +92,7 @@ def _up_to_reasoning(node: wire.Node) -> wire.Node:
 def _ahead(format_: wire.WireFormat, calls: wire.Node, tools: tuple[str, ...]) -> wire.CallAhead | None:
     """How calls of these tools begin; None where what comes before their names is not always the same."""
     begun = [_cut(text) for text in _beginnings(format_, (calls,))]
-    lead = begun[0][0]
+    lead = begun[0][0] if begun else ""
     tokens = TOKEN.findall(lead)
     # Where a token comes again within an opener, engines cannot tell where text ends and a call begins.
     if (

@@ -16,7 +16,8 @@ from toolgram.schema.writing.json_style import Spelling, quoted
 from toolgram.schema.writing.notation import Encoding as Notation
 from toolgram.wire import format as wire
 from toolgram.wire.encodings import AnyEncoding
-from toolgram.wire.program import FREE_FIELDS, FreeField, Program, compile_format
+from toolgram.wire.instructions import FREE_FIELDS, FreeField
+from toolgram.wire.program import Program, compile_format
 
 WriteArguments = Callable[[ToolCall, AnyEncoding], str | None]
 WriteAnswer = Callable[[str], str | None]

@@ -85,7 +85,7 @@ def _find(text: str, probe: CallProbe, written: Notation, start: int) -> _Found 
         return None
     if found := _object(text, probe, start, span):
         return found
-    names = _all_before(text, probe.name, start, span)
+    names = _all_of(text, probe.name, start, span)
     if not names:
         return None
     slots: list[tuple[int, int, Node]] = [(*span, Arguments(written.encoding))]
@@ -101,13 +101,10 @@ def _find(text: str, probe: CallProbe, written: Notation, start: int) -> _Found 
     return _Found(slots[0][0], at, tuple(piece for piece in pieces if piece))
 
 
-def _all_before(text: str, name: str, start: int, span: tuple[int, int]) -> list[int]:
-    """Where a name occurs before a span, possibly more than once, or else once after it."""
-    found = [start + match.start() for match in re.finditer(re.escape(name), text[start : span[0]])]
-    if found:
-        return found
-    after = _outside(text, name, start, span)
-    return [] if after is None else [after]
+def _all_of(text: str, name: str, start: int, span: tuple[int, int]) -> list[int]:
+    """Where a name occurs before a span and after it: tags around the arguments may have it, or some before them."""
+    found = (match.start() for match in re.finditer(re.escape(name), text))
+    return [at for at in found if start <= at < span[0] or at >= span[1]]
 
 
 def _outside(text: str, word: str, start: int, span: tuple[int, int]) -> int | None:

@@ -37,6 +37,7 @@ _NASTY = call(
 _LIKE_JSON = call("save", {"text": "12", "lines": "one\ntwo", "tags": ["x", "y z"], "flag": True}, 13)
 _NOTHING = call("now", {}, 14)
 _AGAIN = call("get_weather", {"city": "Rome", "days": 1}, 15)
+_NAMES = tuple(dict.fromkeys(probe.name for probe in (_PLAIN, _NASTY, _LIKE_JSON, _NOTHING, _AGAIN)))
 _SPELT_ALIKE = (_PLAIN.name, _NOTHING.name)
 
 _QUOTES = "\"'"
@@ -71,7 +72,7 @@ def readings(scene: Scene, format_: wire.WireFormat, header: str, openers: tuple
     `openers` are beginnings that a prompt may already hold, which the template then leaves out. Raises GrammarError if
     the marks of the format are ambiguous.
     """
-    program = compile_format(format_.turn)
+    program = compile_format(wire.naming(format_.turn, _NAMES))
     several = scene.capabilities.supports_parallel_tool_calls
     either = any(isinstance(node, wire.Alt) and wire.holds(node, wire.Call) for node in wire.walk(format_.turn))
     keywords = any(encoding.notation.keyword_arguments for encoding in format_.encodings)

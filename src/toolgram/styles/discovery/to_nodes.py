@@ -7,17 +7,21 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from toolgram.styles.probes import TAG
-from toolgram.wire.format import Arguments, Const, Lit, Mark, Node, Object, Seq
+from toolgram.wire.format import Arguments, Const, Lit, Mark, Name, NamedMark, Node, Object, Seq
 
 Piece = str | Node
 
 _PRIVATE = range(0xE000, 0xF8FF)  # a private-use character stands for the nodes between texts
 _BRACKETS = re.compile(r"[\s\[{(\"']*\Z")
-_SHORTEST = 2
+_SHORTEST, _SOME_NAME = 2, "zqname"
+_LETTER = re.compile(r"\w")
 
 
 def nodes(pieces: Iterable[Piece]) -> tuple[Node, ...]:
-    """The pieces with each tag as a mark and other text as text; a tag with a slot in it is a mark up to the slot."""
+    """The pieces with each tag as a mark and other text as text; a tag with a slot in it is a mark up to the slot.
+
+    Where nothing but the slot says what the tag is, <slot>, it is text.
+    """
     pieces = list(pieces)
     slots = [piece for piece in pieces if not isinstance(piece, str)]
     texts = "".join(piece for piece in pieces if isinstance(piece, str))
@@ -29,7 +33,8 @@ def nodes(pieces: Iterable[Piece]) -> tuple[Node, ...]:
     for tag in TAG.finditer(text):
         found += _filled(text[at : tag.start()], slot, waiting)
         head, inside, rest = tag[0].partition(slot)
-        found += [Mark(head), *_filled(inside + rest, slot, waiting)]
+        begun = Mark(head) if not inside or _LETTER.search(head) else Lit(head)
+        found += [begun, *_filled(inside + rest, slot, waiting)]
         at = tag.end()
     return tuple(_joined([*found, *_filled(text[at:], slot, waiting)]))
 
@@ -65,13 +70,16 @@ def _joined(found: Sequence[Node]) -> Iterator[Node]:
 def with_mark(pieces: Sequence[Piece], separators: tuple[str, str]) -> tuple[Node, ...] | None:
     """The pieces with a mark before any slot: the tag there, or else the words, as they are.
 
-    If only brackets come first, a JSON object is taken apart: its first key and the text around it make the mark. None
-    if what comes first is too short to distinguish it from an answer.
+    If only brackets come first, a JSON object is taken apart: its first key and the text around it make the mark; of a
+    tag that the tool's name alone makes, it is that. None if what comes first is too short to distinguish it from an
+    answer.
     """
     found = nodes(pieces)
     first = next((node for node in found if not isinstance(node, Lit)), None)
     if isinstance(first, Mark):
         return found
+    if named := _named(found):
+        return named
     head, rest = _head(found)
     words = _BRACKETS.sub("", head)
     if isinstance(first, Object) and len(words.strip()) < _SHORTEST:
@@ -82,6 +90,21 @@ def with_mark(pieces: Sequence[Piece], separators: tuple[str, str]) -> tuple[Nod
     space = words[: len(words) - len(words.lstrip())]
     after = words[len(words.rstrip()) :] + head[len(words) :]
     return (*nodes([space]), Mark(words.strip()), *_joined([*nodes([after]), *rest]))
+
+
+def _named(found: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The nodes with a tag that the tool's name makes as their mark; none where they do not begin with one."""
+    match found:
+        case (Lit(text), Name(), Lit(after), *rest):
+            before = text.lstrip()
+            tag = TAG.match(before + _SOME_NAME + after)
+            if tag is None or tag.end() <= len(before + _SOME_NAME):
+                return ()
+            end = tag.end() - len(before + _SOME_NAME)
+            mark = NamedMark(before, after[:end], anywhere=True)
+            return (*nodes([text[: len(text) - len(before)]]), mark, *nodes([after[end:]]), *rest)
+        case _:
+            return ()
 
 
 def with_mark_after(lead: str, pieces: Sequence[Piece], separators: tuple[str, str]) -> tuple[Node, ...] | None:

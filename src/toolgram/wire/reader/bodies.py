@@ -7,7 +7,7 @@ from typing import Protocol
 
 from toolgram.wire.encodings.expected import Expected
 from toolgram.wire.encodings.json import Status
-from toolgram.wire.program import ArgumentsAt, JsonAt
+from toolgram.wire.instructions import ArgumentsAt, JsonAt
 from toolgram.wire.reader.emitter import Emitter
 from toolgram.wire.reader.json_object import ShapeReader
 

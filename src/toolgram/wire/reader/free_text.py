@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from toolgram.wire.instructions import Exit, FreeAt, StopAt
 from toolgram.wire.marks import Marks
-from toolgram.wire.program import Exit, FreeAt, Program, StopAt
+from toolgram.wire.program import Program
 
 
 @dataclass(frozen=True)

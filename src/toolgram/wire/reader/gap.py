@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from toolgram.wire.program import (
+from toolgram.wire.instructions import (
     Action,
     ActionAt,
     AheadAt,
@@ -21,10 +21,10 @@ from toolgram.wire.program import (
     JsonAt,
     MarkAt,
     NameAt,
-    Program,
     StopAt,
     TextAt,
 )
+from toolgram.wire.program import Program
 
 MAX_NAME = 256
 _IN_ID = re.compile(r"[\w.:#+/=-]", re.ASCII)
@@ -156,16 +156,17 @@ def _step_text(
 
 
 def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive: list[Thread]) -> Thread | None:
-    """A name or id: it may end here, if what follows it begins so, or go on; an id is one word."""
+    """A name or id: it may end here, if what follows begins so, or go on; an id, or a name said again, is one word."""
     if thread.captured:
-        said = thread.captured if name.action == "name" else name.form.replace("{id}", thread.captured)
-        done = (*thread.actions, (name.action, said))
+        said = name.form.replace("{id}", thread.captured) if name.action == "id" else thread.captured
+        done = thread.actions if name.action == "again" else (*thread.actions, (name.action, said))
         chosen = _step_all(program, ways(program, name.next, done), char, alive)
         if chosen is not None:
             return chosen
     if (char == "\n" and thread.captured) or len(thread.captured) == MAX_NAME:
         return None
-    if name.action == "id" and not (char.isspace() or _IN_ID.match(char)):
+    word = {"id": _IN_ID, "again": _NAME}.get(name.action)
+    if word is not None and not (char.isspace() or word.match(char)):
         return None
     if thread.captured or not char.isspace():
         thread = thread._replace(captured=thread.captured + char)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from toolgram.conversation.events import Prefill
 from toolgram.conversation.message import Message
 from toolgram.wire.encodings.expected import Expected
-from toolgram.wire.program import Action, Program
+from toolgram.wire.instructions import Action
+from toolgram.wire.program import Program
 from toolgram.wire.reader.emitter import Emitter
 from toolgram.wire.reader.free_text import FreeText
 from toolgram.wire.reader.gap import Thread

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from toolgram.conversation.message import Message
 from toolgram.wire.encodings.expected import UNKNOWN
 from toolgram.wire.encodings.json import VALUE_STARTS, RawValue, Status, skip_space
-from toolgram.wire.program import Action, ArgumentsAt, Exit, FreeAt, JsonAt, StopAt
+from toolgram.wire.instructions import Action, ArgumentsAt, Exit, FreeAt, JsonAt, StopAt
 from toolgram.wire.reader.bodies import Body, body_of
 from toolgram.wire.reader.free_text import FreeText, free_text_at, with_exits
 from toolgram.wire.reader.gap import (
