@@ -53,6 +53,7 @@ def parameters(parameter: str) -> str:
 
 NAME, JSON = "{{ c.function.name }}", "{{ c.function.arguments | tojson }}"
 VALUE = "{{ v if v is string else v | tojson }}"
+ESCAPED = "{{ (v if v is string else v | tojson) | e }}"
 OBJECT = f'{{{{ "{{" }}}}"name": "{NAME}", "arguments": {JSON}{{{{ "}}" }}}}'
 PARAMETERS = OBJECT.replace('arguments"', 'parameters"', 1)
 THOUGHT = "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}"
@@ -158,6 +159,15 @@ MADE_UP = {
     ),
     "quoted values, keys as tags": Family(
         each(f"<call {NAME}>" + parameters("<{{ k }}>{{ v | tojson }}</{{ k }}>") + "</call>")
+    ),
+    "escaped values in attributes": Family(
+        each(f'<use tool="{NAME}">' + parameters(f'<arg name="{{{{ k }}}}" value="{ESCAPED}"/>') + "</use>", "\n")
+    ),
+    "escaped strings, keys as tags": Family(
+        each(f"<@{NAME}>" + parameters("<{{ k }}>{{ v | e if v is string else v | tojson }}</{{ k }}>") + f"</@{NAME}>")
+    ),
+    "quoted and escaped values in attributes": Family(
+        each(f'<do name="{NAME}">' + parameters('<with key="{{ k }}" value="{{ v | tojson | e }}" />') + "</do>", "\n")
     ),
     "compact JSON": Family(
         each('<f>{"n":"' + NAME + '","a":{{ c.function.arguments | tojson(separators=(",", ":")) }}}</f>')

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import toolgram
-from made_up import JSON, NAME, PYTHON, VALUE, Family, each, parameters
+from made_up import ESCAPED, JSON, NAME, PYTHON, VALUE, Family, each, parameters
 from toolgram.styles.discovery import discover
 
 VARIANTS, TURNS = 10, 2
@@ -371,9 +371,9 @@ _ATTRIBUTES = [
 
 
 def _attributes(at: int) -> Variant:
-    """Keys and values as attributes; where the template writes no quotes the values are JSON."""
+    """Keys and values as attributes: JSON where the template writes no quotes, in every fourth escaped as in HTML."""
     words, (opener, closer) = _ATTRIBUTES[at], _CALL[at]
-    value = "{{ v | tojson }}" if words[0].endswith("=") else VALUE
+    value = "{{ v | tojson }}" if words[0].endswith("=") else ESCAPED if at % 4 == 3 else VALUE
     inside = parameters(_around(words, "{{ k }}", value))
     call = _text(opener) + _around(('<tool name="{}">\n', "</tool>\n"), NAME, inside) + _text(closer)
     return Variant("attributes", at, _family(at, _text(_BEFORE[at]) + each(call, _BETWEEN[at])))

@@ -23,7 +23,7 @@ from toolgram.schema.reading.normalize import normalize
 from toolgram.schema.types import Canonical
 from toolgram.styles.registry import NATIVE
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import JSON, PYTHON, AnyEncoding, Elements, Encoding, Tagged
+from toolgram.wire.encodings import JSON, PYTHON, AnyEncoding, Elements, Encoding, Entities, Tagged
 from toolgram.wire.encodings.base import ArgumentsReader, ToolArguments
 from toolgram.wire.encodings.expected import Expected
 from toolgram.wire.encodings.json import RawValue, Sink, Status
@@ -45,7 +45,8 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 VALIDATOR = jsonschema_rs.validator_for(SCHEMA)
-TEXTS = st.text(max_size=12) | st.sampled_from(["1", "null", " a\n", "<x>", '"', "</parameter>", "it's", "{}", "[1]"])
+SOME = ["1", "null", "&", "&amp;lt;", "&l", " a\n", "<x>", '"', "</parameter>", "it's", "{}", "[1]"]
+TEXTS = st.text(max_size=12) | st.sampled_from(SOME)
 OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "short": st.from_regex(r"[a-c1]{1,3}", fullmatch=True),
     "count": st.integers(-(10**9), 10**9),
@@ -55,6 +56,7 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "either": TEXTS | st.integers(0, 99),
 }
 VALUES = st.fixed_dictionaries({"text": TEXTS}, optional=OPTIONAL)
+HTML = Entities((("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&#39;"), ('"', "&#34;")))
 OWN = (
     JSON,
     PYTHON,
@@ -65,6 +67,9 @@ OWN = (
     Tagged("attributes", '<arg name="', (("", '" value="'),), '"/>'),
     Tagged("quoted", "<", (("", ">"),), "</{key}>", quoted=True),
     Tagged("quoted in attributes", '<arg name="', (("", '" value='),), "/>", quoted=True),
+    Tagged("entities", '<arg name="', (("", '" value="'),), '"/>', entities=HTML),
+    Tagged("entities of strings", "<", (("", ">"),), "</{key}>", entities=replace(HTML, in_json=False)),
+    Tagged("entities and quotes", '<arg name="', (("", '" value="'),), '"/>', quoted=True, entities=HTML),
     Elements("elements", "@@"),
 )
 OF_STYLES = (
@@ -169,6 +174,33 @@ def test_what_is_cut_off_is_handed_on(encoding: AnyEncoding) -> None:
     assert status is Status.MORE
     first = '{"count": 3, ' if encoding.notation.sorts_keys else "{"
     assert "".join(pieces) == first + '"text": "some words'
+
+
+ESCAPED = next(encoding for encoding in OWN if encoding.name == "entities")
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 100])
+@pytest.mark.parametrize(
+    ("inside", "text"),
+    [
+        ("&lt;b&gt; &amp;amp; &#34;", '<b> &amp; "'),
+        ("&quot;&apos;&#x27;", "\"''"),  # which the template does not write
+        ("AT&T & &l & &copy;", "AT&T & &l & &copy;"),
+        ("&am", "&am"),
+    ],
+)
+def test_entities_are_read_whichever_they_are_and_however_cut(inside: str, text: str, step: int) -> None:
+    assert read(ESCAPED, f'<arg name="text" value="{inside}"/>', step) == {"text": text}
+    assert read(ESCAPED, f'<arg name="either" value="{inside}"/><arg name="text" value=""/>', step)["either"] == text
+
+
+def test_the_half_of_an_entity_is_not_handed_on() -> None:
+    canonical = MADE[ESCAPED][0]
+    pieces: list[str] = []
+    reader = ESCAPED.reader(Expected(canonical, canonical.root), pieces.append)
+    reader.consume('<arg name="text" value="a &lt;b&g', 0)
+    reader.cut("")
+    assert "".join(pieces) == '{"text": "a <b'
 
 
 @pytest.mark.parametrize("encoding", [each for each in OWN if isinstance(each, Tagged)], ids=lambda each: each.name)

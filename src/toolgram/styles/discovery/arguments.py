@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from toolgram.styles.probes import TAG, CallProbe, Scene, TurnProbe, call, common_suffix, tail
-from toolgram.wire.encodings import JSON, AnyEncoding, Elements, Encoding, Tagged
-from toolgram.wire.encodings.tagged import KEY
+from toolgram.wire.encodings import JSON, AnyEncoding, Elements, Encoding, Entities, Tagged
+from toolgram.wire.encodings.parameter_tags import KEY
 
 # Keys in alphabetical order, since some templates sort them; a value of each type.
 TYPED = call(
@@ -27,6 +27,9 @@ TYPED = call(
     3,
 )
 _FENCED = call("zqfenced", {"zqkeye": "zqa <zqb> & zqc\nzqd"}, 4)
+_MARKS = "&<>'\""
+_MARKED = call("zqmarked", {"zqkeye": "zqa&zqb<zqc>zqd'zqe\"zqf", "zqkeyf": {"zqin": "zqm&zqn"}}, 6)
+_ANY = Entities(())
 _NULL = call("zqnull", {"zqkeye": None, "zqkeyf": "zqtext"}, 5)
 _SEPARATORS = ((", ", ": "), (",", ":"), (", ", ":"), (",", ": "))
 _STRINGS = ("zqtext", "zqlast")  # of these
@@ -64,9 +67,10 @@ def notation(scene: Scene, text: str, probe: CallProbe) -> Notation | None:
     if typed is None or TYPED.name not in typed:
         return None
     typed = typed[typed.index(TYPED.name) + len(TYPED.name) :]
-    tagged = _tagged(typed) or _quoted(typed)
+    plain = _ANY.read(typed)
+    tagged = _tagged(plain) or _quoted(plain)
     if tagged is not None:
-        tagged = replace(tagged, fence=_fence(scene, tagged))
+        tagged = replace(tagged, fence=_fence(scene, tagged), entities=_entities(scene, tagged))
         return Notation(tagged, partial(_tagged_place, tagged))
     if (elements := _elements(typed)) is not None:
         nulls = tail(scene, TurnProbe((_NULL,))) or ""
@@ -143,6 +147,20 @@ def _quoted(text: str) -> Tagged | None:
     """The tags where strings between them are JSON as well."""
     tagged = _tagged(_QUOTED.sub(r"\1", text)) if len(_QUOTED.findall(text)) == len(_STRINGS) else None
     return None if tagged is None else replace(tagged, quoted=True)
+
+
+def _entities(scene: Scene, tags: Tagged) -> Entities | None:
+    """What the template writes for characters that would end a tag, or an attribute; usually themselves."""
+    text = tail(scene, TurnProbe((_MARKED,))) or ""
+    written = text.partition(tags.open + next(iter(_MARKED.arguments)) + tags.after("string"))[2]
+    found = re.search("zqa(.*)zqb(.*)zqc(.*)zqd(.*)zqe(.*)zqf.*zqm(.*)zqn", written, re.DOTALL)
+    if found is None:
+        return None
+    *shown, in_json = found.groups()
+    pairs = ((char, each.removeprefix("\\")) for char, each in zip(_MARKS, shown, strict=True))
+    entities = tuple((char, each) for char, each in pairs if each != char and _ANY.read(each) == char)
+    closes = any(char in tags.close for char, _ in entities)
+    return Entities(entities, in_json != "&") if closes and entities[0][0] == "&" else None
 
 
 def _fence(scene: Scene, tags: Tagged) -> tuple[str, str]:

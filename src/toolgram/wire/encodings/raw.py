@@ -23,6 +23,7 @@ from toolgram.schema.types import Canonical, Type
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.plain_strings import plain_string
 from toolgram.wire.encodings.base import Spell, ToolArguments
+from toolgram.wire.encodings.entities import Entities
 from toolgram.wire.encodings.expected import CONTAINERS, STRING, Expected
 from toolgram.wire.encodings.json import RawValue, Sink, Status, escape, skip_space
 from toolgram.wire.encodings.printed import WORDS, PrintedValue, as_json_text
@@ -47,31 +48,37 @@ class ValueReader(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Manner:
+    """How values are written: a string may stand inside a `fence`, which is no part of it; `quoted` strings are JSON;
+    for some characters `entities` stand."""
+
+    fence: tuple[str, str] = ("", "")
+    quoted: bool = False
+    entities: Entities | None = None
+
+
 def value_reader(
-    close: str,
-    expected: Expected,
-    kinds: frozenset[str],
-    sink: Sink,
-    fence: tuple[str, str] = ("", ""),
-    *,
-    quoted: bool = False,
+    close: str, expected: Expected, kinds: frozenset[str], sink: Sink, manner: Manner = Manner()
 ) -> ValueReader:
     """What reads a value that is `expected`, of these JSON types. `close` ends it: its mark, and white space that
     belongs to neither.
 
-    A string may stand inside a `fence`, which is no part of it. Where it is `quoted` it is JSON; one that is not, and
-    should be, is taken as it is.
+    A string that should be quoted and is not is taken as it is.
     """
-    if quoted and "string" in kinds:
-        raw = value_reader(close, expected, kinds, sink, fence)
+    fence, entities = manner.fence, manner.entities
+    if entities is not None and entities.in_json and (manner.quoted or kinds != STRING):
+        return Collected(close, expected, kinds, sink, manner)
+    if manner.quoted and "string" in kinds:
+        raw = value_reader(close, expected, kinds, sink, replace(manner, quoted=False))
         return ByBeginning(partial(_by_beginning, '"', NestedJson(close, sink), raw))
     if kinds <= CONTAINERS:
         return NestedJson(close, sink)
     if kinds == STRING:
-        reader = RawString(close, sink)
+        reader = RawString(close, sink, entities)
         fenced = RawString(fence[1] + close, sink)
     else:
-        reader = Collected(close, expected, kinds, sink)
+        reader = Collected(close, expected, kinds, sink, manner)
         fenced = Collected(fence[1] + close, expected, kinds & STRING, sink)
     if kinds & CONTAINERS and not (kinds & STRING and expected.text_may_begin_as_json):
         # In the strings of its JSON the mark may stand.
@@ -119,23 +126,29 @@ class ByBeginning:
 class RawString:
     """A string as it is, up to the mark that closes it; handed on as it comes."""
 
-    __slots__ = ("_before", "_begun", "_closer", "_marks", "_sink")
+    __slots__ = ("_before", "_begun", "_closer", "_entities", "_held", "_marks", "_sink")
 
-    def __init__(self, close: str, sink: Sink) -> None:
+    def __init__(self, close: str, sink: Sink, entities: Entities | None = None) -> None:
         self._closer = close.strip()
         self._before = close[: close.index(self._closer)]
         self._marks = Marks.of((self._closer,), (self._before + self._closer,))
         self._sink = sink
         self._begun = False
+        self._entities = entities
+        self._held = ""  # what may be the beginning of an entity
 
     def _begin(self) -> None:
         self._sink('"')
 
     def _more(self, text: str) -> None:
+        if self._entities is not None:
+            text = self._held + text
+            end = self._entities.whole(text)
+            text, self._held = self._entities.read(text[:end]), text[end:]
         self._sink(escape(text))
 
     def _end(self) -> None:
-        self._sink('"')
+        self._sink(escape(self._held) + '"')
 
     def cut(self) -> None:
         """All was handed on as it came."""
@@ -157,13 +170,16 @@ class RawString:
 class Collected(RawString):
     """A value that only its whole tells: JSON of one of its types if it can be, else a string."""
 
-    __slots__ = ("_expected", "_kinds", "_pieces")
+    __slots__ = ("_expected", "_kinds", "_pieces", "_starts")
 
-    def __init__(self, close: str, expected: Expected, kinds: frozenset[str], sink: Sink) -> None:
+    def __init__(
+        self, close: str, expected: Expected, kinds: frozenset[str], sink: Sink, manner: Manner = Manner()
+    ) -> None:
         self._expected = expected
         self._kinds = kinds
         self._pieces: list[str] = []
-        super().__init__(close, sink)
+        self._starts = '{["' if manner.quoted else "{["  # of what is JSON for sure
+        super().__init__(close, sink, manner.entities)
 
     def _begin(self) -> None:
         pass
@@ -172,12 +188,16 @@ class Collected(RawString):
         self._pieces.append(text)
 
     def _end(self) -> None:
-        self._sink(as_json("".join(self._pieces), self._expected, self._kinds))
+        text = "".join(self._pieces)
+        text = text if self._entities is None else self._entities.read(text)
+        self._sink(as_json(text, self._expected, self._kinds))
 
     def cut(self) -> None:
         """Hand on the beginning of a value, unless what it is would only have shown later: a number or a string."""
         text = "".join(self._pieces).strip()
-        if begins_container(text) or (begins_number(text) and "string" not in self._kinds):
+        if self._entities is not None:
+            text = self._entities.read(text[: self._entities.whole(text)])
+        if text.startswith(tuple(self._starts)) or (begins_number(text) and "string" not in self._kinds):
             self._sink(text)
         elif text and not begins_number(text) and not any(word.startswith(text) for word in WORDS):
             self._sink(f'"{escape(text)}')
@@ -216,11 +236,6 @@ class NestedJson:
         if too_many is None or too_many.end() < until:
             return too_many.end() if too_many else i, Status.FAILED
         return (end + len(self._closer), Status.DONE) if end >= 0 else (until, Status.MORE)
-
-
-def begins_container(text: str) -> bool:
-    """Whether an object or array may begin so."""
-    return text.startswith(("{", "["))
 
 
 def begins_number(text: str) -> bool:
@@ -292,33 +307,44 @@ class BetweenTags:
         """The arguments, of such values."""
         return ToolArguments(expr, spell, self.rules, self.relaxations, self.capped)
 
-    def string(self, kind: types.String | types.Text, pointer: str, mark: str) -> Expr:
-        """A string as it is, up to the mark; where its schema allows too many for a grammar, any at all."""
+    def any(self, mark: str, entities: Entities | None = None) -> Expr:
+        """Any text up to the mark, which has a character for which an entity stands, where there are some."""
+        return Text((mark,)) if entities is None else entities.text(None).expr
+
+    def string(
+        self, kind: types.String | types.Text, pointer: str, mark: str, entities: Entities | None = None
+    ) -> Expr:
+        """As `any`, but for what a string may be; where its schema allows too many for a grammar, any at all."""
         if isinstance(kind, types.Text):
-            return NOTHING if mark in kind.value else seq(kind.value)
-        raw = self._raw_string(kind, mark)
+            text = kind.value if entities is None else entities.written(kind.value)
+            return NOTHING if mark in text else seq(text)
+        raw = self._raw_string(kind, mark, entities)
         self.relaxations += [Relaxation(pointer, *each) for each in raw.loose]
         return raw.expr
 
-    def _raw_string(self, kind: types.String, mark: str) -> RawText:
+    def _raw_string(self, kind: types.String, mark: str, entities: Entities | None) -> RawText:
         """The strings without the mark, as an expression over the rules, and what of them is not exact."""
         try:
-            if (plain := self._plain_string(kind, mark)) is not None:
+            if (plain := self._plain_string(kind, mark, entities)) is not None:
                 return RawText(plain)
-            raw = raw_text(mark, kind.automaton, kind.min, kind.max, exact=self.exact)
+            if entities is None:
+                raw = raw_text(mark, kind.automaton, kind.min, kind.max, exact=self.exact)
+            else:
+                raw = entities.text(kind.automaton, kind.min, kind.max)
         except TooLarge:
             keyword = "maxLength" if kind.automaton is None else "pattern"
-            return RawText(Text((mark,)), (), ((keyword, "any string between raw tags"),))
-        key = kind, mark, self.exact
+            return RawText(self.any(mark, entities), (), ((keyword, "any string between raw tags"),))
+        key = kind, mark, self.exact, entities
         new = {str(at): self.names.shared(f"raw-text-{at + 1}", key) for at in range(len(raw.bodies))}
         self.rules.update({new[str(at)]: renamed(body, new) for at, body in enumerate(raw.bodies)})
         expr = self._named(renamed(raw.expr, new), "raw-text", key)
         return raw._replace(expr=expr, bodies=())
 
-    def _plain_string(self, kind: types.String, mark: str) -> Expr | None:
+    def _plain_string(self, kind: types.String, mark: str, entities: Entities | None) -> Expr | None:
         """The strings if they are the same between quotes: then they are one rule, by the name that JSON has for it."""
         language, low, high = kind.automaton, kind.min, kind.max
-        if language is None or may_contain(language, mark):
+        never = (mark,) if entities is None else (char for char, _ in entities.pairs)
+        if language is None or any(may_contain(language, text) for text in never):
             return None
         plain = plain_string(language, self.spelling, low, high)
         return None if plain is None else self._named(plain, "text", (self.spelling, ("text", language, low, high)))
@@ -331,13 +357,23 @@ class BetweenTags:
         self.rules[name] = expr
         return Ref(name)
 
-    def json(self, kind: Type, hint: str) -> Expr:
-        """A value that is no string, as JSON."""
+    def json(self, kind: Type, hint: str, entities: Entities | None = None) -> Expr:
+        """A value as JSON, with what stands for some characters of it."""
         whole = replace(self.canonical, root=kind)
         compiled = compile_type(whole, spelling=self.spelling, names=self.names, root_name=hint, part=True)
-        self.rules.update(compiled.rules)
         self.capped |= compiled.capped
-        return compiled.expr
+        if entities is None or not entities.in_json:
+            self.rules.update(compiled.rules)
+            return compiled.expr
+
+        def escaped(name: str) -> str:
+            shared, wanted = name in compiled.rules, f"{name}-escaped"
+            return self.names.known(wanted, (entities, name)) if shared else self.names.fresh(wanted)
+
+        whole = {hint: compiled.expr, **compiled.rules}
+        rules = entities.rules(whole, escaped)
+        self.rules.update(rules)
+        return Ref(next(iter(rules)))
 
     def rule(self, expr: Expr, hint: str) -> Ref:
         """The expression as a rule of its own."""
