@@ -28,6 +28,7 @@ from toolgram.grammar.ir import (
     choice,
     not_chars,
     optional,
+    repeat,
     seq,
 )
 
@@ -208,3 +209,14 @@ def test_a_long_chain_of_rules_that_end_in_text() -> None:
     for sample in map(grammar.sample, range(3)):
         assert lark_accepts(lark, sample)
         assert not lark_accepts(lark, sample + "!")
+
+
+def test_what_is_nested_deeply_becomes_rules() -> None:
+    inner: Expr = Ref("list")
+    for level in range(90):
+        inner = choice(seq(f"<{level}>", inner, f"</{level}>"), f"[{level}]")
+    grammar = Grammar({"root": inner, "list": seq("(", repeat(Ref("list")), ")")})
+    lark = grammar.to("lark")
+    for text in map(grammar.sample, range(20)):
+        for near in (text, text[1:], text + "]"):
+            assert lark_accepts(lark, near) == grammar.accepts(near)

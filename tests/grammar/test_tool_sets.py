@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 import toolgram
+from made_up import MADE_UP
 from oracles import ebnf_accepts, lark_accepts
+from toolgram import Message, ToolCall
 from toolgram.grammar.grammar import Grammar
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -52,6 +54,28 @@ def test_the_dialects_agree_on_turns_and_near_misses(server: str, template: str)
         for text in near(turn, number):
             verdicts = grammar.accepts(text), lark_accepts(lark, text), ebnf_accepts(ebnf, text)
             assert len(set(verdicts)) == 1, (verdicts, text)
+
+
+def test_reasoning_that_any_of_many_calls_may_close_is_nothing_too_deep_for_llguidance() -> None:
+    lark = grammar_of("filesystem", "Qwen3.5-4B", chat_template_kwargs={"enable_thinking": True}).to("lark")
+    call = "<tool_call>\n<function=list_allowed_directories>\n</function>\n</tool_call>"
+    for text in (call, f"I look.\n{call}", f"<tool_call> I look.\n</think>\n\n{call}"):
+        assert lark_accepts(lark, text)
+        assert not lark_accepts(lark, text.replace("directories", "things", 1))
+
+
+@pytest.mark.parametrize("family", ["names and keys as tags", "names as tags around JSON"])
+def test_text_that_any_of_many_tools_names_may_end_is_nothing_too_deep_for_llguidance(family: str) -> None:
+    rows = map(json.loads, FILE.read_text(encoding="utf-8").splitlines())
+    tools = {tool["function"]["name"]: tool for row in rows for tool in row["tools"]}
+    body = {"messages": [{"role": "user", "content": "?"}], "tools": [*tools.values()][:64]}
+    plan = toolgram.plan(body, MADE_UP[family].template)
+    assert plan.constraint is not None
+    grammar = plan.constraint.grammar
+    lark, call = grammar.to("lark"), plan.write(Message("I <look>: ", tool_calls=(ToolCall("read_graph", "{}"),)))
+    assert call is not None
+    for text in (call, call[:-1], "a < b <read_", "<read_graph", call.replace("read", "red")):
+        assert lark_accepts(lark, text) == grammar.accepts(text)
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

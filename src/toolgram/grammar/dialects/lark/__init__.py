@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from toolgram.errors import GrammarError
 from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.lower import lower
+from toolgram.grammar.dialects.lark.nesting import shallow
 from toolgram.grammar.dialects.lark.regex import count
 from toolgram.grammar.dialects.lark.repair import repaired
 from toolgram.grammar.dialects.lark.terminals import Names, terminals_of
@@ -53,6 +54,7 @@ def write_lark(rules: Rules) -> str:
     tree, words = repaired(lowered.tree, lowered.words)
     give_way()
     _check_depth(tree)
+    tree = shallow(tree)
     given = Names()
     names = {name: given.give(_NAMED_ALREADY.get(name, name)) for name in tree}
     terminals, lines = terminals_of(lexemes(tree), words)
