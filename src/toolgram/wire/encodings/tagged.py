@@ -44,7 +44,7 @@ _LETTER = re.compile(r"\w")
 
 @dataclass(frozen=True)
 class Tagged(ParameterTags, AnyEncoding):
-    """Parameters between these tags, a value beside the name of the encoding."""
+    """Parameters, each of them between these tags."""
 
     @property
     def notation(self) -> Notation:
