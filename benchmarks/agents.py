@@ -27,8 +27,9 @@ from _data import folder
 SHARED = folder()
 DIALECTS = ("lark", "ebnf", "gbnf")
 _ENGINES = {"lark": "llguidance", "ebnf": "XGrammar", "gbnf": "llama.cpp"}
-FEW = (  # one for each way to write arguments: tags, elements, JSON, Python, delimiters of its own
+FEW = (  # one for each way to write arguments: tags, elements, JSON, Python, delimiters of its own; open reasoning
     "Qwen3-Coder",
+    "Qwen3.5-4B",
     "GLM-4.6",
     "deepseek-ai-DeepSeek-V3.2",
     "MiniMax-M3",
@@ -239,7 +240,7 @@ def show_agreement(sets: Sets, templates: Sequence[Path], count: int) -> None:
 def main(arguments: Sequence[str]) -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--templates", choices=("few", "all"), default="few", help="ten of them, or all")
+    parser.add_argument("--templates", choices=("few", "all"), default="few", help="eleven of them, or all")
     parser.add_argument("--only", default="", help="templates and tool sets with this in their name: TEMPLATE[/SET]")
     parser.add_argument("--dialect", action="append", choices=DIALECTS, help="this dialect; may be repeated")
     parser.add_argument("--limit", type=int, help="so many tool sets only")

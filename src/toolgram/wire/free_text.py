@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
-from toolgram.grammar.ir import START, Expr, Text, Token, choice, less, not_chars, optional, repeat, seq
+from collections.abc import MutableMapping
+
+from toolgram.grammar.ir import (
+    START,
+    Choice,
+    Expr,
+    Ref,
+    Repeat,
+    Sequence,
+    Text,
+    Token,
+    children,
+    choice,
+    less,
+    not_chars,
+    optional,
+    repeat,
+    seq,
+)
 from toolgram.grammar.until import automaton, text_after
+from toolgram.grammar.walk import fresh
 from toolgram.template.markers import CONTROL, TOKEN
 from toolgram.wire import format as wire
 
@@ -27,6 +46,37 @@ def unclosed_text(markers: tuple[str, ...], ahead: wire.CallAhead) -> Expr:
         return Text((*markers, *ahead.texts))
     quoting = Text((*without, *(START + rest for rest in ahead.rests)), START)
     return seq(Text(without), repeat(seq(opener(ahead), quoting)))
+
+
+def told_by_calls(closed: Expr, called: Expr, rules: MutableMapping[str, Expr]) -> Expr:
+    """Turns whose reasoning is closed, or ended by a call, as one rule from its first opener of a call on, so that what
+    follows an opener tells the two: read side by side, one would be all of the reasoning up to the name of each tool.
+    """
+    loop = next((part for part in children(called) if isinstance(part, Repeat)), None)
+    if not (isinstance(called, Sequence) and loop is not None and isinstance(loop.item, Sequence)):
+        return choice(closed, called)
+    at = called.items.index(loop)
+    begin, after = called.items[:at], called.items[at + 1 :]
+    *said, quoting = loop.item.items
+    ends, others = _behind(closed, (*begin, loop))
+    rest = Ref(fresh("reasoning-rest", rules))
+    rules[rest.name] = choice(*ends, seq(*said, choice(seq(*after[len(said) :]), seq(quoting, rest))))
+    return choice(seq(*begin, rest), *others)
+
+
+def _behind(expr: Expr, begin: tuple[Expr, ...]) -> tuple[list[Expr], list[Expr]]:
+    """What follows these in the ways through an expression that begin so, and the other ways."""
+    match expr:
+        case Sequence(items) if items[: len(begin)] == begin:
+            return [seq(*items[len(begin) :])], []
+        case Sequence((first, *after)):
+            behind, others = _behind(first, begin)
+            return [seq(way, *after) for way in behind], [seq(way, *after) for way in others]
+        case Choice(options):
+            found = [_behind(option, begin) for option in options]
+            return [way for behind, _ in found for way in behind], [way for _, others in found for way in others]
+        case _:
+            return [], [expr]
 
 
 def opener(ahead: wire.CallAhead) -> Expr:

@@ -25,7 +25,7 @@ from toolgram.schema.writing.json_style import Spelling, quoted
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import Calls, allowed, closing_content
 from toolgram.wire.encodings import AnyEncoding
-from toolgram.wire.free_text import free_text, opener, unclosed_text
+from toolgram.wire.free_text import free_text, opener, told_by_calls, unclosed_text
 from toolgram.wire.marks import as_tokens
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.spacing import Spacing
@@ -85,9 +85,9 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         whole = closing_content(format_.turn, turn.opened) if mode == "only" else format_.turn
         node = allowed(whole, mode, parallel=turn.parallel, must_answer=turn.answer is not None)
         if node is not None:
-            options.append(lowering.last(lowering.spacing.loosened(node)))
-            if mode != "none":
-                options.append(lowering.unclosed(node))
+            closed = lowering.last(lowering.spacing.loosened(node))
+            called = lowering.unclosed(node) if mode != "none" else ir.NOTHING
+            options.append(told_by_calls(closed, called, lowering.rules))
     return {"root": choice(*options), **lowering.rules}
 
 
