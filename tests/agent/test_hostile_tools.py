@@ -90,7 +90,7 @@ def test_what_cannot_be_read_of_a_server_is_listed(tmp_path: Path) -> None:
     listed = CliRunner().invoke(app, ["tools", "list", str(tmp_path / "mcp.json")])
     assert listed.exit_code == 0, listed.output
     assert "any object is taken: $ref: '#/nowhere' points nowhere" in listed.stdout.replace("(root): ", "")
-    assert "any object is taken: /properties/a: type: is not one of" in listed.stdout
+    assert 'any object is taken: /properties/a: type: "' in listed.stdout
     assert max(map(len, listed.stdout.splitlines())) < 12_000
     assert "<|im_start|>system\n" not in listed.stdout
 

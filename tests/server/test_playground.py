@@ -117,8 +117,8 @@ def test_what_is_wrong_is_told_at_its_place(browser: Browser) -> None:
     with page(browser, Replay(), refusals=True):
         browser.click("#tools-as-json summary")
         browser.type("#tools", tools)
-        browser.wait_for_text("#problem", "Tools: minimum: is not a number")
-        assert browser.text("#fault") == "line 3: minimum: is not a number"
+        browser.wait_for_text("#problem", 'Tools: minimum: "x" is not a number')
+        assert browser.text("#fault") == 'line 3: minimum: "x" is not a number'
         assert browser.script("return document.querySelector('#tools').getAttribute('aria-describedby')") == "fault"
         browser.click("#problem button")
         start = browser.script("return document.activeElement.selectionStart")

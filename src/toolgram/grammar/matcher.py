@@ -133,7 +133,7 @@ class Matcher:
             raise GrammarError(f"no sentence begins with {text!r}")
         if state is self._start:
             return self._given
-        heads = {node: name for name, node in self._heads.items() if isinstance(node.expr, Sequence)}
+        heads = {node: name for name, node in self._heads.items() if name != "root" and isinstance(node.expr, Sequence)}
         return _rooted({**self._rules, **_rests(state.frames, self._rules, heads)})
 
     def _run(self, text: str) -> _State | None:

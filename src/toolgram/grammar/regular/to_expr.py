@@ -303,6 +303,12 @@ def _nesting(expr: Expr) -> int:
     return 1 + max(map(_nesting, children(expr)), default=0)
 
 
+def written_size(automaton: Automaton) -> int:
+    """How many parts the expression of a language has, with the rules that it needs."""
+    body, bodies = _written(automaton)
+    return sum(map(size, (body, *bodies)))
+
+
 def size(expr: Expr) -> int:
     return 1 + sum(map(size, children(expr)))
 

@@ -29,7 +29,7 @@ from toolgram.schema.writing.number_style import decimal_of
 
 _MAX_LANGUAGES = 16  # of keys, distinguished by the patterns that they match
 _MAX_DIGITS = 60  # of a bound, without idle zeros: each takes an alternative inside the one before
-_MANY_COUNTS = 800  # states of a pattern and its lengths
+_MANY_COUNTS = 15_000  # parts in which a pattern is written with its lengths; XGrammar looks through most for 4 s
 _BEYOND_ALL = 2**31  # characters, items or members
 BEYOND = (Malformed, Unsupported, TooLarge)
 
@@ -104,15 +104,12 @@ def string(n: Normalizer, place: Place, schema: keywords.Schema) -> Type:
 def _held(n: Normalizer, kind: Type, low: int, high: int | None) -> Type:
     """Those of the strings that have `low` to `high` characters.
 
-    Raises TooLarge, in relaxed mode also where counting takes pages: each of their states is one for each count.
+    Raises TooLarge, in relaxed mode also where counting takes pages: the states of the language once for each count.
     """
-    language = kind.automaton if isinstance(kind, types.String) and not n.exact else None
-    if language is None or language.has_lengths_within(low, high) or to_expr.counts_apart(language, low, high):
-        return intersect(types.string(low, high), kind, n.definition)
-    if max(low, high or 0) * len(language.states) > 4 * _MANY_COUNTS:
-        raise TooLarge
     made = intersect(types.string(low, high), kind, n.definition)
-    if isinstance(made, types.String) and made.automaton and len(made.automaton.states) > _MANY_COUNTS:
+    if n.exact or not (isinstance(made, types.String) and isinstance(kind, types.String)):
+        return made
+    if made.automaton and made.automaton != kind.automaton and to_expr.written_size(made.automaton) > _MANY_COUNTS:
         raise TooLarge
     return made
 

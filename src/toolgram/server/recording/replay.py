@@ -23,6 +23,7 @@ from toolgram.template.chat_template import ChatTemplate
 _ERRORS = {each.__name__: each for each in (EngineError, Unavailable, GrammarRefused, GrammarError, OutOfTime)}
 _CONTEXT = 1 << 30  # tokens
 _PLACE = re.compile(r"(?:/[^\s/:]*)+: ")
+_VALUE = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NUMBER = re.compile(r"\d+")
 
 
@@ -144,7 +145,7 @@ def alike(one: End, other: End) -> bool:
 
 
 def _signature(end: End) -> tuple[Any, ...]:
-    reason = _NUMBER.sub("N", _PLACE.sub("", end.message))
+    reason = _NUMBER.sub("N", _VALUE.sub("V", _PLACE.sub("", end.message)))
     return end.kind, end.code, reason, tuple(_shape(answer) for answer in end.answers)
 
 
