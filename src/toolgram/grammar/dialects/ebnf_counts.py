@@ -19,7 +19,7 @@ from toolgram.grammar.walk import fresh
 
 _FEW = 32
 """Strings of so many characters at most have a rule for each number of them: a model often comes to their ends."""
-_MANY = 128
+_MANY = 256
 """The same where the character that comes then may be one of them as well, as in `[a-z-]{0,61} [a-z]`: after each of
 them the string may have ended, which a rule for one character knows nothing of, and masks take 30 ms."""
 FAR = 16
