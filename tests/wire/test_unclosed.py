@@ -14,8 +14,11 @@ from oracles import TokenOracles, ebnf_accepts, lark_accepts, structural_tag_acc
 from situations import WEATHER, fed, joined, tool
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import ReasoningDelta
+from toolgram.grammar.grammar import Grammar
+from toolgram.grammar.ir import Expr, choice, optional, repeat, seq
 from toolgram.styles.native import NATIVE
 from toolgram.wire.format import CallAhead, walk
+from toolgram.wire.free_text import closed_or_called, opener, unclosed_text
 from toolgram.wire.unclosed import closed_by_calls
 
 TOOLS = [tool("get_weather", WEATHER), tool("get", {"type": "object", "properties": {"key": {"type": "string"}}})]
@@ -207,3 +210,25 @@ def test_a_name_that_begins_another_is_told_from_it(template: toolgram.ChatTempl
     assert parse(plan, CALL.replace("get_weather", "get_weather_of")).tool_calls[0] == ToolCall(
         "get_weather_of", '{"city": "Oslo"}'
     )
+
+
+@pytest.mark.parametrize("markers", [("</t>",), ("</t>", "call>")], ids=["from an opener on", "apart"])
+def test_turns_that_are_told_by_what_follows_an_opener_are_the_same_turns(markers: tuple[str, ...]) -> None:
+    ahead = CallAhead("<call>", ("one(", "two("))
+    begun = seq("<t>", unclosed_text(markers, ahead))
+    calls = choice("one(1)", "two(2)")
+    called = seq(calls, repeat(seq(" ", "<call>", calls)), optional(" "))
+    closed = seq(optional(seq(begun, "</t>")), "so ", optional(seq("<call>", called)))
+    rules: dict[str, Expr] = {}
+    apart = Grammar({"root": choice(closed, seq(begun, opener(ahead), called))})
+    joined_ = Grammar({"root": closed_or_called(closed, begun, ahead, called, rules), **rules})
+    assert bool(rules) is (len(markers) == 1)
+    for seed in range(60):
+        for text in (apart.sample(seed), joined_.sample(seed)):
+            for near in (text, text[:-1], text[1:], text.replace("one", "on", 1), text.replace("</t>", "", 1)):
+                assert apart.accepts(near) is joined_.accepts(near), near
+    for text in ("<t>a</t>so ", "<t>a<call>one(1) <call>two(2)", "<t><call>two(2) ", "so <call>one(1)"):
+        assert joined_.accepts(text), text
+    assert joined_.accepts("<t><call>x<call>two(2)") is bool(rules)
+    for text in ("<t>a", "<t><call>on</t>", "<t><call>one(1) so ", "<t></t><call>one(1)"):
+        assert not joined_.accepts(text), text

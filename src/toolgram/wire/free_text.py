@@ -13,7 +13,6 @@ from toolgram.grammar.ir import (
     Sequence,
     Text,
     Token,
-    children,
     choice,
     less,
     not_chars,
@@ -48,20 +47,23 @@ def unclosed_text(markers: tuple[str, ...], ahead: wire.CallAhead) -> Expr:
     return seq(Text(without), repeat(seq(opener(ahead), quoting)))
 
 
-def told_by_calls(closed: Expr, called: Expr, rules: MutableMapping[str, Expr]) -> Expr:
-    """Turns whose reasoning is closed, or ended by a call, as one rule from its first opener of a call on, so that what
-    follows an opener tells the two: read side by side, one would be all of the reasoning up to the name of each tool.
+def closed_or_called(
+    closed: Expr, begun: Expr, ahead: wire.CallAhead, called: Expr, rules: MutableMapping[str, Expr]
+) -> Expr:
+    """Turns whose reasoning is closed, and those in which a call ends it: `begun`, the opener, and `called`.
+
+    They are one rule from the first opener of a call on, so that what follows an opener tells the two: read side by
+    side, one would be all of the reasoning up to the name of each tool.
     """
-    loop = next((part for part in children(called) if isinstance(part, Repeat)), None)
-    if not (isinstance(called, Sequence) and loop is not None and isinstance(loop.item, Sequence)):
-        return choice(closed, called)
-    at = called.items.index(loop)
-    begin, after = called.items[:at], called.items[at + 1 :]
-    *said, quoting = loop.item.items
-    ends, others = _behind(closed, (*begin, loop))
-    rest = Ref(fresh("reasoning-rest", rules))
-    rules[rest.name] = choice(*ends, seq(*said, choice(seq(*after[len(said) :]), seq(quoting, rest))))
-    return choice(seq(*begin, rest), *others)
+    opened = opener(ahead)
+    match begun:
+        case Sequence((*before, Repeat(Sequence(quoted), 0, None))) if seq(*quoted[:-1]) == opened:
+            ends, others = _behind(closed, begun.items)
+            rest = Ref(fresh("reasoning-rest", rules))
+            rules[rest.name] = choice(*ends, seq(opened, choice(called, seq(quoted[-1], rest))))
+            return choice(seq(*before, rest), *others)
+        case _:
+            return choice(closed, seq(begun, opened, called))
 
 
 def _behind(expr: Expr, begin: tuple[Expr, ...]) -> tuple[list[Expr], list[Expr]]:

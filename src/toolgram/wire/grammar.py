@@ -25,7 +25,7 @@ from toolgram.schema.writing.json_style import Spelling, quoted
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import Calls, allowed, closing_content
 from toolgram.wire.encodings import AnyEncoding
-from toolgram.wire.free_text import free_text, opener, told_by_calls, unclosed_text
+from toolgram.wire.free_text import closed_or_called, free_text, unclosed_text
 from toolgram.wire.marks import as_tokens
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.spacing import Spacing
@@ -86,8 +86,7 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         node = allowed(whole, mode, parallel=turn.parallel, must_answer=turn.answer is not None)
         if node is not None:
             closed = lowering.last(lowering.spacing.loosened(node))
-            called = lowering.unclosed(node) if mode != "none" else ir.NOTHING
-            options.append(told_by_calls(closed, called, lowering.rules))
+            options.append(closed if mode == "none" else lowering.or_called(closed, node))
     return {"root": choice(*options), **lowering.rules}
 
 
@@ -194,17 +193,16 @@ class _Lowering:
             case _:
                 return seq(self.node(node, in_json=False), self.tail())
 
-    def unclosed(self, node: wire.Node) -> Expr:
-        """The turns in which a call closes the reasoning; nothing else can follow it then."""
+    def or_called(self, closed: Expr, node: wire.Node) -> Expr:
+        """The turns of the node, or those in which a call closes the reasoning; nothing else can follow it then."""
         found = unclosed(node)
-        if found is None:
-            return ir.NOTHING
-        thought, rest, ahead = found
-        calls = allowed(rest, "only", parallel=self.turn.parallel)
-        if calls is None:
-            return ir.NOTHING
+        calls = None if found is None else allowed(found[1], "only", parallel=self.turn.parallel)
+        if found is None or calls is None:
+            return closed
+        thought, _, ahead = found
+        begun = self.node(self.spacing.loosened(thought), in_json=False)
         after = rest_after(self.last(calls), ahead.before + ahead.opener, self.rules)
-        return seq(self.node(self.spacing.loosened(thought), in_json=False), opener(ahead), after)
+        return closed_or_called(closed, begun, ahead, after, self.rules)
 
     def is_free(self, node: wire.Node) -> bool:
         """Whether a turn that ends with this node ends with free text."""

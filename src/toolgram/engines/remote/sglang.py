@@ -44,7 +44,10 @@ class Sglang(OpenAICompletions):
             return list(map(int, answer["tokens"]))
 
     async def _context(self) -> int | None:
-        """How many tokens prompt and answer may have together; None where the server does not tell."""
+        """How many tokens prompt and answer may have together; None where the server does not tell.
+
+        It is asked each time, since it may have been started again with another model.
+        """
         listed = await self._http.look("/v1/models", timeout=CHECK_SECONDS) or {}
         with understood(self._http.url):
             lengths = [card.get("max_model_len") for card in listed.get("data", ())]

@@ -92,10 +92,16 @@ class Growth:
         match node:
             case Row(items):
                 rest: tuple[Node, ...] = ()
+                weighs = 0
                 for item in reversed(items):
                     grown = self._grown(item)
-                    rest = (self._joined(grown, rest),) if rest and self._ends_growing(grown) else (grown, *rest)
-                    if sum(map(weight, rest)) > self.largest:
+                    if rest and self._ends_growing(grown):
+                        rest = (self._joined(grown, rest),)
+                        weighs = weight(rest[0])
+                    else:
+                        rest = (grown, *rest)
+                        weighs += weight(grown)
+                    if weighs > self.largest:
                         raise Overgrown
                 return row(*rest)
             case Fork(options):

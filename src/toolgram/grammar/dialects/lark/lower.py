@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from string import ascii_letters, digits
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from toolgram.grammar.dialects.lark.linear import (
     small_rules,
     without_references,
 )
+from toolgram.grammar.dialects.lark.numbers import is_number, numeric
 from toolgram.grammar.dialects.lark.plainer import plainer
 from toolgram.grammar.dialects.lark.quotes import (
     DONE,
@@ -31,9 +32,8 @@ from toolgram.grammar.dialects.lark.quotes import (
     string_begin,
     string_end,
 )
-from toolgram.grammar.dialects.lark.raw import DIGITS, RawText, consists_of, holds_quotes, is_of_digits
+from toolgram.grammar.dialects.lark.raw import RawText, consists_of, holds_quotes
 from toolgram.grammar.dialects.lark.tree import Call, Lexeme, Loop, Node, Special, Tree, calls, factored, row
-from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     EMPTY,
     CharSet,
@@ -51,7 +51,7 @@ from toolgram.grammar.ir import (
     choice,
     seq,
 )
-from toolgram.grammar.walk import is_plain, names_in, size, uses
+from toolgram.grammar.walk import names_in, size, uses
 from toolgram.work import give_way
 
 _LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used more than once
@@ -85,7 +85,7 @@ class _Lowering:
         self._quotes = Quotes(rules, used, parts)
         self._regular, same_elsewhere = regular(rules, used, parts, self._are_texts)
         self._small = small_rules(self._regular)
-        self._numeric = _numeric(self._regular)
+        self._numeric = numeric(self._regular)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`, and these
         self._made: list[Expr] = []
         self._raw = RawText(rules, self._regular, tokens)
@@ -119,7 +119,7 @@ class _Lowering:
         return known.lowered
 
     def _node(self, expr: Expr) -> Node:
-        if not isinstance(expr, Literal) and _is_number(expr, self._numeric):
+        if not isinstance(expr, Literal) and is_number(expr, self._numeric):
             return Lexeme(self._word(expr, "number"))
         match expr:
             case Literal():
@@ -318,7 +318,7 @@ class _Lowering:
 
     def _number_end(self, items: list[Expr], place: int) -> int:
         """The end of the run of items from here on that are parts of a number."""
-        while place < len(items) and _is_number(items[place], self._numeric):
+        while place < len(items) and is_number(items[place], self._numeric):
             place += 1
         return place
 
@@ -368,35 +368,3 @@ def _with_colon(string: Lexeme, rest: deque[Expr]) -> Lexeme:
     if left := following.text[colon.end() :]:
         rest.appendleft(Literal(left))
     return Lexeme(seq(string.expr, colon[0]), tail=colon[0])
-
-
-def _numeric(rules: Rules) -> set[str]:
-    """The regular rules that have no other characters than those of numbers."""
-    found: set[str] = set()
-    for name in rules:
-        if _is_number(rules[name], found):
-            found.add(name)
-    return found
-
-
-def _is_number(expr: Expr, numeric: Container[str]) -> bool:
-    if isinstance(expr, Literal):
-        return DIGITS.issuperset(expr.text)
-    if isinstance(expr, Ref):
-        return expr.name in numeric
-    if isinstance(expr, CharSet):
-        return is_of_digits(expr)
-    return _are_numbers(expr) if is_plain(expr) else _parts_are_numbers(expr, numeric)
-
-
-@found_once
-def _are_numbers(expr: Expr) -> bool:
-    return _parts_are_numbers(expr, ())
-
-
-def _parts_are_numbers(expr: Expr, numeric: Container[str]) -> bool:
-    parts = () if isinstance(expr, Except) else children(expr)
-    for part in parts:
-        if not _is_number(part, numeric):
-            return False
-    return bool(parts)
