@@ -9,15 +9,14 @@ that are longer. How few characters there may be is counted exactly as long as i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from toolgram.caching import counted
-from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Ref, Text, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Text, choice, not_chars, optional, repeat, seq
 from toolgram.grammar.regular.automata import Automaton, intersection
 from toolgram.grammar.regular.elimination import eliminated
 from toolgram.grammar.regular.languages import without
-from toolgram.grammar.regular.to_expr import expression
+from toolgram.grammar.regular.to_expr import expression, numbered
 from toolgram.grammar.until import State, automaton
 from toolgram.work import remembered
 
@@ -52,14 +51,7 @@ def _exact(marker: str, language: Automaton | None, least: int, most: int | None
         language = without(marker)
     elif may_contain(language, marker):
         language = intersection(language, without(marker))
-    makers: list[Callable[[], Expr]] = []
-
-    def rule(_: str, make: Callable[[], Expr]) -> Ref:
-        makers.append(make)
-        return Ref(str(len(makers) - 1))
-
-    expr = expression(language, lambda chars: chars, rule, "", least, most)
-    return RawText(expr, tuple(make() for make in makers))
+    return RawText(*numbered(lambda rule: expression(language, lambda chars: chars, rule, "", least, most)))
 
 
 def may_contain(language: Automaton, text: str) -> bool:

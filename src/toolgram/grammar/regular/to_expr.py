@@ -71,14 +71,19 @@ def expression(
 @weighed(weight)  # of the formats, above all, which are in many documents
 def _written(automaton: Automaton) -> tuple[Expr, tuple[Expr, ...]]:
     """The language in plain characters, and the bodies of the rules that it refers to by their number."""
+    return numbered(lambda rule: _Writer(automaton, partial(rule, "")).expression())
+
+
+def numbered(write: Callable[[Rule], Expr]) -> tuple[Expr, tuple[Expr, ...]]:
+    """What is written, and the bodies of the rules that it asks for, to which it refers by their numbers."""
     makers: list[Callable[[], Expr]] = []
 
-    def rule(make: Callable[[], Expr]) -> Ref:
+    def rule(_: str, make: Callable[[], Expr]) -> Ref:
         makers.append(make)
         return Ref(str(len(makers) - 1))
 
-    body = _Writer(automaton, rule).expression()
-    return body, tuple(make() for make in makers)
+    expr = write(rule)
+    return expr, tuple(make() for make in makers)
 
 
 def counts_apart(automaton: Automaton, low: int, high: int | None) -> bool:

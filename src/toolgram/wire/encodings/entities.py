@@ -11,7 +11,7 @@ from toolgram.grammar.excepts import in_trees
 from toolgram.grammar.ir import CharSet, Expr, Literal, Ref, Rules, Text, Token, choice, less, not_chars, repeat, seq
 from toolgram.grammar.raw_text import RawText
 from toolgram.grammar.regular.automata import Automaton
-from toolgram.grammar.regular.to_expr import expression
+from toolgram.grammar.regular.to_expr import expression, numbered
 from toolgram.grammar.walk import with_children
 from toolgram.work import remembered
 
@@ -106,11 +106,5 @@ class Entities:
 def _text(entities: Entities, language: Automaton | None, least: int, most: int | None) -> RawText:
     if language is None:
         return RawText(repeat(entities.char(not_chars()), least, most))
-    makers: list[Callable[[], Expr]] = []
-
-    def rule(_: str, make: Callable[[], Expr]) -> Ref:
-        makers.append(make)
-        return Ref(str(len(makers) - 1))
-
-    expr = expression(language, entities.char, rule, "", least, most)
-    return RawText(seq(expr), tuple(make() for make in makers))
+    expr, bodies = numbered(lambda rule: expression(language, entities.char, rule, "", least, most))
+    return RawText(seq(expr), bodies)
