@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from markupsafe import escape
 
 import toolgram
 from made_up import (
@@ -207,6 +209,27 @@ def test_a_template_that_writes_calls_irregularly_gets_a_style_of_ours(name: str
 
 def test_a_template_without_calls_says_so() -> None:
     assert discover(CHATML).why == "the template writes no tool calls"
+
+
+@pytest.mark.parametrize(
+    ("family", "call", "bare", "ends"),
+    [
+        ("escaped strings, keys as tags", "<@say><text>{}</text></@say>", "a > 'b' \"c\"", "a < b"),
+        ("escaped values in attributes", '<use tool="say"><arg name="text" value="{}"/></use>', "a < b > 'c'", 'a "b"'),
+    ],
+)
+def test_what_ends_no_value_may_stand_as_it_is(family: str, call: str, bare: str, ends: str) -> None:
+    """A model that was not taught the entities dropped the signs, and so wrote another text."""
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    tool = {"type": "function", "function": {"name": "say", "parameters": schema}}
+    body = {"messages": [{"role": "user", "content": "?"}], "tools": [tool], "tool_choice": "required"}
+    plan = toolgram.plan(body, MADE_UP[family].template)
+    assert plan.constraint is not None
+    for text in (bare, str(escape(bare)), str(escape(ends))):
+        assert plan.constraint.grammar.accepts(call.format(text)), text
+        (read,) = plan.parse(call.format(text)).tool_calls
+        assert json.loads(read.arguments) == {"text": html.unescape(text)}
+    assert not plan.constraint.grammar.accepts(call.format(ends))
 
 
 def test_nothing_is_found_twice() -> None:

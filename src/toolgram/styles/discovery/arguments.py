@@ -159,8 +159,10 @@ def _entities(scene: Scene, tags: Tagged) -> Entities | None:
     *shown, in_json = found.groups()
     pairs = ((char, each.removeprefix("\\")) for char, each in zip(_MARKS, shown, strict=True))
     entities = tuple((char, each) for char, each in pairs if each != char and _ANY.read(each) == char)
-    closes = any(char in tags.close for char, _ in entities)
-    return Entities(entities, in_json != "&") if closes and entities[0][0] == "&" else None
+    closing = next((char for char in tags.close if char in dict(entities)), "")
+    if not closing or entities[0][0] != "&":
+        return None
+    return Entities(entities, in_json != "&", "".join(char for char, _ in entities if char not in ("&", closing)))
 
 
 def _fence(scene: Scene, tags: Tagged) -> tuple[str, str]:

@@ -8,7 +8,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from toolgram.grammar.excepts import in_trees
-from toolgram.grammar.ir import CharSet, Expr, Literal, Ref, Rules, Text, Token, choice, less, not_chars, repeat, seq
+from toolgram.grammar.ir import (
+    CharSet,
+    Expr,
+    Literal,
+    Ref,
+    Rules,
+    Text,
+    Token,
+    chars,
+    choice,
+    less,
+    not_chars,
+    repeat,
+    seq,
+)
 from toolgram.grammar.raw_text import RawText
 from toolgram.grammar.regular.automata import Automaton
 from toolgram.grammar.regular.to_expr import expression, numbered
@@ -33,11 +47,13 @@ _OF_HTML = {
 class Entities:
     """Characters, each with what stands for it, that of the entities themselves first: ("&", "&amp;").
 
-    Without `in_json` they are those of strings alone, and what is JSON is as it is.
+    Without `in_json` they are those of strings alone, and what is JSON is as it is. Those in `bare` end nothing: a
+    model that was not taught the entities may write them as they are.
     """
 
     pairs: tuple[tuple[str, str], ...]
     in_json: bool = True
+    bare: str = ""
 
     def written(self, text: str) -> str:
         """A text as it stands between tags."""
@@ -71,9 +87,13 @@ class Entities:
 
     def char(self, charset: CharSet) -> Expr:
         """One of these characters, as it is written."""
-        plain = less(charset, [char for char, _ in self.pairs])
+        plain = less(charset, [char for char, _ in self.pairs if char not in self.bare])
         entities = [Literal(entity) for char, entity in self.pairs if char in charset]
         return choice(*([plain] if plain.ranges else []), *entities)
+
+    def literal(self, text: str) -> Expr:
+        """This text, as it is written."""
+        return seq(*(self.char(chars(char)) if char in self.bare else self.written(char) for char in text))
 
     def text(self, language: Automaton | None, least: int = 0, most: int | None = None) -> RawText:
         """The texts of a language (None: all) of `least` to `most` characters (None: any number).
@@ -91,7 +111,7 @@ class Entities:
     def _escaped(self, expr: Expr, names: Mapping[str, str]) -> Expr:
         match expr:
             case Literal(text):
-                return Literal(self.written(text))
+                return self.literal(text)
             case CharSet():
                 return self.char(expr)
             case Ref(name):

@@ -316,8 +316,9 @@ class BetweenTags:
     ) -> Expr:
         """As `any`, but for what a string may be; where its schema allows too many for a grammar, any at all."""
         if isinstance(kind, types.Text):
-            text = kind.value if entities is None else entities.written(kind.value)
-            return NOTHING if mark in text else seq(text)
+            if entities is not None:
+                return entities.literal(kind.value)
+            return NOTHING if mark in kind.value else seq(kind.value)
         raw = self._raw_string(kind, mark, entities)
         self.relaxations += [Relaxation(pointer, *each) for each in raw.loose]
         return raw.expr
