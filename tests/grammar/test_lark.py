@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from toolgram.grammar.dialects.lark.regex import regex, text_expression
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import (
     MAX_CODE_POINT,
+    START,
     CharSet,
     Expr,
     Literal,
@@ -220,3 +222,25 @@ def test_what_is_nested_deeply_becomes_rules() -> None:
     for text in map(grammar.sample, range(20)):
         for near in (text, text[1:], text + "]"):
             assert lark_accepts(lark, near) == grammar.accepts(near)
+
+
+@pytest.mark.parametrize("seen", ["", "<", "a <get_", "<|", START])
+def test_text_that_any_of_many_marks_may_end_is_written_once(seen: str) -> None:
+    names = ["get", "get_weather", "get_weather_alerts", "a", "b", "code", "cod", "search", "think"]
+    without = (*(f"<{name}>" for name in names), "<|end|>", "[end]", *([f"{START}!b"] if seen == START else []))
+    calls: Rules = {name: seq(f"<{name}>", repeat(chars("xy<"), 1), f"</{name}>") for name in names}
+    call = choice(*map(Ref, calls))
+    more = choice(seq(call, repeat(seq("\n", call)), optional("\n")), "[end]", "")
+    grammar = Grammar({"root": seq(Text(without, seen), more), **calls})
+    lark = grammar.to("lark")
+    pieces = ["<", "!", "<|end|>", "|end|>", "[end]", "[en", "weather>", "e\n", *(f"<{name}>" for name in names)]
+    rng = Random(1)
+    accepted = 0
+    for sample in map(grammar.sample, range(60)):
+        at = rng.randrange(len(sample) + 1)
+        text = "".join(rng.choices(pieces, k=rng.randrange(4)))
+        for near in (sample, text, text + sample, sample[:at] + text + sample[at:], sample[:at] + sample[at + 1 :]):
+            accepted += grammar.accepts(near)
+            assert lark_accepts(lark, near) == grammar.accepts(near), near
+    assert accepted > 60
+    assert len(lark) < 6_000  # the names are written some times, and not all once more up to each

@@ -77,6 +77,7 @@ def test_text_that_any_of_many_tools_names_may_end_is_nothing_too_deep_for_llgui
     assert call is not None
     for text in (call, call[:-1], "a < b <read_", "<read_graph", call.replace("read", "red")):
         assert lark_accepts(lark, text) == grammar.accepts(text)
+    assert len(lark) < 1_000 * 64  # and the text is not written once more up to each name
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

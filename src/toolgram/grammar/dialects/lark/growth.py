@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from toolgram.grammar.components import components
+from toolgram.grammar.dialects.lark.openings import Opening, opening_of, up_to
 from toolgram.grammar.dialects.lark.tree import (
     Call,
     Fork,
@@ -28,6 +29,7 @@ from toolgram.grammar.dialects.lark.tree import (
     row,
     weight,
 )
+from toolgram.grammar.hashing import HashedOnce
 from toolgram.grammar.ir import EMPTY, Expr, Literal, Repeat, Sequence, Text, seq
 from toolgram.grammar.walk import size
 from toolgram.work import give_way, spend
@@ -193,6 +195,10 @@ class Growth:
         spend(1)
         following, *others = rest
         tail = tuple(others)
+        if isinstance(following, HashedOnce) and (opening := opening_of(lexeme.expr, following, self.rules)):
+            begun, ended = self._ways_on(opening, rest)
+            if begun:
+                return self._opened(opening, begun, ended)
         match following:
             case Lexeme():
                 taken, left = _until_marker(lexeme, following)
@@ -231,6 +237,45 @@ class Growth:
                 again = _loop(item, max(least - 1, 0), None if most is None else most - 1)
                 once = self._longer(lexeme, (item, *again, *tail))
                 return once if least else fork(once, self._longer(lexeme, tail))
+
+    def _opened(self, opening: Opening, begun: list[Node], ended: list[Node]) -> Node:
+        """A text and the ways on, with one rule for all that comes after a character that may begin a mark."""
+        if ended:
+            others = self._written_once((fork(*ended),))
+            ended = [self._longer(Lexeme(text), others) for text in (opening.text, opening.quoting)]
+        name = self._fresh(f"{self._within}-opened")
+        self._recursive[name] = True
+        first, again = (row(up_to(text, opening.char), Call(name)) for text in (opening.text, opening.quoting))
+        self.rules[name] = fork(factored(begun), again, *ended[1:])
+        return fork(first, *ended[:1])
+
+    def _ways_on(self, opening: Opening, rest: tuple[Node, ...]) -> tuple[list[Node], list[Node]]:
+        """The ways on that begin with a mark, without its first character, and the others."""
+        if not rest:
+            return [], [row()]
+        following, *others = rest
+        tail = tuple(others)
+        match following:
+            case Lexeme(expr) if (after := opening.after(expr)) is not None:
+                return [row(after, *tail)], []
+            case Row(items):
+                return self._ways_on(opening, (*items, *tail))
+            case Fork(options):
+                tail = self._written_once(tail)
+                ways = [self._ways_on(opening, (option, *tail)) for option in options]
+                return [way for begun, _ in ways for way in begun], [way for _, ended in ways for way in ended]
+            case Loop(item, least, most) if not _may_be_empty(item):
+                again = _loop(item, max(least - 1, 0), None if most is None else most - 1)
+                begun, ended = self._ways_on(opening, (item, *again, *tail))
+                more, without = ([], []) if least else self._ways_on(opening, tail)
+                return [*begun, *more], [*ended, *without]
+            case Call(name) if not self._is_recursive(name) and self._can_put_in():
+                self._depth += 1
+                ways = self._ways_on(opening, (self._inside(name), *tail))
+                self._depth -= 1
+                return ways
+            case _:
+                return [], [row(*rest)]
 
     def _written_once(self, tail: tuple[Node, ...]) -> tuple[Node, ...]:
         """What follows a fork as a rule, where it is long: it is written after each option that a lexeme grows by."""
