@@ -225,7 +225,7 @@ def test_what_is_nested_deeply_becomes_rules() -> None:
 
 
 @pytest.mark.parametrize("seen", ["", "<", "a <get_", "<|", START])
-def test_text_that_any_of_many_marks_may_end_is_written_once(seen: str) -> None:
+def test_text_that_any_of_several_marks_may_end_is_written_once(seen: str) -> None:
     names = ["get", "get_weather", "get_weather_alerts", "a", "b", "code", "cod", "search", "think"]
     without = (*(f"<{name}>" for name in names), "<|end|>", "[end]", *([f"{START}!b"] if seen == START else []))
     calls: Rules = {name: seq(f"<{name}>", repeat(chars("xy<"), 1), f"</{name}>") for name in names}

@@ -1,4 +1,4 @@
-"""Text that many marks may end, told by the character with which all of these begin.
+"""Text that several marks may end, told by the character with which all of these begin.
 
 Up to there the text is the same for all of them, and what follows is either one of the marks, or more text.
 """
@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Tree, row
 from toolgram.grammar.ir import START, Expr, Literal, Text, seq
-
-_FEW_MARKS = 4  # up to which a text is written once for each
 
 
 class Opening(NamedTuple):
@@ -38,11 +36,11 @@ def up_to(text: Text, char: str) -> Lexeme:
 
 
 def opening_of(text: Expr, following: Node, rules: Tree) -> Opening | None:
-    """What the marks begin with that may end a text before this node, where those that begin alike are many.
+    """What the marks begin with that may end a text before this node, where several of them begin alike.
 
     None where that character is in the midst of a mark, which could begin with it as well.
     """
-    if not isinstance(text, Text) or len(text.without) <= _FEW_MARKS:
+    if not isinstance(text, Text):
         return None
     without = frozenset(text.without)
     ahead = {mark for begun in _literals_first(following, rules) for mark in _beginnings(begun, without)}
@@ -50,7 +48,7 @@ def opening_of(text: Expr, following: Node, rules: Tree) -> Opening | None:
     for mark in sorted(ahead):
         by_char.setdefault(mark[0], set()).add(mark)
     char, marks = max(by_char.items(), key=lambda group: len(group[1]), default=("", set[str]()))
-    if len(marks) <= _FEW_MARKS:
+    if len(marks) < 2:
         return None
     rests = [mark[1:] for mark in text.without if mark[0] == char]
     others = [mark for mark in text.without if mark[0] != char]
