@@ -140,6 +140,16 @@ def test_characters_that_what_follows_may_begin_with_have_a_rule_for_each_number
         assert ebnf_accepts(ebnf, text) is is_one, text
 
 
+def test_most_characters_have_no_rule_for_each_number_even_where_what_follows_may_be_one():
+    for high in (200, 250):
+        line = seq(repeat(not_chars("<"), 0, high), "\n</")
+        ebnf = write_ebnf({"root": line})
+        assert "-few ::=" not in ebnf
+        assert ebnf.count("\\uDFFF") <= 35
+        for count in (0, 1, high - 1, high, high + 1):
+            assert ebnf_accepts(ebnf, "\n" * count + "\n</") is (count <= high), count
+
+
 def test_strings_of_different_lengths_share_their_rules():
     strings = (seq('"', repeat(Ref("char"), 0, high), '"') for high in (3, 5))
     ebnf = write_ebnf({"root": seq(*strings), **STRING})

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from toolgram.grammar.dialects.ebnf_steps import is_broad
 from toolgram.grammar.ir import EMPTY, CharSet, Expr, Ref, choice, seq
 from toolgram.grammar.walk import fresh
 
 _FEW = 32
 """Strings of so many characters at most have a rule for each number of them: a model often comes to their ends."""
 _MANY = 256
-"""The same where the character that comes then may be one of them as well, as in `[a-z-]{0,61} [a-z]`: after each of
-them the string may have ended, which a rule for one character knows nothing of, and masks take 30 ms."""
+"""The same where they are out of a few, and the character that comes then may be one of them as well, as in
+`[a-z-]{0,61} [a-z]`: after each of them the string may have ended, which a rule for one character knows nothing of, and
+masks take 30 ms. Out of most characters, as before a tag that begins with a line break, masks take 1 ms, and the
+grammar with a rule for each number seconds."""
 FAR = 16
 """So many characters more make nearly all tokens fit."""
 _LEVELS = (0, 4, FAR)
@@ -48,7 +51,9 @@ class Counts:
 
     @property
     def _is_open(self) -> bool:
-        """Whether what comes first after them may be one of them as well."""
+        """Whether they are out of a few, and what comes first after them may be one of them as well."""
+        if any(map(is_broad, self.options)):
+            return False
         ranges = [pair for option in self.options if isinstance(option, CharSet) for pair in option.ranges]
         return any(low <= last and first <= high for low, high in ranges for first, last in self.stop.ranges)
 
