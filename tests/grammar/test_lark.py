@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
 from oracles import lark_accepts
+from toolgram import schema_grammar
 from toolgram.errors import GrammarError
 from toolgram.grammar.dialects.lark import write_lark
 from toolgram.grammar.dialects.lark.regex import regex, text_expression
@@ -81,6 +82,19 @@ def test_text_and_its_marker_are_one_lexeme() -> None:
     assert first == "start: TEXT call_rest (TEXT call_rest)* TEXT_2 | TEXT_2"
     assert "STRING" in lark
     assert "INTEGER" in lark
+
+
+def test_a_value_is_a_lexeme_without_the_comma_after_it() -> None:
+    """Where any value may stand there too, a lexeme with both ran on over that value, and was taken apart."""
+    keys = {"kind": {"const": 2}, "on": {"const": True}, "name": {"type": "string"}}
+    one = {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
+    outer = {"type": "object", "properties": {"of": one}, "required": ["of"], "additionalProperties": False}
+    grammar = schema_grammar({"anyOf": [outer, {"type": "object"}]})
+    first, *_ = (lark := grammar.to("lark")).splitlines()
+    assert '"\\"kind\\": " "2" ", " "\\"on\\": " "true" ", " "\\"name\\": "' in first
+    for text in ('{"of": {"kind": 2, "on": true, "name": ""}}', '{"of": {"kind": 25, "on": [2, true]}}'):
+        assert grammar.accepts(text)
+        assert lark_accepts(lark, text)
 
 
 def test_many_tools() -> None:

@@ -92,3 +92,21 @@ def test_what_is_long_is_written_once_between_quotes_or_tags(template: str) -> N
     bodies = [body for line in lines if len(body := line.partition(": ")[2]) > 100]
     assert bodies
     assert len(set(bodies)) == len(bodies)
+
+
+def test_a_date_in_an_object_with_other_keys_is_one_lexeme_with_its_quotes() -> None:
+    keys = {"day": {"type": "string", "format": "date"}, "name": {"type": "string"}}
+    event = {"type": "object", "properties": keys, "additionalProperties": True}
+    function = {"name": "add", "parameters": {"type": "object", "properties": {"event": event}}}
+    body = {"messages": [{"role": "user", "content": "Go."}], "tools": [{"type": "function", "function": function}]}
+    template = toolgram.ChatTemplate.from_file(SHARED / "templates" / "google-gemma-4-31B-it.jinja")
+    plan = toolgram.plan({**body, "tool_choice": "required"}, template)
+    assert plan.constraint is not None
+    grammar = plan.constraint.grammar
+    lark = grammar.to("lark")
+    assert '"day:" LEXEME' in lark
+    call = plan.write(Message(tool_calls=(ToolCall("add", '{"event": {"day": "2024-02-29", "x": ["a", 1]}}'),)))
+    assert call is not None
+    for text in (call, call.replace("day", "date"), call.replace("2024", "2023"), call.replace("2024", "x"), call[:-1]):
+        assert grammar.accepts(text) is lark_accepts(lark, text), text
+        assert grammar.accepts(text) is (text in (call, call.replace("day", "date"))), text

@@ -267,7 +267,7 @@ class _Lowering:
         opener = items[place]
         if not (isinstance(opener, Literal) and place + 1 < len(items) and self._raw.ends_with_marker(opener.text)):
             return None
-        match self._until_marker(items, place + 1):
+        match self._until_marker(items, place + 1, quoted=True):
             case end, Lexeme(Sequence((*_, Literal(mark))) as text), left if opener.text.endswith(mark):
                 if self._raw.is_without(mark, seq(*items[place + 1 : end - 1])):
                     return end, opener.text.removesuffix(mark), Lexeme(seq(mark, text), tail=""), left
@@ -286,10 +286,10 @@ class _Lowering:
         parts = children(expr)
         return bool(parts) and not isinstance(expr, Except) and all(map(self._is_name, parts))
 
-    def _until_marker(self, items: list[Expr], place: int) -> tuple[int, Node, str] | None:
+    def _until_marker(self, items: list[Expr], place: int, *, quoted: bool = False) -> tuple[int, Node, str] | None:
         """The end of raw text from here on and of the literal with its marker, which are one lexeme, and what is left
         of that literal; the text alone before a special token, which none holds. Of a choice each option that is raw
-        has a lexeme of its own."""
+        has a lexeme of its own. Between quotes (`quoted`) a number is text too."""
         at = next((at for at in range(place + 1, len(items)) if self._may_close(items[at])), place)
         closer, first = items[at], items[place]
         cut = self._raw.marker_end(closer.text) if isinstance(closer, Literal) else 0
@@ -299,7 +299,7 @@ class _Lowering:
             marker, left = closer, ""
         else:
             return None
-        if all(map(self._is_regular, items[place:at])) and self._raw.are_raw(items[place:at]):
+        if all(map(self._is_regular, items[place:at])) and self._raw.are_raw(items[place:at], quoted=quoted):
             text = self._word(seq(*items[place:at]), "raw")
             if isinstance(marker, Token):
                 return at, Lexeme(text), ""

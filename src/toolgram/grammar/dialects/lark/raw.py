@@ -22,6 +22,7 @@ _SHORT = 2  # characters of what is no tag, and may be anything else as well
 DIGITS = frozenset("0123456789+-.eE")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*:( *)")
 _BRACKET = r"[{\[]"
+_SCALAR = r"(?:-?[0-9][0-9.eE+-]*|true|false|null)(?=[,\]}])"  # which beside it may be one of many, and ends alone
 
 
 class _Facts(NamedTuple):
@@ -57,7 +58,7 @@ class RawText:
         self._any_marker = re.compile(f"({'|'.join((*between, *every))})", re.DOTALL) if every else None
         self._between = re.compile("|".join(between), re.DOTALL) if between else None
         self._mark = re.compile(
-            rf"[{{}}\[\]]|[,:] *| +|{_KEY.pattern}(?={'|'.join((_BRACKET, *map(re.escape, quotes)))})"
+            rf"[{{}}\[\]]|[,:] *| +|{_SCALAR}|{_KEY.pattern}(?={'|'.join((_BRACKET, *map(re.escape, quotes)))})"
         )
         self._words: dict[str, _Facts] = {}
         self._known: dict[int, _Facts] = {}  # by identity, of expressions that outlive this
@@ -137,11 +138,12 @@ class RawText:
             case _:
                 return all(self._has_no(mark, part) for part in children(expr))
 
-    def are_raw(self, exprs: Iterable[Expr]) -> bool:
-        """Whether these, all regular, are raw text when they stand side by side: no JSON, no number, no words."""
+    def are_raw(self, exprs: Iterable[Expr], *, quoted: bool = False) -> bool:
+        """Whether these, all regular, are raw text when they stand side by side: no JSON, and without quotes of their
+        own no number and no words."""
         facts = _together(map(self._facts, exprs))
         return (
-            facts.sets
+            (facts.sets or quoted)
             and facts.depth <= _DEEPEST
             and facts.size + sum(self._words[name].size for name in facts.words) <= _LARGEST
             and not any(('"' in text and not facts.quotes) or self.marker_end(text) for text in facts.texts)
