@@ -138,6 +138,14 @@ def test_no_two_calls_have_one_id() -> None:
     text = section.format("".join(map(call.format, (0, 0, 1, 2))))
     counted = ids_of(toolgram.plan(QUESTION, CHATML, "kimi_k2"), text)
     assert counted == [f"functions.get_weather:{at}" for at in range(4)]
+    function = {"name": "get_weather", "arguments": "{}"}
+    called = [
+        {"role": "assistant", "tool_calls": [{"id": f"functions.get_weather:{at}", "function": function}]}
+        for at in range(2)
+    ]
+    again = toolgram.plan({**QUESTION, "messages": [*called, *QUESTION["messages"]]}, CHATML, "kimi_k2")
+    counted = ids_of(again, section.format(call.format(0) + call.format(1) + call.format(7)))
+    assert counted == [f"functions.get_weather:{at}" for at in (2, 3, 7)]
 
 
 def test_ids_are_short_where_the_template_takes_no_others() -> None:

@@ -232,6 +232,17 @@ def test_what_ends_no_value_may_stand_as_it_is(family: str, call: str, bare: str
     assert not plan.constraint.grammar.accepts(call.format(ends))
 
 
+def test_a_name_that_stands_behind_the_end_of_the_turn_is_none_of_the_call() -> None:
+    """Where the ids of calls are shown, and names with their results alone, nobody could write a call."""
+    template = toolgram.ChatTemplate(
+        "{% for m in messages %}<|{{ m.name or m.role }}|>\n{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
+        "<|call|>{{ c.id }}<|with|>{{ c.function.arguments | tojson }}<|/call|>{% endfor %}<|end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+    )
+    assert template.capabilities.supports_tool_calls
+    assert discover(template).style is None
+
+
 def test_nothing_is_found_twice() -> None:
     template = MADE_UP["other keys in a list"].template
     assert discover(template) is discover(replace(template))

@@ -26,9 +26,53 @@ TAG = "<tool_call>"
 THINKS = toolgram.ChatTemplate(HERMES.source.replace("{% if thinks %}<think>\n{% endif %}", "<think>\n"))
 
 
+# As Kimi K2's templates do: of a call they show the id, which has the tool's name in it, and none of the name itself.
+NAMES_IN_IDS = toolgram.ChatTemplate(
+    "{% if tools %}<|im_system|>tool_declare<|im_middle|>{{ tools | tojson }}<|im_end|>{% endif %}"
+    "{% for m in messages %}{{ '<|im_assistant|>' if m.role == 'assistant' else '<|im_system|>' }}"
+    "{{ m.name or m.role }}<|im_middle|>{% if m.role == 'tool' %}## Return of {{ m.tool_call_id }}\n{% endif %}"
+    "{{ m.content or '' }}{% if m.tool_calls %}<|tool_calls_section_begin|>{% for c in m.tool_calls %}"
+    "<|tool_call_begin|>{{ c.id }}<|tool_call_argument_begin|>{{ c.function.arguments | tojson }}<|tool_call_end|>"
+    "{% endfor %}<|tool_calls_section_end|>{% endif %}<|im_end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|im_assistant|>assistant<|im_middle|>{% endif %}"
+)
+
+
 def asked(content: Any, **more: Any) -> dict[str, Any]:
     """A request with a tool."""
     return {"messages": [{"role": "user", "content": content}], "tools": [WEATHER], **more}
+
+
+@pytest.mark.parametrize(
+    ("ids", "shown"),
+    [
+        (("functions.get_weather:0", "functions.now:1"), ("functions.get_weather:0", "functions.now:1")),
+        (("functions_get_weather_0", "functions_now_1"), ("functions.get_weather:0", "functions.now:1")),
+        (("call_a", "call_a"), ("functions.get_weather:0", "functions.now:1")),
+        (("functions.now:0", "functions.now:4"), ("functions.get_weather:0", "functions.now:4")),
+    ],
+)
+def test_an_id_that_has_the_name_in_it_is_shown_so_whatever_the_client_made_of_it(
+    ids: tuple[str, str], shown: tuple[str, str]
+) -> None:
+    calls = [
+        {"id": id_, "type": "function", "function": {"name": name, "arguments": "{}"}}
+        for id_, name in zip(ids, ("get_weather", "now"), strict=True)
+    ]
+    results = [
+        {"role": "tool", "tool_call_id": id_, "content": content} for id_, content in zip(ids, "RN", strict=True)
+    ]
+    turn = {"role": "assistant", "content": None, "tool_calls": calls}
+    body = asked("Will it rain?")
+    plan = toolgram.plan({**body, "messages": [*body["messages"], turn, *results]}, NAMES_IN_IDS)
+    assert plan.style.name == "kimi_k2"
+    first, second = shown
+    assert (
+        f"<|tool_call_begin|>{first}<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
+        f"<|tool_call_begin|>{second}<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
+    ) in plan.prompt
+    assert f"## Return of {first}\nR<|im_end|>" in plan.prompt
+    assert f"## Return of {second}\nN<|im_end|>" in plan.prompt
 
 
 def test_the_template_is_spoken() -> None:

@@ -17,6 +17,7 @@ from transformers.utils import chat_template_utils
 import toolgram
 from situations import WEATHER, tool
 from toolgram.conversation.events import Unreadable
+from toolgram.styles.choose import choose_style
 from toolgram.styles.discovery import discover
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"
@@ -125,7 +126,10 @@ def test_the_prompt_is_what_transformers_renders(name: str, monkeypatch: pytest.
     monkeypatch.setattr(chat_template_utils, "datetime", Clock)
     template = toolgram.ChatTemplate.from_file(TEMPLATES / name, "<s>", "</s>")
     can = template.capabilities
-    for what, messages in CONVERSATIONS.items():
+    form = choose_style(template)[0].wire.call_id
+    id_ = form.fitted("get_weather", ID, 0) if form is not None and form.has_name else ID
+    for what, conversation in CONVERSATIONS.items():
+        messages = json.loads(json.dumps(conversation).replace(ID, id_))
         for tools in ([], [FORECAST]):
             theirs = rendered_by_transformers(template, messages, tools or None)
             prompt = toolgram.plan({"messages": messages, "tools": tools}, template, now=NOW).prompt

@@ -26,12 +26,10 @@ class Ids:
 
     @staticmethod
     def of(plan: Plan, make: IdMaker) -> Ids:
-        """Those of the turn of a plan. What earlier calls have is taken, but for numbers, which may count anew."""
-        form = plan.format.call_id
+        """Those of the turn of a plan. What earlier calls have is taken: a model that numbers calls may count anew."""
         calls = (call for message in plan.request.messages for call in message.get("tool_calls") or ())
         before = (id_ for call in calls if isinstance(id_ := call.get("id"), str))
-        counts = form is not None and form.alphabet == "0-9"
-        return Ids(make, carried=form is not None, taken=() if counts else before)
+        return Ids(make, carried=plan.format.call_id is not None, taken=before)
 
     def filled(self, events: Iterable[Event]) -> Iterator[Event]:
         """The events, with ids: a format that carries them may show one as late as the call's end."""

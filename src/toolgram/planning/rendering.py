@@ -71,7 +71,10 @@ class Rendering:
         """What comes of it for a template that can do this. Raises TemplateError."""
         lost: Lost = []
         call_text = None if self.native else partial(written, style=self.style, lead=self.lead, lost=lost)
-        adapted = adapt(self.messages, can, extra_system=self.format_prompt, call_text=call_text)
+        on_wire = self.style.wire.call_id
+        # Where the id has the name in it, that may be all that the template shows of the name.
+        call_ids = on_wire.fitted if on_wire is not None and on_wire.has_name else None
+        adapted = adapt(self.messages, can, extra_system=self.format_prompt, call_text=call_text, call_ids=call_ids)
         if self.native:
             fields = ("content",) if can.reasoning_field else ("content", "reasoning_content")
             lost += [fields for message in self.messages if message.get("tool_calls")]

@@ -48,15 +48,26 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
         return _fit_of_what_is_asked(template, style)
     program, opened = style.program(ONE.name), beginnings(template, style)
 
-    def reads(said: Message) -> bool:
+    def reads(probe: Message) -> bool:
+        said = _with_id(probe, style)
         return any(says(program, each, text, said) for text in rendered_turns(template, said) for each in opened)
 
     if not reads(_PROBE):
         return _fit_of_what_is_asked(template, style)
-    written = write_freely(style.wire, replace(_PROBE, tool_calls=(replace(_PROBE.tool_calls[0], id=ONE.id),)))
-    texts = rendered_turns(template, _PROBE)
+    written = write_freely(style.wire, _with_id(_PROBE, style, ONE.id))
+    texts = rendered_turns(template, _with_id(_PROBE, style))
     exact = 0 if written is None else (written in texts) + any(written.strip() in text for text in texts)
     return 3 * sum(map(reads, _MORE)) + 1 + exact
+
+
+def _with_id(probe: Message, style: ToolStyle, other: str | None = None) -> Message:
+    """The probe with an id that has the tool's name in it, where the style's have, else with this one.
+
+    Some templates show no more of the name than that.
+    """
+    form = style.wire.call_id
+    id_ = form.fitted(ONE.name, "", 0) if form is not None and form.has_name else other
+    return replace(probe, tool_calls=tuple(replace(call, id=id_) for call in probe.tool_calls))
 
 
 def beginnings(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
@@ -70,7 +81,7 @@ def missing(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
 
     What is needed are the marks around a call, the marks in it up to its arguments, and the key of its name.
     """
-    texts = rendered_turns(template, _PROBE)
+    texts = rendered_turns(template, _with_id(_PROBE, style))
     marks = _marks_of_calls(style)
     with_mark = [text for text in texts if not marks or any(mark in text for mark in marks)]
     if not with_mark:

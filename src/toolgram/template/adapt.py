@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, Literal, cast
 
 from toolgram.errors import InvalidRequest
-from toolgram.template.call_turns import named, one_call_a_turn, with_short_ids
+from toolgram.template.call_turns import IdForm, named, one_call_a_turn, short_id, with_ids
 from toolgram.template.capabilities import Capabilities, ReasoningField, with_reasoning
 
 Message = dict[str, Any]
@@ -28,17 +28,22 @@ def adapt(
     *,
     extra_system: str | None = None,
     call_text: CallText | None = None,
+    call_ids: IdForm | None = None,
 ) -> list[Message]:
     """The conversation as the template takes it; the input is not changed.
 
     `extra_system` is appended to the system message. `call_text` makes the content of an assistant's turn with tool
-    calls (their arguments are objects), for a style that writes them as text; without it the template writes them.
+    calls (their arguments are objects), for a style that writes them as text; without it the template writes them, with
+    the ids that `call_ids` makes of theirs.
     Raises `InvalidRequest`, with a pointer into the request, for what the template cannot express at all.
     """
     native = call_text is None
     plain = [_plain(message, capabilities, native, f"/messages/{at}") for at, message in enumerate(messages)]
     turns = named(plain)
-    turns = _native(turns, capabilities) if call_text is None else [_as_text(turn, call_text) for turn in turns]
+    if call_text is None:
+        turns = _native(turns, capabilities, call_ids)
+    else:
+        turns = [_as_text(turn, call_text) for turn in turns]
     # Templates that count turns skip calls and results together: results alone would throw the count off.
     alone = capabilities.supports_results_without_calls and not capabilities.requires_alternation
     if not (capabilities.supports_tool_results if native else alone):
@@ -205,10 +210,10 @@ def _as_text(turn: Message, call_text: CallText) -> Message:
     return {**{key: value for key, value in turn.items() if key not in told}, "content": content}
 
 
-def _native(turns: list[Message], capabilities: Capabilities) -> list[Message]:
+def _native(turns: list[Message], capabilities: Capabilities, call_ids: IdForm | None) -> list[Message]:
     """Calls and results as the template writes them."""
-    if capabilities.requires_short_ids:
-        turns = [with_short_ids(turn) for turn in turns]
+    for form in (call_ids, short_id if capabilities.requires_short_ids else None):
+        turns = turns if form is None else with_ids(turns, form)
     if not capabilities.supports_parallel_tool_calls:
         turns = one_call_a_turn(turns)
     parts = (part for turn in turns for part in _content_apart(turn, capabilities))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from hashlib import sha256
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 Message = dict[str, Any]
+IdForm = Callable[[str, str, int], str]
+"""Which id a template is shown: from the name of the tool, the id of the call, and its place among all calls."""
 
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 _NO_RESULT = "[no result]"
@@ -77,16 +80,32 @@ def _answering(turn: Message, open_calls: dict[str, list[_Open]]) -> tuple[Messa
     return {**turn, **({"tool_call_id": id_} if id_ else {}), **({"name": name} if name else {})}, answered
 
 
-def with_short_ids(turn: Message) -> Message:
-    """The turn with ids of nine letters and digits: those that are none are digests of what they were."""
-    if "tool_calls" in turn:
-        return {**turn, "tool_calls": [{**call, "id": _short_id(call["id"])} for call in turn["tool_calls"]]}
-    if turn["role"] == "tool":
-        return {**turn, "tool_call_id": _short_id(turn.get("tool_call_id", ""))}
-    return turn
+def with_ids(turns: list[Message], form: IdForm) -> list[Message]:
+    """The conversation with ids of this form; results, which stand behind their calls, have those of their calls."""
+    count = 0
+    shown: dict[str, list[str]] = {}  # of the last turn with calls, in which two may have one id
+    made: list[Message] = []
+    for turn in turns:
+        if "tool_calls" in turn:
+            calls: list[Message] = turn["tool_calls"]
+            ids = [form(call["function"]["name"], call["id"], count + at) for at, call in enumerate(calls)]
+            count += len(calls)
+            shown = {}
+            for call, id_ in zip(calls, ids, strict=True):
+                shown.setdefault(call["id"], []).append(id_)
+            turn = {**turn, "tool_calls": [{**call, "id": id_} for call, id_ in zip(calls, ids, strict=True)]}
+        elif turn["role"] == "tool":
+            id_ = turn.get("tool_call_id", "")
+            of_call = shown.get(id_)
+            told = form(turn.get("name", ""), id_, count) if not of_call else of_call.pop(0)
+            turn = {**turn, "tool_call_id": told}
+        made.append(turn)
+    return made
 
 
-def _short_id(id_: str) -> str:
+def short_id(name: str, id_: str, place: int) -> str:
+    """An id of nine letters and digits: a digest of one that is none."""
+    del name, place
     return id_ if _SHORT_ID.fullmatch(id_) else sha256(id_.encode()).hexdigest()[:9]
 
 

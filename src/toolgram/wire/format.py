@@ -10,13 +10,14 @@ message in it. Example, the format of Hermes 2 Pro (model card of NousResearch/H
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import overload
 
 from toolgram.grammar.hashing import HashedOnce, hash_once
+from toolgram.wire.call_id import COUNT as COUNT
+from toolgram.wire.call_id import CallId as CallId
 from toolgram.wire.encodings import JSON, AnyEncoding
 from toolgram.wire.encodings.json import escape
 
@@ -101,39 +102,6 @@ class Reasoning:
 @dataclass(frozen=True, slots=True)
 class Name:
     """The name of the tool, as it is; it may stand in a call again. Inside an `Object` a JSON string."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallId:
-    """The id of a call: `length` characters out of `alphabet` (a character class, as in "a-zA-Z0-9"), or up to `most`.
-
-    `form` says what the id is where the wire shows but a part of it: "functions.{name}:{id}".
-    """
-
-    alphabet: str = "a-zA-Z0-9"
-    length: int = 9
-    form: str = "{id}"
-    most: int | None = None
-
-    @property
-    def longest(self) -> int:
-        """How many characters there are at most."""
-        return self.length if self.most is None else self.most
-
-    @property
-    def pattern(self) -> str:
-        """The regular expression of what the wire shows."""
-        sizes = f"{self.length}" if self.longest == self.length else f"{self.length},{self.longest}"
-        return f"[{self.alphabet}]{{{sizes}}}"
-
-    def admits(self, name: str, id_: str) -> bool:
-        """Whether a call of this tool may have this id."""
-        before, _, after = self.form.replace("{name}", name).partition("{id}")
-        return re.fullmatch(re.escape(before) + self.pattern + re.escape(after), id_) is not None
-
-
-COUNT = CallId("0-9", 1, most=3)
-"""An id that is a number, which counts calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,11 +57,12 @@ def calls(scene: Scene, laid: Layout) -> Calls | None:
     written = notation(scene, laid.one_call, ONE)
     if written is None:
         return None
+    stops = scene.capabilities.stop
     if laid.two_calls is None or _apart(scene, laid.two_calls):
-        found = _find(laid.one_call, ONE, written, 0)
+        found = _find(laid.one_call, ONE, written, 0, stops)
         return None if found is None else _single(laid, found, written)
-    first = _find(laid.two_calls, ONE, written, 0)
-    second = _find(laid.two_calls, TWO, written, first.end) if first else None
+    first = _find(laid.two_calls, ONE, written, 0, stops)
+    second = _find(laid.two_calls, TWO, written, first.end, stops) if first else None
     if first is None or second is None:
         return None
     first, second = _with_count(laid.two_calls, first, second)
@@ -78,11 +79,15 @@ def _apart(scene: Scene, two: str) -> bool:
 # One call
 
 
-def _find(text: str, probe: CallProbe, written: Notation, start: int) -> _Found | None:
-    """A call in a text: its arguments, its name, its id if it is shown, and the text between them."""
+def _find(text: str, probe: CallProbe, written: Notation, start: int, stops: tuple[str, ...]) -> _Found | None:
+    """A call in a text: its arguments, its name, its id if it is shown, and the text between them.
+
+    What stands behind the end of its turn is none of it: the header of its result may show the name, too.
+    """
     span = written.place(text, probe, start)
     if span is None:
         return None
+    text = text[: min((at for stop in stops if stop and (at := text.find(stop, span[1])) >= 0), default=len(text))]
     if found := _object(text, probe, start, span):
         return found
     names = _all_of(text, probe.name, start, span)
