@@ -144,6 +144,42 @@ def test_calls_in_json_are_read_where_the_engine_hides_their_tags(style: str) ->
     assert not (message.content or "").strip()
 
 
+_K2 = "<|tool_call_begin|>{}<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
+_INVOKE = '<｜DSML｜invoke name="get">\n</｜DSML｜invoke>\n'
+
+
+@pytest.mark.parametrize(
+    ("style", "text", "content"),
+    [
+        *(
+            ("harmony", f"<|start|>assistant<|channel|>{channel} to=functions.get{kind}<|message|>{{}}", None)
+            for channel in ("commentary", "analysis")
+            for kind in (" code", " <|constrain|>JSON", "<|constrain|>code", " json")
+        ),
+        ("harmony", "<|start|>assistant to=functions.get<|channel|>commentary code<|message|>{}", None),
+        ("kimi_k2", "<|tool_call_section_begin|>" + _K2.format("functions.get:0") + "<|tool_call_section_end|>", None),
+        ("kimi_k2", "<|tool_calls_section_begin|>" + _K2.format("get:0") + "<|tool_calls_section_end|>", None),
+        ("kimi_k2", "I look." + _K2.format("functions.get:0"), "I look."),
+        ("deepseek_v3_2", f"I look.\n\n{_INVOKE}</｜DSML｜function_calls>", "I look."),
+        ("deepseek_v4", _INVOKE, None),
+    ],
+)
+def test_what_models_write_though_they_should_not_is_a_call_all_the_same(
+    style: str, text: str, content: str | None
+) -> None:
+    plan = planned(style)
+    for size in (1, 2, 5, len(text)):
+        message = Message.from_events(fed(plan.reader(), text, [size] * len(text)))
+        assert [(call.name, call.arguments, call.incomplete) for call in message.tool_calls] == [("get", "{}", False)]
+        assert message.content == content
+
+
+@pytest.mark.parametrize("kind", [" <|constrain|>response", "<|constrain|>JSON", " code", " <|constrain|>markdown"])
+def test_what_a_message_is_said_to_hold_is_none_of_it(kind: str) -> None:
+    text = f"<|start|>assistant<|channel|>final{kind}<|message|>It rains."
+    assert planned("harmony").parse(text) == Message("It rains.")
+
+
 def test_text_streams_while_nothing_looks_like_a_call() -> None:
     reader = HERMES.reader(lenient=True)
     assert [reader.feed(piece) for piece in ("It ", "will", " rain")] == [

@@ -33,7 +33,21 @@ from __future__ import annotations
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.native.common import think
 from toolgram.wire.encodings import Tagged
-from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Node, Opt, Seq, WireFormat
+from toolgram.wire.format import (
+    NOTHING_WRITTEN,
+    Arguments,
+    Call,
+    Content,
+    Lenient,
+    Lit,
+    Many,
+    Mark,
+    Name,
+    Node,
+    Opt,
+    Seq,
+    WireFormat,
+)
 
 _BEGIN, _END = Mark("<｜tool▁call▁begin｜>"), Mark("<｜tool▁call▁end｜>")
 _SEPARATOR = Mark("<｜tool▁sep｜>")
@@ -61,10 +75,10 @@ _DSML_INVOKE = Seq(
 
 def _dsml(name: str, section: str, other: str, about: str) -> ToolStyle:
     """The style with its calls in a section of this name; the reader accepts the other name too."""
+    opener = Mark(f"<｜DSML｜{section}>", (f"<｜DSML｜{other}>",))
     calls = Seq(
         Lit("\n\n"),
-        Mark(f"<｜DSML｜{section}>", (f"<｜DSML｜{other}>",)),
-        Lit("\n"),
+        Lenient(Seq(opener, Lit("\n")), NOTHING_WRITTEN),  # the models sometimes forget it
         Many(Call(_DSML_INVOKE), min=1),
         Mark(f"</｜DSML｜{section}>", (f"</｜DSML｜{other}>",)),
     )

@@ -40,12 +40,15 @@ _TO = Alt(
     Seq(_CHANNEL, _CALL_CHANNEL, Lit(" to=functions."), Name()),
 )
 _JSON = Seq(Lit(" "), Opt(Mark("<|constrain|>")), Lit("json"))
+# What a message holds, as the models name it besides: calls are "code" to them at times.
+_OTHERS = ("JSON", "code", "text", "markdown", "python", "response")
+_TYPE = Opt(Lenient(_JSON, *(Seq(Lit(" "), Opt(Mark("<|constrain|>")), Lit(other)) for other in _OTHERS)))
 
 WIRE = WireFormat(
     Chain(
         Many(Seq(_LEAD, _CHANNEL, Lit("analysis"), _MESSAGE, Reasoning())),
-        Opt(Seq(_LEAD, _CHANNEL, Alt(Lit("final"), Lit("commentary")), Opt(_JSON), _MESSAGE, Content())),
-        Many(Call(Seq(_LEAD, _TO, Opt(_JSON), _MESSAGE, Arguments()))),
+        Opt(Seq(_LEAD, _CHANNEL, Alt(Lit("final"), Lit("commentary")), _TYPE, _MESSAGE, Content())),
+        Many(Call(Seq(_LEAD, _TO, _TYPE, _MESSAGE, Arguments()))),
         join=Mark("<|end|>"),
     ),
     item_separator=", ",

@@ -22,10 +22,12 @@ from toolgram.styles.native.common import think
 from toolgram.wire.encodings import Tagged
 from toolgram.wire.format import (
     COUNT,
+    NOTHING_WRITTEN,
     Arguments,
     Call,
     CallId,
     Content,
+    Lenient,
     Lit,
     Many,
     Mark,
@@ -68,7 +70,7 @@ _RESPONSE = Seq(_open("response"), Opt(Content()), _close("response"))
 
 _K2_CALL = Seq(
     Mark("<|tool_call_begin|>"),
-    Lit("functions."),
+    Lenient(Lit("functions."), NOTHING_WRITTEN),
     Name(),
     Lit(":"),
     CallId("0-9", 1, "functions.{name}:{id}", most=3),
@@ -76,7 +78,10 @@ _K2_CALL = Seq(
     Arguments(),
     Mark("<|tool_call_end|>"),
 )
-_K2_SECTION = Seq(Mark("<|tool_calls_section_begin|>"), Many(Call(_K2_CALL), min=1), Mark("<|tool_calls_section_end|>"))
+# The models sometimes forget the section, or write it in the singular.
+_K2_OPENER = Lenient(Mark("<|tool_calls_section_begin|>", ("<|tool_call_section_begin|>",)), NOTHING_WRITTEN)
+_K2_CLOSER = Mark("<|tool_calls_section_end|>", ("<|tool_call_section_end|>",))
+_K2_SECTION = Seq(_K2_OPENER, Many(Call(_K2_CALL), min=1), _K2_CLOSER)
 
 KIMI_K2 = ToolStyle(
     "kimi_k2",
