@@ -77,14 +77,12 @@ Content = Annotated[
 
 
 def _arguments(value: Any) -> Any:
-    if not isinstance(value, str | Mapping):
+    if value is not None and not isinstance(value, str | Mapping):
         raise wrong(f"must be JSON text or an object, not {kind(value)}")
     return cast("Any", value)
 
 
-Arguments = Annotated[
-    Any, AfterValidator(_arguments), WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]})
-]
+Arguments = Annotated[Any, AfterValidator(_arguments), WithJsonSchema({"type": ["string", "object", "null"]})]
 
 
 class CalledFunction(Fields):

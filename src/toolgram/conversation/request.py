@@ -26,6 +26,7 @@ from toolgram.conversation.body import (
 )
 from toolgram.conversation.custom_tools import DEFINITION, as_function, call_as_function
 from toolgram.conversation.fields import Fields, Json, json_of, validated
+from toolgram.conversation.json_text import arguments_meant
 from toolgram.conversation.patterns import as_a_whole
 from toolgram.errors import InvalidRequest, nearest
 
@@ -195,11 +196,11 @@ def message_json(message: ChatMessage, given: Json) -> Json:
     elif message.refusal and not message.content:
         changed["content"] = message.refusal
     if message.function_call is not None:
-        call = {"type": "function", "function": given["function_call"]}
+        call = {"type": "function", "function": _function_json(given["function_call"])}
         changed |= {"tool_calls": [call], "function_call": None}
-    elif any(isinstance(call, CustomCall) for call in message.tool_calls or ()):
-        calls = zip(message.tool_calls or (), given["tool_calls"], strict=True)
-        changed["tool_calls"] = [_call_json(*each) for each in calls]
+    elif message.tool_calls:
+        calls = [_call_json(*each) for each in zip(message.tool_calls, given["tool_calls"], strict=True)]
+        changed |= {"tool_calls": calls} if calls != given["tool_calls"] else {}
     if message.reasoning and not message.reasoning_content:
         changed["reasoning_content"] = message.reasoning
     return {**given, **changed} if changed else given
@@ -209,9 +210,14 @@ def _part_json(part: Fields, given: Json) -> Json:
     return {"type": "text", "text": part.refusal} if isinstance(part, RefusalPart) else given
 
 
+def _function_json(given: Json) -> Json:
+    arguments = given.get("arguments")
+    return {**given, "arguments": arguments_meant(arguments or "{}")} if isinstance(arguments, str | None) else given
+
+
 def _call_json(call: Fields, given: Json) -> Json:
     if not isinstance(call, CustomCall):
-        return given
+        return {**given, "function": _function_json(given["function"])}
     kept = {key: value for key, value in given.items() if key != "custom"}
     return {**kept, **call_as_function(call.custom.name, call.custom.input)}
 
