@@ -77,7 +77,7 @@ OF_STYLES = (
 )
 ENCODINGS = tuple(dict.fromkeys((*OWN, *OF_STYLES)))
 each_encoding = pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encoding: encoding.name)
-BEHIND = "\x00"  # tags end where none begins
+BEHIND = "</>"  # tags end where none begins; another one stands behind them
 
 
 def made(encoding: AnyEncoding) -> tuple[Canonical, ToolArguments, Grammar]:

@@ -174,6 +174,37 @@ def test_what_models_write_though_they_should_not_is_a_call_all_the_same(
         assert message.content == content
 
 
+@pytest.mark.parametrize(
+    ("style", "call", "closer"),
+    [
+        (
+            "qwen_xml",
+            "<tool_call>\n<function=get_weather>\n<parameter=city>\n{}\n</parameter>\n</function>\n</tool_call>",
+            "</parameter>",
+        ),
+        (
+            "deepseek_v3_2",
+            '<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n'
+            '<｜DSML｜parameter name="city" string="true">{}</｜DSML｜parameter>\n'
+            "</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+            "</｜DSML｜parameter>",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "value", ['return "{}"', "It ends with {} here.", "{} or\n{}\nelse", "re = r'<parameter=k>(.*){}'"]
+)
+def test_what_closes_a_value_is_text_of_it_where_no_tag_follows(style: str, call: str, closer: str, value: str) -> None:
+    """No grammar admits it, since there is no way to escape it; a coding agent's model writes it all the same."""
+    said = value.format(*[closer] * value.count("{}"))
+    text = call.format(said)
+    plan = planned(style)
+    for size in (1, 2, 5, len(text)):
+        message = Message.from_events(fed(plan.reader(), text, [size] * len(text)))
+        (read,) = message.tool_calls
+        assert (json.loads(read.arguments), read.incomplete, message.content) == ({"city": said}, False, None)
+
+
 @pytest.mark.parametrize("kind", [" <|constrain|>response", "<|constrain|>JSON", " code", " <|constrain|>markdown"])
 def test_what_a_message_is_said_to_hold_is_none_of_it(kind: str) -> None:
     text = f"<|start|>assistant<|channel|>final{kind}<|message|>It rains."

@@ -43,8 +43,8 @@ class Made:
         pieces: list[str] = []
         reader = self.encoding.reader(Expected(self.type, self.type.root), pieces.append)
         buffer, i, status = "", 0, Status.MORE
-        for at in range(0, len(text) + 1, step):
-            buffer = buffer[i:] + (text + "\x00")[at : at + step]
+        for at in range(0, len(text + "</>"), step):
+            buffer = buffer[i:] + (text + "</>")[at : at + step]
             i, status = reader.consume(buffer, 0)
             if status is not Status.MORE:
                 break
@@ -92,7 +92,7 @@ def test_an_object_may_hold_keys_that_no_schema_forbids(given: str, read: Any) -
     closed = normalize(document, parameters=True, closed=True).type
     pieces: list[str] = []
     reader = QWEN_XML.reader(Expected(closed, closed.root), pieces.append)
-    reader.consume(f"<parameter=x>\n{given}\n</parameter>\n\x00", 0)
+    reader.consume(f"<parameter=x>\n{given}\n</parameter>\n</>", 0)
     assert json.loads("".join(pieces)) == {"x": read}
 
 

@@ -66,6 +66,7 @@ DSML = Tagged(
     open='<｜DSML｜parameter name="',
     after_key=(("string", '" string="true">'), ("", '" string="false">')),
     close="</｜DSML｜parameter>\n",
+    followed_by="<",
 )
 
 _DSML_INVOKE = Seq(

@@ -39,7 +39,12 @@ from toolgram.wire.format import (
 )
 
 PARAMETERS = Tagged(
-    "qwen_xml", open="<parameter=", after_key=(("", ">\n"),), close="\n</parameter>\n", python_words=True
+    "qwen_xml",
+    open="<parameter=",
+    after_key=(("", ">\n"),),
+    close="\n</parameter>\n",
+    python_words=True,
+    followed_by="<",
 )
 
 _FUNCTION = Seq(Mark("<function="), Name(), Lit(">\n"), Arguments(PARAMETERS), Mark("</function>"))

@@ -27,7 +27,8 @@ class ParameterTags:
     that has tags in it: ("<![CDATA[", "]]>"). With `python_words` the family's templates print true, false and null as
     Python does, so that its models write them so, or as JSON has them. `escapes` are characters of keys with what
     stands for them, that of the escapes themselves first: ("&", "&amp;"). With `quoted` strings are JSON as well.
-    `entities` stand for some characters of values, one of which is in `close`.
+    `entities` stand for some characters of values, one of which is in `close`. What closes a value is `followed_by`
+    this, white space aside: a reader takes it for text of the value else.
     """
 
     name: str
@@ -39,6 +40,7 @@ class ParameterTags:
     escapes: tuple[tuple[str, str], ...] = ()
     quoted: bool = False
     entities: Entities | None = None
+    followed_by: str = ""
 
     def after(self, kind: str) -> str:
         """What stands between a key and a value of this JSON type."""
@@ -56,7 +58,7 @@ class ParameterTags:
     @cached_property
     def manner(self) -> Manner:
         """How values are written."""
-        return Manner(self.fence, self.quoted, self.entities)
+        return Manner(self.fence, self.quoted, self.entities, self.followed_by)
 
     @property
     def keys_are_tags(self) -> bool:

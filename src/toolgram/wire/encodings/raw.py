@@ -56,6 +56,7 @@ class Manner:
     fence: tuple[str, str] = ("", "")
     quoted: bool = False
     entities: Entities | None = None
+    followed_by: str = ""
 
 
 def value_reader(
@@ -75,7 +76,7 @@ def value_reader(
     if kinds <= CONTAINERS:
         return NestedJson(close, sink)
     if kinds == STRING:
-        reader = RawString(close, sink, entities)
+        reader = RawString(close, sink, entities, manner.followed_by)
         fenced = RawString(fence[1] + close, sink)
     else:
         reader = Collected(close, expected, kinds, sink, manner)
@@ -126,15 +127,16 @@ class ByBeginning:
 class RawString:
     """A string as it is, up to the mark that closes it; handed on as it comes."""
 
-    __slots__ = ("_before", "_begun", "_closer", "_entities", "_held", "_marks", "_sink")
+    __slots__ = ("_before", "_begun", "_closer", "_entities", "_followed_by", "_held", "_marks", "_sink")
 
-    def __init__(self, close: str, sink: Sink, entities: Entities | None = None) -> None:
+    def __init__(self, close: str, sink: Sink, entities: Entities | None = None, followed_by: str = "") -> None:
         self._closer = close.strip()
         self._before = close[: close.index(self._closer)]
         self._marks = Marks.of((self._closer,), (self._before + self._closer,))
         self._sink = sink
         self._begun = False
         self._entities = entities
+        self._followed_by = followed_by
         self._held = ""  # what may be the beginning of an entity
 
     def _begin(self) -> None:
@@ -158,6 +160,15 @@ class RawString:
             self._begun = True
             self._begin()
         end = buffer.find(self._closer, start)
+        while end >= 0 and self._followed_by:
+            after = skip_space(buffer, end + len(self._closer))
+            if after == len(buffer):  # it may be text of the value
+                keep = end - len(self._before) if buffer.endswith(self._before, start, end) else end
+                self._more(buffer[start:keep])
+                return keep, Status.MORE
+            if buffer.startswith(self._followed_by, after):
+                break
+            end = buffer.find(self._closer, after)
         if end < 0:
             keep = self._marks.held_back(buffer, start)
             self._more(buffer[start:keep])
@@ -179,7 +190,7 @@ class Collected(RawString):
         self._kinds = kinds
         self._pieces: list[str] = []
         self._starts = '{["' if manner.quoted else "{["  # of what is JSON for sure
-        super().__init__(close, sink, manner.entities)
+        super().__init__(close, sink, manner.entities, manner.followed_by)
 
     def _begin(self) -> None:
         pass
