@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -13,8 +13,8 @@ import toolgram
 from scripted_model import WISH, scripted
 from situations import CHATML, WEATHER, tool
 from toolgram import Message, ToolCall
-from toolgram.chat import Reply, generate_sync
-from toolgram.engines.base import Sampling
+from toolgram.chat import Reply, divergences, generate_sync
+from toolgram.engines.base import Sampling, TracePoint
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.models.catalog import default_model
 
@@ -208,3 +208,13 @@ def test_the_trace_is_counted_from_where_the_turn_begins(engine: LlamaCpp) -> No
 def test_there_is_no_trace_unless_it_is_asked_for(engine: LlamaCpp) -> None:
     reply = generate_sync(planned("hermes", {"value": AMOUNT}), engine, Sampling(max_tokens=40))
     assert reply.trace == reply.divergences == ()
+
+
+def test_what_was_written_as_preferred_is_none() -> None:
+    """Where many tokens were ruled out, the likeliest of all may still be the one that was written."""
+    plan = planned("hermes", {"value": {"type": "string", "enum": ["Paris", "London"]}})
+    text = written(plan, {"value": "Paris"})
+    point = TracePoint(0, 7, 7, b"Paris", 0.7, text.index("Paris"))
+    message = plan.parse(text)
+    assert divergences(plan, message, text, [point]) == ()
+    assert divergences(plan, message, text, [replace(point, preferred=8, piece=b"Oslo")])

@@ -49,7 +49,7 @@ def divergences(plan: Plan, message: Message, text: str, trace: Sequence[TracePo
 
     What a model writes after that one is no longer what it was about to write.
     """
-    points = [point for point in trace if point.removed > MOST]
+    points = [point for point in trace if point.removed > MOST and point.preferred != point.token]
     if not points:
         return ()
     found: dict[tuple[int | None, str], Divergence] = {}
@@ -165,9 +165,16 @@ def _diverges(plan: Plan, text: str, offset: int, preferred: str, scalar: Scalar
         case "string" if at == scalar.end:
             return preferred[0] != written  # which ends the string
         case "string" if at < scalar.end:
-            return preferred[0] >= " " and preferred[0] != "\\"  # else it may be the same text in another spelling
+            # A backslash, doubled or not, may be the same text in another spelling.
+            return preferred[0] >= " " and preferred[0] != "\\" and not (written == "\\" and _escapes(text, offset))
         case _:
             return False
+
+
+def _escapes(text: str, offset: int) -> bool:
+    """Whether the text before this place ends with a backslash that is itself not escaped."""
+    before = text[max(offset - _LONGEST, 0) : offset]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 
 
 def _goes_on(preferred: str, written: str) -> bool:

@@ -120,7 +120,7 @@ class Generation:
             odds = log_odds(self._allowed(logits), choice.tokens)
             self._note(choice, odds)
             logits = biased(logits, choice)
-        alone, logits = logits, self._allowed(logits)
+        alone, logits = logits, self._allowed(self._meant(logits))
         token = self._sampler.choose(logits if choice is None else self._decided(logits, choice, odds))
         if token in self._ends and (self._guide is None or self._guide.accepting):
             self.finish = "stop"
@@ -166,6 +166,13 @@ class Generation:
         if not choice.bias:
             return logits
         return one_side(logits, choice.tokens, self._sampler.side(odds + choice.bias))
+
+    def _meant(self, logits: Logits) -> Logits:
+        """The logits with a backslash as likely as what the model takes it for."""
+        if self._guide is None:
+            return logits
+        opened = bool(self.tokens) and self._vocabulary.pieces[self.tokens[-1]].endswith(b"\\")
+        return self._vocabulary.escapes.meant(logits, self._guide.allowed(), opened=opened)
 
     def _allowed(self, logits: Logits) -> Logits:
         return logits if self._guide is None else np.where(self._guide.allowed(), logits, np.float32(-np.inf))

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from toolgram.engines.base import Prompt
 from toolgram.engines.forgery import any_of, forged
 from toolgram.engines.llama_cpp import ffi
+from toolgram.engines.llama_cpp.escapes import Escapes
 from toolgram.errors import PromptTooLong
 from toolgram.work import give_way
 
 _SIGN = re.compile(r"[^\w\s]|_")  # words and white space that a vocabulary has of its own are text, if user-defined
-_SIGNS = re.compile(rb"[^\w\"'`\x80-\xff]+\Z")  # white space and signs that stand between values
+_SIGNS = re.compile(rb"[^\w\"'`\\\x80-\xff]+\Z")  # white space and signs that stand between values; no escapes
 _NO_TEXT = ffi.TOKEN_CONTROL | ffi.TOKEN_UNKNOWN | ffi.TOKEN_UNUSED
 _LONGEST_PIECE = 64  # bytes of a token that may begin a forced text
 _REMEMBERED = 1 << 21  # characters of text whose tokens are remembered
@@ -116,6 +117,11 @@ class Vocabulary:
         """The first byte of each token; 0 for one of no text."""
         first = (piece[:1] if self._is_text(token) else b"" for token, piece in enumerate(self.pieces))
         return np.frombuffer(b"".join(byte or b"\0" for byte in first), dtype=np.uint8)
+
+    @cached_property
+    def escapes(self) -> Escapes:
+        """Which tokens make escapes, and which only look so."""
+        return Escapes.of(self._texts, self.first_bytes)
 
     @cached_property
     def _texts(self) -> Mapping[bytes, int]:
