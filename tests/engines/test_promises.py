@@ -43,8 +43,26 @@ def written(engine: LlamaCpp, schema: dict[str, Any], wanted: str, **sampling: A
 
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 1.0, "seed": 1}, {"temperature": 1.5, "seed": 2}])
 def test_a_list_of_strings_begins_as_the_model_begins_one(engine: LlamaCpp, sampling: dict[str, Any]) -> None:
+    """And not ` []`, which the model has a token for: it wrote another."""
     tokens, _ = written(engine, STRINGS, " [", **sampling)
+    assert tokens[tokens.index('":') + 1] == ' ["'
+
+
+def test_what_is_written_instead_promises_no_more(engine: LlamaCpp) -> None:
+    tokens, _ = written(engine, STRINGS, " ")
     assert tokens[tokens.index('":') + 1] in (' ["', " []")
+
+
+def test_a_list_that_must_be_empty_is(engine: LlamaCpp) -> None:
+    tokens, _ = written(engine, {**STRINGS, "maxItems": 0}, " [")
+    assert "".join(tokens).startswith('{"a": []}')
+
+
+def test_a_text_ends_where_the_model_ends_it_and_more(engine: LlamaCpp) -> None:
+    """It would end the object with it, where another member must follow; it was left with what goes on in the text."""
+    texts = {"type": "object", "properties": {"b": {"type": "string"}, "c": {"type": "string"}}, "required": ["b", "c"]}
+    tokens, _ = written(engine, texts, '"}')
+    assert "".join(tokens).startswith('{"a": {"b": "", "c":')
 
 
 @pytest.mark.parametrize("items", ["integer", ["string", "integer"]])

@@ -14,6 +14,7 @@ from toolgram.engines.base import Choice, Chunk, FinishReason, Logprob, Sampling
 from toolgram.engines.llama_cpp.guide import Guide
 from toolgram.engines.llama_cpp.prompt_lookup import Drafter
 from toolgram.engines.llama_cpp.sampling import Logits, Sampler, biased, log_odds, logprobs_of, one_side, ruled_out
+from toolgram.engines.llama_cpp.spelling import is_opening
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.engines.stops import Detokenizer, StopScanner
 
@@ -138,13 +139,10 @@ class Generation:
 
     def _taken(self, token: int, logits: Logits, guide: Guide) -> int:
         """The token that is written where the model chose this one."""
-        instead = guide.take(token)
-        if not instead:
-            return token
-        longer = np.full_like(logits, -np.inf)
-        longer[instead] = logits[instead]
-        token = self._sampler.choose(longer)
-        guide.consume((token,))
+        while instead := guide.take(token):  # one of these may itself promise too much
+            longer = np.full_like(logits, -np.inf)
+            longer[instead] = logits[instead]
+            token = self._sampler.choose(longer)
         return token
 
     def _choice(self) -> Choice | None:
@@ -168,11 +166,13 @@ class Generation:
         return one_side(logits, choice.tokens, self._sampler.side(odds + choice.bias))
 
     def _meant(self, logits: Logits) -> Logits:
-        """The logits with a backslash as likely as what the model takes it for."""
+        """The logits with what the grammar takes as likely as what the model means by it and spells otherwise."""
         if self._guide is None:
             return logits
-        opened = bool(self.tokens) and self._vocabulary.pieces[self.tokens[-1]].endswith(b"\\")
-        return self._vocabulary.escapes.meant(logits, self._guide.allowed(), opened=opened)
+        last = self._vocabulary.pieces[self.tokens[-1]] if self.tokens else b""
+        allowed = self._guide.allowed()
+        logits = self._vocabulary.spelling.meant(logits, allowed, opened=is_opening(last))
+        return self._vocabulary.escapes.meant(logits, allowed, opened=last.endswith(b"\\"))
 
     def _allowed(self, logits: Logits) -> Logits:
         return logits if self._guide is None else np.where(self._guide.allowed(), logits, np.float32(-np.inf))

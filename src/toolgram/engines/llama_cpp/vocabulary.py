@@ -20,6 +20,7 @@ from toolgram.engines.base import Prompt
 from toolgram.engines.forgery import any_of, forged
 from toolgram.engines.llama_cpp import ffi
 from toolgram.engines.llama_cpp.escapes import Escapes
+from toolgram.engines.llama_cpp.spelling import Spelling, is_closing, is_opening
 from toolgram.errors import PromptTooLong
 from toolgram.work import give_way
 
@@ -104,10 +105,15 @@ class Vocabulary:
         return self.pieces[token] + by in self._texts
 
     def longer(self, token: int, among: Iterable[int]) -> list[int]:
-        """Those of some tokens whose text begins with that of this one, and has more."""
+        """Those of some tokens whose text begins with that of this one, and has more.
+
+        Where it opens a bracket that closes at once in one of them, it is not meant to be closed: others come first.
+        """
         piece = self.pieces[token]
         begin_so = (one for one in among if self.pieces[one].startswith(piece) and self._is_text(one))
-        return [one for one in begin_so if self.pieces[one] != piece]
+        found = [one for one in begin_so if self.pieces[one] != piece]
+        filled = [one for one in found if not is_closing(self.pieces[one][len(piece)])]
+        return filled or found if is_opening(piece) else found
 
     def _is_text(self, token: int) -> bool:
         return not self.attributes[token] & _NO_TEXT
@@ -122,6 +128,11 @@ class Vocabulary:
     def escapes(self) -> Escapes:
         """Which tokens make escapes, and which only look so."""
         return Escapes.of(self._texts, self.first_bytes)
+
+    @cached_property
+    def spelling(self) -> Spelling:
+        """Which tokens of signs begin with which."""
+        return Spelling.of(self._texts, self.first_bytes)
 
     @cached_property
     def _texts(self) -> Mapping[bytes, int]:
