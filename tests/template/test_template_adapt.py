@@ -7,12 +7,13 @@ import json
 import re
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from toolgram.errors import InvalidRequest
 from toolgram.template.adapt import adapt, neutralised
+from toolgram.template.capabilities import ReasoningField
 from toolgram.template.chat_template import ChatTemplate
 
 SEED = Path(__file__).resolve().parents[3] / "shared/seeds/003_8b0e678405ed2946.txt"
@@ -307,7 +308,7 @@ def test_text_parts_are_flattened_and_images_never() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        *(REASONS.replace("FIELD", name) for name in ("reasoning_content", "reasoning", "thinking", "thought")),
+        *(REASONS.replace("FIELD", name) for name in get_args(ReasoningField) if name != "content"),
         THINKING_PARTS,
     ],
 )

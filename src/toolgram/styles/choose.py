@@ -12,6 +12,7 @@ from toolgram.styles.generic import COMPACT
 from toolgram.styles.leading import that_begins
 from toolgram.styles.registry import all_styles, find_style, no_such_style
 from toolgram.styles.response_template.read import described_style
+from toolgram.styles.spaced import that_spaces
 from toolgram.styles.thinking import that_thinks
 from toolgram.template.chat_template import ChatTemplate
 
@@ -24,7 +25,7 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
     does. Raises InvalidRequest for a name that no style has.
     """
     chosen, why = _chosen(template, style)
-    return that_begins(that_thinks(chosen, template), template), why
+    return that_begins(that_thinks(that_spaces(chosen, template), template), template), why
 
 
 def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[ToolStyle, str]:

@@ -51,7 +51,7 @@ _PARTS: Mapping[str, Message] = {
 }
 _NOW = datetime(2024, 1, 2, 3, 4, 5)
 
-ReasoningField = Literal["reasoning_content", "reasoning", "thinking", "thought", "content"]
+ReasoningField = Literal["reasoning_content", "reasoning", "thinking", "thought", "tool_plan", "content"]
 
 # Arguments that were encoded twice, or printed as Python does.
 _TWICE = (f'{KEY}\\\\": \\\\"{VALUE}', f'{KEY}\\": \\"{VALUE}', f"'{KEY}': '{VALUE}'")

@@ -27,7 +27,7 @@ Parts = tuple[tuple[str, bool], ...]
 _PRIVATE = re.compile("([\ue000-\uf8ff\U000f0000-\U0010fffd])")
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _FIRST, _BEYOND, _AGAIN = 0xE002, 0xF900, 0xF0000
-_PROSE = frozenset({"content", "text", "reasoning_content", "reasoning", "thinking", "thought"})
+_PROSE = frozenset({"content", "text", "reasoning_content", "reasoning", "thinking", "thought", "tool_plan"})
 _MOST_DISGUISED = (_BEYOND - _FIRST) + (0x10FFFE - _AGAIN)
 _MOST_TRIALS = 32
 

@@ -26,10 +26,12 @@ from toolgram.wire.encodings.json import escape
 class Lit:
     """Text that the format prescribes and that may also stand in free text: white space, keywords.
 
-    The reader is lenient about its white space.
+    The reader is lenient about its white space. A grammar takes `others` in its place too: white space that a template
+    of the family has there.
     """
 
     text: str
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

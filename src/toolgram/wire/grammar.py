@@ -118,8 +118,8 @@ class _Lowering:
     def node(self, node: wire.Node, *, in_json: bool) -> Expr:
         """The expression of a node; inside JSON the fields are JSON values."""
         match node:
-            case wire.Lit(text):
-                return as_tokens(text)
+            case wire.Lit(text, others):
+                return choice(*map(as_tokens, (text, *others)))
             case wire.Mark(text):
                 parts = as_tokens(text)
                 return Token(text) if isinstance(parts, ir.Literal) else parts
