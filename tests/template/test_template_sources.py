@@ -213,6 +213,32 @@ def test_hf_folder_without_a_template(tmp_path: Path) -> None:
         ChatTemplate.from_hf(folder(tmp_path, tokenizer_config_json="{"))
 
 
+@pytest.mark.parametrize("name", ["tokenizer_config_json", "chat_template_json"])
+def test_a_json_file_is_not_taken_for_jinja(tmp_path: Path, name: str) -> None:
+    """As Jinja it is a valid template, which writes the whole file with the conversation in its middle."""
+    turns = "{% for m in messages %}{{ '<|' + m.role + '|>' + m.content + '<|end|>' }}{% endfor %}"
+    templates = [{"name": "default", "template": turns}, {"name": "tool_use", "template": "U"}]
+    config = {"bos_token": "<s>", "added_tokens_decoder": {"3": {"content": "=user="}}, "chat_template": templates}
+    path = folder(tmp_path, **{name: config}) / name.replace("_json", ".json")
+    assert ChatTemplate.from_file(path) == ChatTemplate(turns, "<s>", control_tokens=("=user=",), tool_use="U")
+    assert (
+        ChatTemplate.from_file(path, "<b>", "<e>").render([{"role": "user", "content": "Hi."}]) == "<|user|>Hi.<|end|>"
+    )
+    assert template_of(path, None) == ChatTemplate.from_file(path)
+    model = write_gguf(tmp_path / "m.gguf", None)
+    assert template_of(path, model) == ChatTemplate(turns, "<s>", "<|im_end|>", tool_use="U")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [(None, "cannot be read"), ("{", "not JSON"), ('{"model_type": "llama"}', "no chat template")]
+)
+def test_a_json_file_without_a_template_is_told(tmp_path: Path, text: str | None, message: str) -> None:
+    if text is not None:
+        (tmp_path / "config.json").write_text(text)
+    with pytest.raises(TemplateError, match=rf"config\.json: {message}"):
+        ChatTemplate.from_file(tmp_path / "config.json")
+
+
 def test_file(tmp_path: Path) -> None:
     path = folder(tmp_path, t_jinja="{{ bos_token }}é") / "t.jinja"
     assert ChatTemplate.from_file(path, "<s>").render([]) == "<s>é"

@@ -253,7 +253,7 @@ def styles(
 def lint(
     template: Annotated[
         Path | None,
-        typer.Argument(help="A chat template: .jinja, .gguf, or a Hugging Face folder.", show_default=False),
+        typer.Argument(help="A chat template: .jinja, .json, .gguf, or a Hugging Face folder.", show_default=False),
     ] = None,
     tools: Tools = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,

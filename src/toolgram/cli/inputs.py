@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -242,7 +242,7 @@ def read_tools(path: Path, *, strict: bool = False) -> list[Any]:
 
 
 def template_of(file: Path | None, model: Path | None) -> ChatTemplate:
-    """The template of a file (.jinja, with the model's special tokens; .gguf; a folder), else the model's own."""
+    """The template of a file (.jinja or .json, with the model's special tokens; .gguf; a folder), else the model's."""
     if file is None:
         if model is None:
             raise TemplateError("no chat template: give --template FILE or --model FILE, or run `toolgram pull` once")
@@ -252,7 +252,10 @@ def template_of(file: Path | None, model: Path | None) -> ChatTemplate:
     if file.suffix == ".gguf":
         return ChatTemplate.from_gguf(file)
     template = ChatTemplate.from_file(file)
-    return template if model is None else ChatTemplate.from_gguf(model, source=template.source)
+    if model is None:
+        return template
+    of_model = ChatTemplate.from_gguf(model, source=template.source)
+    return replace(of_model, response_template=template.response_template, tool_use=template.tool_use)
 
 
 def defaults_of(values: Mapping[str, float], source: str) -> SamplingDefaults:

@@ -57,7 +57,7 @@ Model = Annotated[
 ]
 Template = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="A chat template: .jinja, .gguf, or a folder (default: the model's)."),
+    typer.Option(metavar="FILE", help="A chat template: .jinja, .json, .gguf, or a folder (default: the model's)."),
 ]
 Style = Annotated[
     str | None,

@@ -50,10 +50,13 @@ class ChatTemplate:
 
     @classmethod
     def from_file(cls, path: str | Path, bos_token: str = "", eos_token: str = "") -> ChatTemplate:
-        """Reads a `.jinja` file."""
+        """Reads a `.jinja` file, or a `.json` one as Hugging Face has them, with its tokens where none are given."""
         from toolgram.template import sources  # only those who read files pay for the import
 
-        return cls(sources.read_text(Path(path)), bos_token, eos_token)
+        if Path(path).suffix != ".json":
+            return cls(sources.read_text(Path(path)), bos_token, eos_token)
+        found = sources.from_json(Path(path))
+        return cls(*found._replace(bos_token=bos_token or found.bos_token, eos_token=eos_token or found.eos_token))
 
     @classmethod
     def from_gguf(cls, path: str | Path, name: str | None = None, source: str | None = None) -> ChatTemplate:

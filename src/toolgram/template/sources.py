@@ -1,4 +1,4 @@
-"""Where chat templates are found: a `.jinja` file, a GGUF file's metadata, a folder in Hugging Face's layout.
+"""Where chat templates are found: a `.jinja` file, a GGUF file's metadata, Hugging Face's folders and JSON files.
 
 GGUF: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Its header is parsed here: the official reader makes a
 Python object of each token of the vocabulary, which takes seconds, and only a few strings are needed.
@@ -203,26 +203,49 @@ def from_hf(folder: Path, name: str | None = None) -> Source:
     if not folder.is_dir():
         raise TemplateError(f"{folder}: no such folder")
     config = _read_json(folder / "tokenizer_config.json")
-    templates = _hf_templates(folder, config)
+    specials = _read_json(folder / "special_tokens_map.json")
+    tokens = {key: _hf_token(config.get(key)) or specials.get(key) for key in ("bos_token", "eos_token")}
+    special = odd(_hf_special(folder, config))
+    return _hf_source(folder, _hf_templates(folder, config), {**config, **tokens}, special, name)
+
+
+def from_json(path: Path) -> Source:
+    """The template in a JSON file of Hugging Face's, `tokenizer_config.json` or `chat_template.json`, and its tokens.
+
+    As Jinja such a file is often a valid template too: one that writes itself, with the conversation in its middle.
+    """
+    config = _json_of(path)
+    return _hf_source(path, _named_templates(config.get("chat_template")), config, odd(_added(config) or []), None)
+
+
+def _hf_source(
+    place: Path, templates: Mapping[str, str], config: Mapping[str, Any], special: tuple[str, ...], name: str | None
+) -> Source:
     wanted = name or "default"
     if wanted not in templates:
         known = f"; it has {', '.join(sorted(templates))}" if templates else ""
-        raise TemplateError(f"{folder}: no chat template{f' named {name!r}' if name else ''}{known}")
-    specials = _read_json(folder / "special_tokens_map.json")
-    bos, eos = (_hf_token(config.get(key)) or _hf_token(specials.get(key)) for key in ("bos_token", "eos_token"))
+        raise TemplateError(f"{place}: no chat template{f' named {name!r}' if name else ''}{known}")
+    bos, eos = (_hf_token(config.get(key)) for key in ("bos_token", "eos_token"))
     described = config.get("response_template")
-    special = odd(_hf_special(folder, config))
     with_tools = templates.get(_TOOL_USE, "") if name is None else ""
     return Source(templates[wanted], bos, eos, "" if described is None else json.dumps(described), special, with_tools)
 
 
 def _hf_special(folder: Path, config: Mapping[str, Any]) -> list[str]:
     """The tokens added to the vocabulary, from `tokenizer_config.json` or else `tokenizer.json`."""
-    decoder = config.get("added_tokens_decoder")
-    added: Any = list(cast("dict[str, Any]", decoder).values()) if isinstance(decoder, dict) else None
+    added = _added(config)
     if added is None:
-        added = _read_json(folder / "tokenizer.json").get("added_tokens")
-    return [_hf_token(token) for token in cast("list[Any]", added)] if isinstance(added, list) else []
+        listed = _read_json(folder / "tokenizer.json").get("added_tokens")
+        added = [_hf_token(token) for token in cast("list[Any]", listed)] if isinstance(listed, list) else []
+    return added
+
+
+def _added(config: Mapping[str, Any]) -> list[str] | None:
+    """The tokens that `tokenizer_config.json` adds to the vocabulary; None where it does not speak of any."""
+    decoder = config.get("added_tokens_decoder")
+    if not isinstance(decoder, dict):
+        return None
+    return [_hf_token(token) for token in cast("dict[str, Any]", decoder).values()]
 
 
 def _hf_templates(folder: Path, config: Mapping[str, Any]) -> dict[str, str]:
@@ -255,8 +278,11 @@ def _hf_token(value: Any) -> str:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
+    """A JSON file that need not be there."""
+    return _json_of(path) if path.is_file() else {}
+
+
+def _json_of(path: Path) -> dict[str, Any]:
     try:
         document: object = json.loads(read_text(path))
     except ValueError as error:
