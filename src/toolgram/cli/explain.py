@@ -11,7 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from toolgram.cli.inputs import BadInput, load_engine
+from toolgram.cli import inputs
+from toolgram.cli.inputs import BadInput
 from toolgram.errors import PromptTooLong, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.planning.plan import Plan
@@ -68,7 +69,7 @@ def _size(plan: Plan, model: Path | None) -> str:
     characters = f"{len(plan.prompt)} characters"
     if model is None:
         return f"{characters} (give --model FILE to count tokens)"
-    engine = load_engine(model, context=1)  # nothing is evaluated
+    engine = inputs.load_engine(model, context=1)  # nothing is evaluated
     try:
         return f"{characters}, {engine.count_tokens(plan.prompt_parts)} tokens of {model.name}"
     except PromptTooLong as error:
