@@ -50,6 +50,16 @@ DEFECTS: dict[str, tuple[list[Any], str, str]] = {
         "/0/function/parameters/properties/ids",
         "check it when the call comes",
     ),
+    "outside-properties": (
+        [{"type": "function", "function": {"name": "f", "description": "F.", "parameters": {"city": SHORT}}}],
+        "/0/function/parameters",
+        '"properties": {"city": …}',
+    ),
+    "not-described": (
+        [tool(place={"type": "object", "properties": {"city": SHORT}, "required": ["city", "citty"]})],
+        "/0/function/parameters/properties/place",
+        '"citty" among "properties"',
+    ),
     "costly-pattern": (
         [tool(code={"type": "string", "pattern": "a.{4}b.{4}c"})],
         "/0/function/parameters/properties/code",
@@ -74,6 +84,12 @@ def test_arguments_that_no_value_matches_are_an_error() -> None:
 
 def test_nothing_is_said_of_what_is_good() -> None:
     assert lint_tools(GOOD) == ()
+
+
+def test_a_key_that_is_described_around_its_branch_is_described() -> None:
+    either = [{"properties": {"a": {"const": 1}}, "required": ["a", "b"]}, {"required": ["c"]}]
+    place = {"type": "object", "properties": {"a": {"type": "integer"}, "b": SHORT, "c": SHORT}, "anyOf": either}
+    assert lint_tools([tool(place=place)]) == ()
 
 
 def test_the_mend_mends() -> None:

@@ -432,6 +432,36 @@ def test_parameters_without_properties_are_the_empty_object(schema: object):
     assert not grammar.accepts("1")
 
 
+STRAYS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+    ({"city": {"type": "string"}, "days": {"enum": [1, 2]}}, ("city", "days")),
+    ({"type": "object", "city": {"type": "string"}}, ("city",)),
+    ({"type": "object", "description": "What it takes.", "city": "string", "days": "integer"}, ("city", "days")),
+]
+
+
+@pytest.mark.parametrize(("schema", "names"), STRAYS)
+def test_parameters_beside_properties_are_told(schema: dict[str, Any], names: tuple[str, ...]):
+    """The model is shown them, and can write none of them."""
+    made = compiled(schema, parameters=True)
+    told = f"{', '.join(map(repr, names))} stand outside of it"
+    assert made.relaxations == (Relaxation("", "properties", f"no arguments: {told}", "stricter"),)
+    assert grammar_of(schema, parameters=True).accepts("{}")
+    with pytest.raises(UnsupportedSchema, match=f"properties: cannot be enforced: {told}"):
+        compiled(schema, parameters=True, mode="exact")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "title": "string", "format": "number", "default": {"type": "a"}, "x-by": {"type": "b"}},
+        {"type": "object", "$defs": {"a": {"type": "string"}}, "$comment": "object", "by": {"name": "c"}},
+        {"type": "object", "properties": {}, "order": {"type": "string"}},
+    ],
+)
+def test_what_is_beside_properties_and_no_parameter_is_not_told(schema: dict[str, Any]):
+    assert compiled(schema, parameters=True).relaxations == ()
+
+
 def test_parameters_are_an_object():
     schema = {"$defs": {"p": {"properties": {"a": {"const": 1}}, "required": ["a"]}}, "$ref": "#/$defs/p"}
     grammar = grammar_of(schema, parameters=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any, Literal, cast
 from toolgram.errors import Relaxation, ToolgramError, json_pointer
 from toolgram.planning.plan import Plan, plan
 from toolgram.schema import schema_grammar
+from toolgram.schema.reading.keywords import IN_PLACE, strays
 from toolgram.template.chat_template import ChatTemplate
 
 Level = Literal["error", "warning", "note"]
@@ -29,6 +31,8 @@ _MENDS = {
     "type": "bounds (`minimum`, `maximum`) for numbers",
 }
 _CHECK = "check it when the call comes"
+_BRANCH = re.compile(r"/(anyOf|oneOf|allOf)/\d+$|/not$")  # whose keys may be described around it
+_OF_OTHER_KEYS = frozenset(("patternProperties", "additionalProperties", "unevaluatedProperties", *IN_PLACE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,8 @@ def _tool(at: int, function: Json) -> Iterator[ToolFinding]:
         return
     for relaxation in grammar.relaxations:
         yield _relaxed(name, root, relaxation)
+    for pointer, each in _schemas(schema):
+        yield from _keys(name, root, pointer, each)
     unbounded = [(pointer, kind) for pointer, each in _schemas(schema) if (kind := _unbounded(each))]
     for kind, mend in (("string", '"maxLength": 200'), ("array", '"maxItems": 20')):
         pointers = [pointer for pointer, its in unbounded if its == kind]
@@ -145,6 +151,22 @@ def _tool(at: int, function: Json) -> Iterator[ToolFinding]:
             what = f"the grammar of its pattern has {size} characters: {pattern[:60]!r}"
             mend = "smaller counts in the pattern, or `maxLength` in their place"
             yield ToolFinding("costly-pattern", "warning", name, root + pointer, what, mend)
+
+
+def _keys(name: str, root: str, pointer: str, schema: Json) -> Iterator[ToolFinding]:
+    """What is wrong with the keys of an object: they stand beside `properties`, or are required and not described."""
+    if outside := strays(schema):
+        what = f"{', '.join(map(repr, outside))} stand outside of `properties`, and are nothing that a call may hold"
+        mend = f'"properties": {{{", ".join(f"{json.dumps(key)}: …" for key in outside)}}}'
+        yield ToolFinding("outside-properties", "warning" if pointer else "error", name, root + pointer, what, mend)
+    described: Any = schema.get("properties")
+    if not isinstance(described, Mapping) or not _OF_OTHER_KEYS.isdisjoint(schema) or _BRANCH.search(pointer):
+        return
+    for key in schema.get("required", ()):
+        if key not in described:
+            what = f"{key!r} is required, and described nowhere: any value is taken for it"
+            mend = f'"required" without it, or {json.dumps(key)} among "properties"'
+            yield ToolFinding("not-described", "warning", name, root + pointer, what, mend)
 
 
 def _relaxed(name: str, root: str, relaxation: Relaxation) -> ToolFinding:

@@ -170,3 +170,30 @@ BESIDES_KINDS = frozenset(
 def applies_others(schema: Schema) -> bool:
     """Whether the schema applies other schemas to the same value, or counts items."""
     return any(keyword in schema for keyword in (*IN_PLACE, "contains"))
+
+
+_SAYING = frozenset(("type", "enum", "const", "description", "properties", "items", *IN_PLACE))
+_OTHERS = frozenset(
+    (
+        *("title", "description", "format", "id", "default", "example", "examples"),
+        *("contentMediaType", "contentEncoding", "contentSchema", "discriminator", "externalDocs", "xml"),
+    )
+)
+
+
+def strays(schema: Schema) -> tuple[str, ...]:
+    """The keys that are no keywords and say what a value is, where there are no `properties`: they belong there.
+
+    To the specification they say nothing.
+    """
+    if "properties" in schema or "patternProperties" in schema or schema.get("type", "object") != "object":
+        return ()
+    return tuple(key for key in schema if _strays(key, schema[key]))
+
+
+def _strays(key: str, value: object) -> bool:
+    if key in _SHAPES or key in _OTHERS or key.startswith(("x-", "$")):
+        return False
+    if isinstance(value, dict):
+        return not _SAYING.isdisjoint(cast("Schema", value))
+    return isinstance(value, str) and value in KINDS

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from toolgram.errors import Relaxation, UnsupportedSchema
 from toolgram.schema import types
+from toolgram.schema.reading.keywords import strays
 from toolgram.schema.reading.normalizer import Normalizer
 from toolgram.schema.reading.references import NeedsScope, Place, Retrieve, open_document
 from toolgram.schema.types import ANY, NEVER, Canonical, Reference, Type, rebuild
@@ -111,6 +112,7 @@ def _normalized(
         root = root if isinstance(root, types.Object) else intersect(root, _BARE, normalizer.definition)
         if root == _BARE and closed:
             root = types.Object((), NEVER)
+            _tell_strays(normalizer, document)
 
     used: dict[str, None] = {}
     waiting: list[str] = []
@@ -129,3 +131,10 @@ def _normalized(
     definitions = {key: rebuild.rebuild(normalizer.definitions[key], close) for key in waiting}  # which grows meanwhile
     canonical = rebuild.without_dead_ends(root, definitions)
     return Normalized(canonical, tuple(normalizer.relaxations))
+
+
+def _tell_strays(normalizer: Normalizer, document: Place) -> None:
+    """Parameters that stand beside `type` are none, though the model is shown them."""
+    if names := strays(document.fields or {}):
+        reason = f"{', '.join(map(repr, names))} stand outside of it"
+        normalizer.unsupported(document.pointer, "properties", reason, f"no arguments: {reason}", stricter=True)
