@@ -157,10 +157,13 @@ def test_the_engine_runs_as_many_at_once_as_the_server_up_to_32(
 def test_several_models_have_different_names(started: list[uvicorn.Config]) -> None:
     result = CliRunner().invoke(app, ["serve", "-m", "a", "-m", "b", "--port", "0"])
     assert "serving a, b at" in result.output
-    again = CliRunner().invoke(app, ["serve", "-m", "x/a", "-m", "y/a", "--port", "0"])
-    assert again.exit_code == 2
-    assert "two models would be named 'a'" in again.output
+    for options, name in ((["-m", "x/a", "-m", "y/a"], "a"), (["-m", "a", "-m", "b", "--alias", "b"], "b")):
+        again = CliRunner().invoke(app, ["serve", *options, "--port", "0"])
+        assert again.exit_code == 2
+        assert f"two models would be named {name!r}" in again.output
     assert len(started) == 1
+    own = CliRunner().invoke(app, ["serve", "-m", "a", "--alias", "a", "--alias", "a", "--port", "0"])
+    assert "serving a at" in own.output
 
 
 def test_a_style_that_there_is_not_is_told_at_once(started: list[uvicorn.Config]) -> None:

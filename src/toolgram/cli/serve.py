@@ -63,22 +63,30 @@ def load(loading: Loading) -> tuple[Served, ...]:
     if not loading.models:
         _say(f"no --model given: this is {models.DEFAULT}, a very small one, to try things out")
     files = [model_file(name) for name in names]
+    known = [name if name in models.MODELS else file.stem for name, file in zip(names, files, strict=True)]
+    _tell_apart(known, loading.aliases)
     templates = [inputs.template_of(loading.template, file) for file in files]
     profiles = profiles_of(loading.profiles, [*zip(map(model_name, files), templates, strict=True)])
     served: list[Served] = []
-    for name, file, template, profile in zip(names, files, templates, profiles, strict=True):
+    for name, file, template, profile in zip(known, files, templates, profiles, strict=True):
         engine = inputs.load_engine(
             file, loading.context, loading.threads, loading.parallel, deterministic=loading.deterministic
         )
         _say_memory(engine)
-        known = name if name in models.MODELS else file.stem
         aliases = () if served else loading.aliases
-        if known in {model.name for model in served}:
-            raise BadInput(f"two models would be named {known!r}")
         defaults = inputs.defaults_of(sampling_of_gguf(file), f"the metadata of {file.name}")
-        _say(sampled(known, defaults))
-        served.append(Served(known, template, engine, aliases, defaults=defaults, profile=profile))
+        _say(sampled(name, defaults))
+        served.append(Served(name, template, engine, aliases, defaults=defaults, profile=profile))
     return tuple(served)
+
+
+def _tell_apart(names: Sequence[str], aliases: Sequence[str]) -> None:
+    """Raises BadInput where two models would answer to one name, the other names of the first included."""
+    seen: set[str] = set()
+    for name in (*{*names[:1], *aliases}, *names[1:]):
+        if name in seen:
+            raise BadInput(f"two models would be named {name!r}")
+        seen.add(name)
 
 
 def sampled(name: str, defaults: SamplingDefaults) -> str:
