@@ -443,7 +443,7 @@ STRAYS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
 def test_parameters_beside_properties_are_told(schema: dict[str, Any], names: tuple[str, ...]):
     """The model is shown them, and can write none of them."""
     made = compiled(schema, parameters=True)
-    told = f"{', '.join(map(repr, names))} stand outside of it"
+    told = f"it does not hold {', '.join(map(repr, names))}"
     assert made.relaxations == (Relaxation("", "properties", f"no arguments: {told}", "stricter"),)
     assert grammar_of(schema, parameters=True).accepts("{}")
     with pytest.raises(UnsupportedSchema, match=f"properties: cannot be enforced: {told}"):

@@ -156,7 +156,7 @@ def _tool(at: int, function: Json) -> Iterator[ToolFinding]:
 def _keys(name: str, root: str, pointer: str, schema: Json) -> Iterator[ToolFinding]:
     """What is wrong with the keys of an object: they stand beside `properties`, or are required and not described."""
     if outside := strays(schema):
-        what = f"{', '.join(map(repr, outside))} stand outside of `properties`, and are nothing that a call may hold"
+        what = f"outside of `properties`, where they are no arguments: {', '.join(map(repr, outside))}"
         mend = f'"properties": {{{", ".join(f"{json.dumps(key)}: …" for key in outside)}}}'
         yield ToolFinding("outside-properties", "warning" if pointer else "error", name, root + pointer, what, mend)
     described: Any = schema.get("properties")

@@ -136,5 +136,5 @@ def _normalized(
 def _tell_strays(normalizer: Normalizer, document: Place) -> None:
     """Parameters that stand beside `type` are none, though the model is shown them."""
     if names := strays(document.fields or {}):
-        reason = f"{', '.join(map(repr, names))} stand outside of it"
+        reason = f"it does not hold {', '.join(map(repr, names))}"
         normalizer.unsupported(document.pointer, "properties", reason, f"no arguments: {reason}", stricter=True)
