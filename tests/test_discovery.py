@@ -243,6 +243,25 @@ def test_a_name_that_stands_behind_the_end_of_the_turn_is_none_of_the_call() -> 
     assert discover(template).style is None
 
 
+def test_other_json_between_the_tags_of_a_family_is_found() -> None:
+    """A fine-tune whose template prints the whole call learned that, though a family's reader takes it too."""
+    template = toolgram.ChatTemplate(
+        "{{ tools | tojson if tools else '' }}{% for m in messages %}<|{{ m.role }}|>\n{{ m.content or '' }}"
+        "{% for call in m.tool_calls or [] %}<tool_call>\n{{ call | tojson }}\n</tool_call>{% endfor %}<|end|>\n"
+        "{% endfor %}{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+    )
+    body = {"messages": [{"role": "user", "content": "?"}], "tools": [tool("get_weather", WEATHER)]}
+    plan = toolgram.plan(body, template)
+    assert plan.style.name == "discovered"
+    function = '"function": {"name": "get_weather", "arguments": {"city": "Oslo"}}'
+    text = f'<tool_call>\n{{"id": "abcdefghi", "type": "function", {function}}}\n</tool_call>'
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.accepts(text)
+    assert [(call.name, call.arguments) for call in plan.parse(text).tool_calls] == [
+        ("get_weather", '{"city": "Oslo"}')
+    ]
+
+
 def test_nothing_is_found_twice() -> None:
     template = MADE_UP["other keys in a list"].template
     assert discover(template) is discover(replace(template))

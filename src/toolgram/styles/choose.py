@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from toolgram.errors import InvalidRequest, TemplateError
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.detect import comes_near, fit
+from toolgram.styles.detect import comes_near, fit, writes_other_json
 from toolgram.styles.discovery import discover
 from toolgram.styles.generic import COMPACT
 from toolgram.styles.leading import that_begins
@@ -38,9 +38,12 @@ def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[Tool
         return found, "it was asked for"
     best = max(all_styles(), key=lambda candidate: fit(template, candidate))
     if fit(template, best):
-        if template.capabilities.supports_tool_calls:
+        if not template.capabilities.supports_tool_calls:
+            return best, "the template shows tools, or asks for calls, as it does"
+        other = discover(template) if writes_other_json(template, best) else None
+        if other is None or other.style is None:
             return best, "it reads the template's own rendering of a tool call"
-        return best, "the template shows tools, or asks for calls, as it does"
+        return other.style, f"{other.why} ({best.name} reads it too, and writes other JSON)"
     described, trouble = _described(template)
     if described is not None:
         return described, "the tokenizer's response_template describes it"

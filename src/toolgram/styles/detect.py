@@ -54,10 +54,24 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
 
     if not reads(_PROBE):
         return _fit_of_what_is_asked(template, style)
-    written = write_freely(style.wire, _with_id(_PROBE, style, ONE.id))
-    texts = rendered_turns(template, _with_id(_PROBE, style))
+    written, texts = _both_calls(template, style)
     exact = 0 if written is None else (written in texts) + any(written.strip() in text for text in texts)
     return 3 * sum(map(reads, _MORE)) + 1 + exact
+
+
+def writes_other_json(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether the calls of the template are other JSON objects than those of the style, which reads them."""
+    written, texts = _both_calls(template, style)
+    if written is None or not any(isinstance(node, wire.Object) for node in wire.walk(style.wire.turn, written=True)):
+        return False
+    wanted = "".join(written.split())
+    return not any(wanted in "".join(text.split()) for text in texts)
+
+
+def _both_calls(template: ChatTemplate, style: ToolStyle) -> tuple[str | None, tuple[str, ...]]:
+    """A call as the style writes it, if it can, and as the template does, cut at each place where it may begin."""
+    written = write_freely(style.wire, _with_id(_PROBE, style, ONE.id))
+    return written, rendered_turns(template, _with_id(_PROBE, style))
 
 
 def _with_id(probe: Message, style: ToolStyle, other: str | None = None) -> Message:

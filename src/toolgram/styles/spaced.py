@@ -17,7 +17,6 @@ from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.format import (
     Arguments,
     Array,
-    Break,
     Call,
     Content,
     Lit,
@@ -36,7 +35,7 @@ from toolgram.wire.writer import write_freely
 _FIRST = 0xE000  # private characters, which no template writes: each stands for white space
 _PLACE = re.compile("[\ue000-\uf8ff]")
 _CALLS = tuple(ToolCall(probe.name, probe.text, probe.id) for probe in (ONE, TWO))
-_PROBES = Message(tool_calls=_CALLS), Message(tool_calls=_CALLS[:1])
+_TWO_CALLS, _ONE_CALL = Message(tool_calls=_CALLS), Message(tool_calls=_CALLS[:1])
 _BESIDE = Mark, Many, Array, Object, Arguments  # between two of these a template may write white space
 
 
@@ -58,7 +57,7 @@ def _spaced(form: WireFormat, template: ChatTemplate) -> WireFormat:
     """The format with what the template writes at its places of white space."""
     places = list[str]()
     marked = replace(form, turn=_marked(form.turn, places))
-    found = next(filter(None, (_found(marked, said, template) for said in _PROBES)), {})
+    found = _found(marked, _TWO_CALLS, template) or _found(marked, _ONE_CALL, template)
     others = {place: text for place, text in found.items() if text != places[ord(place) - _FIRST]}
     return replace(form, turn=_filled(marked.turn, places, others)) if others else form
 
