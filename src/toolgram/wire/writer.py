@@ -216,13 +216,13 @@ class _Writing:
 
 
 def _best(options: Iterable[wire.Node], state: _State) -> list[wire.Node]:
-    """The options, first those that have a place for just the calls that are left, and for the reasoning."""
+    """The options, first those that have a place for just the calls that are left, for the reasoning, for content."""
 
-    def unfit(option: wire.Node) -> tuple[bool, bool]:
-        reasoning = bool(state.message.reasoning)
+    def unfit(option: wire.Node) -> tuple[bool, bool, bool]:
         return (
             wire.holds(option, wire.Call) != bool(_calls(state)),
-            wire.holds(option, wire.Reasoning) != reasoning,
+            wire.holds(option, wire.Reasoning) != bool(state.message.reasoning),
+            bool(state.message.content) and not wire.holds(option, wire.Content),
         )
 
     return sorted(options, key=unfit)
