@@ -238,6 +238,13 @@ def test_what_is_nested_deeply_becomes_rules() -> None:
             assert lark_accepts(lark, near) == grammar.accepts(near)
 
 
+def test_what_a_text_must_not_begin_with_is_written_twice() -> None:
+    """Where it is left, and where the text ends or a mark begins amid it."""
+    first = tuple(f'{START}{{"name": "{name}"' for name in ("qx", "qy"))
+    written = Grammar({"root": seq(Text((*first, "<call>", "<|end|>"), START), "<call>")}).to("lark")
+    assert written.count("q") == 3  # once in what is not it
+
+
 @pytest.mark.parametrize("seen", ["", "<", "a <get_", "<|", START])
 def test_text_that_any_of_several_marks_may_end_is_written_once(seen: str) -> None:
     names = ["get", "get_weather", "get_weather_alerts", "a", "b", "code", "cod", "search", "think"]

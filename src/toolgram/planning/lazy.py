@@ -41,7 +41,7 @@ def lazy_grammar(spec: TurnSpec) -> tuple[str, Grammar]:
 def _marks_of_calls(turn: wire.Node) -> list[Exit]:
     """The marks at which a turn of calls begins, and nothing else does."""
     calls = allowed(turn, "only")
-    if calls is None:
+    if calls is None or compile_format(turn).first_characters:  # a call may begin without a mark too
         return []
     others = wire.WireFormat(allowed(turn, "none") or wire.NOTHING_WRITTEN).marks
     program = compile_format(calls)

@@ -35,12 +35,14 @@ def text_expression(text: Text) -> Expr:
     first = tuple(marker.removeprefix(START) for marker in text.without if marker.startswith(START))
     markers = tuple(marker for marker in text.without if not marker.startswith(START))
     if text.seen == START:
-        home, ended = _not_first(first, markers)
-    else:
-        start = _run(automaton(markers), text.seen)
-        if start == _HOME:
-            return _any_text(markers)
-        home, ended = _ways_from(start, markers)
+        return _not_first(first, markers)
+    start = _run(automaton(markers), text.seen)
+    return _any_text(markers) if start == _HOME else _text_from(start, markers)
+
+
+def _text_from(start: int, markers: tuple[str, ...]) -> Expr:
+    """The text from a state on in which something of a marker has begun."""
+    home, ended = _ways_from(start, markers)
     return choice(seq(home, _any_text(markers)), ended)
 
 
@@ -82,8 +84,9 @@ def _ways_from(start: int, markers: tuple[str, ...]) -> _Ways:
     return _Ways(eliminated(start, inner, left, None) or NOTHING, ended or NOTHING)
 
 
-def _not_first(texts: tuple[str, ...], markers: tuple[str, ...]) -> _Ways:
-    """The ways on where a text begins, which must not begin with these: up to the character at which it leaves them."""
+def _not_first(texts: tuple[str, ...], markers: tuple[str, ...]) -> Expr:
+    """The text from its beginning on, where it must not begin with these: up to the character at which it leaves them,
+    and the text from there."""
     states = automaton(markers)
     following: dict[str, dict[str, None]] = {}
     for text in texts:
@@ -100,7 +103,7 @@ def _not_first(texts: tuple[str, ...], markers: tuple[str, ...]) -> _Ways:
         """What leaves them, by the state that it leads to."""
         ways: dict[int, list[Expr]] = {}
         for charset, target in states[state_of[begun]].edges:
-            if (others := _less(charset, "".join(following[begun]))).ranges:
+            if target not in alike and (others := _less(charset, "".join(following[begun]))).ranges:
                 ways.setdefault(target, []).append(others)
         for char in following[begun]:
             if begun + char in state_of:
@@ -113,14 +116,27 @@ def _not_first(texts: tuple[str, ...], markers: tuple[str, ...]) -> _Ways:
             _either(*(seq(char, staying(begun + char)) for char in following[begun] if begun + char in state_of))
         )
 
+    def begun_by(target: int) -> CharSet | None:
+        """What leads to this state, where that is the same wherever they are left."""
+        sets = {_edge(states[state], target) for state in state_of.values()}
+        charset = sets.pop()
+        follow = {char for begun in state_of for char in following[begun]}
+        return charset if not sets and charset is not None and _less(charset, "".join(follow)) == charset else None
+
+    others = [to for state in state_of.values() for _, to in states[state].edges if to != _HOME]
+    rests = {target: _text_from(target, markers) for target in dict.fromkeys(others)}
+    alike = {target: charset for target in rests if (charset := begun_by(target)) is not None}
     left = leaving("")
-    home, ended = left.get(_HOME, NOTHING), [staying("")]
-    for target in dict.fromkeys(to for state in state_of.values() for _, to in states[state].edges if to in left):
-        if target != _HOME:
-            ways = _ways_from(target, markers)
-            home = _either(home, seq(left[target], ways.home))
-            ended.insert(0, seq(left[target], ways.ended))
-    return _Ways(home, choice(*ended))
+    return choice(
+        seq(left.get(_HOME, NOTHING), _any_text(markers)),
+        *(seq(left[target], rest) for target, rest in rests.items() if target in left and target not in alike),
+        seq(staying(""), optional(_either(*(seq(charset, rests[target]) for target, charset in alike.items())))),
+    )
+
+
+def _edge(state: State, target: int) -> CharSet | None:
+    """What leads from a state to another, in one step."""
+    return next((charset for charset, to in state.edges if to == target and charset.ranges), None)
 
 
 def _either(*options: Expr) -> Expr:
