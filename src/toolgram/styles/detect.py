@@ -59,10 +59,12 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     return 3 * sum(map(reads, _MORE)) + 1 + exact
 
 
+@lru_cache(maxsize=512)
 def writes_other_json(template: ChatTemplate, style: ToolStyle) -> bool:
     """Whether the calls of the template are other JSON objects than those of the style, which reads them."""
     written, texts = _both_calls(template, style)
-    if written is None or not any(isinstance(node, wire.Object) for node in wire.walk(style.wire.turn, written=True)):
+    is_json = any(isinstance(node, wire.Object) for node in wire.walk(style.wire.turn, written=True))
+    if written is None or not is_json or missing(template, style):
         return False
     wanted = "".join(written.split())
     return not any(wanted in "".join(text.split()) for text in texts)
