@@ -170,6 +170,7 @@ def test_keys_are_in_the_order_that_the_template_gives_them(name: str, required:
     assert plan.constraint.grammar.accepts(f"<|tool_call>{shown}<tool_call|>")
 
 
+@pytest.mark.skipif(not NAMES, reason="the shared templates are not beside this checkout")
 @pytest.mark.parametrize("name", ["GLM-4.6.jinja", "GLM-4.7-Flash.jinja", "Qwen-Qwen3-0.6B.jinja", "Qwen3.5-4B.jinja"])
 def test_a_schema_answer_behind_reasoning_is_admitted_as_the_template_writes_it(name: str) -> None:
     template = toolgram.ChatTemplate.from_file(TEMPLATES / name, "<s>", "</s>")
