@@ -180,10 +180,14 @@ def test_what_the_assistant_refused_with_stands_where_nothing_else_does(content:
 @pytest.mark.parametrize("style", ["hermes", "hermes_2_pro"])
 def test_arguments_of_earlier_calls_are_what_the_client_means(given: str | None, shown: str, style: str) -> None:
     """Some clients encode them twice, or write no arguments as null or as a list."""
-    call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": given}}
-    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    function = {"name": "get_weather", "arguments": given}
+    call = {"id": "call_1", "type": "function", "function": function}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    ]
     if given is not None:
-        legacy = {"role": "assistant", "content": None, "function_call": {**call["function"]}}  # type: ignore[dict-item]
+        legacy = {"role": "assistant", "content": None, "function_call": function}
         messages += [{"role": "user", "content": "Hi"}, legacy]
     plan = toolgram.plan(asked("Hi") | {"messages": [*messages, {"role": "user", "content": "Go on"}]}, HERMES, style)
     assert plan.prompt.count(f'{{"name": "get_weather", "arguments": {shown}}}') == len(messages) // 2

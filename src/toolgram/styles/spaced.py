@@ -32,8 +32,7 @@ from toolgram.wire.format import (
 )
 from toolgram.wire.writer import write_freely
 
-_FIRST = 0xE000  # private characters, which no template writes: each stands for white space
-_PLACE = re.compile("[\ue000-\uf8ff]")
+_FIRST = 0xE000  # of private characters, which no template writes: each stands for white space
 _CALLS = tuple(ToolCall(probe.name, probe.text, probe.id) for probe in (ONE, TWO))
 _TWO_CALLS, _ONE_CALL = Message(tool_calls=_CALLS), Message(tool_calls=_CALLS[:1])
 _BESIDE = Mark, Many, Array, Object, Arguments  # between two of these a template may write white space
@@ -55,22 +54,23 @@ def that_spaces(style: ToolStyle, template: ChatTemplate) -> ToolStyle:
 
 def _spaced(form: WireFormat, template: ChatTemplate) -> WireFormat:
     """The format with what the template writes at its places of white space."""
-    places = list[str]()
+    places = dict[str, str]()
     marked = replace(form, turn=_marked(form.turn, places))
-    found = _found(marked, _TWO_CALLS, template) or _found(marked, _ONE_CALL, template)
-    others = {place: text for place, text in found.items() if text != places[ord(place) - _FIRST]}
+    found = _found(marked, places, _TWO_CALLS, template) or _found(marked, places, _ONE_CALL, template)
+    others = {place: text for place, text in found.items() if text != places[place]}
     return replace(form, turn=_filled(marked.turn, places, others)) if others else form
 
 
-def _marked(node: Node, places: list[str]) -> Node:
+def _marked(node: Node, places: dict[str, str]) -> Node:
     """The node, in whose calls and around them each place of white space has a character of its own.
 
-    What stands at these `places` is added to them.
+    These are added to the `places`, each with what stands there.
     """
 
     def place(text: str) -> Lit:
-        places.append(text)
-        return Lit(chr(_FIRST + len(places) - 1))
+        char = chr(_FIRST + len(places))
+        places[char] = text
+        return Lit(char)
 
     def of_calls(node: Node) -> Node:
         match node:
@@ -99,31 +99,31 @@ def _marked(node: Node, places: list[str]) -> Node:
     return around(node)
 
 
-def _found(marked: WireFormat, said: Message, template: ChatTemplate) -> Mapping[str, str]:
+def _found(marked: WireFormat, places: Mapping[str, str], said: Message, template: ChatTemplate) -> Mapping[str, str]:
     """What the template writes at each place, where it writes all else as the format does."""
     written = write_freely(marked, said)
     if written is None:
         return {}
     seen, pattern = set[str](), ""
-    for piece in re.split(f"({_PLACE.pattern})", written.strip()):
-        if _PLACE.fullmatch(piece):
-            name = f"p{ord(piece)}"
-            pattern += f"(?P={name})" if piece in seen else f"(?P<{name}>\\s*)"
-            seen.add(piece)
+    for char in written.strip():
+        if char in places:
+            name = f"p{ord(char)}"
+            pattern += f"(?P={name})" if char in seen else f"(?P<{name}>\\s*)"
+            seen.add(char)
         else:
-            pattern += re.escape(piece)
+            pattern += re.escape(char)
     matches = (re.search(pattern, text) for text in rendered_turns(template, said))
     match = next((each for each in matches if each is not None), None)
     return {} if match is None else {place: match[f"p{ord(place)}"] for place in seen}
 
 
-def _filled(node: Node, places: list[str], others: Mapping[str, str]) -> Node:
+def _filled(node: Node, places: Mapping[str, str], others: Mapping[str, str]) -> Node:
     """The node with its white space, or that and the template's, at each place."""
 
     def filled(node: Node) -> Node:
         match node:
-            case Lit(text) if _PLACE.fullmatch(text):
-                return Lit(places[ord(text) - _FIRST], (others[text],) if text in others else ())
+            case Lit(text) if text in places:
+                return Lit(places[text], (others[text],) if text in others else ())
             case Seq(items):
                 return Seq(*(made for made in map(filled, items) if made != Lit("")))
             case _:

@@ -36,14 +36,17 @@ class Spelling:
         """Of the tokens that are text, and the first byte of each token, 0 for one of no text."""
         beginnings: dict[int, tuple[int, ...]] = {}
         for piece, token in texts.items():
+            if not _SIGNS.match(piece):
+                continue
             first = len(piece) - len(piece.lstrip())  # white space alone says nothing
-            cuts = range(len(piece) - 1, first, -1) if _SIGNS.match(piece) else ()
+            cuts = range(len(piece) - 1, first, -1)
             found = tuple(texts[piece[:cut]] for cut in cuts if piece[:cut] in texts and _FOLLOWING.match(piece, cut))
             if found:
                 beginnings[token] = found
         spaced = np.isin(first_bytes, np.frombuffer(_SPACE, np.uint8))
         breaks = spaced.copy()
-        breaks[[token for piece, token in texts.items() if piece.lstrip()[:1] in {b"]", b"}", b")"}]] = False
+        begun = (piece for piece in texts if piece[:1].isspace())
+        breaks[[texts[piece] for piece in begun if piece.lstrip()[:1] in {b"]", b"}", b")"}]] = False
         signs = np.fromiter(beginnings, dtype=np.intp)
         return cls(beginnings, signs, spaced, np.isin(first_bytes, np.frombuffer(_CLOSING, np.uint8)), breaks)
 

@@ -7,7 +7,6 @@ before it, any text from there on, and what never gets there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from toolgram.caching import counted
 from toolgram.grammar.ir import EMPTY, NOTHING, START, CharSet, Choice, Expr, Text, choice, less, optional, seq
@@ -22,13 +21,6 @@ _Steps = Mapping[int, Mapping[int, CharSet]]
 _less = counted(1024)(less)
 
 
-class _Ways(NamedTuple):
-    """What leads to the state in which nothing has begun, and what ends before it does."""
-
-    home: Expr
-    ended: Expr
-
-
 @counted(1024)
 def text_expression(text: Text) -> Expr:
     """The language of a `Text`. It has no dead ends, which llguidance's complement (`~`) leaves in its masks."""
@@ -38,12 +30,6 @@ def text_expression(text: Text) -> Expr:
         return _not_first(first, markers)
     start = _run(automaton(markers), text.seen)
     return _any_text(markers) if start == _HOME else _text_from(start, markers)
-
-
-def _text_from(start: int, markers: tuple[str, ...]) -> Expr:
-    """The text from a state on in which something of a marker has begun."""
-    home, ended = _ways_from(start, markers)
-    return choice(seq(home, _any_text(markers)), ended)
 
 
 @counted(128)  # those of a format are the same for all tools
@@ -69,8 +55,8 @@ def _run(states: tuple[State, ...], text: str) -> int:
 
 
 @counted(128)
-def _ways_from(start: int, markers: tuple[str, ...]) -> _Ways:
-    """The ways on from a state in which something of a marker has begun."""
+def _text_from(start: int, markers: tuple[str, ...]) -> Expr:
+    """The text from a state on in which something of a marker has begun."""
     steps = _steps(markers)
     inner: dict[int, dict[int, CharSet]] = {}
     waiting = [start]
@@ -81,7 +67,8 @@ def _ways_from(start: int, markers: tuple[str, ...]) -> _Ways:
             waiting += inner[state]
     left = {state: steps[state].get(_HOME, NOTHING) for state in inner}
     ended = eliminated(start, inner, dict.fromkeys(inner, EMPTY), None)
-    return _Ways(eliminated(start, inner, left, None) or NOTHING, ended or NOTHING)
+    home = eliminated(start, inner, left, None)
+    return choice(seq(home or NOTHING, _any_text(markers)), ended or NOTHING)
 
 
 def _not_first(texts: tuple[str, ...], markers: tuple[str, ...]) -> Expr:
