@@ -482,7 +482,7 @@ def test_other_keys_are_none_of_the_declared():
         assert grammar.accepts(json.dumps({name: 1}, ensure_ascii=False)), name
 
 
-def test_every_subset_of_optional_keys_in_order():
+def test_optional_keys_come_in_every_order():
     for size in (2, 5):
         names = "abcde"[:size]
         grammar = schema_grammar(
@@ -491,7 +491,8 @@ def test_every_subset_of_optional_keys_in_order():
         for count in range(size + 1):
             for keys in itertools.permutations(names, count):
                 text = "{" + ", ".join(f'"{key}": 1' for key in keys) + "}"
-                assert grammar.accepts(text) == (list(keys) == sorted(keys)), text
+                assert grammar.accepts(text), text
+                assert not keys or not grammar.accepts(text[:-1] + f', "{keys[0]}": 1}}'), text
 
 
 @pytest.mark.parametrize("other", [False, {"const": 2}])

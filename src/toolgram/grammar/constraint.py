@@ -11,7 +11,7 @@ from typing import Any
 from toolgram.errors import GrammarError
 from toolgram.grammar.dialects.structural_tag import write_structural_tag
 from toolgram.grammar.grammar import Grammar
-from toolgram.grammar.ir import Choice, Expr, Repeat, Sequence, Token, children, seq
+from toolgram.grammar.ir import Choice, Expr, Members, Repeat, Sequence, Token, children, seq
 
 
 @dataclass(frozen=True)
@@ -90,5 +90,7 @@ def _bound(expr: Expr, vocabulary: Mapping[str, int]) -> Expr:
             return Choice(tuple(_bound(option, vocabulary) for option in options))
         case Repeat(item):
             return replace(expr, item=_bound(item, vocabulary))
+        case Members(items):
+            return replace(expr, items=tuple(_bound(item, vocabulary) for item in items))
         case _:
             return expr

@@ -9,6 +9,7 @@ from functools import cached_property
 from toolgram.errors import GrammarError, Relaxation
 from toolgram.grammar import dialects, matcher
 from toolgram.grammar.ir import Expr, Rules
+from toolgram.grammar.orders import in_rules
 from toolgram.grammar.shape import longest, shortest
 from toolgram.grammar.simplify import factored, shortened
 from toolgram.grammar.walk import uses
@@ -42,7 +43,7 @@ class Grammar:
 
     @cached_property
     def _simple(self) -> Rules:
-        return factored(self._short)
+        return factored(shortened(in_rules(self.rules)))
 
     @cached_property
     def _short(self) -> Rules:

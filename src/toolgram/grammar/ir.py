@@ -113,7 +113,35 @@ class Except(HashedOnce):
         return seq('"', repeat(self.char), '"')
 
 
-Expr = Literal | CharSet | Sequence | Choice | Repeat | Ref | Token | Text | Except
+@hash_once
+@dataclass(frozen=True, slots=True)
+class Members(HashedOnce):
+    """At least one of these items, `between` any two of them this text: each in its place, or later.
+
+    `occurs` says of each item whether it is there once ("1"), once at most ("?"), or any number of times ("*"). Those
+    that must be there come in their order, and after each of them what stands behind it; all else comes in any order.
+    Make it with `members`, which writes as a sequence what has but one order.
+    """
+
+    items: tuple[Expr, ...]
+    occurs: str
+    between: str
+
+    def ways(self) -> list[tuple[Expr, Expr]]:
+        """The items that may come first, each with what follows it."""
+        needed = self.occurs.find("1")
+        first = range(len(self.items) if needed < 0 else needed + 1)
+        return [(self.items[index], self._after(index)) for index in first]
+
+    def _after(self, index: int) -> Expr:
+        """What follows one of the items."""
+        items, occurs, behind = self.items, self.occurs, index + 1
+        if occurs[index] != "*":
+            items, occurs = items[:index] + items[behind:], occurs[:index] + occurs[behind:]
+        return _more(items, occurs, self.between)
+
+
+Expr = Literal | CharSet | Sequence | Choice | Repeat | Ref | Token | Text | Except | Members
 
 EMPTY = Literal("")
 NOTHING = Choice(())
@@ -190,6 +218,35 @@ def repeat(item: Expr | str, min: int = 0, max: int | None = None) -> Expr:  # n
     return Repeat(item, min, max)
 
 
+def members(items: Iterable[Expr], occurs: str, between: str) -> Expr:
+    """At least one of these items, as `Members` has them."""
+    pairs = [(item, times) for item, times in zip(items, occurs, strict=True) if times == "1" or item != NOTHING]
+    if ("1", NOTHING) in {(times, item) for item, times in pairs}:
+        return NOTHING
+    first = next((at for at, (_, times) in enumerate(pairs) if times != "1"), len(pairs))
+    left = tuple([item for item, _ in pairs[first:]])
+    begin = [part for item, _ in pairs[:first] for part in (between, item)][1:]
+    more = "".join([times for _, times in pairs[first:]])
+    if begin:
+        return seq(*begin, _more(left, more, between))
+    if more == "*":
+        return seq(*left, repeat(seq(between, *left)))
+    return Members(left, more, between) if len(left) > 1 else choice(*left)
+
+
+def _more(items: tuple[Expr, ...], occurs: str, between: str) -> Expr:
+    """What of these follows other members."""
+    if occurs == "*":
+        return repeat(seq(between, *items))
+    some = seq(between, members(items, occurs, between))
+    return some if "1" in occurs else optional(some)
+
+
+def by_first(expr: Members) -> Expr:
+    """The members as a choice of those that may come first."""
+    return choice(*(seq(item, rest) for item, rest in expr.ways()))
+
+
 def chars(*pieces: str | tuple[int, int]) -> CharSet:
     """One character out of these: a string gives each of its characters, a pair of code points a range."""
     ranges: list[tuple[int, int]] = []
@@ -242,6 +299,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
         return expr.options
     if isinstance(expr, Repeat):
         return (expr.item,)
+    if isinstance(expr, Members):
+        return expr.items
     return (expr.char, expr.escaped) if isinstance(expr, Except) else ()
 
 

@@ -24,12 +24,14 @@ from toolgram.grammar.ir import (
     Except,
     Expr,
     Literal,
+    Members,
     Ref,
     Repeat,
     Rules,
     Sequence,
     Text,
     Token,
+    by_first,
     children,
     choice,
     repeat,
@@ -221,6 +223,8 @@ class Matcher:
                 return (*more, *below) if at >= low else more
             case Except():
                 return (self._frame(self._head(self._tree(node.expr)), 0, below),)
+            case Members():
+                return (self._frame(self._node(by_first(node.expr)), 0, below),)
             case CharSet():
                 return ()
 
@@ -264,7 +268,7 @@ class Matcher:
 
     def _node(self, expr: Expr) -> _Node:
         """The node of an expression, without the parts that no sentence can hold."""
-        inside = () if isinstance(expr, Except) else children(expr)
+        inside = () if isinstance(expr, Except | Members) else children(expr)
         parts = tuple(self._node(part) for part in inside if cost_of(part, self._costs) is not None)
         match expr:
             case Sequence() | Choice():

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
 
-from toolgram.grammar.ir import EMPTY, Choice, Expr, Literal, Ref, Repeat, Sequence, Token, choice, repeat, seq
+from toolgram.grammar.ir import (
+    EMPTY,
+    Choice,
+    Expr,
+    Literal,
+    Members,
+    Ref,
+    Repeat,
+    Sequence,
+    Token,
+    by_first,
+    choice,
+    repeat,
+    seq,
+)
 from toolgram.grammar.walk import fresh
 
 
@@ -40,6 +54,8 @@ def _cuts(expr: Expr, text: str, rules: MutableMapping[str, Expr]) -> Iterator[t
             yield from _cuts(seq(item, again), text, rules)
             if not low:
                 yield EMPTY, EMPTY, text
+        case Members():
+            yield from _cuts(by_first(expr), text, rules)
         case Ref(name):
             cuts = list(_cuts(rules[name], text, rules))
             match cuts:

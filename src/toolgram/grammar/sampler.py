@@ -6,7 +6,22 @@ from functools import lru_cache
 from random import Random
 
 from toolgram.errors import GrammarError
-from toolgram.grammar.ir import CharSet, Choice, Except, Expr, Literal, Ref, Repeat, Rules, Sequence, Text, Token
+from toolgram.grammar.ir import (
+    CharSet,
+    Choice,
+    Except,
+    Expr,
+    Literal,
+    Members,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+    Text,
+    Token,
+    by_first,
+)
+from toolgram.grammar.orders import has_few_orders
 from toolgram.grammar.shape import Shape
 from toolgram.grammar.until import automaton
 
@@ -49,6 +64,10 @@ def sample(rules: Rules, shape: Shape, seed: int) -> str:
                 waiting.extend(reversed(items))
             case Choice(options):
                 waiting.append(_option(options, shape, rng, left))
+            case Members() if has_few_orders(expr):
+                waiting.append(by_first(expr))
+            case Members():
+                waiting.extend(reversed(_in_order(expr, shape, rng, left)))
             case Repeat(item, low, high):
                 waiting.extend([item] * _count(low, high, rng, 0 if shape.cost(item) is None else left))
     return "".join(out)
@@ -59,6 +78,16 @@ def _option(options: tuple[Expr, ...], shape: Shape, rng: Random, left: int) -> 
     if left > 0:
         return rng.choice(possible)[0]
     return min(possible, key=lambda pair: pair[1])[0]
+
+
+def _in_order(expr: Members, shape: Shape, rng: Random, left: int) -> list[Expr]:
+    """Some of the members, in the order that all dialects have."""
+    possible = [
+        (item, times) for item, times in zip(expr.items, expr.occurs, strict=True) if shape.cost(item) is not None
+    ]
+    some = [item for item, times in possible if times == "1" or (left > 0 and rng.random() < 0.5)]
+    chosen = some or [rng.choice(possible)[0]]
+    return [part for item in chosen for part in (Literal(expr.between), item)][1:]
 
 
 def _count(low: int, high: int | None, rng: Random, left: int) -> int:

@@ -14,6 +14,7 @@ from toolgram.grammar.ir import (
     Except,
     Expr,
     Literal,
+    Members,
     Ref,
     Repeat,
     Rules,
@@ -50,8 +51,9 @@ class Shape:
         return cls(rules, by_rule, by_expr)
 
     def cost(self, expr: Expr) -> int | None:
-        """The length of the shortest sentence of an expression of these rules."""
-        return self.by_expr[id(expr)]
+        """The length of the shortest sentence of an expression of these rules, or one made of such."""
+        known = id(expr) in self.by_expr
+        return self.by_expr[id(expr)] if known else cost_of(expr, self.by_rule)
 
 
 def check_references(used: Uses) -> None:
@@ -111,10 +113,25 @@ def cost_of(expr: Expr, by_rule: Mapping[str, int | None]) -> int | None:
         return 0
     if isinstance(expr, Except):
         return 2 if "" not in expr.texts else 3
+    if isinstance(expr, Members):
+        return _cost_of_members(expr, by_rule)
     if expr.max is not None and expr.max < expr.min:
         return None
     cost = cost_of(expr.item, by_rule) if expr.min else 0
     return None if cost is None else expr.min * cost
+
+
+def _cost_of_members(expr: Members, by_rule: Mapping[str, int | None]) -> int | None:
+    costs = [cost_of(item, by_rule) for item in expr.items]
+    needed = [cost for cost, times in zip(costs, expr.occurs, strict=True) if times == "1"]
+    if not needed:
+        return min((cost for cost in costs if cost is not None), default=None)
+    total = len(expr.between) * (len(needed) - 1)
+    for cost in needed:
+        if cost is None:
+            return None
+        total += cost
+    return total
 
 
 _cost_of_rule = found_given(cost_of)
@@ -149,6 +166,9 @@ def _most(expr: Expr, by_rule: Mapping[str, float]) -> float:
             return 0
         case Except():
             return inf
+        case Members(items, occurs, between):
+            each = [_most(item, by_rule) for item in items]
+            return inf if "*" in occurs else sum(each) + len(between.encode()) * (len(items) - 1)
 
 
 def check_left_recursion(rules: Rules, by_rule: Mapping[str, int | None]) -> None:

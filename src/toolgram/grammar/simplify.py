@@ -12,6 +12,7 @@ from toolgram.grammar.ir import (
     Choice,
     Expr,
     Literal,
+    Members,
     Ref,
     Repeat,
     Rules,
@@ -112,7 +113,7 @@ def _is_small(expr: Expr) -> bool:
 
 
 def _factored(expr: Expr) -> Expr:
-    if isinstance(expr, Sequence | Choice | Repeat):
+    if isinstance(expr, Sequence | Choice | Repeat | Members):
         expr = with_children(expr, _factored)
     if not isinstance(expr, Choice) or _is_factored(expr):
         return expr

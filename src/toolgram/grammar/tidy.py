@@ -11,13 +11,16 @@ from toolgram.grammar.ir import (
     CharSet,
     Choice,
     Expr,
+    Members,
     Ref,
     Repeat,
     Rules,
     Sequence,
     Text,
+    by_first,
     choice,
     is_empty,
+    members,
     repeat,
     seq,
 )
@@ -62,6 +65,8 @@ def _is_tidy(expr: Expr, cost: Mapping[str, int | None]) -> bool:
         return len(expr.options) > 1
     if isinstance(expr, Ref):
         return cost[expr.name] is not None
+    if isinstance(expr, Members):
+        return all(_is_tidy(item, cost) for item in expr.items)
     if isinstance(expr, Repeat):
         possible = expr.max is None or 0 < expr.max >= expr.min
         return possible and bool(cost_of(expr.item, cost)) and _is_tidy(expr.item, cost)
@@ -87,6 +92,8 @@ def _possible(expr: Expr, cost: Mapping[str, int | None]) -> Expr:
             return choice(*(part for option in options if (part := _possible(option, cost)) != NOTHING))
         case Sequence(items):
             return seq(*(_possible(item, cost) for item in items))
+        case Members(items, occurs, between):
+            return members([_possible(item, cost) for item in items], occurs, between)
         case _:
             return expr
 
@@ -123,6 +130,8 @@ class _Strict:
                 return choice(*(seq(char, text_after(expr, end)) for char, end in states[0].edges))
             case Choice(options):
                 return choice(*(self._nonempty(option) for option in options))
+            case Members():
+                return self._nonempty(by_first(expr))
             case Sequence(items) if items:
                 begun = seq(self._nonempty(items[0]), *(self._strict(item) for item in items[1:]))
                 return choice(begun, self._nonempty(seq(*items[1:])))

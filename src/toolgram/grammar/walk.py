@@ -12,6 +12,7 @@ from toolgram.grammar.ir import (
     Except,
     Expr,
     Literal,
+    Members,
     Ref,
     Repeat,
     Rules,
@@ -19,6 +20,7 @@ from toolgram.grammar.ir import (
     Text,
     children,
     choice,
+    members,
     repeat,
     seq,
 )
@@ -43,6 +45,9 @@ def with_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     if isinstance(expr, Repeat):
         inner = change(expr.item)
         return expr if inner is expr.item else repeat(inner, expr.min, expr.max)
+    if isinstance(expr, Members):
+        changed = [change(item) for item in expr.items]
+        return expr if all(map(is_, changed, expr.items)) else members(changed, expr.occurs, expr.between)
     return expr
 
 
@@ -86,13 +91,14 @@ def found_given(find: Callable[[Expr, Mapping[str, _Of]], _Found]) -> Callable[[
 
 
 def is_plain(expr: Expr) -> bool:
-    """Whether it is made of characters alone, and so the same in every grammar: no rules, tokens, nor strings but some;
+    """Whether it is made of characters alone, and so the same in every grammar: no rules, tokens, nor strings but some,
+    and no members in any order;
     found once for each expression."""
     if not isinstance(expr, HashedOnce):
         return isinstance(expr, _PLAIN)
     known: bool | None = getattr(expr, "_plain", None)
     if known is None:
-        known = not isinstance(expr, Except) and all(map(is_plain, children(expr)))
+        known = not isinstance(expr, Except | Members) and all(map(is_plain, children(expr)))
         object.__setattr__(expr, "_plain", known)
     return known
 

@@ -145,10 +145,10 @@ def schema_grammar(
 ) -> Grammar:
     """The grammar of the JSON values that a schema admits, each in one spelling.
 
-    `any_order` admits the keys of objects in every order, which exact mode refuses beyond six required keys; else they
-    come in the order of the schema. `resolver` gives the documents of remote references. The grammars of the last
-    schemas without a resolver are kept: an equal schema gets the same one. Raises InvalidSchema, and in exact mode
-    UnsupportedSchema.
+    Required keys come in the order of the schema, each optional one in its place or behind it; `any_order` admits all
+    in every order, which exact mode refuses beyond six required keys. `resolver` gives the documents of remote
+    references. The grammars of the last schemas without a resolver are kept: an equal schema gets the same one. Raises
+    InvalidSchema, and in exact mode UnsupportedSchema.
     """
     text = "" if resolver else _text(schema)
     if text:

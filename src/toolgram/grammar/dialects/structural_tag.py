@@ -27,6 +27,7 @@ from toolgram.grammar.ir import (
     is_empty,
     seq,
 )
+from toolgram.grammar.orders import in_rules
 from toolgram.grammar.simplify import simplify
 from toolgram.grammar.tidy import tidy
 from toolgram.grammar.walk import names_in
@@ -38,7 +39,7 @@ _MOST_NODES = 400
 
 def write_structural_tag(rules: Rules) -> Format:
     """The rules as the `format` of a structural tag. Raises GrammarError as `tidy` does."""
-    tidied = tidy(rules)
+    tidied = tidy(in_rules(rules))
     if any("root" in names_in(expr) for expr in tidied.values()) or _splits_markers(tidied):
         return {"type": "grammar", "grammar": write_ebnf(simplify(tidied))}
     return _Writer(tidied).format(tidied["root"])
@@ -162,9 +163,22 @@ class _Writer:
 
 
 def _in_a_row(formats: list[Format]) -> Format:
+    formats = list(_closed(formats))
     if not formats:  # between two texts; XGrammar refuses a sequence of nothing
         return {"type": "const_string", "value": ""}
     return formats[0] if len(formats) == 1 else {"type": "sequence", "elements": formats}
+
+
+def _closed(formats: list[Format]) -> Iterator[Format]:
+    """Each text before a string as a tag that this ends: else XGrammar ends it where the tag around it may end, too."""
+    left = list(formats)
+    while left:
+        match left:
+            case [{"type": "any_text"} as text, {"type": "const_string", "value": end}, *_] if end:
+                yield {"type": "tag", "begin": "", "content": text, "end": end}
+                del left[:2]
+            case _:
+                yield left.pop(0)
 
 
 def _as_tag(format_: Format) -> Format:

@@ -1,4 +1,4 @@
-"""Canonical types as expressions: the sentences are the type's values, each in one spelling, keys in order."""
+"""Canonical types as expressions: the sentences are the type's values, each in one spelling, required keys in order."""
 
 from __future__ import annotations
 
@@ -304,14 +304,14 @@ class Lowering:
         return seq(key, frame.between, self.expr(item.value, f"{name}-{item.name}"))
 
     def _object(self, kind: types.Object, name: str, frame: Frame) -> Expr:
-        """The members of an object, in order."""
+        """The members of an object, each in its place or later; where they are counted, in order."""
         comma = frame.comma
         members = self._members(kind, name, frame)
         extra = self._extra(kind, name, frame)
         if (kind.min, kind.max, kind.some) != (0, None, ()):
             last = self._one_of_keys(kind.some, name, frame)
             return some_members(kind, members, extra, last, comma, partial(self._rules.rule, f"{name}-from"))
-        return all_members(members, extra, comma, lambda number, body: self._rules.rule(f"{name}-from-{number}", body))
+        return all_members(members, extra, comma)
 
     def _extra(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """One member with a key that is not declared."""
@@ -366,12 +366,13 @@ class Lowering:
 
     def _any_order(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """The members in every order, if there are not too many."""
-        if reason := too_many(kind):
+        counted = (kind.min, kind.max, kind.some) != (0, None, ())
+        if (reason := too_many(kind)) and (counted or any(item.required for item in kind.properties)):
             pointer = kind.properties[0].pointer.rpartition("/properties/")[0]
             if self.exact:
                 raise UnsupportedSchema(pointer, "properties", reason)
             self.relaxations.append(
-                Relaxation(pointer, "properties", "keys in the order of the schema alone", "stricter")
+                Relaxation(pointer, "properties", "required keys in the order of the schema alone", "stricter")
             )
             return self._object(kind, name, frame)
         members = self._members(kind, name, frame)

@@ -7,7 +7,19 @@ from collections.abc import Sequence as SequenceABC
 from functools import partial
 
 from toolgram.grammar.excepts import Letters
-from toolgram.grammar.ir import EMPTY, NOTHING, CharSet, Expr, Literal, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import (
+    EMPTY,
+    NOTHING,
+    CharSet,
+    Expr,
+    Literal,
+    choice,
+    members,
+    not_chars,
+    optional,
+    repeat,
+    seq,
+)
 from toolgram.schema import types
 from toolgram.schema.writing.json_style import KEY_CHAR, KEY_START
 from toolgram.work import TooLarge
@@ -24,30 +36,16 @@ BARE_LETTERS = Letters(partial(_but, KEY_START), partial(_but, KEY_CHAR), str, "
 """The letters of keys that are identifiers."""
 
 
-def all_members(
-    members: SequenceABC[tuple[types.Property, Expr]], extra: Expr, comma: str, rule: Callable[[int, Expr], Expr]
-) -> Expr:
-    """The members in order, then any number of extra ones; where none is required, a rule for those from each on."""
-    more = EMPTY if extra == NOTHING else repeat(seq(comma, extra))
-    anchor = next((index for index, (item, _) in enumerate(members) if item.required), None)
-    if anchor is not None:
-        before = [optional(seq(member, comma)) for _, member in members[:anchor]]
-        after = [
-            seq(comma, member) if item.required else optional(seq(comma, member))
-            for item, member in members[anchor + 1 :]
-        ]
-        return seq(*before, members[anchor][1], *after, more)
-    here, following = seq(extra, more), more
-    for index in reversed(range(len(members))):
-        body = choice(seq(members[index][1], following), here)  # one member at least
-        here = rule(index + 1, body) if index else body
-        following = optional(seq(comma, here))
-    return optional(here)
+def all_members(items: SequenceABC[tuple[types.Property, Expr]], extra: Expr, comma: str) -> Expr:
+    """The members, each in its place or later, and any number of extra ones."""
+    occurs = "".join(["1" if item.required else "?" for item, _ in items]) + "*"
+    written = members([*(member for _, member in items), extra], occurs, comma)
+    return written if "1" in occurs else optional(written)
 
 
 def some_members(
     kind: types.Object,
-    members: SequenceABC[tuple[types.Property, Expr]],
+    written: SequenceABC[tuple[types.Property, Expr]],
     extra: Expr,
     last: Expr,
     comma: str,
@@ -74,11 +72,11 @@ def some_members(
         return seq(extra, more) if least else optional(seq(extra, more))
 
     most = max(kind.min, 1) if kind.max is None else kind.max  # with more keys nothing changes, or there are none
-    if len(members) * min(len(members), most) > _MAX_COUNTED:
+    if len(written) * min(len(written), most) > _MAX_COUNTED:
         raise TooLarge
-    after = [end(count) for count in range(min(len(members), most) + 1)]
-    for index in reversed(range(len(members))):
-        item, member = members[index]
+    after = [end(count) for count in range(min(len(written), most) + 1)]
+    for index in reversed(range(len(written))):
+        item, member = written[index]
         here: list[Expr] = []
         for count in range(min(index, most) + 1):
             full = count == most and kind.max is not None

@@ -24,8 +24,8 @@ from toolgram.schema.writing.values import spell, spell_as
 from toolgram.wire.encodings.base import AnyEncoding, ArgumentsReader, ToolArguments
 from toolgram.wire.encodings.element_tags import ElementsReader, ElementTags
 from toolgram.wire.encodings.expected import STRING, Expected, kinds_of, options_of
-from toolgram.wire.encodings.in_order import in_order
 from toolgram.wire.encodings.json import Sink
+from toolgram.wire.encodings.members import all_of
 from toolgram.wire.encodings.notation import JSON
 from toolgram.wire.encodings.raw import BetweenTags, as_json, holds_json
 from toolgram.wire.marks import as_tokens
@@ -159,7 +159,7 @@ class _Grammar:
             for item in kind.properties
             if item.value != types.NEVER
         ]
-        return in_order(
+        return all_of(
             members, max(kind.min, 0 if may_be_empty else 1), kind.max, lambda expr: self.values.rule(expr, hint)
         )
 

@@ -31,8 +31,8 @@ from toolgram.schema.writing.notation import Encoding as Notation
 from toolgram.schema.writing.values import spell, spell_as
 from toolgram.wire.encodings.base import AnyEncoding, ArgumentsReader, ToolArguments
 from toolgram.wire.encodings.expected import STRING, Expected, kinds_of, options_of
-from toolgram.wire.encodings.in_order import in_order
 from toolgram.wire.encodings.json import Sink
+from toolgram.wire.encodings.members import all_of
 from toolgram.wire.encodings.notation import JSON
 from toolgram.wire.encodings.parameter_tags import KEY, ParameterTags, TaggedReader
 from toolgram.wire.encodings.printed import PRINTED
@@ -125,7 +125,7 @@ class _Parameters:
             pointer = kind.properties[0].pointer.rsplit("/properties/", 1)[0] if kind.properties else ""
             self.values.relax(pointer, "additionalProperties", "no parameters but the declared ones")
         ordered = [(member, item.required) for item, member in members]
-        return in_order(ordered, kind.min, kind.max, lambda expr: self.values.rule(expr, self.hint))
+        return all_of(ordered, kind.min, kind.max, lambda expr: self.values.rule(expr, self.hint))
 
     def _member(self, item: types.Property) -> Expr:
         """One parameter: raw where it is a string, JSON where it is not; none that would be read by another name."""

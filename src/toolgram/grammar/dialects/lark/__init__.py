@@ -9,10 +9,12 @@ Format: https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from typing import NamedTuple
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.components import components
+from toolgram.grammar.dialects.lark.among import apart
 from toolgram.grammar.dialects.lark.lower import lower
 from toolgram.grammar.dialects.lark.nesting import shallow
 from toolgram.grammar.dialects.lark.regex import count
@@ -24,19 +26,24 @@ from toolgram.grammar.dialects.lark.tree import (
     Lexeme,
     Loop,
     Node,
+    Only,
     Row,
     Sealed,
     Special,
     Tree,
     calls,
+    is_among,
     is_empty,
+    items_of,
     joints,
     lexemes,
 )
 from toolgram.grammar.hashing import HashedOnce, found_once
 from toolgram.grammar.ir import Expr, Rules
+from toolgram.grammar.orders import in_rules
 from toolgram.work import give_way
 
+_MOST_MEMBERS = 60  # that come in any order, a bit for each: llguidance has 64
 _DEEPEST = 4_000  # levels of rules and of what is in them: llguidance 1.9 runs out of stack beyond some 5,000
 _Piece = str | Call | Lexeme
 """A part of a line of Lark; calls and lexemes are written otherwise in each grammar."""
@@ -49,17 +56,18 @@ def write_lark(rules: Rules) -> str:
     Raises GrammarError for rules that call one another in chains of thousands, which llguidance dies of, and for more
     than it takes.
     """
-    lowered = lower(rules)
+    lowered = lower(in_rules(rules, _MOST_MEMBERS))
     give_way()
     tree, words = repaired(lowered.tree, lowered.words)
     give_way()
     _check_depth(tree)
-    tree = shallow(tree)
+    tree = apart(shallow(tree))
     given = Names()
     names = {name: given.give(_NAMED_ALREADY.get(name, name)) for name in tree}
     terminals, lines = terminals_of(lexemes(tree), words)
-    rows = (f"{names[name]}: {_written(node, names, terminals)}" for name, node in tree.items())
-    return "\n".join([*rows, *lines]) + "\n"
+    among = {name for name, node in tree.items() if is_among(node)}
+    writing = _Writing(names, terminals, among)
+    return "\n".join([*(writing.rule(name, node) for name, node in tree.items()), *lines]) + "\n"
 
 
 def _check_depth(tree: Tree) -> None:
@@ -88,13 +96,41 @@ def _depth(node: Node, depths: Mapping[str, int]) -> int:
             return 0
 
 
-def _written(node: Node, names: Mapping[str, str], terminals: Mapping[Expr, str]) -> str:
-    """A rule as Lark."""
-    pieces = _pieces_of(node) if isinstance(node, HashedOnce) else _pieces(node, 0)
-    return "".join([
-        piece if isinstance(piece, str) else names[piece.name] if isinstance(piece, Call) else terminals[piece.expr]
-        for piece in pieces
-    ])  # fmt: skip
+class _Writing(NamedTuple):
+    """What rules and lexemes are called, and the rules that are given which members are taken."""
+
+    names: Mapping[str, str]
+    terminals: Mapping[Expr, str]
+    among: Container[str]
+
+    def rule(self, name: str, node: Node) -> str:
+        """A rule as Lark."""
+        if name not in self.among:
+            return f"{self.names[name]}: {self._written(node, '')}"
+        options = node.options if isinstance(node, Fork) else (node,)
+        return f"{self.names[name]}::_: {' | '.join(map(self._option, options))}"
+
+    def _option(self, node: Node) -> str:
+        """An option of a rule that is given which members are taken: it may begin with an `Only`."""
+        match items_of(node):
+            case (Only(condition, takes), *_):
+                taken = "_" if takes is None else f"set_bit({takes})"
+                return self._written(node, taken) + (f" %if {condition}" if condition else "")
+            case _:
+                return self._written(node, "_")
+
+    def _written(self, node: Node, taken: str) -> str:
+        pieces = _pieces_of(node) if isinstance(node, HashedOnce) else _pieces(node, 0)
+        return "".join([
+            piece if isinstance(piece, str) else
+            self._call(piece, taken) if isinstance(piece, Call) else
+            self.terminals[piece.expr]
+            for piece in pieces
+        ])  # fmt: skip
+
+    def _call(self, call: Call, taken: str) -> str:
+        name = self.names[call.name]
+        return f"{name}::{taken if call.among else '0x0'}" if call.name in self.among else name
 
 
 @found_once
@@ -110,8 +146,11 @@ def _pieces(node: Node, tightness: int) -> list[_Piece]:
         case Special(number):
             return [f"<[{number}]>"]
         case Row(items):
-            pieces = _joined(items, " ", 1) or ['""']
-            return ["(", *pieces, ")"] if tightness > 1 and len(items) > 1 else pieces
+            said = [item for item in items if not isinstance(item, Only)]
+            pieces = _joined(said, " ", 1) or ['""']
+            return ["(", *pieces, ")"] if tightness > 1 and len(said) > 1 else pieces
+        case Only():
+            return ['""']
         case Fork(options):
             full = [option for option in options if not is_empty(option)]
             pieces = _joined(full, " | ", 0)

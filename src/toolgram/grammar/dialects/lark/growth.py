@@ -16,10 +16,12 @@ from toolgram.grammar.dialects.lark.tree import (
     Lexeme,
     Loop,
     Node,
+    Only,
     Row,
     Sealed,
     Special,
     Tree,
+    call_of,
     calls,
     expression,
     factored,
@@ -176,7 +178,7 @@ class Growth:
                 return joined
             case Call():
                 return row(node, *rest)
-            case Special() | Sealed():
+            case Special() | Only() | Sealed():
                 return row(node, *rest)
 
     def _rotated(self, item: Node, least: int, most: int | None, rest: tuple[Node, ...]) -> Node | None:
@@ -208,6 +210,8 @@ class Growth:
                 )
             case Special():
                 return row(lexeme, *rest)
+            case Only():
+                return row(following, self._longer(lexeme, tail))
             case Sealed():
                 if _runs_on(lexeme.expr):
                     raise InTheWay
@@ -215,7 +219,9 @@ class Growth:
             case Row(items):
                 return self._longer(lexeme, (*items, *tail))
             case Call(name) if self._is_recursive(name) or not self._can_put_in():
-                return row(self._before_rule(lexeme, name) if _runs_on(lexeme.expr) else row(lexeme, following), *tail)
+                return row(
+                    self._before_rule(lexeme, following) if _runs_on(lexeme.expr) else row(lexeme, following), *tail
+                )
             case Call(name):
                 self._depth += 1
                 longer = self._longer(lexeme, (self._inside(name), *tail))
@@ -245,7 +251,8 @@ class Growth:
             ended = [self._longer(Lexeme(text), others) for text in (opening.text, opening.quoting)]
         name = self._fresh(f"{self._within}-opened")
         self._recursive[name] = True
-        first, again = (row(up_to(text, opening.char), Call(name)) for text in (opening.text, opening.quoting))
+        opened = call_of(name, row(*begun, *ended))
+        first, again = (row(up_to(text, opening.char), opened) for text in (opening.text, opening.quoting))
         self.rules[name] = fork(factored(begun), again, *ended[1:])
         return fork(first, *ended[:1])
 
@@ -264,6 +271,9 @@ class Growth:
                 tail = self._written_once(tail)
                 ways = [self._ways_on(opening, (option, *tail)) for option in options]
                 return [way for begun, _ in ways for way in begun], [way for _, ended in ways for way in ended]
+            case Only():
+                begun, ended = self._ways_on(opening, tail)
+                return [row(following, way) for way in begun], [row(following, way) for way in ended]
             case Loop(item, least, most) if not _may_be_empty(item):
                 again = _loop(item, max(least - 1, 0), None if most is None else most - 1)
                 begun, ended = self._ways_on(opening, (item, *again, *tail))
@@ -284,17 +294,18 @@ class Growth:
         name = self._fresh(f"{self._within}-rest")
         self.rules[name] = row(*tail)
         self._recursive[name] = any(map(self._is_recursive, calls(self.rules[name])))
-        return (Call(name),)
+        return (call_of(name, self.rules[name]),)
 
-    def _before_rule(self, lexeme: Lexeme, name: str) -> Node:
+    def _before_rule(self, lexeme: Lexeme, call: Call) -> Node:
         """The lexeme and a recursive rule as a rule of its own, which the recursion then comes back to; it grows when
         all others have."""
+        name = call.name
         key = (lexeme.expr, name)
         if self.before.get(key) not in self.rules:
             self.before[key] = new = self._fresh(f"before-{name}")
-            self.rules[new] = Row((lexeme, Call(name)))
+            self.rules[new] = Row((lexeme, call_of(name, self.rules[name])))
             self._due.append((new, lexeme, name))
-        return Call(self.before[key])
+        return Call(self.before[key], call.among)
 
     def _can_put_in(self) -> bool:
         """Whether one more rule can be put in the place of its call: neither too deep nor after too many others."""
@@ -314,7 +325,7 @@ class Growth:
             self.rules[rest] = Row(node.items[1:])
             if not self._is_recursive(name):
                 self._recursive[rest] = False
-            node = self.rules[name] = Row((node.items[0], Call(rest)))
+            node = self.rules[name] = Row((node.items[0], call_of(rest, self.rules[rest])))
         return node
 
 

@@ -8,15 +8,16 @@ from functools import partial
 from typing import NamedTuple
 
 from toolgram.caching import TOGETHER
-from toolgram.grammar.dialects.lark.tree import Node
+from toolgram.grammar.dialects.lark.tree import Node, Tree
 from toolgram.grammar.ir import Expr, Rules
 from toolgram.grammar.walk import Uses, weight
 
 
 class LoweredRule(NamedTuple):
-    """What a rule is in lexemes, and the words that were made for them."""
+    """What a rule is in lexemes, with the rules that were made for members in it, and the words for lexemes."""
 
     node: Node
+    members: Tree
     words: Mapping[str, Expr]
 
 

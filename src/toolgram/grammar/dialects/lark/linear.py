@@ -15,6 +15,7 @@ from toolgram.grammar.ir import (
     Choice,
     Expr,
     Literal,
+    Members,
     Ref,
     Repeat,
     Rules,
@@ -57,7 +58,7 @@ def regular(
     for component in components:
         inside = set(component)
         others = {part for name in component for part in used[name]} - inside
-        if any(has_special(rules[name]) for name in component) or not others <= found.keys():
+        if any(has_more(rules[name]) for name in component) or not others <= found.keys():
             continue
         name = component[0]
         if name not in used[name] and len(component) == 1:
@@ -72,14 +73,14 @@ def regular(
     return found, written <= _MOST_WRITTEN - _LARGEST
 
 
-def has_special(expr: Expr) -> bool:
-    """Whether there is a special token in the expression itself."""
-    return _has_special(expr) if isinstance(expr, HashedOnce) else isinstance(expr, Token)
+def has_more(expr: Expr) -> bool:
+    """Whether there is what is in no lexeme in the expression itself: a special token, or members in any order."""
+    return _has_more(expr) if isinstance(expr, HashedOnce) else isinstance(expr, Token)
 
 
 @found_once
-def _has_special(expr: Expr) -> bool:
-    return any(map(has_special, children(expr)))
+def _has_more(expr: Expr) -> bool:
+    return isinstance(expr, Members) or any(map(has_more, children(expr)))
 
 
 def _steps(expr: Expr, inside: set[str]) -> _Steps | None:

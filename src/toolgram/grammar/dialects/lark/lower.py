@@ -13,8 +13,8 @@ from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.known import KnownRule, LoweredRule, known_rules
 from toolgram.grammar.dialects.lark.linear import (
     LARGEST_LEXEME,
+    has_more,
     has_set,
-    has_special,
     is_short,
     regular,
     small_rules,
@@ -33,7 +33,20 @@ from toolgram.grammar.dialects.lark.quotes import (
     string_end,
 )
 from toolgram.grammar.dialects.lark.raw import RawText, consists_of, holds_quotes
-from toolgram.grammar.dialects.lark.tree import Call, Lexeme, Loop, Node, Special, Tree, calls, factored, row
+from toolgram.grammar.dialects.lark.tree import (
+    Call,
+    Lexeme,
+    Loop,
+    Node,
+    Only,
+    Row,
+    Special,
+    Tree,
+    calls,
+    factored,
+    fork,
+    row,
+)
 from toolgram.grammar.ir import (
     EMPTY,
     CharSet,
@@ -41,6 +54,7 @@ from toolgram.grammar.ir import (
     Except,
     Expr,
     Literal,
+    Members,
     Ref,
     Repeat,
     Rules,
@@ -92,6 +106,7 @@ class _Lowering:
         self._known = known_rules(rules, used, parts, self._raw.marks) if same_elsewhere else dict[str, KnownRule]()
         self._rule = ""  # that is being lowered
         self._words: dict[Expr, Ref] = {}  # that were made for it
+        self._members: dict[str, Node] = {}  # and rules for members in it
 
     def _are_texts(self, names: Iterable[str]) -> bool:
         """Whether rules that recur together spell text: that of a string, or raw text, which holds quotes too."""
@@ -104,18 +119,19 @@ class _Lowering:
         while waiting:
             name = waiting.pop()
             if name not in tree:
-                tree[name], made = self._lowered_rule(name)
+                tree[name], members, made = self._lowered_rule(name)
+                tree.update(members)
                 words.update(made)
-                waiting.extend(reversed(calls(tree[name])))
+                waiting.extend(reversed([inner for node in (tree[name], *members.values()) for inner in calls(node)]))
         return Lowered(tree, {**self._regular, **words})
 
     def _lowered_rule(self, name: str) -> LoweredRule:
         known = self._known.setdefault(name, KnownRule())
         if known.lowered is None:
             give_way()
-            self._rule, self._words = name, {}
+            self._rule, self._words, self._members = name, {}, {}
             node = self._node(self._rules[name])
-            known.lowered = LoweredRule(node, {ref.name: expr for expr, ref in self._words.items()})
+            known.lowered = LoweredRule(node, self._members, {ref.name: expr for expr, ref in self._words.items()})
         return known.lowered
 
     def _node(self, expr: Expr) -> Node:
@@ -138,6 +154,8 @@ class _Lowering:
             case Repeat(item, least, most):
                 spelled = self._lexical(expr)
                 return Loop(self._node(item), least, most) if spelled is None else Lexeme(spelled)
+            case Members():
+                return self._any_order(expr)
             case _:
                 return Lexeme(expr)
 
@@ -153,12 +171,34 @@ class _Lowering:
         quoted = [_string(self._word(choice(*strings), "quoted"))] if strings else []
         return factored([*quoted, *map(self._node, others)])
 
+    def _any_order(self, expr: Members) -> Node:
+        """Members as two rules: one of them, and what follows one. The numbers of those that are taken are known."""
+        number = f" {len(self._members) // 2 + 1}" if self._members else ""
+        name, more = f"{self._rule} members{number}", f"{self._rule} more{number}"
+        self._members |= {name: Row(()), more: Row(())}  # so that members inside of these get other names
+        options: list[Node] = []
+        needed: list[str] = []  # what must be taken before
+        for index, (item, times) in enumerate(zip(expr.items, expr.occurs, strict=True)):
+            conditions = [*needed, *([] if times == "*" else [f"bit_clear({index})"])]
+            taken = Only(_all_of(conditions), None if times == "*" else index)
+            options.append(row(taken, self._node(item), Call(more, among=True)))
+            if times == "1":
+                needed = [f"bit_set({index})"]
+        left = [] if "*" in expr.occurs else [f"ne([0:{len(expr.items)}], {2 ** len(expr.items) - 1})"]
+        between = self._row((Literal(expr.between),)) if expr.between else ()
+        self._members[name] = fork(*options)
+        self._members[more] = fork(
+            row(*(Only(each) for each in needed)),
+            row(*(Only(each) for each in left), *between, Call(name, among=True)),
+        )
+        return Call(name)
+
     def _is_string(self, expr: Expr) -> bool:
         return self._quotes.is_string(expr) and self._is_regular(expr)
 
     def _is_regular(self, expr: Expr) -> bool:
         """Whether the expression is regular, with all that it refers to."""
-        return not has_special(expr) and all(map(self._regular.__contains__, names_in(expr)))
+        return not has_more(expr) and all(map(self._regular.__contains__, names_in(expr)))
 
     def _word(self, expr: Expr, hint: str) -> Expr:
         """What a lexeme is made of: an expression without references, or a reference to one that may have some."""
@@ -352,6 +392,11 @@ class _Lowering:
             small = spelled is not None and has_set(spelled) and size(spelled) <= LARGEST_LEXEME
             self._lexicals[id(expr)] = spelled if small else None
         return self._lexicals[id(expr)]
+
+
+def _all_of(conditions: list[str]) -> str:
+    """Conditions of llguidance as one, of which there are at most two."""
+    return f"and({', '.join(conditions)})" if len(conditions) > 1 else "".join(conditions)
 
 
 def _string(expr: Expr) -> Lexeme:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from toolgram.grammar.dialects.lark.tree import Call, Fork, Loop, Node, Row, Tree
+from toolgram.grammar.dialects.lark.tree import Fork, Loop, Node, Row, Tree, call_of
 from toolgram.grammar.hashing import HashedOnce, found_once
 from toolgram.grammar.walk import fresh
 
@@ -59,6 +59,6 @@ class _Cutting:
         if depth >= _DEEPEST:
             name = fresh(f"{rule}-within", self.rules)
             self.rules[name] = made
-            made, depth = Call(name), 0
+            made, depth = call_of(name, made), 0
         self._known[id(node)] = made, depth
         return made, depth

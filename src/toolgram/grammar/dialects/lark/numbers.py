@@ -6,7 +6,7 @@ from collections.abc import Container
 
 from toolgram.grammar.dialects.lark.raw import DIGITS, is_of_digits
 from toolgram.grammar.hashing import found_once
-from toolgram.grammar.ir import CharSet, Except, Expr, Literal, Ref, Rules, children
+from toolgram.grammar.ir import CharSet, Except, Expr, Literal, Members, Ref, Rules, children
 from toolgram.grammar.walk import is_plain
 
 
@@ -36,7 +36,7 @@ def _are_numbers(expr: Expr) -> bool:
 
 
 def _parts_are_numbers(expr: Expr, numeric: Container[str]) -> bool:
-    parts = () if isinstance(expr, Except) else children(expr)
+    parts = () if isinstance(expr, Except | Members) else children(expr)
     for part in parts:
         if not is_number(part, numeric):
             return False

@@ -13,6 +13,7 @@ from toolgram.grammar.dialects.lark.tree import (
     Lexeme,
     Loop,
     Node,
+    Only,
     Row,
     Special,
     Tree,
@@ -105,8 +106,10 @@ def spelling_of(node: Node) -> Hashable:
     match node:
         case Lexeme():
             return node.expr, node.tail, node.bare, node.merged, node.cut
-        case Call(name):
-            return Call, name
+        case Call(name, among):
+            return Call, name, among
+        case Only(condition, takes):
+            return Only, condition, takes
         case Special(number):
             return Special, number
         case _:

@@ -36,6 +36,7 @@ from toolgram.grammar.dialects.lark.tree import (
     Sealed,
     Special,
     Tree,
+    call_of,
     calls,
     fork,
     leaves,
@@ -73,7 +74,7 @@ def named(tree: Tree) -> tuple[Tree, frozenset[str]]:
     def rule_of(option: Node) -> Node:
         made.add(name := fresh(f"{calls(option)[0]}-option", rules))
         rules[name] = option
-        return Call(name)
+        return call_of(name, option)
 
     def changed(node: Node) -> Node:
         match node:
@@ -137,7 +138,7 @@ def unsealed(tree: Tree, parts: Mapping[str, Part], made: Collection[str]) -> Tr
     def put_in(node: Node) -> Node:
         match node:
             case Sealed(name, _):
-                return Call(shared[name]) if name in shared else parts[name].inside
+                return call_of(shared[name], parts[name].inside) if name in shared else parts[name].inside
             case Call(name) if name in made:
                 return put_in(tree[name])
             case Row(items) if changes(node):

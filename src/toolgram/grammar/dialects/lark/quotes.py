@@ -13,7 +13,7 @@ from functools import reduce
 from toolgram.caching import counted
 from toolgram.grammar import ir
 from toolgram.grammar.hashing import found_once
-from toolgram.grammar.ir import CharSet, Choice, Except, Expr, Literal, Ref, Repeat, Rules, Text
+from toolgram.grammar.ir import CharSet, Choice, Except, Expr, Literal, Members, Ref, Repeat, Rules, Text
 from toolgram.grammar.walk import Uses, is_plain
 
 START, INSIDE, ESCAPED, DONE, OTHER = (1 << number for number in range(5))
@@ -107,6 +107,9 @@ def _of_parts(expr: Expr, of_part: Callable[[Expr], Relation]) -> Relation:
             return _of_set(expr)
         case Repeat(item, least, most):
             return _times(of_part(item), least, most)
+        case Members(items, _, between):
+            one = reduce(_either, map(of_part, items), _NOWHERE)
+            return _then(one, _times(_then(_of_text(between), one), 0, None))
         case Text(without):
             raw = (_PLAIN, *(relation for relation, char in _MARKS if char not in without))
             return _times(reduce(_either, raw), 0, None)

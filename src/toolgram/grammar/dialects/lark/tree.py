@@ -53,9 +53,22 @@ class Special:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """The rule of this name."""
+    """The rule of this name; one `among` members goes on with what is taken of them, any other begins anew."""
 
     name: str
+    among: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Only:
+    """Nothing, and that only where it is true (`condition`, as llguidance has it) of the numbers of the members that
+    are taken; those of what follows in the row are these and the number that it `takes`.
+
+    Source: https://github.com/guidance-ai/llguidance/blob/main/docs/parametric.md
+    """
+
+    condition: str
+    takes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +109,7 @@ class InTheWay(Exception):
     """Something stands beside what is sealed, or a value, that may be in its way: what is inside must be looked at."""
 
 
-Leaf = Lexeme | Special | Call | Sealed
+Leaf = Lexeme | Special | Call | Only | Sealed
 Node = Leaf | Row | Fork | Loop
 Tree = Mapping[str, Node]
 
@@ -200,6 +213,25 @@ def calls(node: Node) -> tuple[str, ...]:
 @found_once
 def _calls(node: Row | Fork | Loop) -> tuple[str, ...]:
     return tuple([leaf.name for leaf in leaves(node) if isinstance(leaf, Call)])
+
+
+def is_among(node: Node) -> bool:
+    """Whether what is taken of some members has a say in the node."""
+    return _is_among(node) if isinstance(node, HashedOnce) else isinstance(node, Only) or _calls_among(node)
+
+
+def _calls_among(leaf: Leaf) -> bool:
+    return isinstance(leaf, Call) and leaf.among
+
+
+@found_once
+def _is_among(node: Row | Fork | Loop) -> bool:
+    return any(map(is_among, leaves(node)))
+
+
+def call_of(name: str, node: Node) -> Call:
+    """The call of a rule that this node has become, where the node was."""
+    return Call(name, is_among(node))
 
 
 def reachable(rules: Tree, names: Iterable[str]) -> dict[str, Node]:

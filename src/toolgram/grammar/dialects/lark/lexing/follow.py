@@ -12,7 +12,7 @@ from itertools import product
 
 from toolgram.grammar.dialects.lark.lexing.alphabet import END
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
-from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Sealed, Special, Tree, calls
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Only, Row, Sealed, Special, Tree, calls
 from toolgram.grammar.ir import Expr, Literal, Sequence
 
 
@@ -121,6 +121,8 @@ def _follow(tree: Tree, lexicon: Lexicon) -> list[int]:
                 return begin if least else begin | END
             case Special():
                 return 0
+            case Only():
+                return END
             case Sealed():
                 return lexicon.alphabet.of_set(node.first)
 
@@ -162,6 +164,8 @@ def _begin(node: Node, begins: Mapping[str, int], lexicon: Lexicon) -> int:
             return lexicon.begins[lexicon.numbers[node]]
         case Special():
             return 0
+        case Only():
+            return END
         case Sealed():
             return lexicon.alphabet.of_set(node.first)
         case Call(name):

@@ -18,6 +18,7 @@ from toolgram.grammar.dialects.lark.tree import (
     Lexeme,
     Loop,
     Node,
+    Only,
     Row,
     Sealed,
     Special,
@@ -107,6 +108,8 @@ class Network:
                 return end
             case Loop(item, least, most):
                 return self._build_loop(item, least, most, begin)
+            case Only():
+                return begin
             case Call(name) if name in self._values:
                 end = self._state()
                 self.takes[begin].append((node, self._values[name], end))

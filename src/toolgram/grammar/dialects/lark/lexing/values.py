@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from toolgram.grammar.dialects.lark.lexing.follow import suspects
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
-from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Sealed, Special, Tree, leaves
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Only, Row, Sealed, Special, Tree, leaves
 from toolgram.grammar.ir import Literal
 
 _TURNS = {"{": 1, "[": 1, "}": -1, "]": -1}
@@ -56,7 +56,7 @@ def _parts(node: Node, lexicon: Lexicon) -> _Parts | None:
             called.add(leaf.name)
         elif isinstance(leaf, Special | Sealed):
             return None
-        else:
+        elif not isinstance(leaf, Only):
             number = lexicon.numbers[leaf]
             letters = lexicon.letters[number]
             if isinstance(leaf.expr, Literal) and leaf.expr.text in _TURNS:

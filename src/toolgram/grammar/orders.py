@@ -1,0 +1,126 @@
+"""Members in any order as rules, for the dialects that have nothing else: one for each set of those that are left."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from toolgram.grammar.hashing import found_once
+from toolgram.grammar.ir import (
+    EMPTY,
+    NOTHING,
+    Expr,
+    Literal,
+    Members,
+    Ref,
+    Rules,
+    Sequence,
+    children,
+    choice,
+    optional,
+    repeat,
+    seq,
+)
+from toolgram.grammar.walk import fresh, is_plain, size, with_children
+from toolgram.work import give_way
+
+_MOST = 6  # members that come in any order, which takes 64 rules; more of them come in order
+_MOST_RULES = 20_000  # of a grammar, beyond which all members come in order
+_WORD = re.compile(r"\w+")
+_LARGEST = 4  # parts of a member that is written wherever it may come
+
+
+def in_rules(rules: Rules, kept: int = 0) -> Rules:
+    """The rules, with one for each set of members that may be left; where these are too many, members in order.
+
+    Up to `kept` members are left as they are.
+    """
+    if not any(map(_has_members, rules.values())):
+        return rules
+    writing = _Writing(dict(rules), kept)
+    for name, expr in rules.items():
+        if _has_members(expr):
+            writing.rules[name] = writing.without_members(expr, name)
+    return writing.rules
+
+
+def has_few_orders(expr: Members) -> bool:
+    """Whether a rule is written for each set of members that may be left."""
+    return expr.occurs.count("?") <= _MOST
+
+
+@found_once
+def _has_members(expr: Expr) -> bool:
+    return not is_plain(expr) and (isinstance(expr, Members) or any(map(_has_members, children(expr))))
+
+
+@dataclass(slots=True)
+class _Writing:
+    """Adds to the rules; what is written twice has one."""
+
+    rules: dict[str, Expr]
+    kept: int
+    _named: dict[Expr, Ref] = field(default_factory=dict[Expr, Ref])
+
+    def without_members(self, expr: Expr, rule: str) -> Expr:
+        if not _has_members(expr):
+            return expr
+        made = with_children(expr, lambda part: self.without_members(part, rule))
+        if not isinstance(made, Members) or len(made.items) <= self.kept:
+            return made
+        if not has_few_orders(made) or len(self.rules) > _MOST_RULES:
+            return self._in_order(made, rule)
+        items = tuple(
+            item if size(item) <= _LARGEST else self._rule(item, f"{rule}-{_word_in(item)}", item)
+            for item in made.items
+        )
+        return self._ways(Members(items, made.occurs, made.between), rule)
+
+    def _ways(self, expr: Members, rule: str) -> Expr:
+        return choice(*(seq(item, self._left(rest, rule)) for item, rest in expr.ways()))
+
+    def _left(self, rest: Expr, rule: str) -> Expr:
+        """What follows one of the members, with rules for those that are left."""
+        if not isinstance(rest, Members):
+            return with_children(rest, lambda part: self._left(part, rule)) if _has_members(rest) else rest
+        known = rest in self._named
+        ref = self._rule(rest, f"{rule}-left", rest)
+        if not known:
+            self.rules[ref.name] = self._ways(rest, rule)
+        return ref
+
+    def _rule(self, key: Expr, hint: str, body: Expr) -> Ref:
+        if key not in self._named:
+            give_way()
+            self._named[key] = Ref(fresh(hint, self.rules))
+            self.rules[self._named[key].name] = body
+        return self._named[key]
+
+    def _in_order(self, expr: Members, rule: str) -> Expr:
+        pairs = list(zip(expr.items, expr.occurs, strict=True))
+        anchor = expr.occurs.find("1")
+        if anchor >= 0:
+            before = [_times(seq(item, expr.between), times) for item, times in pairs[:anchor]]
+            after = [_times(seq(expr.between, item), times) for item, times in pairs[anchor + 1 :]]
+            return seq(*before, expr.items[anchor], *after)
+        here: Expr = NOTHING
+        following = EMPTY  # another one, from here on
+        for index in reversed(range(len(pairs))):
+            item, times = pairs[index]
+            again = EMPTY if times == "?" else repeat(seq(expr.between, item))
+            body = choice(seq(item, again, following), here)
+            here = self._rule(body, f"{rule}-from", body) if index else body
+            following = optional(seq(expr.between, here))
+        return here
+
+
+def _word_in(item: Expr) -> str:
+    """What a person would call a member: the last word of its first text, which has the key."""
+    parts = item.items if isinstance(item, Sequence) else (item,)
+    texts = [part.text for part in parts if isinstance(part, Literal)]
+    words = _WORD.findall(texts[0]) if texts else []
+    return words[-1] if words else "member"
+
+
+def _times(expr: Expr, occurs: str) -> Expr:
+    return expr if occurs == "1" else optional(expr) if occurs == "?" else repeat(expr)

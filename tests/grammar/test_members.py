@@ -1,0 +1,116 @@
+"""Members in any order: what the definition says of each order is what every dialect takes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llama_oracle import gbnf_accepted
+from oracles import ebnf_accepts, lark_accepts
+from toolgram.grammar.grammar import Grammar
+from toolgram.grammar.ir import NOTHING, Expr, Literal, Members, Ref, Repeat, chars, members, optional, seq
+
+_DIGITS = Repeat(chars((48, 57)), 1, None)
+_MOST_ORDERS = 2_000
+
+
+def _is_right(occurs: str, order: Sequence[int]) -> bool:
+    """What the docstring of `Members` says, word for word."""
+    counts = [order.count(index) for index in range(len(occurs))]
+    as_often = all(
+        count == 1 if times == "1" else count <= 1 if times == "?" else True
+        for count, times in zip(counts, occurs, strict=True)
+    )
+    needed = [index for index, times in enumerate(occurs) if times == "1"]
+    behind = all(
+        order.index(before) < order.index(after) for before in needed for after in order if after > before
+    ) if as_often else False  # fmt: skip
+    return bool(order) and as_often and behind
+
+
+def _orders(count: int) -> Iterator[tuple[int, ...]]:
+    every = itertools.chain.from_iterable(
+        itertools.product(range(count), repeat=length) for length in range(1, count + 2)
+    )
+    return itertools.islice(every, _MOST_ORDERS)
+
+
+def _agree(occurs: str, between: str, items: list[Expr], written: list[str]) -> None:
+    grammar = Grammar({"root": seq("{", members(items, occurs, between), "}"), "value": _DIGITS})
+    texts = {
+        "{" + between.join(written[index] for index in order) + "}": _is_right(occurs, order)
+        for order in _orders(len(occurs))
+    }
+    right = {text for text, valid in texts.items() if valid}
+    assert right
+    assert {text for text in texts if grammar.accepts(text)} == right
+    assert {text for text in texts if lark_accepts(grammar.to("lark"), text)} == right
+    assert {text for text in texts if ebnf_accepts(grammar.to("ebnf"), text)} == right
+    assert gbnf_accepted(grammar.to("gbnf"), set(texts)) == right
+    assert all(grammar.accepts(grammar.sample(seed)) for seed in range(20))
+    assert min(map(len, right)) == grammar.shortest
+
+
+@pytest.mark.parametrize("between", [", ", ""])
+@pytest.mark.parametrize("occurs", ["".join(each) for n in (1, 2, 3) for each in itertools.product("1?*", repeat=n)])
+def test_every_dialect_takes_what_the_definition_says(occurs: str, between: str) -> None:
+    names = "abc"[: len(occurs)]
+    items = [seq(f'"{name}": ', Ref("value")) if between else seq(f"<{name}>", Ref("value"), ";") for name in names]
+    _agree(occurs, between, items, [f'"{name}": 1' if between else f"<{name}>1;" for name in names])
+
+
+@settings(max_examples=20)
+@given(st.text("1?*", min_size=4, max_size=5), st.sampled_from([", ", ""]))
+def test_the_same_of_more_members(occurs: str, between: str) -> None:
+    names = "abcde"[: len(occurs)]
+    _agree(occurs, between, [Literal(f"{name}!") for name in names], [f"{name}!" for name in names])
+
+
+@pytest.mark.parametrize("count", [6, 7, 60, 61])
+def test_there_is_an_end_to_orders(count: int) -> None:
+    names = [f"k{number:02}" for number in range(count)]
+    grammar = Grammar({"root": members([Literal(f"{name};") for name in names], "?" * count, "")})
+    text, turned = "".join(f"{name};" for name in names), "".join(f"{name};" for name in reversed(names))
+    assert grammar.accepts(turned)
+    assert not grammar.accepts(turned + names[0])
+    for dialect, most, accepts in (("lark", 60, lark_accepts), ("ebnf", 6, ebnf_accepts)):
+        written = grammar.to(dialect)
+        assert accepts(written, text)
+        assert accepts(written, turned) == (count <= most)
+        assert len(written) < 25_000
+    assert gbnf_accepted(grammar.to("gbnf"), {text, turned}) == ({text, turned} if count <= 6 else {text})
+    assert all(ebnf_accepts(grammar.to("ebnf"), grammar.sample(seed)) for seed in range(20))
+
+
+def test_what_has_one_order_is_a_sequence() -> None:
+    a, b = Literal("a"), Literal("b")
+    assert members([], "", ",") == NOTHING
+    assert members([a], "?", ",") == members([a], "1", ",") == a
+    assert members([a, b], "11", ",") == Literal("a,b")
+    assert members([a, b], "1?", ",") == seq("a", optional(",b"))
+    assert members([a, NOTHING], "1?", ",") == a
+    assert members([a, NOTHING], "?1", ",") == members([NOTHING, a], "1?", ",") == NOTHING
+    assert members([a, b], "?1", "") == Members((a, b), "?1", "")
+
+
+def test_parts_of_a_member_that_no_text_has() -> None:
+    rules = {"never": seq("x", Ref("never")), "root": members([Ref("never"), Literal("a"), Literal("b")], "???", ",")}
+    grammar = Grammar(rules)
+    assert grammar.accepts("b,a")
+    assert lark_accepts(grammar.to("lark"), "b,a")
+    assert ebnf_accepts(grammar.to("ebnf"), "b,a")
+    assert Grammar({"root": Repeat(members([Literal("a"), optional("b")], "??", ""), 1, 2)}).accepts("bab")
+
+
+def test_what_may_follow_some_of_them() -> None:
+    grammar = Grammar({"root": seq("{", members([Literal(each) for each in "abc"], "?1?", ","), "}")})
+    rest = grammar.after("{b,c")
+    assert rest.accepts(",a}")
+    assert rest.accepts("}")
+    assert not rest.accepts(",c}")
+    assert grammar.after("{a,b").accepts(",c}")
+    assert lark_accepts(rest.to("lark"), ",a}")
