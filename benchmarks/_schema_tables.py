@@ -110,9 +110,11 @@ def refusals(outcomes: Outcomes) -> Counter[str]:
 
 
 class Agreement(NamedTuple):
-    """The instances on which all readers of one grammar said the same of every text; which did not, and who."""
+    """The instances on which all readers of one grammar said the same of every text, and of whether there is one that
+    they take; which did not, and who."""
 
     same: int
+    alike: int
     total: int
     differing: list[tuple[Case, Instance, str]]
     unread: Counter[str]
@@ -120,7 +122,7 @@ class Agreement(NamedTuple):
 
 def agreement(cases: Sequence[Case], outcomes: Mapping[Reader, Outcomes]) -> Agreement:
     """Compare the verdicts of each engine with our matcher's, on the schemas that compiled."""
-    same = total = 0
+    same = alike = total = 0
     differing: list[tuple[Case, Instance, str]] = []
     unread: Counter[str] = Counter()
     for at, case in enumerate(cases):
@@ -137,9 +139,11 @@ def agreement(cases: Sequence[Case], outcomes: Mapping[Reader, Outcomes]) -> Agr
             against = [reader for reader, other in read.items() if other.verdicts[index] != base.verdicts[index]]
             total += 1
             same += not against and len(read) == len(others)
+            takes = [any(each.verdicts[index]) for each in (base, *read.values())]
+            alike += len(set(takes)) == 1 and len(read) == len(others)
             if against:
                 differing.append((case, instance, ", ".join(f"{r}: {_said(read[r], index)}" for r in against)))
-    return Agreement(same, total, differing, unread)
+    return Agreement(same, alike, total, differing, unread)
 
 
 def _said(outcome: Outcome, index: int) -> str:

@@ -155,13 +155,14 @@ def show_agreement(results: Results) -> None:
     relaxed = agreement(results.refused, results.read_relaxed)
     both = Agreement(
         exact.same + relaxed.same,
+        exact.alike + relaxed.alike,
         exact.total + relaxed.total,
         exact.differing + relaxed.differing,
         exact.unread + relaxed.unread,
     )
     schemas = f"{len(results.read)} of {len(results.cases)} schemas"
     print(f"\nThe three dialects, each in its engine, and our matcher, asked about {schemas},")
-    print(f"agree on {both.same} of {both.total} instances.")
+    print(f"agree on {both.same} of {both.total} instances in every order of the keys, on {both.alike} in some order.")
     for who, count in both.unread.most_common():
         print(f"  not read, {count} schemas: {who}")
     for case, instance, said in both.differing[:SHOWN]:

@@ -308,10 +308,10 @@ class Lowering:
         comma = frame.comma
         members = self._members(kind, name, frame)
         extra = self._extra(kind, name, frame)
-        if (kind.min, kind.max, kind.some) != (0, None, ()):
+        if kind.max is not None or kind.some or kind.min > 1:
             last = self._one_of_keys(kind.some, name, frame)
             return some_members(kind, members, extra, last, comma, partial(self._rules.rule, f"{name}-from"))
-        return all_members(members, extra, comma)
+        return all_members(members, extra, comma, least=kind.min)
 
     def _extra(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """One member with a key that is not declared."""
@@ -366,7 +366,7 @@ class Lowering:
 
     def _any_order(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """The members in every order, if there are not too many."""
-        counted = (kind.min, kind.max, kind.some) != (0, None, ())
+        counted = kind.max is not None or kind.some or kind.min > 1
         if (reason := too_many(kind)) and (counted or any(item.required for item in kind.properties)):
             pointer = kind.properties[0].pointer.rpartition("/properties/")[0]
             if self.exact:

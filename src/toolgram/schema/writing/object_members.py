@@ -36,11 +36,11 @@ BARE_LETTERS = Letters(partial(_but, KEY_START), partial(_but, KEY_CHAR), str, "
 """The letters of keys that are identifiers."""
 
 
-def all_members(items: SequenceABC[tuple[types.Property, Expr]], extra: Expr, comma: str) -> Expr:
-    """The members, each in its place or later, and any number of extra ones."""
+def all_members(items: SequenceABC[tuple[types.Property, Expr]], extra: Expr, comma: str, least: int) -> Expr:
+    """The members, each in its place or later, and any number of extra ones; `least` is one or none."""
     occurs = "".join(["1" if item.required else "?" for item, _ in items]) + "*"
     written = members([*(member for _, member in items), extra], occurs, comma)
-    return written if "1" in occurs else optional(written)
+    return written if least or "1" in occurs else optional(written)
 
 
 def some_members(

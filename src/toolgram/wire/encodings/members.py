@@ -13,10 +13,10 @@ def all_of(items: Sequence[tuple[Expr, bool]], low: int, high: int | None, rule:
     Each comes in its place or later. Where that takes counting, they come in order, and `rule` is asked for a rule for
     each place and number.
     """
-    if low <= sum(required for _, required in items) and (high is None or high >= len(items)):
+    if low <= max(1, sum(required for _, required in items)) and (high is None or high >= len(items)):
         occurs = "".join(["1" if required else "?" for _, required in items])
         written = members([member for member, _ in items], occurs, "")
-        return written if "1" in occurs else optional(written)
+        return written if low or "1" in occurs else optional(written)
     most = low if high is None else min(high, len(items))  # without a limit, those beyond `low` need no counting
     after = [EMPTY if count >= low else NOTHING for count in range(most + 1)]
     for member, required in reversed(items):
