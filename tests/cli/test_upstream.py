@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from typer.testing import CliRunner
 
+from engines.fake_sglang import FakeSglang
 from engines.fake_vllm import FakeVllm, serving
 from engines.peers import llama_server
 from live_server import listening
@@ -167,6 +168,29 @@ def test_sglang_is_asked_as_a_server_that_enforces_nothing() -> None:
     assert (found.kind, found.model) == (Kind.sglang, "org/model")
     assert isinstance(found.engine(5), Sglang)
     assert f"{url}: SGLang with org/model and the chat template of org/model; nothing is enforced" in found.about
+
+
+@pytest.mark.parametrize(("backend", "dialect"), [("xgrammar", "ebnf"), ("llguidance", "lark")])
+@pytest.mark.usefixtures("hub")
+def test_an_sglang_that_keeps_to_grammars_is_sent_them(backend: str, dialect: str) -> None:
+    with serving(FakeSglang(backend).app) as url:
+        found = connect(Upstream((url,)), None, wait=True)
+        assert f"{url}: SGLang 0.5.9 with org/model and the chat template of org/model; grammars are" in found.about
+        assert found.engine(5).capabilities.dialects == (dialect,)
+
+
+@pytest.mark.usefixtures("hub")
+def test_an_sglang_that_does_not_is_asked_for_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for fake, said in (
+        (FakeSglang(unread=True), "does not keep to grammars: start SGLang without --reasoning-parser"),
+        (FakeSglang(refusing=True), "does not take the grammars that toolgram writes: "),
+        (FakeSglang(closed=True), ""),
+    ):
+        with serving(fake.app) as url:
+            found = connect(Upstream((url,)), None, wait=True)
+            assert "; nothing is enforced" in found.about
+            assert found.engine(5).capabilities.unenforced
+            assert (f"warning: {url} {said}" in capsys.readouterr().err) == bool(said)
 
 
 @pytest.mark.parametrize("kind", [None, Kind.openai, Kind.vllm])

@@ -25,7 +25,7 @@ from starlette.routing import Route
 from engines.small_tokenizer import SPECIAL, small_tokenizer
 from oracles import xgrammar
 from toolgram.engines.external.masks import Mask, TokenMasks
-from toolgram.engines.remote.vllm import PROBE
+from toolgram.engines.remote.enforcement import WORD
 from toolgram.engines.stops import StopScanner
 from toolgram.errors import EngineError
 
@@ -138,9 +138,11 @@ class FakeVllm:
         return JSONResponse(answer)
 
     async def completions(self, request: Request) -> Response:
-        body = await request.json()
-        if PROBE not in str(body.get("structured_outputs")):
-            self.asked.append(body)
+        body = self.accepted(asked := await request.json())
+        if WORD not in str(asked):
+            self.asked.append(asked)
+        if isinstance(body, str):
+            return _error(400, body)
         if self.fault in ("500", "dead"):
             return _error(500, "EngineCore encountered an issue.")
         if self.fault == "busy":
@@ -163,6 +165,10 @@ class FakeVllm:
         fixed = seed is not None or not body["temperature"]
         dice = random.Random(f"{seed} {ids}" if fixed else None)
         return StreamingResponse(self._stream(body, ids, most, masks, dice), media_type="text/event-stream")
+
+    def accepted(self, body: dict[str, Any]) -> dict[str, Any] | str:
+        """A body as it is understood, or what is wrong with it."""
+        return body
 
     def _followed(self, outputs: dict[str, str] | None) -> Generator[Mask, int, None] | None:
         if not outputs:

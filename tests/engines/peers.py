@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Literal
 
 from engines.contract import Peer
+from engines.fake_sglang import FakeSglang
 from engines.fake_vllm import CONTEXT, FakeVllm, serving
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.llama_cpp.bundled_server import LlamaObject
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.engines.remote.llama_server import LlamaServer
+from toolgram.engines.remote.sglang import Sglang
 from toolgram.engines.remote.vllm import Vllm
 from toolgram.engines.replay import Replay
 from toolgram.grammar.grammar import Grammar
@@ -83,6 +85,12 @@ def fake_vllm_peer(backend: str, dialect: Literal["ebnf", "lark", "structural_ta
 
 
 @contextmanager
+def fake_sglang_peer(backend: str, dialect: Literal["ebnf", "lark"]) -> Generator[Peer]:
+    with serving(FakeSglang(backend).app) as url:
+        yield Peer(Sglang(url, "org/model", dialect=dialect), context=CONTEXT)
+
+
+@contextmanager
 def replay_peer() -> Generator[Peer]:
     yield Peer(Recorded(), context=None, invents=False)
 
@@ -99,6 +107,8 @@ PEERS: dict[str, Callable[[], AbstractContextManager[Peer]]] = {
     "vllm-xgrammar-fake": lambda: fake_vllm_peer("xgrammar", "ebnf"),
     "vllm-tags-fake": lambda: fake_vllm_peer("xgrammar", "structural_tag"),
     "vllm-guidance-fake": lambda: fake_vllm_peer("llguidance", "lark"),
+    "sglang-xgrammar-fake": lambda: fake_sglang_peer("xgrammar", "ebnf"),
+    "sglang-llguidance-fake": lambda: fake_sglang_peer("llguidance", "lark"),
     "replay": replay_peer,
 }
 # `make test-vllm` starts real servers, one for each backend, and says where.

@@ -13,9 +13,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from engines.contract import SEA
+import toolgram
+from engines.contract import CALLS, SEA
+from engines.fake_sglang import FakeSglang
 from engines.fake_vllm import serving
+from situations import CHATML
+from toolgram.chat import generate
 from toolgram.engines.base import Chunk, Engine, Prompt, Sampling
+from toolgram.engines.remote.enforcement import NotEnforced
 from toolgram.engines.remote.sglang import Sglang
 from toolgram.errors import EngineError, PromptTooLong
 
@@ -53,6 +58,22 @@ def _sglang(asked: list[Any], *, counts: bool) -> Starlette:
     return Starlette(
         routes=[Route("/v1/models", models), Route("/v1/completions", answer, methods=["POST"]), *counting]
     )
+
+
+def test_what_is_sent_to_sglang() -> None:
+    plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi."}], **CALLS}, CHATML, "long")
+    fake = FakeSglang()
+    with serving(fake.app) as url:
+        reply = asyncio.run(generate(plan, Sglang(url, "org/model", dialect="ebnf"), Sampling(max_tokens=300, seed=3)))
+        (body,) = fake.asked
+        special = fake.tokenizer.added_tokens_encoder
+        assert f"Token({special['<tool_call>']})" in body["ebnf"]
+        assert (body["skip_special_tokens"], reply.message.tool_calls[0].name) == (False, "get_weather")
+        fake.unread = True
+        with pytest.raises(NotEnforced, match="does not keep to grammars: start SGLang without --reasoning-parser"):
+            asyncio.run(generate(plan, Sglang(url, "org/model", dialect="ebnf")))
+        asyncio.run(generate(plan, Sglang(url, "org/model", dialect=None)))
+    assert [("ebnf" in body) for body in fake.asked] == [True, False]
 
 
 async def chunks_of(engine: Engine, sampling: Sampling) -> list[Chunk]:

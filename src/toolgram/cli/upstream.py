@@ -7,6 +7,7 @@ import time
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import typer
 
@@ -23,6 +24,7 @@ from toolgram.template.chat_template import ChatTemplate
 
 _PAUSE = 1.0  # seconds between two attempts to reach a server
 _PATIENCE = 30.0  # seconds that it may take to write a few characters
+_SGLANGS = {"xgrammar": Backend.xgrammar, "llguidance": Backend.guidance}  # by its names; others take no grammar
 _ENFORCED = "grammars are enforced"
 _UNENFORCED = (
     "nothing is enforced: required calls and strict schemas are refused (--allow-unenforced asks all the same), "
@@ -36,7 +38,8 @@ _OLLAMA = (
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """Servers that run one model; `kind` and `model` are None where they are to say it. `backend` is vLLM's."""
+    """Servers that run one model; `kind` and `model` are None where they are to say it. `backend` is vLLM's; an SGLang
+    tells its own."""
 
     urls: tuple[str, ...]
     kind: Kind | None = None
@@ -55,7 +58,7 @@ class Connection:
     model: str | None
     template: ChatTemplate
     api_key: str | None
-    backend: Backend
+    backend: Backend | None
     about: str
     defaults: SamplingDefaults
 
@@ -74,7 +77,12 @@ class Connection:
             case Kind.sglang:
                 from toolgram.engines.remote.sglang import Sglang
 
-                return Sglang(self.urls[0], self.model or "", api_key=self.api_key, timeout=timeout)
+                dialects: dict[Backend | None, Literal["ebnf", "lark"]] = {
+                    Backend.xgrammar: "ebnf",
+                    Backend.guidance: "lark",
+                }
+                dialect = dialects.get(self.backend)
+                return Sglang(self.urls[0], self.model or "", dialect=dialect, api_key=self.api_key, timeout=timeout)
             case Kind.openai:
                 from toolgram.engines.remote.openai import OpenAICompletions
 
@@ -103,23 +111,27 @@ def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) ->
     defaults = inputs.defaults_of(values, f"generation_config.json of {first.tokenizer}")
     name = model or _base_name(first.models[0] if first.models else kind.value)
     what = first.name if found else NAMES[_kind_of(kind)]
-    enforced = _ENFORCED if kind in (Kind.vllm, Kind.llama_server) else _UNENFORCED
-    about = f"{', '.join(urls)}: {what} with {name} and {whose}; {enforced}"
-    key, backend = upstream.api_key, upstream.backend
+    backend = _SGLANGS.get(first.backend) if kind is Kind.sglang else upstream.backend
+    enforces = kind in (Kind.vllm, Kind.llama_server) or (kind is Kind.sglang and backend is not None)
+    about = f"{', '.join(urls)}: {what} with {name} and {whose}; {_ENFORCED if enforces else _UNENFORCED}"
+    key = upstream.api_key
     connection = Connection(urls, kind, name, model, chat_template, key, backend, about, defaults)
-    if found and wait:
-        _check_enforced(connection)
-    return connection
+    return _checked(connection) if found and wait else connection
 
 
-def _check_enforced(connection: Connection) -> None:
-    """Raises BadInput for a vLLM that does not enforce what is said to be enforced, as its engine does for each request
-    with a grammar; warns of one that cannot be asked."""
-    from toolgram.engines.remote.vllm import NotEnforced, Vllm
+def _checked(connection: Connection) -> Connection:
+    """The connection, to an SGLang that does not keep to grammars as to one that takes none.
+
+    Raises BadInput for a vLLM that does not enforce what is said to be enforced, as its engine does for each request
+    with a grammar; warns of a server that cannot be asked.
+    """
+    from toolgram.engines.remote.enforcement import NotEnforced
+    from toolgram.engines.remote.sglang import Sglang
+    from toolgram.engines.remote.vllm import Vllm
 
     engine = connection.engine(_PATIENCE)
-    if not isinstance(engine, Vllm):
-        return
+    if not isinstance(engine, Vllm | Sglang):
+        return connection
 
     async def check() -> None:
         async with aclosing(engine):
@@ -128,10 +140,14 @@ def _check_enforced(connection: Connection) -> None:
     try:
         asyncio.run(check())
     except NotEnforced as error:
+        if connection.kind is Kind.sglang:
+            typer.echo(f"warning: {error}", err=True)
+            return replace(connection, backend=None, about=connection.about.replace(_ENFORCED, _UNENFORCED))
         asks = "--upstream-kind openai asks it all the same, and enforces nothing"
         raise BadInput(f"{error} ({asks})") from error
     except EngineError as error:  # before the first grammar it is asked again
         typer.echo(f"warning: {error}", err=True)
+    return connection
 
 
 def _asked(upstream: Upstream, *, wait: bool, given: bool) -> tuple[Identity, ...]:

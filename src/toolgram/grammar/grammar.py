@@ -70,6 +70,10 @@ class Grammar:
         """Whether the whole text is a sentence of the grammar."""
         return self._matcher.accepts(text)
 
+    def begins(self, text: str) -> bool:
+        """Whether the text begins a sentence of the grammar, or is one."""
+        return self._matcher.viable(text)
+
     def sample(self, seed: int) -> str:
         """A random sentence; the same seed gives the same sentence."""
         return self._matcher.sample(seed)

@@ -27,7 +27,7 @@ class Identity:
     """What a server at `url` says of itself; what it does not tell is empty.
 
     `tokenizer` is where the tokenizer's files are: a folder on the server's machine, or `org/repo`. `tool_use` is the
-    chat template for conversations with tools, where there is another one.
+    chat template for conversations with tools, where there is another one. `backend` is what enforces grammars there.
     """
 
     url: str
@@ -39,6 +39,7 @@ class Identity:
     eos_token: str = ""
     tokenizer: str = ""
     tool_use: str = ""
+    backend: str = ""
 
     @property
     def name(self) -> str:
@@ -110,11 +111,15 @@ async def _vllm(http: Http, models: tuple[str, ...], root: str) -> Identity:
 
 
 async def _sglang(http: Http, models: tuple[str, ...]) -> Identity:
-    for path in ("/model_info", "/get_model_info"):  # the old name is the second
-        if info := await http.look(path, timeout=_SECONDS):
-            tokenizer = _text(info, "tokenizer_path") or _text(info, "model_path")
-            return Identity(http.url, "sglang", models=models, tokenizer=tokenizer)
-    return Identity(http.url, "sglang", models=models)
+    model, server = await _either(http, "model_info"), await _either(http, "server_info")
+    tokenizer = _text(model, "tokenizer_path") or _text(model, "model_path")
+    version, backend = _text(server, "version"), _text(server, "grammar_backend")
+    return Identity(http.url, "sglang", version, models, tokenizer=tokenizer, backend=backend)
+
+
+async def _either(http: Http, name: str) -> Json | None:
+    """What SGLang tells under a name, or under the one that it had before."""
+    return await http.look(f"/{name}", timeout=_SECONDS) or await http.look(f"/get_{name}", timeout=_SECONDS)
 
 
 def _list(document: Json | None, key: str) -> list[Json]:

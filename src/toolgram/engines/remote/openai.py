@@ -32,12 +32,14 @@ class OpenAICompletions:
     async def generate(
         self,
         prompt: Prompt,
-        constraint: SupportsGrammar | None,  # noqa: ARG002 - there is no way to send it, as `capabilities` says
+        constraint: SupportsGrammar | None,
         sampling: Sampling,
     ) -> AsyncGenerator[Chunk, None]:
         """Chunks of the answer; closing the generator disconnects. Raises EngineError where the server fails."""
         stops = tuple(dict.fromkeys((*sampling.stop, *sampling.ends)))
         body = await self._body("".join(text for text, _ in prompt), sampling)
+        if constraint is not None:
+            body |= await self._constrained(constraint)
         if stops:
             body["stop"] = list(stops[:_MOST_STOPS])
         scanner, counted = StopScanner(stops), Counted(body["prompt"])
@@ -58,6 +60,10 @@ class OpenAICompletions:
     async def _body(self, prompt: str, sampling: Sampling) -> Json:
         """What is asked of the server, but for stop strings."""
         return {"model": self._model, "prompt": prompt, **options(sampling)}
+
+    async def _constrained(self, constraint: SupportsGrammar) -> Json:  # noqa: ARG002 - as `capabilities` says
+        """What is asked of it for a constraint: there is no way to send one."""
+        return {}
 
     async def check(self) -> None:
         """Raises EngineError unless the server is well."""

@@ -2,22 +2,73 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Literal
 
-from toolgram.engines.base import Sampling
+from toolgram.engines.base import Capabilities, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import options
+from toolgram.engines.remote.enforcement import PROBE, NotEnforced, keeps_to_grammars
 from toolgram.engines.remote.http import CHECK_SECONDS, Json, Refused, Unavailable, understood
 from toolgram.engines.remote.openai import OpenAICompletions
 from toolgram.errors import EngineError, PromptTooLong
+from toolgram.grammar.constraint import Constraint
+from toolgram.work import in_thread
 
 
 class Sglang(OpenAICompletions):
-    """An SGLang server at `url`; as of OpenAICompletions nothing is enforced.
+    """An SGLang server at `url`.
 
+    `dialect` says how grammars are sent, and goes with its `--grammar-backend`: "ebnf" with xgrammar, "lark" with
+    llguidance; without one nothing is enforced, as of OpenAICompletions. Before the first grammar the server is asked
+    to write a few characters under one.
     Special tokens stay in its text, where they mark calls. Where the server counts tokens (`/v1/tokenize`)
     the prompt is sent as ids, so that no start token is put before the template's own, and `max_tokens` None goes on to
     the end of the context, as on other engines; one that is older has to be given a number.
     """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        dialect: Literal["ebnf", "lark"] | None = None,
+        api_key: str | None = None,
+        timeout: float = 120.0,
+    ) -> None:
+        super().__init__(url, model, api_key=api_key, timeout=timeout)
+        self._dialect = dialect
+        self._enforces = False
+        if dialect:
+            self.capabilities = Capabilities(dialects=(dialect,), special_tokens=True)
+
+    async def check_enforced(self) -> None:
+        """Raises NotEnforced where the server does not enforce grammars, EngineError where it cannot be asked."""
+        if self._dialect is None or self._enforces:
+            return
+        probe = await in_thread(PROBE.grammar.to, self._dialect)
+        try:
+            self._enforces = await keeps_to_grammars(self._http, {"model": self._model, "ebnf": probe})
+        except Refused as error:
+            raise NotEnforced(f"{self._http.url} does not take the grammars that toolgram writes: {error}") from error
+        if not self._enforces:
+            raise NotEnforced(f"{self._http.url} does not keep to grammars: start SGLang without --reasoning-parser")
+
+    async def _constrained(self, constraint: SupportsGrammar) -> Json:
+        """SGLang's field for a grammar of any kind is called `ebnf`."""
+        if self._dialect is None:
+            return {}
+        await self.check_enforced()
+        if isinstance(constraint, Constraint):
+            constraint = await in_thread(constraint.bind, await self._known(constraint.markers))
+        return {"ebnf": await in_thread(constraint.grammar.to, self._dialect)}
+
+    async def _known(self, texts: Iterable[str]) -> dict[str, int]:
+        """Those of these texts that are one token, with its id; asked each time, as is the length of the context."""
+        texts = list(texts)
+        found = await asyncio.gather(*map(self._ids, texts))
+        return {text: ids[0] for text, ids in zip(texts, found, strict=True) if ids and len(ids) == 1}
 
     async def _body(self, prompt: str, sampling: Sampling) -> Json:
         ids = await self._ids(prompt)

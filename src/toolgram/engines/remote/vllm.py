@@ -11,21 +11,13 @@ from typing import Literal
 
 from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import Counted, completion, options
+from toolgram.engines.remote.enforcement import PROBE, NotEnforced, keeps_to_grammars
 from toolgram.engines.remote.http import Http, Json, Refused, understood
 from toolgram.engines.remote.replicas import Upstreams
 from toolgram.engines.remote.tokenizer import ServerTokens
 from toolgram.errors import EngineError, PromptTooLong
 from toolgram.grammar.constraint import Constraint
-from toolgram.grammar.dialects.gbnf import read_gbnf
-from toolgram.grammar.grammar import Grammar
 from toolgram.work import in_thread
-
-PROBE = "qzxj"
-"""What no model writes by itself: a server that was told to write it alone enforces grammars."""
-
-
-class NotEnforced(EngineError):
-    """A server that takes grammars and does not keep to them."""
 
 
 class Vllm:
@@ -125,14 +117,13 @@ class Vllm:
     async def _check_enforced(self, http: Http) -> None:
         if http in self._enforcing:
             return
-        probe = await self._constrained(Constraint(Grammar(read_gbnf(f'root ::= "{PROBE}"'))))
-        asked = {**self._model, "prompt": "1 + 1 =", **options(Sampling(max_tokens=16)), "structured_outputs": probe}
         try:
-            async with aclosing(completion(http, asked, Counted(()))) as chunks:
-                text = "".join([chunk.text async for chunk in chunks])
+            enforced = await keeps_to_grammars(
+                http, {**self._model, "structured_outputs": await self._constrained(PROBE)}
+            )
         except Refused:  # the request itself is told what is wrong
             return
-        if not text or not PROBE.startswith(text):
+        if not enforced:
             raise NotEnforced(
                 f"{http.url} does not keep to grammars: start vLLM without --reasoning-parser; "
                 "one before 0.11, and a proxy between, may leave them unread"
