@@ -17,6 +17,7 @@ import httpx2
 import pytest
 
 from engines import fake_vllm
+from engines.fake_sglang import FakeSglang
 from engines.fake_vllm import FakeVllm
 from engines.peers import llama_server
 from situations import CHATML
@@ -92,7 +93,7 @@ def typed(command: str, home: Path) -> Iterator[str]:
 
 
 @contextmanager
-def upstream(command: str) -> Iterator[str]:
+def upstream(command: str, home: Path) -> Iterator[str]:
     """The command, with the addresses of servers of the kind that its comment names, where it has one.
 
     For one vLLM that is the one that `make test-vllm` started.
@@ -102,6 +103,10 @@ def upstream(command: str) -> Iterator[str]:
         def started() -> str:
             if "llama-server" in command:
                 return running.enter_context(llama_server())[0]
+            if "SGLang" in command:
+                (home / "chat_template.jinja").write_text(CHATML.source)
+                (home / "tokenizer_config.json").write_text('{"eos_token": "<|im_end|>"}')
+                return running.enter_context(fake_vllm.serving(FakeSglang(root=str(home)).app))
             if (real := os.environ.get("TOOLGRAM_VLLM_XGRAMMAR")) and command.count("http://") == 1:
                 return real
             return running.enter_context(fake_vllm.serving(FakeVllm(template=CHATML.source).app))
@@ -111,7 +116,7 @@ def upstream(command: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_serves_a_model_that_calls(command: str, home: Path) -> None:
-    with upstream(command) as filled, typed(filled, home) as address:
+    with upstream(command, home) as filled, typed(filled, home) as address:
         answer = httpx2.post(f"{address}/v1/chat/completions", json=BODY, timeout=60).json()
     (call,) = answer["choices"][0]["message"]["tool_calls"]
     assert call["function"]["name"] == "get_weather"
