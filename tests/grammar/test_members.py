@@ -12,7 +12,21 @@ from hypothesis import strategies as st
 from llama_oracle import gbnf_accepted
 from oracles import ebnf_accepts, lark_accepts
 from toolgram.grammar.grammar import Grammar
-from toolgram.grammar.ir import NOTHING, Expr, Literal, Members, Ref, Repeat, chars, members, optional, seq
+from toolgram.grammar.ir import (
+    NOTHING,
+    Expr,
+    Literal,
+    Members,
+    Ref,
+    Repeat,
+    Text,
+    chars,
+    choice,
+    members,
+    optional,
+    repeat,
+    seq,
+)
 
 _DIGITS = Repeat(chars((48, 57)), 1, None)
 _MOST_ORDERS = 2_000
@@ -114,3 +128,31 @@ def test_what_may_follow_some_of_them() -> None:
     assert not rest.accepts(",c}")
     assert grammar.after("{a,b").accepts(",c}")
     assert lark_accepts(rest.to("lark"), ",a}")
+
+
+def test_members_of_something_else_that_lexemes_run_on_into() -> None:
+    """What members have been made into, once a lexeme grew by them, does not become a part of what stands before."""
+    before = members([seq("<a>", chars("0123"), "</a>"), seq("<1>", Text(("<",)), "b</1>")], "**", "")
+    after = members([seq("<a>", repeat("1"), "</a>"), seq("<1>b</1>"), seq("<c>", repeat("<", 1), "/c>")], "*??", ";")
+    grammar = Grammar({"root": seq(_DIGITS, optional(before), Text(("<b",)), after)})
+    lark = grammar.to("lark")
+    for text in ("1<a>1</a>x<1>b</1>", "1x<1>b</1>;<a></a>", "11<1>x</1>"):
+        assert lark_accepts(lark, text) == grammar.accepts(text), text
+
+
+def test_members_inside_of_the_same_members() -> None:
+    """llguidance stumbles over members that it comes to while it reads them, where calls begin with them as well."""
+    inside = members([seq("a:", Ref("value")), seq("b:", Ref("object")), seq("c:[", Ref("object"), "]")], "???", ",")
+    rules = {
+        "root": seq(Text(("<",)), optional(seq("<", choice(Ref("one"), Ref("other"))))),
+        "one": seq("one=", Ref("object")),
+        "other": seq("other=", Ref("pair")),
+        "pair": seq("{", members([seq("a:", Ref("object")), seq("b:", Ref("value"))], "??", ","), "}"),
+        "object": seq("{", optional(inside), "}"),
+        "value": _DIGITS,
+    }
+    grammar = Grammar(rules)
+    lark = grammar.to("lark")
+    for text in ("<one={b:{c:[{}],a:3}}", "<one={b:{},b:{}}", "x<other={b:1,a:{b:{a:1},a:2}}", "<one={b:{a:1,a:1}}"):
+        assert lark_accepts(lark, text) == grammar.accepts(text), text
+    assert all(lark_accepts(lark, grammar.sample(seed)) for seed in range(20))

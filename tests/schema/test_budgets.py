@@ -202,5 +202,5 @@ def rules(grammar: Grammar) -> list[tuple[str, Any]]:
 @pytest.mark.parametrize("count", [10_000])
 def test_thousands_of_properties_and_branches_become_rules(count: int) -> None:
     keys = {f"property_{n}": {"type": "null"} for n in range(count)}
-    assert schema_grammar({"type": "object", "properties": keys}).to("gbnf").count('property_') >= count
+    assert schema_grammar({"type": "object", "properties": keys}).to("gbnf").count("property_") >= count
     assert len(schema_grammar({"anyOf": [branch(n) for n in range(count // 5)]}).rules) > count // 5

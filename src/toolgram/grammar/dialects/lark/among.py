@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from typing import TypeGuard
+
+from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.tree import (
+    Call,
     Fork,
+    Leaf,
     Loop,
     Node,
     Only,
+    Row,
     Tree,
+    begins_anew,
     call_of,
+    calls,
     fork,
     is_among,
     items_of,
@@ -46,3 +56,53 @@ def apart(tree: Tree) -> Tree:
 
 def _has_only(node: Node) -> bool:
     return any(isinstance(leaf, Only) for leaf in leaves(node))
+
+
+def entered(tree: Tree) -> Tree:
+    """The tree with a rule that begins members anew where these are inside of themselves and may be read from elsewhere
+    first: llguidance 1.9 stumbles over a rule that is begun anew while it is being read."""
+    begun = [(name, leaf.name) for name, node in tree.items() for leaf in leaves(node) if _begins_anew(leaf, tree)]
+    if not begun:
+        return tree
+    ways = Counter([inner for _, called in begun for inner in _going_on(tree, called)])
+    groups = components({name: calls(node) for name, node in tree.items()})
+    group_of = {name: number for number, group in enumerate(groups) for name in group}
+    inside = dict.fromkeys(called for name, called in begun if group_of[called] == group_of[name] and ways[called] > 1)
+    rules = dict(tree)
+    entries: dict[str, str] = {}
+    for name in inside:
+        entries[name] = fresh(f"{name}-anew", rules)
+        rules[entries[name]] = Call(name)
+    return rules | {name: _entering(node, entries) for name, node in tree.items()}
+
+
+def _begins_anew(leaf: Leaf, tree: Tree) -> TypeGuard[Call]:
+    return isinstance(leaf, Call) and begins_anew(leaf, tree)
+
+
+def _going_on(tree: Tree, name: str) -> set[str]:
+    """The rule, and those that it leads to with what is taken."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [leaf.name for leaf in leaves(tree[name]) if isinstance(leaf, Call) and leaf.among]
+    return found
+
+
+def _entering(node: Node, entries: Mapping[str, str]) -> Node:
+    if entries.keys().isdisjoint(calls(node)):
+        return node
+    match node:
+        case Call(name, among):
+            return node if among else Call(entries[name])
+        case Row(items):
+            return row(*(_entering(item, entries) for item in items))
+        case Fork(options):
+            return fork(*(_entering(option, entries) for option in options))
+        case Loop(item, least, most):
+            return Loop(_entering(item, entries), least, most)
+        case _:
+            return node

@@ -21,6 +21,7 @@ from toolgram.grammar.dialects.lark.tree import (
     Sealed,
     Special,
     Tree,
+    begins_anew,
     call_of,
     calls,
     expression,
@@ -139,7 +140,7 @@ class Growth:
                     waiting.extend(options)
                 case Loop(item):
                     waiting.append(item)
-                case Call(name) if name not in seen and self._ends.get(name, True) and not self._is_recursive(name):
+                case Call(name) if name not in seen and self._ends.get(name, True) and not self._stays(last):
                     seen.add(name)
                     waiting.append(self.rules[name])
                 case _:
@@ -171,7 +172,7 @@ class Growth:
                 before = _loop(item, max(least - 1, 0), None if most is None else most - 1)
                 once = row(*before, self._joined(item, rest))
                 return once if least else fork(once, row(*rest))
-            case Call(name) if self._can_put_in():
+            case Call(name) if not self._stays(node) and self._can_put_in():
                 self._depth += 1
                 joined = self._joined(self.rules[name], rest)
                 self._depth -= 1
@@ -218,7 +219,7 @@ class Growth:
                 return row(lexeme, *rest)
             case Row(items):
                 return self._longer(lexeme, (*items, *tail))
-            case Call(name) if self._is_recursive(name) or not self._can_put_in():
+            case Call() if self._stays(following) or not self._can_put_in():
                 return row(
                     self._before_rule(lexeme, following) if _runs_on(lexeme.expr) else row(lexeme, following), *tail
                 )
@@ -279,7 +280,7 @@ class Growth:
                 begun, ended = self._ways_on(opening, (item, *again, *tail))
                 more, without = ([], []) if least else self._ways_on(opening, tail)
                 return [*begun, *more], [*ended, *without]
-            case Call(name) if not self._is_recursive(name) and self._can_put_in():
+            case Call(name) if not self._stays(following) and self._can_put_in():
                 self._depth += 1
                 ways = self._ways_on(opening, (self._inside(name), *tail))
                 self._depth -= 1
@@ -306,6 +307,10 @@ class Growth:
             self.rules[new] = Row((lexeme, call_of(name, self.rules[name])))
             self._due.append((new, lexeme, name))
         return Call(self.before[key], call.among)
+
+    def _stays(self, call: Call) -> bool:
+        """Whether what a rule is made of cannot be put in the place of its call."""
+        return self._is_recursive(call.name) or begins_anew(call, self.rules)
 
     def _can_put_in(self) -> bool:
         """Whether one more rule can be put in the place of its call: neither too deep nor after too many others."""

@@ -17,6 +17,7 @@ from toolgram.grammar.dialects.lark.tree import (
     Row,
     Special,
     Tree,
+    begins_anew,
     calls,
     items_of,
     reachable,
@@ -83,6 +84,8 @@ def made_of(tree: Tree, name: str) -> tuple[Node, ...]:
     """What a rule is made of; if that is literals and another rule, also what that is made of."""
     items, seen = items_of(tree[name]), {name}
     while items and isinstance(last := items[-1], Call) and last.name not in seen and _only_literals(items[:-1]):
+        if begins_anew(last, tree):
+            break
         seen.add(last.name)
         items = (*items[:-1], *items_of(tree[last.name]))
     return items

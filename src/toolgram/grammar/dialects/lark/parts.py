@@ -39,6 +39,7 @@ from toolgram.grammar.dialects.lark.tree import (
     call_of,
     calls,
     fork,
+    is_among,
     leaves,
     lexemes,
     lexemes_in,
@@ -111,7 +112,7 @@ def sealed(tree: Tree, words: Rules, spelled: Rules) -> tuple[Tree, dict[str, Pa
     None are where they are but a small part of it. `spelled` are the words as the lexer has them. Raises TooLarge where
     looking at them takes too much work.
     """
-    options = {name: made_of(tree, name) for name in options_of(tree)[1]}
+    options = {name: made_of(tree, name) for name in options_of(tree)[1] if not is_among(tree[name])}
     begins = {name: _beginning(items) for name, items in options.items()}
     alike = Counter(text for begin in begins.values() for text in begin.texts)
     parts = {

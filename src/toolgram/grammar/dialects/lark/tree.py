@@ -234,6 +234,12 @@ def call_of(name: str, node: Node) -> Call:
     return Call(name, is_among(node))
 
 
+def begins_anew(call: Call, rules: Tree) -> bool:
+    """Whether what is taken of members before has no say in the rule that is called, but has in others that call it:
+    so what that rule is made of cannot stand in the place of the call."""
+    return not call.among and is_among(rules[call.name])
+
+
 def reachable(rules: Tree, names: Iterable[str]) -> dict[str, Node]:
     """The rules that these names lead to, in order of first use."""
     found: dict[str, Node] = {}
