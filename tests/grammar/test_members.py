@@ -89,7 +89,8 @@ def test_there_is_an_end_to_orders(count: int) -> None:
     names = [f"k{number:02}" for number in range(count)]
     grammar = Grammar({"root": members([Literal(f"{name};") for name in names], "?" * count, "")})
     text, turned = "".join(f"{name};" for name in names), "".join(f"{name};" for name in reversed(names))
-    assert grammar.accepts(turned)
+    assert grammar.accepts(text)
+    assert grammar.accepts(turned) == (count <= 60)
     assert not grammar.accepts(turned + names[0])
     for dialect, most, accepts in (("lark", 60, lark_accepts), ("ebnf", 6, ebnf_accepts)):
         written = grammar.to(dialect)
@@ -98,6 +99,41 @@ def test_there_is_an_end_to_orders(count: int) -> None:
         assert len(written) < 25_000
     assert gbnf_accepted(grammar.to("gbnf"), {text, turned}) == ({text, turned} if count <= 6 else {text})
     assert all(ebnf_accepts(grammar.to("ebnf"), grammar.sample(seed)) for seed in range(20))
+
+
+@pytest.mark.parametrize(
+    ("occurs", "any_order"),
+    [
+        ("??????", True),
+        ("?1?1?1?1?1?1", True),
+        ("??????1111", False),
+        ("?" + "1" * 250, False),
+        ("1" * 250 + "?", True),
+    ],
+)
+def test_required_members_behind_others_are_not_written_too_often(occurs: str, any_order: bool) -> None:
+    """In GBNF and EBNF, where each set of members that may be left has a rule."""
+    names = [f"k{number:03};" for number in range(len(occurs))]
+    grammar = Grammar({"root": members(list(map(Literal, names)), occurs, "")})
+    optional_last = [
+        *(name for name, times in zip(names, occurs, strict=True) if times == "1"),
+        names[occurs.index("?")],
+    ]
+    late = "".join(optional_last)
+    gbnf, ebnf = grammar.to("gbnf"), grammar.to("ebnf")
+    assert grammar.accepts(late) == (len(occurs) <= 60 or any_order)
+    assert gbnf_accepted(gbnf, {late, "".join(names)}) == ({late, "".join(names)} if any_order else {"".join(names)})
+    assert ebnf_accepts(ebnf, late) == any_order
+    assert lark_accepts(grammar.to("lark"), late) == grammar.accepts(late)
+    assert len(gbnf) < 40_000
+
+
+def test_thousands_of_members_are_followed_in_order() -> None:
+    """What may come first after each member would be thousands of members, each with thousands that are left."""
+    grammar = Grammar({"root": members([Literal(f"k{number:04};") for number in range(2_000)], "?" * 2_000, "")})
+    assert grammar.accepts("k0000;k0002;k1999;")
+    assert not grammar.accepts("k0002;k0000;")
+    assert grammar.after("k0000;").accepts("k0001;")
 
 
 def test_what_has_one_order_is_a_sequence() -> None:

@@ -24,7 +24,10 @@ from toolgram.grammar.ir import (
 from toolgram.grammar.walk import fresh, is_plain, size, with_children
 from toolgram.work import give_way
 
-_MOST = 6  # members that come in any order, which takes 64 rules; more of them come in order
+MOST_MEMBERS = 60
+"""Members that come in any order anywhere: llguidance has a bit for each of 64 that says whether it is taken."""
+_MOST = 6  # members that come in any order where this takes a rule for each set of them, of which there are 64
+_MOST_WRITTEN = 2_000  # members in these rules, as each must have those that must be there, too
 _MOST_RULES = 20_000  # of a grammar, beyond which all members come in order
 _WORD = re.compile(r"\w+")
 _LARGEST = 4  # parts of a member that is written wherever it may come
@@ -46,7 +49,15 @@ def in_rules(rules: Rules, kept: int = 0) -> Rules:
 
 def has_few_orders(expr: Members) -> bool:
     """Whether a rule is written for each set of members that may be left."""
-    return expr.occurs.count("?") <= _MOST
+    written, free, needed = 0, 0, 0
+    for times in expr.occurs + "1":
+        if times == "1":  # before which any of those in front of it may have been
+            written += 2**free * (1 + len(expr.occurs) - needed)
+            needed += 1
+        free += times == "?"
+        if free > _MOST or written > _MOST_WRITTEN:
+            return False
+    return True
 
 
 @found_once
@@ -61,6 +72,7 @@ class _Writing:
     rules: dict[str, Expr]
     kept: int
     _named: dict[Expr, Ref] = field(default_factory=dict[Expr, Ref])
+    _due: list[tuple[str, Members]] = field(default_factory=list[tuple[str, Members]])
 
     def without_members(self, expr: Expr, rule: str) -> Expr:
         if not _has_members(expr):
@@ -74,7 +86,11 @@ class _Writing:
             item if size(item) <= _LARGEST else self._rule(item, f"{rule}-{_word_in(item)}", item)
             for item in made.items
         )
-        return self._ways(Members(items, made.occurs, made.between), rule)
+        ways = self._ways(Members(items, made.occurs, made.between), rule)
+        while self._due:
+            name, left = self._due.pop()
+            self.rules[name] = self._ways(left, rule)
+        return ways
 
     def _ways(self, expr: Members, rule: str) -> Expr:
         return choice(*(seq(item, self._left(rest, rule)) for item, rest in expr.ways()))
@@ -86,7 +102,7 @@ class _Writing:
         known = rest in self._named
         ref = self._rule(rest, f"{rule}-left", rest)
         if not known:
-            self.rules[ref.name] = self._ways(rest, rule)
+            self._due.append((ref.name, rest))
         return ref
 
     def _rule(self, key: Expr, hint: str, body: Expr) -> Ref:

@@ -40,10 +40,9 @@ from toolgram.grammar.dialects.lark.tree import (
 )
 from toolgram.grammar.hashing import HashedOnce, found_once
 from toolgram.grammar.ir import Expr, Rules
-from toolgram.grammar.orders import in_rules
+from toolgram.grammar.orders import MOST_MEMBERS, in_rules
 from toolgram.work import give_way
 
-_MOST_MEMBERS = 60  # that come in any order, a bit for each: llguidance has 64
 _DEEPEST = 4_000  # levels of rules and of what is in them: llguidance 1.9 runs out of stack beyond some 5,000
 _Piece = str | Call | Lexeme
 """A part of a line of Lark; calls and lexemes are written otherwise in each grammar."""
@@ -56,7 +55,7 @@ def write_lark(rules: Rules) -> str:
     Raises GrammarError for rules that call one another in chains of thousands, which llguidance dies of, and for more
     than it takes.
     """
-    lowered = lower(in_rules(rules, _MOST_MEMBERS))
+    lowered = lower(in_rules(rules, MOST_MEMBERS))
     give_way()
     tree, words = repaired(lowered.tree, lowered.words)
     give_way()
