@@ -183,3 +183,17 @@ def test_json_is_not_said_beside_strings_that_hold_it(pattern: str, forbidden: s
     text = either.write(called({"id": "words"}))
     assert text is not None
     assert not either.grammar.accepts(text.replace("words", forbidden))
+
+
+def test_a_type_may_be_an_option_inside_of_itself() -> None:
+    node: dict[str, Any] = {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "string"}]}
+    properties = {"left": node, "right": node, "size": {"type": "integer"}}
+    tree = {"type": "object", "properties": properties, "required": ["size"], "additionalProperties": False}
+    turn = compile_turn(spec_of({**tree, "$defs": {"node": tree}}))
+    arguments = {"left": {"left": "x", "size": 1}, "size": 2}
+    text = turn.write(called(arguments))
+    assert text is not None
+    assert turn.grammar.accepts(text)
+    assert lark_accepts(turn.grammar.to("lark"), text)
+    assert ebnf_accepts(turn.grammar.to("ebnf"), text)
+    assert same_message(read(turn, text), called(arguments))

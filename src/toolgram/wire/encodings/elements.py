@@ -107,7 +107,7 @@ class _Grammar:
 
     tags: ElementTags
     values: BetweenTags
-    _named: dict[str, str] = field(default_factory=dict[str, str])
+    _named: dict[Type, str] = field(default_factory=dict[Type, str])
 
     def arguments(self, hint: str) -> Expr:
         """All of them; no element is around them."""
@@ -117,11 +117,15 @@ class _Grammar:
 
     def _value(self, kind: Type, hint: str, pointer: str) -> Expr:
         """A value between its tags."""
-        if isinstance(kind, types.Reference):
-            if kind.key not in self._named:
-                name = self._named[kind.key] = self.values.names.fresh(hint)
-                self.values.rules[name] = self._value(self.values.canonical.resolve(kind), hint, pointer)
-            return Ref(self._named[kind.key])
+        if not _may_recur(kind):
+            return self._written(kind, hint, pointer)
+        if kind not in self._named:
+            name = self._named[kind] = self.values.names.fresh(hint)
+            self.values.rules[name] = self._written(self.values.canonical.resolve(kind), hint, pointer)
+        return Ref(self._named[kind])
+
+    def _written(self, kind: Type, hint: str, pointer: str) -> Expr:
+        """A value that is no reference."""
         if kind == types.ANY:
             return Text((self.tags.lead,))
         canonical = self.values.canonical
@@ -274,6 +278,12 @@ def _may_be_nothing(part: Type, kinds: frozenset[str]) -> bool:
 def _is_name(key: str) -> bool:
     """Whether a tag can say this key."""
     return ">" not in key and not key.startswith("/")
+
+
+def _may_recur(kind: Type) -> bool:
+    """Whether the type may be inside of itself: it is a reference, or one of its options is."""
+    options = kind.options if isinstance(kind, types.Union) else (kind,)
+    return any(isinstance(option, types.Reference) for option in options)
 
 
 def _is_item(parts: Iterable[Type], tags: ElementTags) -> bool:
