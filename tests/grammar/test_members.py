@@ -36,7 +36,7 @@ def _is_right(occurs: str, order: Sequence[int]) -> bool:
     """What the docstring of `Members` says, word for word."""
     counts = [order.count(index) for index in range(len(occurs))]
     as_often = all(
-        count == 1 if times == "1" else count <= 1 if times == "?" else True
+        count == 1 if times in "1!" else count <= 1 if times == "?" else True
         for count, times in zip(counts, occurs, strict=True)
     )
     needed = [index for index, times in enumerate(occurs) if times == "1"]
@@ -70,7 +70,7 @@ def _agree(occurs: str, between: str, items: list[Expr], written: list[str]) -> 
 
 
 @pytest.mark.parametrize("between", [", ", ""])
-@pytest.mark.parametrize("occurs", ["".join(each) for n in (1, 2, 3) for each in itertools.product("1?*", repeat=n)])
+@pytest.mark.parametrize("occurs", ["".join(each) for n in (1, 2, 3) for each in itertools.product("1!?*", repeat=n)])
 def test_every_dialect_takes_what_the_definition_says(occurs: str, between: str) -> None:
     names = "abc"[: len(occurs)]
     items = [seq(f'"{name}": ', Ref("value")) if between else seq(f"<{name}>", Ref("value"), ";") for name in names]
@@ -78,7 +78,7 @@ def test_every_dialect_takes_what_the_definition_says(occurs: str, between: str)
 
 
 @settings(max_examples=20)
-@given(st.text("1?*", min_size=4, max_size=5), st.sampled_from([", ", ""]))
+@given(st.text("1!?*", min_size=4, max_size=5), st.sampled_from([", ", ""]))
 def test_the_same_of_more_members(occurs: str, between: str) -> None:
     names = "abcde"[: len(occurs)]
     _agree(occurs, between, [Literal(f"{name}!") for name in names], [f"{name}!" for name in names])

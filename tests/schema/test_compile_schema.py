@@ -495,6 +495,28 @@ def test_optional_keys_come_in_every_order():
                 assert not keys or not grammar.accepts(text[:-1] + f', "{keys[0]}": 1}}'), text
 
 
+@pytest.mark.parametrize(
+    "condition", [{"dependentRequired": {"a": ["b"]}}, {"if": {"required": ["a"]}, "then": {"required": ["b"]}}]
+)
+def test_keys_that_some_objects_alone_must_have_come_in_every_order(condition: dict[str, object]) -> None:
+    schema = {"type": "object", "properties": {key: {"const": 1} for key in "abc"}, "additionalProperties": False}
+    grammar = schema_grammar(schema | condition)
+    for count in range(4):
+        for keys in itertools.permutations("abc", count):
+            text = "{" + ", ".join(f'"{key}": 1' for key in keys) + "}"
+            assert grammar.accepts(text) == ("a" not in keys or "b" in keys), text
+
+
+def test_keys_of_one_of_several_schemas_keep_their_order() -> None:
+    schemas = [
+        {"properties": {key: {"const": 1} for key in names}, "required": names, "additionalProperties": False}
+        for names in (["thought", "answer"], ["refusal"])
+    ]
+    grammar = schema_grammar({"type": "object", "anyOf": schemas})
+    assert grammar.accepts('{"thought": 1, "answer": 1}')
+    assert not grammar.accepts('{"answer": 1, "thought": 1}')
+
+
 @pytest.mark.parametrize("other", [False, {"const": 2}])
 def test_any_order(other: object):
     schema = {

@@ -15,6 +15,8 @@ MAX_CODE_POINT = 0x10FFFF
 START = "\ud800"
 """What stands before the first character of a text, and nowhere in one: a surrogate is no character."""
 _SURROGATES = (0xD800, 0xDFFF)
+MUST = frozenset("1!")
+"""How items of `Members` occur that must be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +120,9 @@ class Except(HashedOnce):
 class Members(HashedOnce):
     """At least one of these items, `between` any two of them this text: each in its place, or later.
 
-    `occurs` says of each item whether it is there once ("1"), once at most ("?"), or any number of times ("*"). Those
-    that must be there come in their order, and after each of them what stands behind it; all else comes in any order.
+    `occurs` says of each item whether it is there once ("1"; "!", where others need not wait for it), once at most
+    ("?"), or any number of times ("*"). Those that are "1" come in their order, and after each of them what stands
+    behind it; all else comes in any order. No item is empty.
     Make it with `members`, which writes as a sequence what has but one order.
     """
 
@@ -220,8 +223,8 @@ def repeat(item: Expr | str, min: int = 0, max: int | None = None) -> Expr:  # n
 
 def members(items: Iterable[Expr], occurs: str, between: str) -> Expr:
     """At least one of these items, as `Members` has them."""
-    pairs = [(item, times) for item, times in zip(items, occurs, strict=True) if times == "1" or item != NOTHING]
-    if ("1", NOTHING) in {(times, item) for item, times in pairs}:
+    pairs = [(item, times) for item, times in zip(items, occurs, strict=True) if times in MUST or item != NOTHING]
+    if any(item == NOTHING for item, _ in pairs):
         return NOTHING
     first = next((at for at, (_, times) in enumerate(pairs) if times != "1"), len(pairs))
     left = tuple([item for item, _ in pairs[first:]])
@@ -239,7 +242,12 @@ def _more(items: tuple[Expr, ...], occurs: str, between: str) -> Expr:
     if occurs == "*":
         return repeat(seq(between, *items))
     some = seq(between, members(items, occurs, between))
-    return some if "1" in occurs else optional(some)
+    return some if must_be_there(occurs) else optional(some)
+
+
+def must_be_there(occurs: str) -> bool:
+    """Whether one of the items of members must be there."""
+    return not MUST.isdisjoint(occurs)
 
 
 def by_first(expr: Members) -> Expr:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     EMPTY,
+    MUST,
     NOTHING,
     Expr,
     Literal,
@@ -54,7 +55,7 @@ def has_few_orders(expr: Members) -> bool:
         if times == "1":  # before which any of those in front of it may have been
             written += 2**free * (1 + len(expr.occurs) - needed)
             needed += 1
-        free += times == "?"
+        free += times in "?!"
         if free > _MOST or written > _MOST_WRITTEN:
             return False
     return True
@@ -114,7 +115,7 @@ class _Writing:
 
     def _in_order(self, expr: Members, rule: str) -> Expr:
         pairs = list(zip(expr.items, expr.occurs, strict=True))
-        anchor = expr.occurs.find("1")
+        anchor = next((at for at, times in enumerate(expr.occurs) if times in MUST), -1)
         if anchor >= 0:
             before = [_times(seq(item, expr.between), times) for item, times in pairs[:anchor]]
             after = [_times(seq(expr.between, item), times) for item, times in pairs[anchor + 1 :]]
@@ -139,4 +140,4 @@ def _word_in(item: Expr) -> str:
 
 
 def _times(expr: Expr, occurs: str) -> Expr:
-    return expr if occurs == "1" else optional(expr) if occurs == "?" else repeat(expr)
+    return expr if occurs in MUST else optional(expr) if occurs == "?" else repeat(expr)

@@ -7,6 +7,7 @@ from random import Random
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.ir import (
+    MUST,
     CharSet,
     Choice,
     Except,
@@ -85,7 +86,7 @@ def _in_order(expr: Members, shape: Shape, rng: Random, left: int) -> list[Expr]
     possible = [
         (item, times) for item, times in zip(expr.items, expr.occurs, strict=True) if shape.cost(item) is not None
     ]
-    some = [item for item, times in possible if times == "1" or (left > 0 and rng.random() < 0.5)]
+    some = [item for item, times in possible if times in MUST or (left > 0 and rng.random() < 0.5)]
     chosen = some or [rng.choice(possible)[0]]
     return [part for item in chosen for part in (Literal(expr.between), item)][1:]
 

@@ -9,6 +9,7 @@ from math import inf
 from toolgram.errors import GrammarError
 from toolgram.grammar.components import components
 from toolgram.grammar.ir import (
+    MUST,
     CharSet,
     Choice,
     Except,
@@ -123,7 +124,7 @@ def cost_of(expr: Expr, by_rule: Mapping[str, int | None]) -> int | None:
 
 def _cost_of_members(expr: Members, by_rule: Mapping[str, int | None]) -> int | None:
     costs = [cost_of(item, by_rule) for item in expr.items]
-    needed = [cost for cost, times in zip(costs, expr.occurs, strict=True) if times == "1"]
+    needed = [cost for cost, times in zip(costs, expr.occurs, strict=True) if times in MUST]
     if not needed:
         return min((cost for cost in costs if cost is not None), default=None)
     total = len(expr.between) * (len(needed) - 1)

@@ -132,7 +132,8 @@ class Items(HashedOnce):
 class Property:
     """A listed key of an object; where `value` is NEVER the key may not occur. `pointer` is where it is declared.
 
-    One that is not `declared` is listed only because its value would make another type hold, which is not to.
+    One that is not `declared` is listed only because its value would make another type hold, which is not to. One that
+    is required and `unplaced` is so in some of several types alone: no other key waits for it (`object_members`).
     """
 
     name: str
@@ -140,6 +141,12 @@ class Property:
     required: bool
     pointer: str = field(default="", compare=False)
     declared: bool = True
+    unplaced: bool = False
+
+    @property
+    def occurs(self) -> str:
+        """How often the key is there, as `grammar.ir.Members` has it."""
+        return "?" if not self.required else "!" if self.unplaced else "1"
 
 
 @hash_once

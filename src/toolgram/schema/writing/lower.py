@@ -44,7 +44,7 @@ from toolgram.schema.writing.json_style import (
     writable,
 )
 from toolgram.schema.writing.number_style import multiples, number_range
-from toolgram.schema.writing.object_members import BARE_LETTERS, all_members, plain_char, some_members
+from toolgram.schema.writing.object_members import BARE_LETTERS, all_members, plain_char, some_members, unplaced
 from toolgram.schema.writing.plain_strings import one_of, plain_string
 
 _SHARED_SIZE = 12  # a larger language gets a rule
@@ -101,7 +101,8 @@ class Lowering:
             case types.Number():
                 return self._number(kind)
             case types.Union(options):
-                return choice(*(self.expr(option, f"{hint}-{n}", frame) for n, option in enumerate(options, 1)))
+                parts = enumerate(unplaced(options), 1)
+                return choice(*(self.expr(option, f"{hint}-{n}", frame) for n, option in parts))
             case types.Reference(key):
                 target = self.canonical.resolve(kind)
                 name = f"{self.root_name}-{key.rsplit('/', 1)[-1]}"

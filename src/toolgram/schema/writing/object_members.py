@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable, Mapping
 from collections.abc import Sequence as SequenceABC
+from dataclasses import replace
 from functools import partial
 
 from toolgram.grammar.excepts import Letters
@@ -15,6 +16,7 @@ from toolgram.grammar.ir import (
     Literal,
     choice,
     members,
+    must_be_there,
     not_chars,
     optional,
     repeat,
@@ -36,11 +38,41 @@ BARE_LETTERS = Letters(partial(_but, KEY_START), partial(_but, KEY_CHAR), str, "
 """The letters of keys that are identifiers."""
 
 
+def unplaced(options: Iterable[types.Type]) -> list[types.Type]:
+    """The types of a union, with no key waiting for one that only some objects of the same schema must have.
+
+    A key that requires another (`dependentRequired`, `if`) is so: there are objects with neither, and with both.
+    """
+    options = list(options)
+    objects = [option for option in options if isinstance(option, types.Object)]
+    if len(objects) < 2:
+        return options
+    all_need: dict[str, set[str]] = {}  # of each schema: the keys that all objects of it must have
+    for kind in objects:
+        names = {item.name for item in kind.properties if item.required}
+        for schema in {_schema_of(item) for item in kind.properties}:
+            all_need[schema] = all_need.get(schema, names) & names
+    return [_unplaced(option, all_need) if isinstance(option, types.Object) else option for option in options]
+
+
+def _unplaced(kind: types.Object, all_need: Mapping[str, Container[str]]) -> types.Object:
+    free = [item.required and item.name not in all_need[_schema_of(item)] for item in kind.properties]
+    if not any(free):
+        return kind
+    items = zip(kind.properties, free, strict=True)
+    return replace(kind, properties=tuple([replace(item, unplaced=is_free) for item, is_free in items]))
+
+
+def _schema_of(item: types.Property) -> str:
+    """The place of the schema that declares a key."""
+    return item.pointer.rpartition("/properties/")[0]
+
+
 def all_members(items: SequenceABC[tuple[types.Property, Expr]], extra: Expr, comma: str, least: int) -> Expr:
     """The members, each in its place or later, and any number of extra ones; `least` is one or none."""
-    occurs = "".join(["1" if item.required else "?" for item, _ in items]) + "*"
+    occurs = "".join([item.occurs for item, _ in items]) + "*"
     written = members([*(member for _, member in items), extra], occurs, comma)
-    return written if least or "1" in occurs else optional(written)
+    return written if least or must_be_there(occurs) else optional(written)
 
 
 def some_members(

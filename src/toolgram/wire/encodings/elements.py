@@ -159,7 +159,7 @@ class _Grammar:
         if kind.rest != types.NEVER or kind.keys:
             self.values.relax(pointer, "additionalProperties", "no keys but the declared ones")
         members = [
-            (self._element(item.name, item.value, hint, item.pointer), item.required and item.name not in omitted)
+            (self._element(item.name, item.value, hint, item.pointer), "?" if item.name in omitted else item.occurs)
             for item in kind.properties
             if item.value != types.NEVER
         ]

@@ -28,6 +28,7 @@ from toolgram.schema import types
 from toolgram.schema.types import Canonical
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.notation import Encoding as Notation
+from toolgram.schema.writing.object_members import unplaced
 from toolgram.schema.writing.values import spell, spell_as
 from toolgram.wire.encodings.base import AnyEncoding, ArgumentsReader, ToolArguments
 from toolgram.wire.encodings.expected import STRING, Expected, kinds_of, options_of
@@ -124,7 +125,7 @@ class _Parameters:
         if kind.rest != types.NEVER or kind.keys:
             pointer = kind.properties[0].pointer.rsplit("/properties/", 1)[0] if kind.properties else ""
             self.values.relax(pointer, "additionalProperties", "no parameters but the declared ones")
-        ordered = [(member, item.required) for item, member in members]
+        ordered = [(member, item.occurs) for item, member in members]
         return all_of(ordered, kind.min, kind.max, lambda expr: self.values.rule(expr, self.hint))
 
     def _member(self, item: types.Property) -> Expr:
@@ -225,4 +226,5 @@ def _written(tags: Tagged, key: str, value: Any, spelled: str, expected: Expecte
 
 
 def _objects(canonical: Canonical) -> Iterable[types.Object]:
-    return [kind for kind in options_of(canonical, canonical.root) if isinstance(kind, types.Object)]
+    options = unplaced(options_of(canonical, canonical.root))
+    return [kind for kind in options if isinstance(kind, types.Object)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeGuard
 
 from toolgram.grammar.components import components
@@ -25,7 +25,34 @@ from toolgram.grammar.dialects.lark.tree import (
     leaves,
     row,
 )
+from toolgram.grammar.ir import Expr, Literal, Members
 from toolgram.grammar.walk import fresh
+
+
+def any_order(expr: Members, name: str, more: str, lowered: Callable[[Expr], Node]) -> dict[str, Node]:
+    """Members as two rules: one of them, and what follows one. The numbers of those that are taken are known."""
+    options: list[Node] = []
+    before: list[str] = []  # what must be true before
+    free: list[str] = []  # and what else at the end
+    for index, (item, times) in enumerate(zip(expr.items, expr.occurs, strict=True)):
+        conditions = [*before, *([] if times == "*" else [f"bit_clear({index})"])]
+        taken = Only(_all_of(conditions), None if times == "*" else index)
+        options.append(row(taken, lowered(item), Call(more, among=True)))
+        if times == "1":
+            before = [f"bit_set({index})"]
+        elif times == "!":
+            free.append(f"bit_set({index})")
+    ends = [*before, *free]
+    left = [] if "*" in expr.occurs else [Only(f"ne([0:{len(expr.items)}], {2 ** len(expr.items) - 1})")]
+    between = [lowered(Literal(expr.between))] if expr.between else []
+    following = row(*left, *between, Call(name, among=True))
+    return {name: fork(*options), more: fork(row(*([Only(_all_of(ends))] if ends else [])), following)}
+
+
+def _all_of(conditions: list[str]) -> str:
+    """Conditions of llguidance as one; each `and` of it takes two."""
+    *others, last = conditions or [""]
+    return f"and({_all_of(others)}, {last})" if others else last
 
 
 def apart(tree: Tree) -> Tree:

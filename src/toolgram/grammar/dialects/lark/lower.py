@@ -10,6 +10,7 @@ from string import ascii_letters, digits
 from typing import NamedTuple
 
 from toolgram.grammar.components import components
+from toolgram.grammar.dialects.lark.among import any_order
 from toolgram.grammar.dialects.lark.known import KnownRule, LoweredRule, known_rules
 from toolgram.grammar.dialects.lark.linear import (
     LARGEST_LEXEME,
@@ -38,13 +39,11 @@ from toolgram.grammar.dialects.lark.tree import (
     Lexeme,
     Loop,
     Node,
-    Only,
     Row,
     Special,
     Tree,
     calls,
     factored,
-    fork,
     row,
 )
 from toolgram.grammar.ir import (
@@ -172,25 +171,10 @@ class _Lowering:
         return factored([*quoted, *map(self._node, others)])
 
     def _any_order(self, expr: Members) -> Node:
-        """Members as two rules: one of them, and what follows one. The numbers of those that are taken are known."""
         number = f" {len(self._members) // 2 + 1}" if self._members else ""
         name, more = f"{self._rule} members{number}", f"{self._rule} more{number}"
         self._members |= {name: Row(()), more: Row(())}  # so that members inside of these get other names
-        options: list[Node] = []
-        needed: list[str] = []  # what must be taken before
-        for index, (item, times) in enumerate(zip(expr.items, expr.occurs, strict=True)):
-            conditions = [*needed, *([] if times == "*" else [f"bit_clear({index})"])]
-            taken = Only(_all_of(conditions), None if times == "*" else index)
-            options.append(row(taken, self._node(item), Call(more, among=True)))
-            if times == "1":
-                needed = [f"bit_set({index})"]
-        left = [] if "*" in expr.occurs else [f"ne([0:{len(expr.items)}], {2 ** len(expr.items) - 1})"]
-        between = self._row((Literal(expr.between),)) if expr.between else ()
-        self._members[name] = fork(*options)
-        self._members[more] = fork(
-            row(*(Only(each) for each in needed)),
-            row(*(Only(each) for each in left), *between, Call(name, among=True)),
-        )
+        self._members |= any_order(expr, name, more, self._node)
         return Call(name)
 
     def _is_string(self, expr: Expr) -> bool:
@@ -392,11 +376,6 @@ class _Lowering:
             small = spelled is not None and has_set(spelled) and size(spelled) <= LARGEST_LEXEME
             self._lexicals[id(expr)] = spelled if small else None
         return self._lexicals[id(expr)]
-
-
-def _all_of(conditions: list[str]) -> str:
-    """Conditions of llguidance as one, of which there are at most two."""
-    return f"and({', '.join(conditions)})" if len(conditions) > 1 else "".join(conditions)
 
 
 def _string(expr: Expr) -> Lexeme:
