@@ -188,22 +188,38 @@ class Const:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What stands in an object or array between its members, between a key and its value, and inside its brackets."""
+
+    item: Lit
+    key: Lit
+    first: Lit = Lit("")
+    last: Lit = Lit("")
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Object:
-    """A JSON object of these members, written in this order; the reader takes any order and skips other keys."""
+    """A JSON object of these members, written in this order; the reader takes any order and skips other keys.
+
+    Its separators are those of the format, unless it has a `layout`: a template of the family spaces it in its own way.
+    """
 
     members: tuple[tuple[str, Node], ...]
+    layout: Layout | None
 
-    def __init__(self, *members: tuple[str, Node]) -> None:
+    def __init__(self, *members: tuple[str, Node], layout: Layout | None = None) -> None:
         object.__setattr__(self, "members", members)
+        object.__setattr__(self, "layout", layout)
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A JSON array of one or more of these; `max` is for what a request allows, not for styles."""
+    """A JSON array of one or more of these, in a `layout` as an object is; `max` is for what a request allows."""
 
     item: Node
     max: int | None = None
+    layout: Layout | None = None
 
 
 Node = (
@@ -265,6 +281,10 @@ class WireFormat(HashedOnce):
         """The encodings in which arguments are written; there may be more of them that are only read."""
         nodes = walk(self.turn, written=True)
         return tuple(dict.fromkeys(node.encoding for node in nodes if isinstance(node, Arguments)))
+
+    def layout(self, node: Object | Array) -> Layout:
+        """How an object or array is laid out."""
+        return node.layout or Layout(Lit(self.item_separator), Lit(self.key_separator))
 
 
 PLAIN = WireFormat(Opt(Content()))
@@ -333,7 +353,8 @@ def rebuild(node: Node, change: Callable[[Node], Node | None]) -> Node | None:
             return None if made is None else replace(node, item=made)
         case Object(members):
             values = _all(tuple(member for _, member in members), change)
-            return None if values is None else Object(*zip((key for key, _ in members), values, strict=True))
+            keys = (key for key, _ in members)
+            return None if values is None else Object(*zip(keys, values, strict=True), layout=node.layout)
         case _:
             return node
 

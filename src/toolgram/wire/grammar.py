@@ -152,13 +152,12 @@ class _Lowering:
             case wire.Call(item):
                 return choice(*(self.call(item, callee, in_json=in_json) for callee in self.turn.callees))
             case wire.Object(members):
-                pairs = [
-                    seq(self.quoted(key) + self.format_.key_separator, self.node(member, in_json=True))
-                    for key, member in members
-                ]
-                return seq("{", *_joined(pairs, self.format_.item_separator), "}")
+                between, colon, first, last = self.laid_out(node)
+                pairs = [seq(self.quoted(key), colon, self.node(member, in_json=True)) for key, member in members]
+                return seq("{", first, *_joined(pairs, between), last, "}")
             case wire.Array(item):
-                return seq("[", _several(self.node(item, in_json=True), self.separator(), 1, node.max), "]")
+                between, _, first, last = self.laid_out(node)
+                return seq("[", first, _several(self.node(item, in_json=True), between, 1, node.max), last, "]")
             case _:
                 return self.composite(node, in_json=in_json)
 
@@ -184,7 +183,7 @@ class _Lowering:
             case wire.Lenient(item):
                 return self.last(item)
             case wire.Many():
-                several = seq(self.several(node), self.tail(_leading_space(node.separator)))
+                several = seq(self.several(node), self.tail(*_leading_spaces(node.separator)))
                 return several if node.min else optional(several)
             case wire.Chain():
                 return self.chain(node, self.tail())
@@ -217,18 +216,18 @@ class _Lowering:
             case _:
                 return isinstance(node, wire.Reasoning)
 
-    def tail(self, space: str = "") -> Expr:
-        """White space before the end of the turn: up to two line breaks, what the template writes there, or `space`."""
-        return choice(*(text for text in ("\n", "\n\n", self.turn.tail, space) if text), seq())
+    def tail(self, *spaces: str) -> Expr:
+        """White space before the end of the turn: up to two line breaks, what the template writes there, `spaces`."""
+        return choice(*(text for text in ("\n", "\n\n", self.turn.tail, *spaces) if text), seq())
 
     def row(self, items: Sequence[wire.Node]) -> Iterator[Expr]:
         """Parts that stand side by side. White space between calls may stand after the last one as well."""
         for item, following in zip_longest(items, items[1:]):
             yield self.node(item, in_json=False)
             if isinstance(item, wire.Many) and item.max != 1 and wire.holds(item, wire.Call):
-                space = _leading_space(item.separator)
-                if not (isinstance(following, wire.Lit) and following.text.startswith(space)):
-                    yield optional(space)
+                spaces = _leading_spaces(item.separator)
+                if not (isinstance(following, wire.Lit) and following.text.startswith(spaces)):
+                    yield choice(*spaces, seq())
 
     def several(self, node: wire.Many) -> Expr:
         """The item as often as it may stand, once at least."""
@@ -300,8 +299,13 @@ class _Lowering:
             raise TypeError("a field stands inside JSON, but no string expression was given")
         return self.turn.string
 
-    def separator(self) -> Expr:
-        return seq(self.format_.item_separator)
+    def laid_out(self, node: wire.Object | wire.Array) -> tuple[Expr, Expr, Expr, Expr]:
+        """What stands between members, after a key, and inside the brackets of an object or array."""
+        layout = self.format_.layout(node)
+        between, colon, first, last = (
+            self.node(each, in_json=True) for each in (layout.item, layout.key, layout.first, layout.last)
+        )
+        return between, colon, first, last
 
     def quoted(self, text: str) -> str:
         return quoted(text, Spelling())
@@ -322,15 +326,18 @@ def _thought(format_: wire.WireFormat, program: Program, stops: tuple[str, ...])
     return unclosed_text(tuple(mark for mark in marks if mark not in ahead.texts), ahead)
 
 
-def _leading_space(separator: wire.Node) -> str:
-    """The white space with which a separator begins."""
-    if isinstance(separator, wire.Seq) and separator.items:
-        return _leading_space(separator.items[0])
-    text = separator.text if isinstance(separator, wire.Lit) else ""
-    return text[: len(text) - len(text.lstrip())]
+def _leading_spaces(separator: wire.Node) -> tuple[str, ...]:
+    """The white space with which a separator may begin."""
+    match separator:
+        case wire.Seq((first, *_)):
+            return _leading_spaces(first)
+        case wire.Lit(text, others):
+            return tuple(dict.fromkeys(each[: len(each) - len(each.lstrip())] for each in (text, *others)))
+        case _:
+            return ("",)
 
 
-def _joined(items: Iterable[Expr], separator: str) -> Iterable[Expr | str]:
+def _joined(items: Iterable[Expr], separator: Expr) -> Iterable[Expr]:
     for i, item in enumerate(items):
         if i:
             yield separator

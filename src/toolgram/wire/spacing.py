@@ -30,10 +30,10 @@ class Spacing:
         Free text stands directly `before` the node, or `after` it; `closing` it comes after the reasoning of a part.
         """
         match node:
-            case wire.Lit(text) if text.isspace():
+            case wire.Lit(text, others) if not "".join((text, *others)).strip():
                 if before or after:
                     return wire.NOTHING_WRITTEN
-                return _up_to(node) if closing and self.less else node
+                return _up_to(node) if closing and self.less and text else node
             case wire.Seq(items):
                 return self._row([item for item in items if item != wire.Lit("")], before, after, closing)
             case wire.Opt() | wire.Alt() | wire.Lenient():
@@ -66,5 +66,5 @@ class Spacing:
 
 def _up_to(space: wire.Lit) -> wire.Node:
     """The white space, one line break, or nothing."""
-    texts = dict.fromkeys((space.text, "\n"))
+    texts = dict.fromkeys((space.text, "\n", *space.others))
     return wire.Opt(wire.Alt(*map(wire.Lit, texts)))

@@ -113,10 +113,12 @@ class _Writing:
                 return None if text is None else state.plus(text)
             case wire.Call(item):
                 return self.call(item, state, in_json=in_json)
-            case wire.Object(members):
-                return self.object(members, state)
+            case wire.Object():
+                return self.object(node, state)
             case wire.Array(item):
-                return self.several(item, state.plus("["), self.format_.item_separator, in_json=True, end="]")
+                layout = self.format_.layout(node)
+                begun, end = state.plus("[" + layout.first.text), layout.last.text + "]"
+                return self.several(item, begun, layout.item.text, in_json=True, end=end)
             case _:
                 return self.composite(node, state, in_json=in_json)
 
@@ -204,15 +206,16 @@ class _Writing:
         after = self.node(item, state, in_json=in_json)
         return None if after is None else replace(after, call=None)
 
-    def object(self, members: tuple[tuple[str, wire.Node], ...], state: _State) -> _State | None:
-        state = state.plus("{")
-        for i, (key, member) in enumerate(members):
-            lead = self.format_.item_separator if i else ""
-            after = self.node(member, state.plus(lead + _string(key) + self.format_.key_separator), in_json=True)
+    def object(self, node: wire.Object, state: _State) -> _State | None:
+        layout = self.format_.layout(node)
+        state = state.plus("{" + layout.first.text)
+        for i, (key, member) in enumerate(node.members):
+            lead = layout.item.text if i else ""
+            after = self.node(member, state.plus(lead + _string(key) + layout.key.text), in_json=True)
             if after is None:
                 return None
             state = after
-        return state.plus("}")
+        return state.plus(layout.last.text + "}")
 
 
 def _best(options: Iterable[wire.Node], state: _State) -> list[wire.Node]:

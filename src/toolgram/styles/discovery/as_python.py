@@ -103,7 +103,8 @@ def _parts(value: Any) -> tuple[str, list[_Part]]:
         case wire.Lenient(item, others):
             return "Lenient", [("", item), *(("", other) for other in others)]
         case wire.Object(members):
-            return "Object", [("", member) for member in members]
+            laid = [("layout", value.layout)] if value.layout else []
+            return "Object", [*(("", member) for member in members), *laid]
         case _:
             return type(value).__name__, list(_given(value))
 

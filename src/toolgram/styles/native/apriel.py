@@ -1,4 +1,4 @@
-"""Apriel 1.5 and Hunyuan A13B: a JSON list between tags.
+"""Apriel 1.5, Hunyuan A13B and Jamba: a JSON list between tags.
 
 A turn of Apriel (chat template of ServiceNow-AI/Apriel-1.5-15b-Thinker)::
 
@@ -11,7 +11,8 @@ A turn of Apriel (chat template of ServiceNow-AI/Apriel-1.5-15b-Thinker)::
 Its template asks for the last line of the reasoning, and for [END FINAL RESPONSE] behind an answer; it leaves both out
 of the history. Some templates open the reasoning in the prompt.
 
-Hunyuan A13B (the chat template in vLLM's examples) writes the same without a line break before it.
+Hunyuan A13B (the chat template in vLLM's examples) writes the same without a line break before it, Jamba with line
+breaks in the list.
 """
 
 from __future__ import annotations
@@ -32,14 +33,15 @@ _THOUGHTS = thinking(
 )
 _END = Opt(Seq(Lit("\n"), Mark("[END FINAL RESPONSE]")))
 
+# First, as what fits both says nothing of reasoning.
+HUNYUAN = ToolStyle(
+    "hunyuan",
+    WireFormat(Seq(Opt(Content()), Opt(_CALLS))),
+    "a JSON list between <tool_calls> tags: Hunyuan A13B, Jamba",
+)
 APRIEL = ToolStyle(
     "apriel",
     WireFormat(Seq(_THOUGHTS, Opt(Content()), Opt(Seq(Lit("\n"), *_CALLS.items)), _END)),
     "a JSON list between <tool_calls> tags: Apriel 1.5",
     reasons=True,
-)
-HUNYUAN = ToolStyle(
-    "hunyuan",
-    WireFormat(Seq(Opt(Content()), Opt(_CALLS))),
-    "a JSON list between <tool_calls> tags: Hunyuan A13B",
 )

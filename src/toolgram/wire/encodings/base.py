@@ -99,6 +99,21 @@ class AnyEncoding(ABC):
     def write(self, value: Any, spelling: Spelling) -> str:
         """Arguments of the history, whatever their schema was. Raises ValueError for what is no JSON value."""
 
+    def respelled(self, change: Callable[[str], str]) -> AnyEncoding:
+        """The encoding with its tags so changed; itself where it has none."""
+        del change
+        return self
+
+    def is_shown_in(self, text: str) -> bool:
+        """Whether a text has an argument in the tags of the encoding, white space included."""
+        del text
+        return False
+
+    def or_spaced(self, other: AnyEncoding) -> AnyEncoding:
+        """The encoding whose grammar takes the white space of the other, the same but for that, in its tags as well."""
+        del other
+        return self
+
     def response_template(self, pattern: Callable[[str], str]) -> dict[str, Any] | None:
         """What the field of a `response_template` of transformers says of such arguments; None where it cannot.
 

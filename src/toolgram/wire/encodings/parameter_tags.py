@@ -28,7 +28,8 @@ class ParameterTags:
     Python does, so that its models write them so, or as JSON has them. `escapes` are characters of keys with what
     stands for them, that of the escapes themselves first: ("&", "&amp;"). With `quoted` strings are JSON as well.
     `entities` stand for some characters of values, one of which is in `close`. What closes a value is `followed_by`
-    this, white space aside: a reader takes it for text of the value else.
+    this, white space aside: a reader takes it for text of the value else. A grammar takes the tags of `other` too,
+    which differ from these in white space: a template of the family has it so.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ParameterTags:
     quoted: bool = False
     entities: Entities | None = None
     followed_by: str = ""
+    other: ParameterTags | None = None
 
     def after(self, kind: str) -> str:
         """What stands between a key and a value of this JSON type."""
@@ -54,6 +56,11 @@ class ParameterTags:
     def closer(self, key: str) -> str:
         """The mark that ends a raw value."""
         return self.after_value(key).strip()
+
+    @cached_property
+    def tag(self) -> str:
+        """What opens a parameter, without white space before it: a reader takes any."""
+        return self.open.lstrip()
 
     @cached_property
     def manner(self) -> Manner:
@@ -81,7 +88,7 @@ class ParameterTags:
     def word(self) -> re.Pattern[str]:
         """A key that is a tag itself, which does not begin as the tag that closes it."""
         closing = self.close.strip().partition(KEY)[0]
-        closes = closing.removeprefix(self.open) if closing.startswith(self.open) else ""
+        closes = closing.removeprefix(self.tag) if closing.startswith(self.tag) else ""
         return re.compile((f"(?!{re.escape(closes)})" if closes else "") + rf"{_OF_A_TAG}{{1,{_MAX_KEY}}}")
 
     def begins(self, buffer: str, at: int) -> bool | None:
@@ -89,9 +96,9 @@ class ParameterTags:
 
         Where keys are tags themselves, what follows the parameters may begin as they do, and goes on otherwise.
         """
-        if not buffer.startswith(self.open, at):
-            return None if self.open.startswith(buffer[at:]) else False
-        key = at + len(self.open)
+        if not buffer.startswith(self.tag, at):
+            return None if self.tag.startswith(buffer[at:]) else False
+        key = at + len(self.tag)
         if not self.keys_are_tags or self.key_end.match(buffer, key):
             return True
         begun = buffer[key : self.key_marks.held_back(buffer, key)].rstrip()
@@ -170,8 +177,8 @@ class TaggedReader:
             self._value.cut()
             return
         held = rest.lstrip()
-        if held.startswith(self._tags.open) and self._tags.begins(held, 0) is not False:
-            key = held[len(self._tags.open) :]
+        if held.startswith(self._tags.tag) and self._tags.begins(held, 0) is not False:
+            key = held[len(self._tags.tag) :]
             key = key[: self._tags.key_marks.held_back(key, 0)].rstrip()
             if key:
                 self._sink(f'{", " if self._count else "{"}"{escape(self._tags.meant(key))}')
@@ -185,7 +192,7 @@ class TaggedReader:
                 return i, Status.MORE
             self._sink("}" if self._count else "{}")
             return i, Status.DONE
-        match = self._tags.key_end.match(buffer, at + len(self._tags.open))
+        match = self._tags.key_end.match(buffer, at + len(self._tags.tag))
         # A way to end the key is whole only when what follows shows that its white space is.
         if match is None or match.end() == len(buffer):
             too_long = match is None and len(buffer) - at > 2 * _MAX_KEY

@@ -60,7 +60,7 @@ class Tagged(ParameterTags, AnyEncoding):
     @property
     def opener(self) -> str:
         """The tag of the first parameter."""
-        return self.open
+        return self.tag
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -87,6 +87,21 @@ class Tagged(ParameterTags, AnyEncoding):
             raise ValueError("only an object has parameters")
         members = cast("Mapping[str, Any]", value).items()
         return "".join(_written(self, key, each, spell(each, spelling)) or "" for key, each in members)
+
+    def respelled(self, change: Callable[[str], str]) -> Tagged:
+        """The same with its tags so changed."""
+        after_key = tuple((kind, change(text)) for kind, text in self.after_key)
+        return replace(self, open=change(self.open), after_key=after_key, close=change(self.close))
+
+    def is_shown_in(self, text: str) -> bool:
+        """Whether a text has a value in these tags, white space included."""
+        ways = "|".join(re.escape(way) for _, way in self.after_key)
+        closer = r"[^\s<>]+".join(map(re.escape, self.close.rstrip().split(KEY)))
+        return re.search(rf"{re.escape(self.open)}[^\s<>]+(?:{ways})\S.*?(?<=\S){closer}", text) is not None
+
+    def or_spaced(self, other: AnyEncoding) -> Tagged:
+        """The encoding whose grammar takes the tags of the other as well."""
+        return replace(self, other=other) if isinstance(other, Tagged) else self
 
     def response_template(self, pattern: Callable[[str], str]) -> dict[str, Any] | None:
         """The pattern of one parameter; none says that strings are JSON too, or that entities stand in them."""
@@ -136,10 +151,15 @@ class _Parameters:
         options: list[Expr] = []
         for told in dict.fromkeys(self.tags.after(kind) for kind in sorted(kinds)):
             alike = frozenset(kind for kind in kinds if self.tags.after(kind) == told)
-            value = self._value(item, alike)
-            opener = seq(as_tokens(self.tags.open), self.tags.shown(item.name), as_tokens(told))
-            options.append(seq(opener, value, as_tokens(self.tags.after_value(item.name))))
+            value, one = self._value(item, alike), min(alike)
+            opener = seq(self._tag(lambda tags: tags.open), self.tags.shown(item.name))
+            whole = seq(opener, self._tag(lambda tags, one=one: tags.after(one)), value)
+            options.append(seq(whole, self._tag(lambda tags: tags.after_value(item.name))))
         return choice(*options)
+
+    def _tag(self, text: Callable[[ParameterTags], str]) -> Expr:
+        """A text of the tags, in either white space."""
+        return choice(*(as_tokens(text(tags)) for tags in (self.tags, self.tags.other) if tags is not None))
 
     def _value(self, item: types.Property, kinds: frozenset[str]) -> Expr:
         kind, hint, mark = self.canonical.resolve(item.value), f"{self.hint}-{item.name}", self.tags.closer(item.name)
