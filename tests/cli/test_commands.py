@@ -270,7 +270,8 @@ def test_why_wants_a_template_and_a_style_that_is_there(template: Path) -> None:
     assert "--why needs a template: give --template FILE" in refused("styles", "--why", "hermes")
     assert "give --print or --why, not both" in refused("styles", "--print", "--why", "hermes")
     unknown = refused("styles", "--template", template, "--why", "hermess")
-    assert "there is no style 'hermess'; did you mean 'hermes' or 'hermes_2_pro'? There are: hunyuan, apriel, " in unknown
+    meant = "there is no style 'hermess'; did you mean 'hermes' or 'hermes_2_pro'? There are: hunyuan, apriel, "
+    assert meant in unknown
 
 
 def test_a_style_is_printed_as_a_file_that_makes_it(tmp_path: Path) -> None:
