@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable
 from collections.abc import Sequence as SequenceABC
 from dataclasses import replace
 from functools import partial
@@ -50,22 +50,26 @@ def unplaced(options: Iterable[types.Type]) -> list[types.Type]:
     all_need: dict[str, set[str]] = {}  # of each schema: the keys that all objects of it must have
     for kind in objects:
         names = {item.name for item in kind.properties if item.required}
-        for schema in {_schema_of(item) for item in kind.properties}:
-            all_need[schema] = all_need.get(schema, names) & names
-    return [_unplaced(option, all_need) if isinstance(option, types.Object) else option for option in options]
+        schema = _schema_of(kind)
+        all_need[schema] = all_need.get(schema, names) & names
+    return [
+        _unplaced(option, all_need[_schema_of(option)]) if isinstance(option, types.Object) else option
+        for option in options
+    ]
 
 
-def _unplaced(kind: types.Object, all_need: Mapping[str, Container[str]]) -> types.Object:
-    free = [item.required and item.name not in all_need[_schema_of(item)] for item in kind.properties]
-    if not any(free):
+def _unplaced(kind: types.Object, all_need: Container[str]) -> types.Object:
+    free = [item.required and item.name not in all_need for item in kind.properties]
+    if not any(free) or not _schema_of(kind):
         return kind
     items = zip(kind.properties, free, strict=True)
     return replace(kind, properties=tuple([replace(item, unplaced=is_free) for item, is_free in items]))
 
 
-def _schema_of(item: types.Property) -> str:
-    """The place of the schema that declares a key."""
-    return item.pointer.rpartition("/properties/")[0]
+def _schema_of(kind: types.Object) -> str:
+    """The place where the keys of an object are declared; "" where there are several."""
+    places = {item.pointer.rpartition("/")[0] for item in kind.properties if item.declared}
+    return places.pop() if len(places) == 1 else ""
 
 
 def all_members(items: SequenceABC[tuple[types.Property, Expr]], extra: Expr, comma: str, least: int) -> Expr:
