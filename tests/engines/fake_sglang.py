@@ -21,7 +21,7 @@ class FakeSglang(FakeVllm):
     """The same, with other routes and fields.
 
     One that is `closed` does not tell what it was started with; one that is `refusing` cannot read text up to a mark,
-    as XGrammar could not before 0.2.
+    as an older XGrammar.
     """
 
     closed: bool = False
@@ -54,8 +54,9 @@ class FakeSglang(FakeVllm):
 
     async def tokenize(self, request: Request) -> Response:
         body = await request.json()
-        ids = self.tokenizer.encode(body["prompt"], add_special_tokens=body.get("add_special_tokens", True))
-        return JSONResponse({"tokens": ids, "count": len(ids), "max_model_len": self.context})
+        special = body.get("add_special_tokens", True)
+        ids = [self.tokenizer.encode(text, add_special_tokens=special) for text in body["prompt"]]
+        return JSONResponse({"tokens": ids, "count": [*map(len, ids)], "max_model_len": self.context})
 
     def accepted(self, body: dict[str, Any]) -> dict[str, Any] | str:
         """As its `protocol.py` has it: a number for `max_tokens`, `ebnf`, no ids of tokens; room for one token more."""

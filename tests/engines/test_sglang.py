@@ -33,8 +33,8 @@ def _sglang(asked: list[Any], *, counts: bool) -> Starlette:
 
     async def tokenize(request: Request) -> Response:
         body = await request.json()
-        ids = [1] * body.get("add_special_tokens", True) + [*body["prompt"].encode()]
-        return JSONResponse({"tokens": ids, "count": len(ids), "max_model_len": -1})
+        ids = [[1] * body.get("add_special_tokens", True) + [*text.encode()] for text in body["prompt"]]
+        return JSONResponse({"tokens": ids, "count": [*map(len, ids)], "max_model_len": -1})
 
     async def answer(request: Request) -> Response:
         body = await request.json()

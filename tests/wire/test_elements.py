@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import jsonschema_rs
@@ -197,3 +198,16 @@ def test_a_type_may_be_an_option_inside_of_itself() -> None:
     assert lark_accepts(turn.grammar.to("lark"), text)
     assert ebnf_accepts(turn.grammar.to("ebnf"), text)
     assert same_message(read(turn, text), called(arguments))
+
+
+def test_a_key_that_another_requires_may_stand_before_it() -> None:
+    keys = {"a": {"type": "integer"}, "b": {"type": "integer"}}
+    turn = compile_turn(spec_of({"type": "object", "properties": keys, "dependentRequired": {"a": ["b"]}}))
+    text = turn.write(called({"a": 1, "b": 1}))
+    assert text is not None
+    turned = re.sub(r"(?<=[</])[ab](?=>)", lambda key: {"a": "b", "b": "a"}[key[0]], text)
+    for each in (text, turned):
+        assert turn.grammar.accepts(each)
+        assert lark_accepts(turn.grammar.to("lark"), each)
+        assert same_message(read(turn, each), called({"a": 1, "b": 1}))
+    assert turn.write(called({"a": 1})) is None

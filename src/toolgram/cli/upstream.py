@@ -24,6 +24,7 @@ from toolgram.template.chat_template import ChatTemplate
 
 _PAUSE = 1.0  # seconds between two attempts to reach a server
 _PATIENCE = 30.0  # seconds that it may take to write a few characters
+_DIALECTS: dict[Backend, Literal["ebnf", "lark"]] = {Backend.xgrammar: "ebnf", Backend.guidance: "lark"}
 _SGLANGS = {"xgrammar": Backend.xgrammar, "llguidance": Backend.guidance}  # by its names; others take no grammar
 _ENFORCED = "grammars are enforced"
 _UNENFORCED = (
@@ -50,7 +51,8 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """All that an engine, in any process, needs to know of a model on other servers."""
+    """All that an engine, in any process, needs to know of a model on other servers; without a `backend` an SGLang is
+    asked without grammars."""
 
     urls: tuple[str, ...]
     kind: Kind
@@ -59,8 +61,18 @@ class Connection:
     template: ChatTemplate
     api_key: str | None
     backend: Backend | None
-    about: str
+    found: str
     defaults: SamplingDefaults
+
+    @property
+    def enforces(self) -> bool:
+        """Whether grammars are sent."""
+        return self.kind is not Kind.openai and self.backend is not None
+
+    @property
+    def about(self) -> str:
+        """What was found, and whether grammars are enforced there."""
+        return f"{self.found}; {_ENFORCED if self.enforces else _UNENFORCED}"
 
     def engine(self, timeout: float) -> Engine:
         """An engine that asks the servers, which may be silent for `timeout` seconds."""
@@ -68,7 +80,7 @@ class Connection:
             case Kind.vllm:
                 from toolgram.engines.remote.vllm import Vllm
 
-                dialect = "lark" if self.backend is Backend.guidance else "ebnf"
+                dialect = _DIALECTS[self.backend or Backend.xgrammar]
                 return Vllm(self.urls, model=self.model, dialect=dialect, api_key=self.api_key, timeout=timeout)
             case Kind.llama_server:
                 from toolgram.engines.remote.llama_server import LlamaServer
@@ -77,11 +89,7 @@ class Connection:
             case Kind.sglang:
                 from toolgram.engines.remote.sglang import Sglang
 
-                dialects: dict[Backend | None, Literal["ebnf", "lark"]] = {
-                    Backend.xgrammar: "ebnf",
-                    Backend.guidance: "lark",
-                }
-                dialect = dialects.get(self.backend)
+                dialect = None if self.backend is None else _DIALECTS[self.backend]
                 return Sglang(self.urls[0], self.model or "", dialect=dialect, api_key=self.api_key, timeout=timeout)
             case Kind.openai:
                 from toolgram.engines.remote.openai import OpenAICompletions
@@ -112,10 +120,8 @@ def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) ->
     name = model or _base_name(first.models[0] if first.models else kind.value)
     what = first.name if found else NAMES[_kind_of(kind)]
     backend = _SGLANGS.get(first.backend) if kind is Kind.sglang else upstream.backend
-    enforces = kind in (Kind.vllm, Kind.llama_server) or (kind is Kind.sglang and backend is not None)
-    about = f"{', '.join(urls)}: {what} with {name} and {whose}; {_ENFORCED if enforces else _UNENFORCED}"
-    key = upstream.api_key
-    connection = Connection(urls, kind, name, model, chat_template, key, backend, about, defaults)
+    said = f"{', '.join(urls)}: {what} with {name} and {whose}"
+    connection = Connection(urls, kind, name, model, chat_template, upstream.api_key, backend, said, defaults)
     return _checked(connection) if found and wait else connection
 
 
@@ -142,7 +148,7 @@ def _checked(connection: Connection) -> Connection:
     except NotEnforced as error:
         if connection.kind is Kind.sglang:
             typer.echo(f"warning: {error}", err=True)
-            return replace(connection, backend=None, about=connection.about.replace(_ENFORCED, _UNENFORCED))
+            return replace(connection, backend=None)
         asks = "--upstream-kind openai asks it all the same, and enforces nothing"
         raise BadInput(f"{error} ({asks})") from error
     except EngineError as error:  # before the first grammar it is asked again

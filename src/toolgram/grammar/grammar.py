@@ -43,7 +43,8 @@ class Grammar:
 
     @cached_property
     def _simple(self) -> Rules:
-        return factored(shortened(in_rules(self.rules)))
+        rules = in_rules(self.rules)
+        return factored(self._short if rules is self.rules else shortened(rules))
 
     @cached_property
     def _short(self) -> Rules:
@@ -69,10 +70,6 @@ class Grammar:
     def accepts(self, text: str) -> bool:
         """Whether the whole text is a sentence of the grammar."""
         return self._matcher.accepts(text)
-
-    def begins(self, text: str) -> bool:
-        """Whether the text begins a sentence of the grammar, or is one."""
-        return self._matcher.viable(text)
 
     def sample(self, seed: int) -> str:
         """A random sentence; the same seed gives the same sentence."""

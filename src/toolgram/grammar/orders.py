@@ -39,12 +39,12 @@ def in_rules(rules: Rules, kept: int = 0) -> Rules:
 
     Up to `kept` members are left as they are.
     """
-    if not any(map(_has_members, rules.values())):
+    changing = [name for name, expr in rules.items() if _most_members(expr) > kept]
+    if not changing:
         return rules
     writing = _Writing(dict(rules), kept)
-    for name, expr in rules.items():
-        if _has_members(expr):
-            writing.rules[name] = writing.without_members(expr, name)
+    for name in changing:
+        writing.rules[name] = writing.without_members(rules[name], name)
     return writing.rules
 
 
@@ -62,8 +62,12 @@ def has_few_orders(expr: Members) -> bool:
 
 
 @found_once
-def _has_members(expr: Expr) -> bool:
-    return not is_plain(expr) and (isinstance(expr, Members) or any(map(_has_members, children(expr))))
+def _most_members(expr: Expr) -> int:
+    """How many items the members in an expression have that have most of them; 0 where there are none."""
+    if is_plain(expr):
+        return 0
+    own = len(expr.items) if isinstance(expr, Members) else 0
+    return max(own, *map(_most_members, children(expr)), 0)
 
 
 @dataclass(slots=True)
@@ -76,7 +80,7 @@ class _Writing:
     _due: list[tuple[str, Members]] = field(default_factory=list[tuple[str, Members]])
 
     def without_members(self, expr: Expr, rule: str) -> Expr:
-        if not _has_members(expr):
+        if _most_members(expr) <= self.kept:
             return expr
         made = with_children(expr, lambda part: self.without_members(part, rule))
         if not isinstance(made, Members) or len(made.items) <= self.kept:
@@ -99,7 +103,7 @@ class _Writing:
     def _left(self, rest: Expr, rule: str) -> Expr:
         """What follows one of the members, with rules for those that are left."""
         if not isinstance(rest, Members):
-            return with_children(rest, lambda part: self._left(part, rule)) if _has_members(rest) else rest
+            return with_children(rest, lambda part: self._left(part, rule)) if _most_members(rest) else rest
         known = rest in self._named
         ref = self._rule(rest, f"{rule}-left", rest)
         if not known:

@@ -92,8 +92,7 @@ def found_given(find: Callable[[Expr, Mapping[str, _Of]], _Found]) -> Callable[[
 
 def is_plain(expr: Expr) -> bool:
     """Whether it is made of characters alone, and so the same in every grammar: no rules, tokens, nor strings but some,
-    and no members in any order;
-    found once for each expression."""
+    and no members in any order; found once for each expression."""
     if not isinstance(expr, HashedOnce):
         return isinstance(expr, _PLAIN)
     known: bool | None = getattr(expr, "_plain", None)

@@ -13,6 +13,7 @@ from toolgram.errors import EngineError
 from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import Text, choice, seq
+from toolgram.grammar.matcher import Matcher
 
 WORD = "qzxj"
 PROBE = Constraint(Grammar({"root": choice(WORD, seq("zqjx", Text(("</q>",)), "</q>"))}))
@@ -31,4 +32,4 @@ async def keeps_to_grammars(http: Http, body: Mapping[str, Any]) -> bool:
     asked = {"prompt": "1 + 1 =", **options(Sampling(max_tokens=16)), **body}
     async with aclosing(completion(http, asked, Counted(()))) as chunks:
         text = "".join([chunk.text async for chunk in chunks])
-    return bool(text) and PROBE.grammar.begins(text)
+    return bool(text) and Matcher(PROBE.grammar.rules).viable(text)

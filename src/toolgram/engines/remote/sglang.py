@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
@@ -67,11 +66,12 @@ class Sglang(OpenAICompletions):
     async def _known(self, texts: Iterable[str]) -> dict[str, int]:
         """Those of these texts that are one token, with its id; asked each time, as is the length of the context."""
         texts = list(texts)
-        found = await asyncio.gather(*map(self._ids, texts))
-        return {text: ids[0] for text, ids in zip(texts, found, strict=True) if ids and len(ids) == 1}
+        found = await self._encoded(texts) if texts else None
+        return {text: ids[0] for text, ids in zip(texts, found, strict=True) if len(ids) == 1} if found else {}
 
     async def _body(self, prompt: str, sampling: Sampling) -> Json:
-        ids = await self._ids(prompt)
+        encoded = await self._encoded([prompt])
+        ids = encoded[0] if encoded else None
         if ids is not None and (context := await self._context()) is not None:
             room = context - len(ids) - 1  # SGLang refuses what would fill the context to its last token
             if room < 1:
@@ -82,9 +82,9 @@ class Sglang(OpenAICompletions):
         body: Json = {"model": self._model, "prompt": prompt if ids is None else ids, **options(sampling)}
         return {**body, "skip_special_tokens": False}
 
-    async def _ids(self, prompt: str) -> list[int] | None:
-        """The ids of a prompt; None where the server does not tell them."""
-        asked = {"model": self._model, "prompt": prompt, "add_special_tokens": False}
+    async def _encoded(self, texts: list[str]) -> list[list[int]] | None:
+        """The ids of each text; None where the server does not tell them."""
+        asked = {"model": self._model, "prompt": texts, "add_special_tokens": False}
         try:
             answer = await self._http.post("/v1/tokenize", asked)
         except (Unavailable, Refused):
@@ -92,7 +92,7 @@ class Sglang(OpenAICompletions):
         except EngineError:  # an older one has no such path
             return None
         with understood(self._http.url):
-            return list(map(int, answer["tokens"]))
+            return [list(map(int, ids)) for ids in answer["tokens"]]
 
     async def _context(self) -> int | None:
         """How many tokens prompt and answer may have together; None where the server does not tell.

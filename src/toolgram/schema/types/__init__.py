@@ -143,11 +143,6 @@ class Property:
     declared: bool = True
     unplaced: bool = False
 
-    @property
-    def occurs(self) -> str:
-        """How often the key is there, as `grammar.ir.Members` has it."""
-        return "?" if not self.required else "!" if self.unplaced else "1"
-
 
 @hash_once
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,14 @@ from toolgram.schema.writing.json_style import (
     writable,
 )
 from toolgram.schema.writing.number_style import multiples, number_range
-from toolgram.schema.writing.object_members import BARE_LETTERS, all_members, plain_char, some_members, unplaced
+from toolgram.schema.writing.object_members import (
+    BARE_LETTERS,
+    all_members,
+    are_counted,
+    plain_char,
+    some_members,
+    unplaced,
+)
 from toolgram.schema.writing.plain_strings import one_of, plain_string
 
 _SHARED_SIZE = 12  # a larger language gets a rule
@@ -309,7 +316,7 @@ class Lowering:
         comma = frame.comma
         members = self._members(kind, name, frame)
         extra = self._extra(kind, name, frame)
-        if kind.max is not None or kind.some or kind.min > 1:
+        if are_counted(kind):
             last = self._one_of_keys(kind.some, name, frame)
             return some_members(kind, members, extra, last, comma, partial(self._rules.rule, f"{name}-from"))
         return all_members(members, extra, comma, least=kind.min)
@@ -367,8 +374,8 @@ class Lowering:
 
     def _any_order(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """The members in every order, if there are not too many."""
-        counted = kind.max is not None or kind.some or kind.min > 1
-        if (reason := too_many(kind)) and (counted or any(item.required for item in kind.properties)):
+        ordered = are_counted(kind) or any(item.required for item in kind.properties)  # else all orders are there
+        if ordered and (reason := too_many(kind)):
             pointer = kind.properties[0].pointer.rpartition("/properties/")[0]
             if self.exact:
                 raise UnsupportedSchema(pointer, "properties", reason)

@@ -72,11 +72,21 @@ def _schema_of(kind: types.Object) -> str:
     return places.pop() if len(places) == 1 else ""
 
 
+def occurs(item: types.Property) -> str:
+    """How often a key is there, as `grammar.ir.Members` has it."""
+    return "?" if not item.required else "!" if item.unplaced else "1"
+
+
+def are_counted(kind: types.Object) -> bool:
+    """Whether an object has so many keys, or one of some, that its members come in order."""
+    return kind.max is not None or bool(kind.some) or kind.min > 1
+
+
 def all_members(items: SequenceABC[tuple[types.Property, Expr]], extra: Expr, comma: str, least: int) -> Expr:
     """The members, each in its place or later, and any number of extra ones; `least` is one or none."""
-    occurs = "".join([item.occurs for item, _ in items]) + "*"
-    written = members([*(member for _, member in items), extra], occurs, comma)
-    return written if least or must_be_there(occurs) else optional(written)
+    times = "".join([occurs(item) for item, _ in items]) + "*"
+    written = members([*(member for _, member in items), extra], times, comma)
+    return written if least or must_be_there(times) else optional(written)
 
 
 def some_members(

@@ -20,6 +20,7 @@ from toolgram.schema import types
 from toolgram.schema.types import Canonical, Type, arrays
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.notation import Encoding as Notation
+from toolgram.schema.writing.object_members import occurs, unplaced
 from toolgram.schema.writing.values import spell, spell_as
 from toolgram.wire.encodings.base import AnyEncoding, ArgumentsReader, ToolArguments
 from toolgram.wire.encodings.element_tags import ElementsReader, ElementTags
@@ -129,7 +130,7 @@ class _Grammar:
         if kind == types.ANY:
             return Text((self.tags.lead,))
         canonical = self.values.canonical
-        parts = list(options_of(canonical, kind))
+        parts = unplaced(options_of(canonical, kind))
         kinds = kinds_of(canonical, kind)
         written: list[Expr] = []
         plain: list[Type] = []
@@ -159,7 +160,7 @@ class _Grammar:
         if kind.rest != types.NEVER or kind.keys:
             self.values.relax(pointer, "additionalProperties", "no keys but the declared ones")
         members = [
-            (self._element(item.name, item.value, hint, item.pointer), "?" if item.name in omitted else item.occurs)
+            (self._element(item.name, item.value, hint, item.pointer), "?" if item.name in omitted else occurs(item))
             for item in kind.properties
             if item.value != types.NEVER
         ]
@@ -267,7 +268,8 @@ class _Writer:
 
 
 def _objects(canonical: Canonical) -> list[types.Object]:
-    return [kind for kind in options_of(canonical, canonical.root) if isinstance(kind, types.Object)]
+    options = unplaced(options_of(canonical, canonical.root))
+    return [kind for kind in options if isinstance(kind, types.Object)]
 
 
 def _may_be_nothing(part: Type, kinds: frozenset[str]) -> bool:

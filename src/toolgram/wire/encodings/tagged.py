@@ -28,7 +28,7 @@ from toolgram.schema import types
 from toolgram.schema.types import Canonical
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.notation import Encoding as Notation
-from toolgram.schema.writing.object_members import unplaced
+from toolgram.schema.writing.object_members import occurs, unplaced
 from toolgram.schema.writing.values import spell, spell_as
 from toolgram.wire.encodings.base import AnyEncoding, ArgumentsReader, ToolArguments
 from toolgram.wire.encodings.expected import STRING, Expected, kinds_of, options_of
@@ -140,7 +140,7 @@ class _Parameters:
         if kind.rest != types.NEVER or kind.keys:
             pointer = kind.properties[0].pointer.rsplit("/properties/", 1)[0] if kind.properties else ""
             self.values.relax(pointer, "additionalProperties", "no parameters but the declared ones")
-        ordered = [(member, item.occurs) for item, member in members]
+        ordered = [(member, occurs(item)) for item, member in members]
         return all_of(ordered, kind.min, kind.max, lambda expr: self.values.rule(expr, self.hint))
 
     def _member(self, item: types.Property) -> Expr:
