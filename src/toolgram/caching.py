@@ -121,12 +121,12 @@ class Memory:
 
 def size_of(value: object, most: int) -> int:
     """How many bytes a value takes with all that it holds; beyond `most` it is not looked at further."""
-    seen, size, held = dict[int, object](), 0, [value]
+    seen, size, held = set[int](), 0, [value]
     while held and size <= most:  # one level after the other, since there may be many values
-        fresh = {id(one): one for one in held if not isinstance(one, _OF_THE_PROGRAM)}
-        for known in fresh.keys() & seen.keys():
+        fresh = dict(zip(map(id, held), held, strict=True))
+        for known in [key for key, one in fresh.items() if key in seen or isinstance(one, _OF_THE_PROGRAM)]:
             del fresh[known]
-        seen |= fresh
+        seen.update(fresh)
         size += sum(map(getsizeof, fresh.values()))
         held = gc.get_referents(*fresh.values())
     return size

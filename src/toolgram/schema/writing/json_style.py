@@ -231,6 +231,7 @@ def _escapes(but: str | CharSet, ascii_only: bool) -> Expr:
     return choice(*options)
 
 
+@counted(64)
 def any_escape(spelling: Spelling) -> Expr:
     """Any escape of one character, a surrogate pair included."""
     if not spelling.free or not spelling.encoding.escapes:
