@@ -182,7 +182,8 @@ class LlamaCpp:
                 raise EngineError("the prompt is empty")
             if room < 1:
                 raise PromptTooLong(len(ids), model.context)
-            guide = None if lark is None else self._guides.start(lark, sampling.ends)
+            prefix = model.vocabulary.prefix_after(ids)
+            guide = None if lark is None else self._guides.start(lark, sampling.ends, prefix)
             return Generation(model.vocabulary, ids, guide, sampling, room)
 
     @contextmanager

@@ -23,7 +23,7 @@ from toolgram.engines.llama_cpp import ffi_layout
 from toolgram.errors import EngineError, MissingPackage
 
 XLLAMACPP = "2026.10.11549"
-TOKEN_UNKNOWN, TOKEN_UNUSED, TOKEN_CONTROL, TOKEN_USER_DEFINED = 1, 2, 8, 16
+TOKEN_UNKNOWN, TOKEN_UNUSED, TOKEN_CONTROL, TOKEN_USER_DEFINED, TOKEN_BYTE = 1, 2, 8, 16, 32
 TOKEN_LSTRIP, TOKEN_RSTRIP = 128, 256
 
 _log = logging.getLogger("toolgram.llama_cpp")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,7 @@ class Generation:
         self.finish: FinishReason | None = None
         self.cached = 0
         self._prompt_tokens = len(prompt)
+        self._prefix = vocabulary.prefix_after(prompt)  # until something is written
         self._vocabulary = vocabulary
         self._guide = guide
         self._sampling = sampling
@@ -146,8 +147,9 @@ class Generation:
         return token
 
     def _choice(self) -> Choice | None:
-        if self._sampling.choice is not None and self._log_odds is None:
-            return self._sampling.choice
+        choice = self._sampling.choice
+        if choice is not None and self._log_odds is None:
+            return replace(choice, tokens=self._prefix.beside(choice.tokens)) if self._prefix else choice
         return self._sampling.later if self._after and self._last == self._after else None
 
     def _note(self, choice: Choice, odds: float) -> None:
@@ -226,6 +228,8 @@ class Generation:
 
     def _decoded(self, tokens: Sequence[int]) -> str:
         written = b"".join(map(self._vocabulary.pieces.__getitem__, tokens))
+        if self._prefix and tokens:
+            written, self._prefix = written.removeprefix(b" "), None
         self._last = (self._last + written)[-len(self._after) :] if self._after else b""
         text = self._detokenizer.feed(written)
         self._characters += len(text)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from toolgram.caching import MEGABYTE, Memory, compiled_from, weighed
 from toolgram.engines.llama_cpp import ffi
+from toolgram.engines.llama_cpp.prefix_space import PrefixSpace
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.errors import EngineError, GrammarRefused
 
@@ -24,11 +25,15 @@ _FEW_TOKENS = 4  # ways to write the white space that may stand before an end
 class Guide:
     """A grammar and how much of it was written; one for each generation.
 
-    Every method raises EngineError where the grammar outgrows llguidance's limits.
+    Where the answer begins behind a `prefix` space, the first token means what is behind it. Every method raises
+    EngineError where the grammar outgrows llguidance's limits.
     """
 
-    def __init__(self, matcher: LLMatcher, vocabulary: Vocabulary, ends: frozenset[int]) -> None:
+    def __init__(
+        self, matcher: LLMatcher, vocabulary: Vocabulary, ends: frozenset[int], prefix: PrefixSpace | None
+    ) -> None:
         self._matcher = matcher
+        self._prefix = prefix  # until something is written
         self._ends = np.fromiter(ends, dtype=np.intp)
         self._vocabulary = vocabulary
         self._pieces = vocabulary.pieces
@@ -49,7 +54,8 @@ class Guide:
 
     def forced(self) -> list[int]:
         """The tokens that must come next, whatever the model would say."""
-        return self._matcher.compute_ff_tokens()
+        tokens = self._matcher.compute_ff_tokens()
+        return self._vocabulary.begun(tokens) if self._prefix else tokens
 
     def allowed(self) -> NDArray[np.bool_]:
         """For each token of the vocabulary whether it may come next; end tokens only where the text may end."""
@@ -68,6 +74,8 @@ class Guide:
         llguidance.numpy.fill_next_token_bitmask(matcher, self._bits)
         mask = np.unpackbits(self._bits.view(np.uint8)[0], bitorder="little")[: self._size].view(np.bool_)
         if matcher is self._matcher:
+            if self._prefix:
+                mask = self._prefix.allowed(mask, lambda tokens: self.allowed_beginning(tokens) == list(tokens))
             self._mask = mask
         return mask
 
@@ -78,16 +86,22 @@ class Guide:
             return False
         tokens = [token for token in np.flatnonzero(mask).tolist() if token not in self._ends]
         return all(self._pieces[token].isspace() for token in tokens) and all(
-            (after := matcher.deep_copy()).consume_tokens([token])
+            (after := matcher.deep_copy()).consume_tokens(self._meaning([token], matcher))
             and (after.is_stopped() or (after.is_accepting() and self._only_space_follows(after)))
             for token in tokens
         )
 
     def consume(self, tokens: Sequence[int]) -> None:
         """Tell what was written; the tokens must be allowed."""
-        self._mask = None
-        if not self._matcher.consume_tokens(list(tokens)):
+        if not tokens:
+            return
+        meaning, self._mask, self._prefix = self._meaning(tokens, self._matcher), None, None
+        if not self._matcher.consume_tokens(meaning):
             self._check()
+
+    def _meaning(self, tokens: Sequence[int], matcher: LLMatcher) -> list[int]:
+        """What is written with these tokens, as the grammar has it."""
+        return self._prefix.meaning(tokens) if self._prefix and matcher is self._matcher else list(tokens)
 
     def take(self, token: int) -> list[int]:
         """Tell what the model chose; or, if that promises what the grammar forbids, the tokens to choose from instead.
@@ -96,7 +110,7 @@ class Guide:
         Where strings are all that may follow, it would be lost, and take what was to end one, such as `",`, for their
         beginning. So where whatever may follow white space and signs is one token with them, it must be that token.
         """
-        before = self._next(self._matcher)
+        before, prefix, count = self._next(self._matcher), self._prefix, len(self._meaning((token,), self._matcher))
         self.consume((token,))
         if not self._vocabulary.is_between(token) or self._matcher.is_stopped() or self.accepting:
             return []
@@ -104,9 +118,9 @@ class Guide:
             return []
         instead = self._vocabulary.longer(token, np.flatnonzero(before).tolist())
         if instead:
-            if not self._matcher.rollback(1):
+            if not self._matcher.rollback(count):
                 self._check()
-            self._mask = before
+            self._mask, self._prefix = before, prefix
         return instead
 
     def _following(self) -> bytes:
@@ -133,12 +147,12 @@ class Guides:
         self._vocabulary = vocabulary
         self._compile = weighed(compiled_from, Memory(64 * MEGABYTE))(partial(_compile, _tokenizer(vocabulary)))
 
-    def start(self, lark: str, ends: tuple[str, ...] = ()) -> Guide:
+    def start(self, lark: str, ends: tuple[str, ...] = (), prefix: PrefixSpace | None = None) -> Guide:
         """A guide at the start of the grammar, where `ends` end the text too as tokens.
 
         Raises GrammarRefused for one that llguidance refuses.
         """
-        return Guide(self._compile(lark).deep_copy(), self._vocabulary, self._vocabulary.ends_with(ends))
+        return Guide(self._compile(lark).deep_copy(), self._vocabulary, self._vocabulary.ends_with(ends), prefix)
 
 
 def _compile(tokenizer: LLTokenizer, lark: str) -> LLMatcher:

@@ -20,6 +20,7 @@ from toolgram.engines.base import Prompt
 from toolgram.engines.forgery import any_of, forged
 from toolgram.engines.llama_cpp import ffi
 from toolgram.engines.llama_cpp.escapes import Escapes
+from toolgram.engines.llama_cpp.prefix_space import PrefixSpace
 from toolgram.engines.llama_cpp.spelling import Spelling, is_closing, is_opening
 from toolgram.errors import PromptTooLong
 from toolgram.work import give_way
@@ -27,7 +28,9 @@ from toolgram.work import give_way
 _SIGN = re.compile(r"[^\w\s]|_")  # words and white space that a vocabulary has of its own are text, if user-defined
 _SIGNS = re.compile(rb"[^\w\"'`\\\x80-\xff]+\Z")  # white space and signs that stand between values; no escapes
 _NO_TEXT = ffi.TOKEN_CONTROL | ffi.TOKEN_UNKNOWN | ffi.TOKEN_UNUSED
+_MARKERS = ffi.TOKEN_CONTROL | ffi.TOKEN_USER_DEFINED | ffi.TOKEN_UNKNOWN
 _LONGEST_PIECE = 64  # bytes of a token that may begin a forced text
+_BETWEEN = "\x02"  # a byte that no token has with others
 _REMEMBERED = 1 << 21  # characters of text whose tokens are remembered
 _USUAL_LENGTH = 4  # characters of a token, in most languages
 _AT_ONCE = 1 << 18  # characters that are tokenized in no time
@@ -91,10 +94,21 @@ class Vocabulary:
 
     def beginning(self, tokens: Sequence[int]) -> list[int]:
         """The tokens that the text of these tokens may begin with, however it is cut; markers are one token each."""
-        marker = next((at for at, token in enumerate(tokens) if self.attributes[token] & ffi.TOKEN_CONTROL), None)
-        text = b"".join(self.pieces[token] for token in tokens[:marker])
+        text, _ = self._to_marker(tokens)
         prefixes = (text[:end] for end in range(1, min(len(text), _LONGEST_PIECE) + 1))
         return [self._texts[prefix] for prefix in prefixes if prefix in self._texts] or list(tokens[:1])
+
+    def begun(self, tokens: Sequence[int]) -> list[int]:
+        """An answer's first tokens as the vocabulary writes the same text where nothing is before it."""
+        text, others = self._to_marker(tokens)
+        whole = _text(text)
+        return list(tokens) if whole is None else [*self._ids(whole), *others]
+
+    def _to_marker(self, tokens: Sequence[int]) -> tuple[bytes, Sequence[int]]:
+        """The text of tokens up to the first marker, and the tokens from there on."""
+        marked = (at for at, token in enumerate(tokens) if self.attributes[token] & ffi.TOKEN_CONTROL)
+        marker = next(marked, len(tokens))
+        return b"".join(self.pieces[token] for token in tokens[:marker]), tokens[marker:]
 
     def is_between(self, token: int) -> bool:
         """Whether it is white space and signs, as they stand between values."""
@@ -134,11 +148,25 @@ class Vocabulary:
         """Which tokens of signs begin with which."""
         return Spelling.of(self._texts, self.first_bytes)
 
+    def prefix_after(self, tokens: Sequence[int]) -> PrefixSpace | None:
+        """How a text is written behind these tokens, if with a space before it that is none of it."""
+        follows_text = bool(tokens) and not self.attributes[tokens[-1]] & _MARKERS
+        return None if follows_text else self._prefix_space
+
+    @cached_property
+    def _prefix_space(self) -> PrefixSpace | None:
+        if not all(bytes((byte,)) in self._texts for byte in range(256)):
+            return None
+        spaced = any(self.pieces[token].startswith(b" ") for token in self._asked("a"))
+        return PrefixSpace.of(self._texts) if spaced else None
+
     @cached_property
     def _texts(self) -> Mapping[bytes, int]:
-        """The bytes of each token that is text, and its id; of equal ones the first."""
+        """The bytes of each token that is text, and its id; of equal ones the first that is no mere byte, which models
+        write in parts of characters alone."""
         plain = filter(self._is_text, reversed(range(len(self.pieces))))
-        return {self.pieces[token]: token for token in plain}
+        bytes_first = sorted(plain, key=lambda token: not self.attributes[token] & ffi.TOKEN_BYTE)
+        return {self.pieces[token]: token for token in bytes_first}
 
     @cached_property
     def by_text(self) -> Mapping[str, int]:
@@ -180,23 +208,28 @@ class Vocabulary:
         has as plain tokens, but for words and white space, is spelled out where untrusted text has a part in it.
         """
         ids: list[int] = []
-        run = ""
-        strip_next = False
+        run, strip_next, goes_on = "", False, False
         for text, token in self._split(prompt):
             run += text.lstrip() if strip_next and not run else text
             strip_next = strip_next and not run
-            if token is None:
-                continue
-            if token >= 0:
+            if token is not None and token >= 0:
                 attributes = self.attributes[token]
-                ids += self._ids(run.rstrip() if attributes & ffi.TOKEN_LSTRIP else run)
+                ids += self._ids_of(run.rstrip() if attributes & ffi.TOKEN_LSTRIP else run, goes_on=goes_on)
                 ids.append(token)
                 strip_next = bool(attributes & ffi.TOKEN_RSTRIP)
-            else:
-                ids += self._ids(run)
-            run = ""
-        ids += self._ids(run)
+                run, goes_on = "", False
+            elif token is not None:
+                ids += self._ids_of(run, goes_on=goes_on)
+                run, goes_on = "", goes_on or bool(run)
+        ids += self._ids_of(run, goes_on=goes_on)
         return ids
+
+    def _ids_of(self, text: str, *, goes_on: bool) -> Iterable[int]:
+        """The tokens of a text; of one that goes on another, without a space before it."""
+        if not (text and goes_on and self._prefix_space):
+            return self._ids(text)
+        ids = list(self._ids(_BETWEEN + text))
+        return ids[ids.index(self._texts[_BETWEEN.encode()]) + 1 :]
 
     def _split(self, prompt: Prompt) -> list[tuple[str, int | None]]:
         """Runs of text, each with the token that follows it: none, or -1 where the text is only broken apart."""
