@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 import toolgram
 from _engine_census import LONGEST, bound
 from _tool_tasks import Task
-from toolgram.engines.base import Sampling, Usage
+from toolgram.engines.base import Sampling, SamplingDefaults, Usage
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 
 SLOTS = 16
 CONTEXT = 1536  # tokens of prompt and answer; both sides may remember so many for each slot
 _UNREADABLE = "does not match the expected"  # the chat layer on a text that it let the model write
 TEXT_TOKENS = 64  # of an answer without a grammar
+TEMPERATURE = SamplingDefaults().temperature
 
 WITH_TOOLS = """
 {%- if tools %}
@@ -103,7 +104,8 @@ Ask = Callable[[Task], Cost]
 """Sends one request, and waits for the answer; may be called from several threads at once."""
 
 Asks = dict[str, Ask]
-"""The kinds of requests: "call", "text" and "required", and "auto" for llama.cpp's chat layer."""
+"""The kinds of requests: "call", "text", "sampled" (a text at the server's own temperature) and "required", and "auto"
+for llama.cpp's chat layer."""
 
 
 def ours(engine: LlamaCpp, template: toolgram.ChatTemplate) -> Asks:
@@ -124,16 +126,17 @@ def ours(engine: LlamaCpp, template: toolgram.ChatTemplate) -> Asks:
         clock = Clock.start()
         return asyncio.run(ask(task.plan(template), Sampling(max_tokens=LONGEST), clock))
 
-    def write(task: Task) -> Cost:
+    def write(task: Task, **how: Any) -> Cost:
         clock = Clock.start()
         plan = toolgram.plan({"messages": [{"role": "user", "content": task.question}]}, template)
         bias = dict.fromkeys(engine._model.vocabulary.ends, -100.0)  # as long a text for each
-        return asyncio.run(ask(plan, Sampling(max_tokens=TEXT_TOKENS, logit_bias=bias), clock))
+        return asyncio.run(ask(plan, Sampling(max_tokens=TEXT_TOKENS, logit_bias=bias, **how), clock))
 
     return {
         "call": lambda task: call(task, template),
         "required": lambda task: call(task, with_tools),
         "text": write,
+        "sampled": lambda task: write(task, temperature=TEMPERATURE, seed=1),
     }
 
 
@@ -189,10 +192,10 @@ def llama_cpp(model: Path, threads: int | None, slots: int, context: int) -> Ask
         heard.called = bool(plan.parse(heard.text).tool_calls)
         return heard.cost()
 
-    def write(task: Task) -> Cost:
+    def write(task: Task, **how: Any) -> Cost:
         plan = toolgram.plan({"messages": [{"role": "user", "content": task.question}]}, template)
         clock = Clock.start()
-        return raw({"prompt": plan.prompt, "n_predict": TEXT_TOKENS, "ignore_eos": True}, clock).cost()
+        return raw({"prompt": plan.prompt, "n_predict": TEXT_TOKENS, "ignore_eos": True, **how}, clock).cost()
 
     def chat(task: Task, choice: str) -> Cost:
         heard = _Heard(Clock.start())
@@ -203,6 +206,7 @@ def llama_cpp(model: Path, threads: int | None, slots: int, context: int) -> Ask
     return {
         "call": call,
         "text": write,
+        "sampled": lambda task: write(task, temperature=TEMPERATURE, seed=1, top_k=0, top_p=1.0, min_p=0.0),
         "required": lambda task: chat(task, "required"),
         "auto": lambda task: chat(task, "auto"),
     }

@@ -20,7 +20,7 @@ from _common import show
 from _engine_census import census
 from _engine_equality import equality
 from _engine_memory import memory
-from _engine_peers import CONTEXT, SLOTS, Cost, ours
+from _engine_peers import CONTEXT, SLOTS, TEMPERATURE, Cost, ours
 from _engine_same import same
 from _engine_sides import Side, apart, here
 from _engine_trace import trace
@@ -155,21 +155,22 @@ def _times(mine: Sequence[Cost], base: Sequence[Cost]) -> list[float]:
 
 
 def texts(mine: Side, theirs: Side, chosen: Sequence[Task]) -> None:
-    """What a text without a grammar costs."""
+    """What a text without a grammar costs, greedily and as the server samples one where nobody says how."""
     sides = {"toolgram": mine, "llama.cpp": theirs}
-    costs = {name: list[Cost]() for name in sides}
-    for task in chosen:
-        for name, side in sides.items():
-            costs[name].append(side.ask("text", task))
-    speeds = {name: [(cost.tokens - 1) / cost.decode for cost in each] for name, each in costs.items()}
-    thrift = {name: [(cost.tokens - 1) / cost.cpu_decode for cost in each] for name, each in costs.items()}
     rows: list[list[object]] = []
-    for name in sides:
-        row: list[object] = [name, _median([cost.first for cost in costs[name]])]
-        for found in (speeds, thrift):
-            row += [_median(found[name]), _ratio(found[name], found["llama.cpp"])]
-        rows.append(row)
-    show("Text without a grammar", ["who", "first token", "tokens/s", "×", "per processor s", "×"], rows)
+    for kind, temperature in (("text", 0), ("sampled", TEMPERATURE)):
+        costs = {name: list[Cost]() for name in sides}
+        for task in chosen:
+            for name, side in sides.items():
+                costs[name].append(side.ask(kind, task))
+        speeds = {name: [(cost.tokens - 1) / cost.decode for cost in each] for name, each in costs.items()}
+        thrift = {name: [(cost.tokens - 1) / cost.cpu_decode for cost in each] for name, each in costs.items()}
+        for name in sides:
+            row: list[object] = [name, temperature, _median([cost.first for cost in costs[name]])]
+            for found in (speeds, thrift):
+                row += [_median(found[name]), _ratio(found[name], found["llama.cpp"])]
+            rows.append(row)
+    show("Text without a grammar", ["who", "temperature", "first token", "tokens/s", "×", "per processor s", "×"], rows)
 
 
 def clients(mine: Side, theirs: Side, chosen: Sequence[Task]) -> None:

@@ -76,6 +76,34 @@ def test_tokens_come_as_often_as_they_should(sampling: Sampling, expected: list[
     assert frequencies(sampling) == pytest.approx(expected, abs=0.015)
 
 
+@pytest.mark.parametrize("top_p", [0.3, 0.9, 0.999])
+@pytest.mark.parametrize("spread", [0.5, 3.0])
+def test_the_best_of_a_large_vocabulary_are_those_of_all_that_is_sorted(top_p: float, spread: float) -> None:
+    random = np.random.default_rng(3)
+    logits = (random.standard_normal(20_000) * spread).astype(np.float32)
+    logits[::3] = -inf
+    order = np.argsort(-logits, kind="stable")
+    weights = np.exp(logits[order].astype(np.float64))
+    before = np.cumsum(weights) - weights
+    expected = set(order[before < top_p * weights.sum()].tolist())
+    sampling = Sampling(temperature=1, top_p=top_p)
+    chosen = {choose(logits, sampling, random) for _ in range(2_000)}
+    assert chosen <= expected
+    assert {choose(logits, sampling, _Always(at)) for at in (0.0, 0.999999)} <= expected
+    assert choose(logits, sampling, _Always(0.0)) == order[0]
+
+
+class _Always(np.random.Generator):
+    """One that always draws the same number."""
+
+    def __init__(self, number: float) -> None:
+        super().__init__(np.random.PCG64())
+        self._number = number
+
+    def random(self, *_: Any, **__: Any) -> Any:
+        return self._number
+
+
 def test_a_seed_repeats_the_choice() -> None:
     sampling = Sampling(temperature=1)
     first, second = ([choose(LOGITS, sampling, np.random.default_rng(seed)) for seed in range(50)] for _ in "ab")

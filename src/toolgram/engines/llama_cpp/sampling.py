@@ -12,7 +12,9 @@ from toolgram.engines.base import Choice, Logprob, Sampling, TokenLogprobs
 from toolgram.errors import EngineError
 
 Logits = NDArray[np.float32]
+_AT_FIRST = 64  # of the likeliest tokens, when as many are looked for as make up a part of all
 _GREEDY = 1e-6  # the temperature below which the likeliest token has all the weight
+_HOTTEST = 1e30  # the temperature above which all tokens are as likely
 _NO_NUMBER = "the model does not say in a number how likely the next token is"
 _Numbers = tuple[NDArray[np.intp], Logits]
 
@@ -97,8 +99,8 @@ def logprobs_of(logits: Logits, token: int, top: int, pieces: Sequence[bytes]) -
     def told(token: int) -> Logprob:
         return Logprob(token, pieces[token], float(logits[token]) - total)
 
-    likeliest = _likeliest(logits, top)[:top] if top else ()
-    return TokenLogprobs(told(token), tuple(told(int(other)) for other in likeliest))
+    likeliest = _likeliest(logits, min(top, len(logits))) if top else ()
+    return TokenLogprobs(told(token), tuple(told(int(other)) for other in likeliest if logits[other] > -np.inf))
 
 
 def log_odds(logits: Logits, tokens: Sequence[int]) -> float:
@@ -135,28 +137,44 @@ def choose(logits: Logits, sampling: Sampling, random: np.random.Generator) -> i
     `logits` is one number per token of the vocabulary, -inf for what is not allowed. Raises EngineError where none is a
     finite number.
     """
-    if sampling.temperature < _GREEDY:
-        best = int(np.argmax(logits))
-        if not np.isfinite(logits[best]):
-            raise EngineError(_NO_NUMBER)
-        return best
-    ids = _likeliest(logits, sampling.top_k)
-    if not len(ids):
+    best = int(np.argmax(logits))
+    if not np.isfinite(logits[best]):
         raise EngineError(_NO_NUMBER)
-    scores = logits[ids].astype(np.float64)
-    weights = np.exp((scores - scores[0]) / sampling.temperature)
-    keep = weights >= sampling.min_p
-    if sampling.top_p < 1:
-        total = np.cumsum(weights)
-        keep &= total - weights < sampling.top_p * total[-1]
-    weights = np.cumsum(np.where(keep, weights, 0.0))
-    return int(ids[np.searchsorted(weights, random.random() * weights[-1], side="right")])
+    if sampling.temperature < _GREEDY:
+        return best
+    weights = np.exp((logits - logits[best]) / np.float32(min(sampling.temperature, _HOTTEST)))
+    ids = _ranked(weights, sampling) if sampling.top_k or sampling.top_p < 1 else None
+    if ids is not None:
+        weights = weights[ids]
+    if sampling.min_p > 0:
+        weights = np.where(weights >= sampling.min_p, weights, 0)
+    sums = np.cumsum(weights, dtype=np.float64)
+    drawn: float = random.random() * float(sums[-1])
+    place = int(np.searchsorted(sums, drawn, side="right"))
+    return place if ids is None else int(ids[place])
 
 
-def _likeliest(logits: Logits, top_k: int) -> NDArray[np.intp]:
-    """The allowed tokens, or the `top_k` best of them, the likeliest first; ties go to the lower id."""
-    ids = np.flatnonzero(logits > -np.inf)
-    if 0 < top_k < len(ids):
-        ids = ids[np.argpartition(-logits[ids], top_k - 1)[:top_k]]
+def _ranked(weights: Logits, sampling: Sampling) -> NDArray[np.intp]:
+    """The tokens that are among the `top_k` best, and with those before them have less than `top_p`; the best first.
+
+    To sort a whole vocabulary takes as long as a pass of a small model, and few of the best are nearly all of it.
+    """
+    count = min(sampling.top_k or _AT_FIRST, len(weights))
+    while True:
+        ids = _likeliest(weights, count)
+        before = np.cumsum(weights[ids], dtype=np.float64) - weights[ids]
+        among = weights[ids] if sampling.top_k else weights
+        inside = before < sampling.top_p * among.sum(dtype=np.float64)
+        if sampling.top_k or count == len(weights) or not inside[-1]:
+            return ids[inside]
+        count = min(count * _AT_FIRST, len(weights))
+
+
+def _likeliest(logits: Logits, count: int) -> NDArray[np.intp]:
+    """So many of the best tokens, the likeliest first; ties go to the lower id."""
+    if count < len(logits):
+        ids = np.argpartition(-logits, count - 1)[:count]
         ids.sort()
+    else:
+        ids = np.arange(len(logits))
     return ids[np.argsort(-logits[ids], kind="stable")]
