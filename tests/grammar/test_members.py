@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -27,6 +29,7 @@ from toolgram.grammar.ir import (
     repeat,
     seq,
 )
+from toolgram.grammar.matcher import Matcher
 
 _DIGITS = Repeat(chars((48, 57)), 1, None)
 _MOST_ORDERS = 2_000
@@ -128,6 +131,51 @@ def test_required_members_behind_others_are_not_written_too_often(occurs: str, a
     assert len(gbnf) < 40_000
 
 
+def _objects(count: int, members_each: int) -> Grammar:
+    """Objects with optional members, one behind the other."""
+    each = [
+        seq("{", members([Literal(f"k{at}-{number};") for number in range(members_each)], "?" * members_each, ""), "}")
+        for at in range(count)
+    ]
+    return Grammar({"root": seq(*each)})
+
+
+@pytest.mark.parametrize("count", [1, 9, 10, 26, 400])
+def test_orders_of_many_objects_take_as_much_as_these(count: int) -> None:
+    """In GBNF and EBNF, whose rules for all orders of six members are twenty times these: all objects have fewer."""
+    most = {1: 6, 9: 6, 10: 5, 26: 4, 400: 2}[count]
+    for size in (2, most, 6):
+        grammar = _objects(count, size)
+        turned = "".join(f"{{{''.join(f'k{at}-{n};' for n in reversed(range(size)))}}}" for at in range(count))
+        gbnf, ebnf = grammar.to("gbnf"), grammar.to("ebnf")
+        assert grammar.accepts(turned)
+        assert gbnf_accepted(gbnf, {turned}) == ({turned} if size <= most else set())
+        assert ebnf_accepts(ebnf, turned) == (size <= most)
+        assert len(gbnf) < 150_000 + 40 * count * size
+        samples = [grammar.sample(seed) for seed in range(5)]
+        assert gbnf_accepted(gbnf, samples) == set(samples)
+        assert all(ebnf_accepts(ebnf, text) for text in samples)
+
+
+def test_objects_with_other_numbers_of_members_than_most_keep_their_orders() -> None:
+    rules = {**_objects(40, 6).rules, "few": seq("{", members(list(map(Literal, "abc")), "???", ""), "}")}
+    grammar = Grammar({**rules, "root": seq(rules["root"], Ref("few"))})
+    text = "".join(f"{{k{at}-0;k{at}-1;}}" for at in range(40))
+    assert ebnf_accepts(grammar.to("ebnf"), f"{text}{{cba}}")
+    assert gbnf_accepted(grammar.to("gbnf"), {f"{text}{{cab}}", f"{text}{{aab}}"}) == {f"{text}{{cab}}"}
+
+
+def test_many_members_that_nothing_stands_between_are_a_row() -> None:
+    """Were each of them followed by those behind it, llguidance would have as many ways on, and lexemes to split."""
+    items = [seq(f"<k{number}>", Text(("</k>",)), "</k>") for number in range(200)]
+    grammar = Grammar({"root": seq("<call>", optional(members(items, "?" * 200, "")), "</call>")})
+    lark = grammar.to("lark")
+    assert len(lark) < 15_000
+    for text in ("", "<k1>x</k>", "<k0></k><k199>y</k>", "<k2></k><k1></k>"):
+        whole = f"<call>{text}</call>"
+        assert grammar.accepts(whole) == lark_accepts(lark, whole) == ebnf_accepts(grammar.to("ebnf"), whole)
+
+
 def test_thousands_of_members_are_followed_in_order() -> None:
     """What may come first after each member would be thousands of members, each with thousands that are left."""
     grammar = Grammar({"root": members([Literal(f"k{number:04};") for number in range(2_000)], "?" * 2_000, "")})
@@ -154,6 +202,17 @@ def test_parts_of_a_member_that_no_text_has() -> None:
     assert lark_accepts(grammar.to("lark"), "b,a")
     assert ebnf_accepts(grammar.to("ebnf"), "b,a")
     assert Grammar({"root": Repeat(members([Literal("a"), optional("b")], "??", ""), 1, 2)}).accepts("bab")
+
+
+def test_a_matcher_does_not_grow_with_the_orders_that_it_has_seen() -> None:
+    names = [f"k{number};" for number in range(20)]
+    matcher: Any = Matcher({"root": members(list(map(Literal, names)), "?" * 20, "")})
+    sizes: list[int] = []
+    for seed in range(40):
+        Random(seed).shuffle(names)
+        assert matcher.accepts("".join(names))
+        sizes.append(len(matcher._nodes))
+    assert sizes[-1] == sizes[0]
 
 
 def test_what_may_follow_some_of_them() -> None:

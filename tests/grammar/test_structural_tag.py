@@ -44,3 +44,24 @@ def test_text_before_a_counted_tag():
     rules: Rules = {"root": seq(Text(("<a>",)), repeat(seq(Token("<a>"), Literal("b"), Token("</a>")), 1, 2))}
     good = ["<a>b</a>", "x<<a>b</a><a>b</a>"]
     assert accepted(rules, [*good, "x", "<a>b</a><a>b</a><a>b</a>", "<a>b</a>x"]) == set(good)
+
+
+def test_text_that_may_hold_what_follows_it_does_not_end_there_first():
+    """A tag of XGrammar would."""
+    rules: Rules = {"root": seq(Token("<"), Text(("aba",)), Token("aba"), Text(()), "ab", Token(">"))}
+    assert accepted(rules, ["<aba>", "<abaab>", "<xabaxabab>", "<ababa>ab>"]) == {
+        "<abaab>",
+        "<xabaxabab>",
+        "<ababa>ab>",
+    }
+
+
+def test_rules_in_a_row_may_be_thousands():
+    """Optional parameters, each with a tag, of which one follows another."""
+    rules: Rules = {"root": seq(Token("<call>"), Ref("p0"), Token("</call>"))}
+    for number in range(2_000):
+        here = seq(Token(f"<p{number}>"), Text(("</p>",)), Token("</p>"), choice(Ref(f"p{number + 1}"), ""))
+        rules[f"p{number}"] = choice(here, Ref(f"p{number + 1}"))
+    rules["p2000"] = seq(Token("<last>"))
+    good = ["<call><p0>x</p></call>", "<call><p1></p><p1999>y</p><last></call>"]
+    assert accepted(rules, [*good, "<call></call>", "<call><p1></p><p0></p></call>"]) == set(good)

@@ -9,7 +9,7 @@ from functools import cached_property
 from toolgram.errors import GrammarError, Relaxation
 from toolgram.grammar import dialects, matcher
 from toolgram.grammar.ir import Expr, Rules
-from toolgram.grammar.orders import MOST_MEMBERS, in_rules
+from toolgram.grammar.orders import in_rules
 from toolgram.grammar.shape import longest, shortest
 from toolgram.grammar.simplify import factored, shortened
 from toolgram.grammar.walk import uses
@@ -52,7 +52,7 @@ class Grammar:
 
     @cached_property
     def _matcher(self) -> matcher.Matcher:
-        return matcher.Matcher(in_rules(self.rules, MOST_MEMBERS))
+        return matcher.Matcher(self.rules)
 
     @cached_property
     def shortest(self) -> int:

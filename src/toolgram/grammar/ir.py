@@ -130,18 +130,39 @@ class Members(HashedOnce):
     occurs: str
     between: str
 
+    def first(self, taken: int = 0) -> list[int]:
+        """The numbers of the items that may come where some are taken: `taken` has a bit for each of these.
+
+        Those that may come any number of times are never taken.
+        """
+        left = [index for index in range(len(self.items)) if not taken >> index & 1]
+        needed = next((at for at, index in enumerate(left) if self.occurs[index] == "1"), len(left))
+        return left[: needed + 1]
+
+    def with_one(self, taken: int, index: int) -> int:
+        """What is taken once one more item is there."""
+        return taken if self.occurs[index] == "*" else taken | 1 << index
+
+    def may_end(self, taken: int) -> bool:
+        """Whether none need be there beside those that are taken."""
+        return all(taken >> index & 1 for index, times in enumerate(self.occurs) if times in MUST)
+
+    def before(self, taken: int) -> Expr:
+        """At least one of those that are not taken."""
+        items, occurs = self._left(taken)
+        return members(items, occurs, self.between) if taken else self
+
+    def rest(self, taken: int) -> Expr:
+        """What may follow where some are taken, of which one was the last."""
+        return _more(*self._left(taken), self.between)
+
     def ways(self) -> list[tuple[Expr, Expr]]:
         """The items that may come first, each with what follows it."""
-        needed = self.occurs.find("1")
-        first = range(len(self.items) if needed < 0 else needed + 1)
-        return [(self.items[index], self._after(index)) for index in first]
+        return [(self.items[index], self.rest(self.with_one(0, index))) for index in self.first()]
 
-    def _after(self, index: int) -> Expr:
-        """What follows one of the items."""
-        items, occurs, behind = self.items, self.occurs, index + 1
-        if occurs[index] != "*":
-            items, occurs = items[:index] + items[behind:], occurs[:index] + occurs[behind:]
-        return _more(items, occurs, self.between)
+    def _left(self, taken: int) -> tuple[tuple[Expr, ...], str]:
+        left = [index for index in range(len(self.items)) if not taken >> index & 1]
+        return tuple([self.items[index] for index in left]), "".join([self.occurs[index] for index in left])
 
 
 Expr = Literal | CharSet | Sequence | Choice | Repeat | Ref | Token | Text | Except | Members

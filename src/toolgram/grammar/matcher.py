@@ -11,6 +11,7 @@ anew; a thread that still has frames of the old ones loses no more than what the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -19,6 +20,7 @@ from toolgram.errors import GrammarError
 from toolgram.grammar.excepts import Trees, in_trees
 from toolgram.grammar.ir import (
     EMPTY,
+    NOTHING,
     CharSet,
     Choice,
     Except,
@@ -31,12 +33,13 @@ from toolgram.grammar.ir import (
     Sequence,
     Text,
     Token,
-    by_first,
     children,
     choice,
+    members,
     repeat,
     seq,
 )
+from toolgram.grammar.orders import MOST_MEMBERS, in_rules, most_free
 from toolgram.grammar.sampler import sample
 from toolgram.grammar.shape import Shape, check_left_recursion, check_references, cost_of, shortest
 from toolgram.grammar.until import automaton, text_after
@@ -84,10 +87,13 @@ _DEEPEST_MERGE = 3
 class Matcher:
     """Recognises, samples and derives the grammar `rules`, whose start is the rule `root`.
 
-    Raises GrammarError for a reference that is not defined, and for left recursion.
+    More members than Lark takes in any order come in one. Raises GrammarError for a reference that is not defined, and
+    for left recursion.
     """
 
     def __init__(self, rules: Rules) -> None:
+        self._most_free = most_free(rules)
+        rules = in_rules(rules, MOST_MEMBERS)
         used = uses(rules)
         check_references(used)
         self._given = rules
@@ -124,9 +130,9 @@ class Matcher:
         return sample(*self._whole, seed)
 
     @cached_property
-    def _whole(self) -> tuple[Rules, Shape]:
+    def _whole(self) -> tuple[Rules, Shape, int]:
         rules = in_trees(self._given)
-        return rules, Shape.of(rules)
+        return rules, Shape.of(rules), self._most_free
 
     def after(self, text: str) -> Rules:
         """The grammar of what may follow `text`. Raises GrammarError where nothing may."""
@@ -153,10 +159,8 @@ class Matcher:
         return state
 
     def _step(self, state: _State, char: str) -> _State | None:
-        reached: _Stacks = ()
-        for frame in state.leaves:
-            reached = self._union(reached, self._read(frame, char))
-        return self._state(reached) if reached else None
+        read = [reached for frame in state.leaves if (reached := self._read(frame, char))]
+        return self._state(self._union_of(read)) if read else None
 
     def _read(self, frame: _Frame, char: str) -> _Stacks:
         node, at, below = frame.node, frame.at, frame.below
@@ -224,9 +228,27 @@ class Matcher:
             case Except():
                 return (self._frame(self._head(self._tree(node.expr)), 0, below),)
             case Members():
-                return (self._frame(self._node(by_first(node.expr)), 0, below),)
+                return self._expand_members(node, node.expr, at, below)
             case CharSet():
                 return ()
+
+    def _expand_members(self, node: _Node, expr: Members, at: int, below: _Stacks) -> _Stacks:
+        """Where one can get to among members: before one where `at` is even, behind one where it is odd.
+
+        Half of it has a bit for each of the items that is taken, but those that may come any number of times.
+        """
+        taken = at >> 1
+        if at & 1:
+            more: _Stacks = ()
+            if expr.first(taken):
+                more = (self._frame(self._node(Literal(expr.between)), 0, (self._frame(node, at - 1, below),)),)
+            return (*more, *below) if expr.may_end(taken) else more
+        firsts: list[_Frame] = []
+        for index in expr.first(taken):
+            after = expr.with_one(taken, index)
+            rest = (self._frame(node, 2 * after + 1, below),) if expr.first(after) else below
+            firsts.append(self._frame(node.parts[index], 0, rest))
+        return tuple(firsts)
 
     def _union(self, left: _Stacks, right: _Stacks, depth: int = 0) -> _Stacks:
         """Both sets of stacks; `left` itself if it holds the right one already. Frames at the same place are merged."""
@@ -239,14 +261,27 @@ class Matcher:
             merged = self._unions.setdefault((left, right), self._merged(left, right, depth))
         return left if merged == left else merged
 
+    def _union_of(self, some: SequenceABC[_Stacks]) -> _Stacks:
+        """All of these sets of stacks."""
+        if len(some) == 1:
+            return some[0]
+        places: dict[tuple[_Node, int] | None, _Frame | None] = {}
+        for stacks in some:
+            self._merge(places, stacks, 0)
+        return tuple(places.values())
+
     def _merged(self, left: _Stacks, right: _Stacks, depth: int) -> _Stacks:
         places = {_place(frame): frame for frame in left}
-        for frame in right:
-            known = places.get(_place(frame))
+        self._merge(places, right, depth)
+        return tuple(places.values())
+
+    def _merge(self, places: dict[tuple[_Node, int] | None, _Frame | None], more: _Stacks, depth: int) -> None:
+        for frame in more:
+            place = _place(frame)
+            known = places.get(place)
             if known is not None and frame is not None and known is not frame:
                 frame = self._frame(frame.node, frame.at, self._union(known.below, frame.below, depth + 1))
-            places[_place(frame)] = frame
-        return tuple(places.values())
+            places[place] = frame
 
     def _frame(self, node: _Node, at: int, below: _Stacks) -> _Frame:
         key = (node, at, below)
@@ -268,7 +303,10 @@ class Matcher:
 
     def _node(self, expr: Expr) -> _Node:
         """The node of an expression, without the parts that no sentence can hold."""
-        inside = () if isinstance(expr, Except | Members) else children(expr)
+        if isinstance(expr, Members) and any(cost_of(item, self._costs) is None for item in expr.items):
+            possible = (item if cost_of(item, self._costs) is not None else NOTHING for item in expr.items)
+            return self._node(members(possible, expr.occurs, expr.between))
+        inside = () if isinstance(expr, Except) else children(expr)
         parts = tuple(self._node(part) for part in inside if cost_of(part, self._costs) is not None)
         match expr:
             case Sequence() | Choice():
@@ -345,6 +383,8 @@ def _remainder(expr: Expr, at: int) -> Expr:
             return seq(*items[at:])
         case Repeat(item, low, high):
             return repeat(item, max(low - at, 0), None if high is None else high - at)
+        case Members():
+            return expr.rest(at >> 1) if at & 1 else expr.before(at >> 1)
         case _:
             return expr
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     EMPTY,
     MUST,
     NOTHING,
+    Choice,
     Expr,
     Literal,
     Members,
@@ -18,6 +20,7 @@ from toolgram.grammar.ir import (
     Sequence,
     children,
     choice,
+    must_be_there,
     optional,
     repeat,
     seq,
@@ -29,7 +32,8 @@ MOST_MEMBERS = 60
 """Members that come in any order anywhere: llguidance has a bit for each of 64 that says whether it is taken."""
 _MOST = 6  # members that come in any order where this takes a rule for each set of them, of which there are 64
 _MOST_WRITTEN = 2_000  # members in these rules, as each must have those that must be there, too
-_MOST_RULES = 20_000  # of a grammar, beyond which all members come in order
+_MOST_IN_ALL = 4_000  # of these in a grammar, and for each member of it
+_FOR_EACH = 6  # so many more: two of them take twelve, six of them 448
 _WORD = re.compile(r"\w+")
 _LARGEST = 4  # parts of a member that is written wherever it may come
 
@@ -42,23 +46,49 @@ def in_rules(rules: Rules, kept: int = 0) -> Rules:
     changing = [name for name, expr in rules.items() if _most_members(expr) > kept]
     if not changing:
         return rules
-    writing = _Writing(dict(rules), kept)
+    writing = _Writing(dict(rules), kept, most_free(rules))
     for name in changing:
         writing.rules[name] = writing.without_members(rules[name], name)
     return writing.rules
 
 
-def has_few_orders(expr: Members) -> bool:
-    """Whether a rule is written for each set of members that may be left."""
+def most_free(rules: Rules) -> int:
+    """How many optional members may come in any order where each set of them takes a rule: as many in each object of a
+    grammar, so that it is as large as what it says; -1 where none do."""
+    found: dict[Members, None] = {}
+    for expr in rules.values():
+        _find_members(expr, found)
+    room = _MOST_IN_ALL + _FOR_EACH * sum(len(expr.items) for expr in found)
+    for most in range(_MOST, -1, -1):
+        if sum(_written(expr, most) or 0 for expr in found) <= room:
+            return most
+    return -1
+
+
+def has_few_orders(expr: Members, most: int) -> bool:
+    """Whether a rule is written for each set of members that may be left; `most` as `most_free` finds it."""
+    return _written(expr, most) is not None
+
+
+def _written(expr: Members, most: int) -> int | None:
+    """How many members there are in the rules for each set of them; None where these are not written."""
     written, free, needed = 0, 0, 0
     for times in expr.occurs + "1":
         if times == "1":  # before which any of those in front of it may have been
             written += 2**free * (1 + len(expr.occurs) - needed)
             needed += 1
         free += times in "?!"
-        if free > _MOST or written > _MOST_WRITTEN:
-            return False
-    return True
+        if free > most or written > _MOST_WRITTEN:
+            return None
+    return written
+
+
+def _find_members(expr: Expr, found: dict[Members, None]) -> None:
+    if _most_members(expr):
+        if isinstance(expr, Members):
+            found[expr] = None
+        for part in children(expr):
+            _find_members(part, found)
 
 
 @found_once
@@ -76,16 +106,19 @@ class _Writing:
 
     rules: dict[str, Expr]
     kept: int
+    most: int
     _named: dict[Expr, Ref] = field(default_factory=dict[Expr, Ref])
     _due: list[tuple[str, Members]] = field(default_factory=list[tuple[str, Members]])
 
     def without_members(self, expr: Expr, rule: str) -> Expr:
         if _most_members(expr) <= self.kept:
             return expr
+        if isinstance(expr, Choice) and EMPTY in expr.options and any(map(self._may_be_row, expr.options)):
+            return choice(*(self._row(option, rule) for option in expr.options if option != EMPTY))
         made = with_children(expr, lambda part: self.without_members(part, rule))
         if not isinstance(made, Members) or len(made.items) <= self.kept:
             return made
-        if not has_few_orders(made) or len(self.rules) > _MOST_RULES:
+        if not has_few_orders(made, self.most):
             return self._in_order(made, rule)
         items = tuple(
             item if size(item) <= _LARGEST else self._rule(item, f"{rule}-{_word_in(item)}", item)
@@ -116,6 +149,18 @@ class _Writing:
             self._named[key] = Ref(fresh(hint, self.rules))
             self.rules[self._named[key].name] = body
         return self._named[key]
+
+    def _may_be_row(self, expr: Expr) -> TypeGuard[Members]:
+        """Whether these are members that, where none of them need be there, are a sequence of what may be left out."""
+        if not isinstance(expr, Members) or expr.between or must_be_there(expr.occurs):
+            return False
+        return len(expr.items) > self.kept and not has_few_orders(expr, self.most)
+
+    def _row(self, expr: Expr, rule: str) -> Expr:
+        if not self._may_be_row(expr):
+            return self.without_members(expr, rule)
+        pairs = zip(expr.items, expr.occurs, strict=True)
+        return seq(*(_times(self.without_members(item, rule), times) for item, times in pairs))
 
     def _in_order(self, expr: Members, rule: str) -> Expr:
         pairs = list(zip(expr.items, expr.occurs, strict=True))

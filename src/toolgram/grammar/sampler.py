@@ -34,8 +34,11 @@ _BUDGETS = (0, 8, 32, 128, 512)
 """How long a sentence may grow before it takes the shortest way out."""
 
 
-def sample(rules: Rules, shape: Shape, seed: int) -> str:
-    """A random sentence; the same seed gives the same one. Raises GrammarError where there is no sentence."""
+def sample(rules: Rules, shape: Shape, most: int, seed: int) -> str:
+    """A random sentence; the same seed gives the same one; of members so many at `most` come in any order.
+
+    Raises GrammarError where there is no sentence.
+    """
     if shape.cost(rules["root"]) is None:
         raise GrammarError("the grammar has no sentence")
     rng = Random(seed)  # noqa: S311 - sentences for tests, no secret
@@ -65,7 +68,7 @@ def sample(rules: Rules, shape: Shape, seed: int) -> str:
                 waiting.extend(reversed(items))
             case Choice(options):
                 waiting.append(_option(options, shape, rng, left))
-            case Members() if has_few_orders(expr):
+            case Members() if has_few_orders(expr, most):
                 waiting.append(by_first(expr))
             case Members():
                 waiting.extend(reversed(_in_order(expr, shape, rng, left)))

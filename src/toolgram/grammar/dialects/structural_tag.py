@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, TypeGuard
 
+from toolgram.errors import GrammarError
+from toolgram.grammar.components import components
 from toolgram.grammar.dialects.ebnf import write_ebnf
 from toolgram.grammar.ir import (
     Choice,
@@ -30,7 +32,7 @@ from toolgram.grammar.ir import (
 from toolgram.grammar.orders import in_rules
 from toolgram.grammar.simplify import simplify
 from toolgram.grammar.tidy import tidy
-from toolgram.grammar.walk import names_in
+from toolgram.grammar.walk import names_in, uses
 
 Format = dict[str, Any]
 _MOST_NODES = 400
@@ -38,11 +40,14 @@ _MOST_NODES = 400
 
 
 def write_structural_tag(rules: Rules) -> Format:
-    """The rules as the `format` of a structural tag. Raises GrammarError as `tidy` does."""
-    tidied = tidy(in_rules(rules))
-    if any("root" in names_in(expr) for expr in tidied.values()) or _splits_markers(tidied):
-        return {"type": "grammar", "grammar": write_ebnf(simplify(tidied))}
-    return _Writer(tidied).format(tidied["root"])
+    """The rules as the `format` of a structural tag. Raises GrammarError as `tidy` does, and for too deep rules."""
+    try:
+        tidied = tidy(in_rules(rules))
+        if any("root" in names_in(expr) for expr in tidied.values()) or _splits_markers(tidied):
+            return {"type": "grammar", "grammar": write_ebnf(simplify(tidied))}
+        return _Writer(tidied).format(tidied["root"])
+    except RecursionError as error:
+        raise GrammarError("the grammar is nested too deeply to be written as a structural tag") from error
 
 
 def _splits_markers(rules: Rules) -> bool:
@@ -66,6 +71,18 @@ class _Writer:
     rules: Rules
     _sizes: dict[str, float] = field(default_factory=dict[str, float])
     _marked: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    def __post_init__(self) -> None:
+        """What each rule is, found after those that it uses: thousands may use one another in a row."""
+        used = uses(self.rules)
+        for group in components(used):
+            self._marked.update(dict.fromkeys(group, False))  # in a circle another way round decides
+            marked = any(map(self._has_marks, map(self.rules.__getitem__, group)))
+            self._marked.update(dict.fromkeys(group, marked))
+            in_circle = len(group) > 1 or group[0] in used[group[0]]
+            self._sizes.update(dict.fromkeys(group, inf if marked and in_circle else 1))
+            if marked and not in_circle:
+                self._sizes[group[0]] = self._size(self.rules[group[0]])
 
     def format(self, expr: Expr) -> Format:
         match expr:
@@ -94,21 +111,11 @@ class _Writer:
     def _has_marks(self, expr: Expr) -> bool:
         if isinstance(expr, Token):
             return True
-        if not isinstance(expr, Ref):
-            return any(map(self._has_marks, children(expr)))
-        if expr.name not in self._marked:
-            self._marked[expr.name] = False  # in a cycle another way round decides
-            self._marked[expr.name] = self._has_marks(self.rules[expr.name])
-        return self._marked[expr.name]
+        return self._marked[expr.name] if isinstance(expr, Ref) else any(map(self._has_marks, children(expr)))
 
     def _size(self, expr: Expr) -> float:
         """How many nodes the expression has when its references are written out; those to itself never are."""
-        if not isinstance(expr, Ref):
-            return 1 + sum(map(self._size, children(expr)))
-        if expr.name not in self._sizes:
-            self._sizes[expr.name] = inf
-            self._sizes[expr.name] = self._size(self.rules[expr.name]) if self._has_marks(expr) else 1
-        return self._sizes[expr.name]
+        return self._sizes[expr.name] if isinstance(expr, Ref) else 1 + sum(map(self._size, children(expr)))
 
     def _choice(self, options: tuple[Expr, ...]) -> Format:
         some = [self.format(option) for option in options if not is_empty(option)]
@@ -174,11 +181,17 @@ def _closed(formats: list[Format]) -> Iterator[Format]:
     left = list(formats)
     while left:
         match left:
-            case [{"type": "any_text"} as text, {"type": "const_string", "value": end}, *_] if end:
+            case [{"type": "any_text"} as text, {"type": "const_string", "value": end}, *_] if _ends(text, end):
                 yield {"type": "tag", "begin": "", "content": text, "end": end}
                 del left[:2]
             case _:
                 yield left.pop(0)
+
+
+def _ends(text: Format, end: str) -> bool:
+    """Whether a text before this string is over where that is first found: the text holds none of its beginnings."""
+    found_earlier = [end[:at] for at in range(1, len(end) + 1) if end.startswith(end[at:])]  # what of it is text then
+    return bool(end) and all(any(marker in begun for marker in text["excludes"]) for begun in found_earlier)
 
 
 def _as_tag(format_: Format) -> Format:
