@@ -251,3 +251,24 @@ def test_members_inside_of_the_same_members() -> None:
     for text in ("<one={b:{c:[{}],a:3}}", "<one={b:{},b:{}}", "x<other={b:1,a:{b:{a:1},a:2}}", "<one={b:{a:1,a:1}}"):
         assert lark_accepts(lark, text) == grammar.accepts(text), text
     assert all(lark_accepts(lark, grammar.sample(seed)) for seed in range(20))
+
+
+@pytest.mark.parametrize(
+    ("rules", "letters"),
+    [
+        ({"root": members([seq("a", optional(Ref("root"))), Literal("b")], "??", "")}, "ab"),
+        ({"root": members([seq("a", choice(Ref("root"), "x")), Literal("b")], "??", ",")}, "abx,"),
+        ({"root": seq(members([seq("a", Ref("more")), Literal("b")], "?1", ""), ";"),
+          "more": optional(seq(members([seq("b", Ref("less")), Literal("c")], "?!", ""), Repeat(Literal("x"), 0, 1))),
+          "less": choice(members([seq("a", Ref("more")), Literal("b")], "?1", ""), "")}, "abc;"),
+        ({"root": seq(members([seq("(", optional(Ref("root")), ")"), Literal("b")], "??", ""), ";")}, "()b;"),
+    ],
+)  # fmt: skip
+def test_members_that_end_with_the_same_members(rules: dict[str, Expr], letters: str) -> None:
+    """llguidance takes what follows those inside for what follows those outside: "abbb" has one of three b twice."""
+    grammar = Grammar(rules)
+    texts = ["".join(text) for length in range(7) for text in itertools.product(letters, repeat=length)]
+    accepted = {text for text in texts if grammar.accepts(text)}
+    assert accepted
+    assert {text for text in texts if lark_accepts(grammar.to("lark"), text)} == accepted
+    assert gbnf_accepted(grammar.to("gbnf"), set(texts)) == accepted

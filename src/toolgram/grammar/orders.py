@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -11,13 +12,18 @@ from toolgram.grammar.ir import (
     EMPTY,
     MUST,
     NOTHING,
+    CharSet,
     Choice,
+    Except,
     Expr,
     Literal,
     Members,
     Ref,
+    Repeat,
     Rules,
     Sequence,
+    Text,
+    Token,
     children,
     choice,
     must_be_there,
@@ -41,12 +47,15 @@ _LARGEST = 4  # parts of a member that is written wherever it may come
 def in_rules(rules: Rules, kept: int = 0) -> Rules:
     """The rules, with one for each set of members that may be left; where these are too many, members in order.
 
-    Up to `kept` members are left as they are.
+    Up to `kept` members are left as they are, where none of them may end with the same members once more: llguidance
+    1.9 takes what follows those inside for what follows those outside, and the other way round.
     """
-    changing = [name for name, expr in rules.items() if _most_members(expr) > kept]
+    found = [name for name, expr in rules.items() if _most_members(expr)]
+    endless = _ending_with_themselves(rules, found) if kept else frozenset[Members]()
+    changing = found if endless else [name for name in found if _most_members(rules[name]) > kept]
     if not changing:
         return rules
-    writing = _Writing(dict(rules), kept, most_free(rules))
+    writing = _Writing(dict(rules), kept, endless, most_free(rules))
     for name in changing:
         writing.rules[name] = writing.without_members(rules[name], name)
     return writing.rules
@@ -55,9 +64,7 @@ def in_rules(rules: Rules, kept: int = 0) -> Rules:
 def most_free(rules: Rules) -> int:
     """How many optional members may come in any order where each set of them takes a rule: as many in each object of a
     grammar, so that it is as large as what it says; -1 where none do."""
-    found: dict[Members, None] = {}
-    for expr in rules.values():
-        _find_members(expr, found)
+    found = _all_members(rules.values())
     room = _MOST_IN_ALL + _FOR_EACH * sum(len(expr.items) for expr in found)
     for most in range(_MOST, -1, -1):
         if sum(_written(expr, most) or 0 for expr in found) <= room:
@@ -83,12 +90,66 @@ def _written(expr: Members, most: int) -> int | None:
     return written
 
 
-def _find_members(expr: Expr, found: dict[Members, None]) -> None:
-    if _most_members(expr):
-        if isinstance(expr, Members):
-            found[expr] = None
-        for part in children(expr):
-            _find_members(part, found)
+def _all_members(exprs: Iterable[Expr]) -> dict[Members, None]:
+    found: dict[Members, None] = {}
+    waiting = list(exprs)
+    while waiting:
+        expr = waiting.pop()
+        if _most_members(expr):
+            if isinstance(expr, Members):
+                found[expr] = None
+            waiting += children(expr)
+    return found
+
+
+def _ending_with_themselves(rules: Rules, names: Iterable[str]) -> frozenset[Members]:
+    """Members of these rules of which one may end with the same members."""
+    return frozenset(expr for expr in _all_members(map(rules.__getitem__, names)) if expr in _last_of(expr, rules))
+
+
+def _last_of(expr: Members, rules: Rules) -> set[Expr]:
+    """The rules and the members that any of these may end with."""
+    found: set[Expr] = set()
+    waiting: list[Expr] = list(expr.items)
+    while waiting:
+        for last in _last(waiting.pop()):
+            if last not in found:
+                found.add(last)
+                waiting += [rules[last.name]] if isinstance(last, Ref) else children(last)
+    return found
+
+
+def _last(expr: Expr) -> Iterator[Expr]:
+    """The rules and the members that may be the last part of an expression; any rule may be empty."""
+    match expr:
+        case Ref() | Members():
+            yield expr
+        case Sequence(items):
+            for item in reversed(items):
+                yield from _last(item)
+                if not _may_be_empty(item):
+                    return
+        case Choice() | Repeat():
+            for part in children(expr):
+                yield from _last(part)
+        case _:
+            return
+
+
+def _may_be_empty(expr: Expr) -> bool:
+    match expr:
+        case Ref() | Text():
+            return True
+        case Literal(text) | Token(text):
+            return not text
+        case Sequence(items):
+            return all(map(_may_be_empty, items))
+        case Choice(options):
+            return any(map(_may_be_empty, options))
+        case Repeat(item, low):
+            return not low or _may_be_empty(item)
+        case CharSet() | Except() | Members():
+            return False
 
 
 @found_once
@@ -106,17 +167,18 @@ class _Writing:
 
     rules: dict[str, Expr]
     kept: int
+    endless: frozenset[Members]
     most: int
     _named: dict[Expr, Ref] = field(default_factory=dict[Expr, Ref])
     _due: list[tuple[str, Members]] = field(default_factory=list[tuple[str, Members]])
 
     def without_members(self, expr: Expr, rule: str) -> Expr:
-        if _most_members(expr) <= self.kept:
+        if _most_members(expr) <= (0 if self.endless else self.kept):
             return expr
         if isinstance(expr, Choice) and EMPTY in expr.options and any(map(self._may_be_row, expr.options)):
             return choice(*(self._row(option, rule) for option in expr.options if option != EMPTY))
         made = with_children(expr, lambda part: self.without_members(part, rule))
-        if not isinstance(made, Members) or len(made.items) <= self.kept:
+        if not isinstance(made, Members) or self._is_kept(expr):
             return made
         if not has_few_orders(made, self.most):
             return self._in_order(made, rule)
@@ -154,7 +216,10 @@ class _Writing:
         """Whether these are members that, where none of them need be there, are a sequence of what may be left out."""
         if not isinstance(expr, Members) or expr.between or must_be_there(expr.occurs):
             return False
-        return len(expr.items) > self.kept and not has_few_orders(expr, self.most)
+        return not self._is_kept(expr) and not has_few_orders(expr, self.most)
+
+    def _is_kept(self, expr: Expr) -> bool:
+        return isinstance(expr, Members) and len(expr.items) <= self.kept and expr not in self.endless
 
     def _row(self, expr: Expr, rule: str) -> Expr:
         if not self._may_be_row(expr):
