@@ -248,9 +248,9 @@ def test_jumping_forward_changes_nothing_but_the_work(
 
 
 def test_characters_are_whole(engine: LlamaCpp) -> None:
-    chunks = asyncio.run(chunks_of(engine, SEA, r"start: /[🎉☃é日]{6}/", Sampling(temperature=2, seed=3)))
+    chunks = asyncio.run(chunks_of(engine, SEA, r"start: /[🎉☃日]{6}/", Sampling(temperature=2, seed=3)))
     text = "".join(chunk.text for chunk in chunks)
-    assert re.fullmatch("[🎉☃é日]{6}", text)
+    assert re.fullmatch("[🎉☃日]{6}", text)
     assert sum(len(chunk.tokens) for chunk in chunks) > 6
     cut, last = say(engine, SEA, 'start: "日日"', max_tokens=1)
     assert (cut, last.finish) == ("", "length")

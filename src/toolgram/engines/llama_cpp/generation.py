@@ -128,15 +128,15 @@ class Generation:
             self.finish = "stop"
             return None
         trace, self._looked = self._looked, ()
+        written = [token]
         if self._guide is not None:
             allowed = self._guide.allowed()
-            token = self._taken(token, logits, self._guide)
+            written = self._guide.join(self._taken(token, logits, self._guide), self._left)
             if self._sampling.trace:
-                trace += (self._point(len(self.tokens), token, self._characters, alone, allowed),)
-        self._left -= 1
+                trace += (self._point(len(self.tokens), written[0], self._characters, alone, allowed),)
         top = self._sampling.logprobs
-        likely = [] if top is None else [logprobs_of(logits, token, top, self._vocabulary.pieces)]
-        return self._write([token], likely, trace)
+        likely = [] if top is None else [logprobs_of(logits, written[0], top, self._vocabulary.pieces)]
+        return self._write(written, likely, trace)
 
     def _taken(self, token: int, logits: Logits, guide: Guide) -> int:
         """The token that is written where the model chose this one."""
@@ -204,11 +204,13 @@ class Generation:
     def _write(
         self, tokens: list[int], likely: list[TokenLogprobs], trace: tuple[TracePoint, ...] = ()
     ) -> Chunk | None:
-        """Append tokens and what is forced after them."""
+        """Append tokens, of which the first is the model's choice, and what is forced after them."""
+        self._left -= len(tokens)
         text = self._decoded(tokens)
-        forced = self._force(after=tokens)
-        tokens += forced
-        text += self._decoded(forced)
+        chosen, after = tokens[:1], self._force(after=tokens)
+        text += self._decoded(after)
+        tokens += after
+        forced = tokens[len(chosen) :]
         if self._guide is not None and self._guide.done:
             self.over = self._watched is not None
             self.finish = None if self.over else "stop"
@@ -243,7 +245,7 @@ class Generation:
         if self._guide is None:
             return []
         tokens = self._guide.forced()[: self._left]
-        if tokens and after and self._sampling.trace and self._ends_a_value(after, tokens):
+        if tokens and len(after) == 1 and self._sampling.trace and self._ends_a_value(after, tokens):
             allowed = self._guide.allowed()  # of a forced text only the token that is written
             allowed[self._vocabulary.beginning(tokens)] = True
             self._watch(_Watched(len(self.tokens) + len(after), self._characters, allowed))

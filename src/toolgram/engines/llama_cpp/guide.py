@@ -30,9 +30,15 @@ class Guide:
     """
 
     def __init__(
-        self, matcher: LLMatcher, vocabulary: Vocabulary, ends: frozenset[int], prefix: PrefixSpace | None
+        self,
+        matcher: LLMatcher,
+        tokenizer: LLTokenizer,
+        vocabulary: Vocabulary,
+        ends: frozenset[int],
+        prefix: PrefixSpace | None,
     ) -> None:
         self._matcher = matcher
+        self._tokenizer = tokenizer
         self._prefix = prefix  # until something is written
         self._ends = np.fromiter(ends, dtype=np.intp)
         self._vocabulary = vocabulary
@@ -40,6 +46,7 @@ class Guide:
         self._size = len(vocabulary.pieces)
         self._bits = llguidance.numpy.allocate_token_bitmask(1, self._size)
         self._mask: NDArray[np.bool_] | None = None
+        self._began = False  # whether the token that was taken last began an answer behind such a space
 
     @property
     def accepting(self) -> bool:
@@ -111,6 +118,7 @@ class Guide:
         beginning. So where whatever may follow white space and signs is one token with them, it must be that token.
         """
         before, prefix, count = self._next(self._matcher), self._prefix, len(self._meaning((token,), self._matcher))
+        self._began = prefix is not None
         self.consume((token,))
         if not self._vocabulary.is_between(token) or self._matcher.is_stopped() or self.accepting:
             return []
@@ -122,6 +130,30 @@ class Guide:
                 self._check()
             self._mask, self._prefix = before, prefix
         return instead
+
+    def join(self, token: int, most: int) -> list[int]:
+        """The tokens that are written where this one was taken last: itself, or those of its text and what is forced.
+
+        A model that writes `n` may have chosen `nature_park` by it, if the rest is forced, and one that writes `"}` an
+        end of which the grammar spells the rest. But of these texts the vocabulary makes `nature`, `_`, `park`, and
+        `"`, `}}`: after `n` and `ature` the model would go on as after a text that it does not know. So they are cut as
+        they are elsewhere. No more than `most` tokens.
+
+        Where an answer begins behind a space of the vocabulary, a model may begin it with that space or without: the
+        first token stays as the model chose it.
+        """
+        forced = self.forced()
+        if self._began or not forced:
+            return [token]
+        joined = self._vocabulary.joined((token, *forced), self._tokenizer.tokenize_bytes)
+        if joined[0] == token or len(joined) > most:
+            return [token]
+        if not self._matcher.rollback(1):
+            self._check()
+        if self._matcher.validate_tokens(joined) < len(joined):  # the grammar may want one token as such
+            joined = [token]
+        self.consume(joined)
+        return joined
 
     def _following(self) -> bytes:
         """The bytes that may come next, where the text may not end; 0 for a token of no text."""
@@ -145,14 +177,16 @@ class Guides:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._compile = weighed(compiled_from, Memory(64 * MEGABYTE))(partial(_compile, _tokenizer(vocabulary)))
+        self._tokenizer = _tokenizer(vocabulary)
+        self._compile = weighed(compiled_from, Memory(64 * MEGABYTE))(partial(_compile, self._tokenizer))
 
     def start(self, lark: str, ends: tuple[str, ...] = (), prefix: PrefixSpace | None = None) -> Guide:
         """A guide at the start of the grammar, where `ends` end the text too as tokens.
 
         Raises GrammarRefused for one that llguidance refuses.
         """
-        return Guide(self._compile(lark).deep_copy(), self._vocabulary, self._vocabulary.ends_with(ends), prefix)
+        matcher = self._compile(lark).deep_copy()
+        return Guide(matcher, self._tokenizer, self._vocabulary, self._vocabulary.ends_with(ends), prefix)
 
 
 def _compile(tokenizer: LLTokenizer, lark: str) -> LLMatcher:

@@ -7,7 +7,7 @@ import re
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -103,6 +103,13 @@ class Vocabulary:
         text, others = self._to_marker(tokens)
         whole = _text(text)
         return list(tokens) if whole is None else [*self._ids(whole), *others]
+
+    def joined(self, tokens: Sequence[int], tokenize: Callable[[bytes], list[int]]) -> list[int]:
+        """Tokens up to the first marker, as their text is cut as a whole, and the others."""
+        text, others = self._to_marker(tokens)
+        found = [] if _text(text) is None else tokenize(text)  # parts of characters are cut otherwise
+        same = b"".join(map(self.pieces.__getitem__, found)) == text  # not every vocabulary has tokens for every text
+        return [*found, *others] if same else list(tokens)
 
     def _to_marker(self, tokens: Sequence[int]) -> tuple[bytes, Sequence[int]]:
         """The text of tokens up to the first marker, and the tokens from there on."""
