@@ -104,6 +104,23 @@ def test_the_bias_is_for_questions_not_for_results() -> None:
     assert planned(messages=[*BODY["messages"], *RESULT], tool_bias=1).request.tool_bias == 1
 
 
+@pytest.mark.parametrize(
+    ("more", "biases"),
+    [
+        ({}, (6.06, 2.5)),
+        ({"parallel_tool_calls": False}, (6.06, None)),
+        ({"tool_choice": "required"}, (None, 2.5)),
+        ({"tool_choice": "none"}, (None, None)),
+        ({"tools": []}, (None, None)),
+        ({"tools": [], "response_format": {"type": "json_object"}}, (None, None)),
+    ],
+)
+def test_a_bias_is_filled_in_where_there_is_something_to_choose(more: dict[str, Any], biases: tuple[Any, Any]) -> None:
+    profile = replace(PROFILE, parallel_tool_calls=None, parallel_tool_bias=2.5)
+    made = toolgram.plan(BODY | more, CHATML, profile=profile).request
+    assert (made.tool_bias, made.parallel_tool_bias) == biases
+
+
 def test_a_bias_towards_another_call_is_filled_in_as_that_towards_a_call() -> None:
     profile = replace(PROFILE, parallel_tool_calls=None, parallel_tool_bias=2.5)
     bodies = (BODY, BODY | {"parallel_tool_bias": -1}, BODY | {"messages": [*BODY["messages"], *RESULT]})

@@ -453,3 +453,13 @@ def test_no_text_of_a_user_ends_the_prompt_before_the_turn_to_be_continued() -> 
     prompt = toolgram.plan({"messages": messages, "continue_final_message": True}, CHATML).prompt
     assert "a\ue0fe\ue0ffb" in prompt
     assert prompt.endswith("Hel")
+
+
+@pytest.mark.parametrize("style", ["compact", "short", "hermes_2_pro", "functionary_v2"])
+@pytest.mark.parametrize("tools", [[], [WEATHER]])
+def test_an_answer_that_is_any_object_is_asked_for_in_words(style: str, tools: list[Any]) -> None:
+    """Models answered with the schema itself: `{"type": "object"}`."""
+    body = {"messages": [{"role": "user", "content": "Hi"}], "tools": tools, "response_format": {"type": "json_object"}}
+    asked = toolgram.plan(body, CHATML, style=style).format_prompt or ""
+    assert asked.endswith("Please respond with a JSON object.")
+    assert "following schema" not in asked

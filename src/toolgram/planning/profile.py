@@ -136,16 +136,20 @@ class Profile:
     def filling(self, request: Request) -> Request:
         """The request with what it leaves to the profile.
 
-        Biases were measured on the first answer to a question: where results of tools came last there are none.
+        Biases were measured on the first answer to a question: where results of tools came last there are none, nor
+        where there is nothing to choose between, which would be told as a bias that is left out.
         """
-        first = request.messages[-1]["role"] == "user"
+        first = request.messages[-1]["role"] == "user" and bool(request.callable_tools)
+        chooses = first and request.tool_choice.mode == "auto"
         thinks = request.reasoning_max_tokens is None and request.reasoning_format == "auto"
+        parallel = _or(request.parallel_tool_calls, self.parallel_tool_calls)
+        goes_on = first and parallel is not False
         return replace(
             request,
-            parallel_tool_calls=_or(request.parallel_tool_calls, self.parallel_tool_calls),
+            parallel_tool_calls=parallel,
             reasoning_max_tokens=self.reasoning_max_tokens if thinks else request.reasoning_max_tokens,
-            tool_bias=_or(request.tool_bias, self.tool_bias if first else None),
-            parallel_tool_bias=_or(request.parallel_tool_bias, self.parallel_tool_bias if first else None),
+            tool_bias=_or(request.tool_bias, self.tool_bias if chooses else None),
+            parallel_tool_bias=_or(request.parallel_tool_bias, self.parallel_tool_bias if goes_on else None),
         )
 
 

@@ -89,7 +89,9 @@ def _names_tools(format_: WireFormat) -> bool:
 
 
 def answer_prompt(schema: Any) -> str:
-    """Asks for an answer in a schema."""
+    """Asks for an answer in a schema; one of any object is not shown, since small models repeat it as their answer."""
+    if schema == {"type": "object"}:
+        return "Please respond with a JSON object."
     return f"Please respond in JSON format with the following schema: {pretty(schema)}"
 
 
