@@ -46,6 +46,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[uvicorn.Config]:
         def listen(self, backlog: int) -> None:
             pass
 
+        def close(self) -> None:
+            pass
+
     def load(*_: Any, deterministic: bool) -> Replay:
         return Replay("Hello." if not deterministic else "Hello again.")
 
@@ -133,7 +136,7 @@ def test_a_server_for_this_machine_alone_goes_by_no_other_name(
     told: list[Settings] = []
     monkeypatch.setattr("toolgram.cli.serve.load", lambda loading: ())
     monkeypatch.setattr("toolgram.cli.serve.run", lambda served, settings, *rest: told.append(settings))
-    result = CliRunner().invoke(app, ["serve", *options])
+    result = CliRunner().invoke(app, ["serve", "--port", "0", *options])
     assert result.exception is None, result.output
     assert told[0].hosts == hosts
 
@@ -149,7 +152,7 @@ def test_the_engine_runs_as_many_at_once_as_the_server_up_to_32(
     monkeypatch.setattr("toolgram.cli.inputs.template_of", lambda *_: CHATML)
     monkeypatch.setattr("toolgram.engines.llama_cpp.LlamaCpp", lambda _, **given: told.append(given["parallel"]))
     monkeypatch.setattr("toolgram.cli.serve.run", lambda *_: None)
-    result = CliRunner().invoke(app, ["serve", *options])
+    result = CliRunner().invoke(app, ["serve", "--port", "0", *options])
     assert result.exception is None, result.output
     assert told == [parallel]
 
@@ -201,7 +204,7 @@ def test_grammars_are_sent_as_the_backend_of_the_upstream_reads_them(
     served: list[Served] = []
     monkeypatch.setattr("toolgram.cli.serve.run", lambda models, *rest: served.extend(models))
     monkeypatch.setattr("toolgram.cli.serve.run_workers", lambda remote, *rest: served.extend(remote.served()))
-    given = ["serve", "--upstream", "http://127.0.0.1:9", "--upstream-kind", "vllm", "--alias", "x"]
+    given = ["serve", "--port", "0", "--upstream", "http://127.0.0.1:9", "--upstream-kind", "vllm", "--alias", "x"]
     given += ["--chat-template", str(template), *options]
     result = CliRunner().invoke(app, given)
     assert result.exception is None, result.output
@@ -234,7 +237,7 @@ def test_keys_come_from_a_file_too(tmp_path: Path) -> None:
 def test_a_key_that_is_empty_never_opens_the_server(
     options: list[str], environment: dict[str, str], named: str, started: list[uvicorn.Config]
 ) -> None:
-    result = CliRunner().invoke(app, ["serve", *options], env=environment)
+    result = CliRunner().invoke(app, ["serve", "--port", "0", *options], env=environment)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"error: {named} is ")
     assert "empty" in result.stderr
@@ -262,7 +265,7 @@ def test_a_key_of_the_command_line_goes_before_a_variable_that_is_empty(started:
 def test_a_server_that_lets_everybody_in_says_so(
     options: list[str], warned: bool, started: list[uvicorn.Config]
 ) -> None:
-    result = CliRunner().invoke(app, ["serve", *options])
+    result = CliRunner().invoke(app, ["serve", "--port", "0", *options])
     assert result.exception is None, result.output
     assert ("warning: whoever can reach" in result.stderr) == warned
     assert len(started) == 1
@@ -284,6 +287,14 @@ def test_a_port_that_is_in_use_is_told_in_a_line(tmp_path: Path, capfd: pytest.C
         ):
             serve.run([Served("recorded", CHATML, Replay())], Settings(), "127.0.0.1", port, None)
     assert capfd.readouterr().err == ""
+
+
+def test_an_address_that_cannot_be_had_is_told_before_a_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgram.cli.serve.load", lambda _: pytest.fail("it was loaded"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = CliRunner().invoke(app, ["serve", "--port", str(port)])
+        assert (result.exit_code, "in use: give another --port" in result.stderr) == (2, True)
 
 
 def test_a_log_that_cannot_be_opened_is_told(tmp_path: Path) -> None:

@@ -165,6 +165,6 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
 
 
 def test_an_embedded_model_has_one_process() -> None:
-    result = CliRunner().invoke(app, ["serve", "--workers", "2"])
+    result = CliRunner().invoke(app, ["serve", "--workers", "2", "--port", "0"])
     assert result.exit_code == 2
     assert "--workers needs --upstream" in result.output

@@ -220,6 +220,17 @@ def test_names_and_paths(pip: Pip, tmp_path: Path) -> None:
         pull("gpt-5")
 
 
+def test_of_a_folder_the_files_in_it_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is a folder, and a model is a GGUF file; in it there is none"):
+        resolve(tmp_path)
+    (tmp_path / "sub").mkdir()
+    for name in ("b.gguf", "sub/a.gguf", "c.safetensors"):
+        (tmp_path / name).write_bytes(b"GGUF")
+    with pytest.raises(ModelError) as raised:
+        resolve(str(tmp_path))
+    assert str(raised.value).endswith(f"; in it there are: {tmp_path / 'b.gguf'}, {tmp_path / 'sub' / 'a.gguf'}")
+
+
 def test_a_cache_that_cannot_be_written_is_said(pip: Pip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))

@@ -91,7 +91,10 @@ def test_gguf_without_special_tokens(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "not a readable GGUF file: it ends inside its metadata"),
+        (b"", "not a readable GGUF file: it is empty"),
+        (b"GGUF", "not a readable GGUF file: it ends inside its metadata"),
+        (b"Hi!\n", r"it begins with b'Hi!\\n', not with b'GGUF'"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "a pointer of Git LFS, .* `git lfs pull`"),
         (b"GGML" + bytes(20), "b'GGML'"),
         (b"GGUF" + struct.pack("<I", 1) + bytes(16), "version 1"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 5), "not a readable GGUF"),

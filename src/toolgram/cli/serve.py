@@ -32,7 +32,6 @@ from toolgram.server.settings import Settings
 from toolgram.styles.registry import no_such_style, style_names
 
 if TYPE_CHECKING:
-    import uvicorn
     from starlette.types import ASGIApp  # comes with the server extra
 
 
@@ -138,7 +137,7 @@ def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_
     log_to(log_file)
     _take_short_turns()
     server = Server(config(create_app(served, settings), settings.shutdown_timeout, host, port))
-    listener = _bound(server.config)
+    listener = _bound(host, port)
     _listen(listener, server.config.backlog)
     _say_where(served, host, listener)
     server.run([listener])
@@ -177,19 +176,19 @@ def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
     from toolgram.server.workers import serve_by_workers
 
     log_to(remote.log_file)
-    made = config(remote, remote.settings.shutdown_timeout, host, port)
-    listener = _bound(made)
-    _listen(listener, made.backlog)
+    listener = _bound(host, port)
+    _listen(listener, config(remote, remote.settings.shutdown_timeout, host, port).backlog)
     _say_where(remote.served(), host, listener)
     serve_by_workers(remote, listener, count, remote.settings.shutdown_timeout)
 
 
 def check(settings: Settings, host: str, port: int) -> None:
-    """Warn if everybody is let in, and make the folder of recordings. Raises BadInput for what cannot be served,
-    and InvalidTool for a configuration of no MCP servers.
+    """Warn if everybody is let in, and make the folder of recordings. Raises BadInput for what cannot be served, or
+    not at this address, and InvalidTool for a configuration of no MCP servers.
     """
     if not 0 <= port <= _LAST_PORT:
         raise BadInput(f"a port is a number from 0 to {_LAST_PORT}, not {port}")
+    _bound(host, port).close()  # a model may take minutes to load, and is not loaded for nothing
     if not settings.api_keys and not is_local(host):
         tools = "" if settings.mcp is None else " and run the tools of its MCP servers"
         where = host or "this machine"
@@ -206,8 +205,11 @@ def check(settings: Settings, host: str, port: int) -> None:
     servers_of(settings.mcp)
 
 
-def _bound(config: uvicorn.Config) -> socket.socket:
+def _bound(host: str, port: int) -> socket.socket:
     """A socket at the address. Raises BadInput where it cannot be had."""
+    import uvicorn
+
+    config = uvicorn.Config("", host, port, log_level="warning")  # for no application yet
     log = logging.getLogger("uvicorn.error")
     silent, log.disabled = log.disabled, True  # it reports the error too
     try:
@@ -217,7 +219,7 @@ def _bound(config: uvicorn.Config) -> socket.socket:
         why = (cause.strerror if isinstance(cause, OSError) else None) or "it cannot be listened at"
         in_use = isinstance(cause, OSError) and cause.errno == EADDRINUSE
         other = ": give another --port, or 0 for any that is free" if in_use else ""
-        raise BadInput(f"{config.host}:{config.port}: {why}{other}") from error
+        raise BadInput(f"{host}:{port}: {why}{other}") from error
     finally:
         log.disabled = silent
 

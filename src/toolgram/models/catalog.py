@@ -49,6 +49,7 @@ MODELS = {
     ),
 }
 DEFAULT = "smollm2"
+_SHOWN = 8  # files of a folder
 
 
 def cache_folder() -> Path:
@@ -94,12 +95,21 @@ def resolve(name_or_path: str | Path, progress: Progress | None = None) -> Path:
     path = Path(name_or_path).expanduser()
     if path.is_file():
         return path
+    if path.is_dir():
+        raise ModelError(f"{name_or_path} is a folder, and a model is a GGUF file; {_files_of(path)}")
     if hub.on_the_hub(str(name_or_path)):
         return hub.fetch(str(name_or_path))
     raise ModelError(
         f"{name_or_path} is neither a file nor a known model nor org/repo:file on the hub; "
         f"{nearest(str(name_or_path), MODELS)}"
     )
+
+
+def _files_of(folder: Path) -> str:
+    """Which GGUF files are in a folder, or in its own folders, as a person would look for them."""
+    found = sorted({*folder.glob("*.gguf"), *folder.glob("*/*.gguf")})
+    shown = ", ".join(map(str, found[:_SHOWN])) + (", …" if len(found) > _SHOWN else "")
+    return f"in it there are: {shown}" if found else "in it there is none"
 
 
 def pull(name: str, progress: Progress | None = None) -> Path:

@@ -46,6 +46,7 @@ _TYPES = "tokenizer.ggml.token_type"
 _SPECIAL_TYPES = frozenset({3, 4})  # control and user-defined
 _INT32 = 5
 _LONGEST_STRING = 1 << 24
+_POINTER = b"version https://git-lfs."
 
 
 class _Array(NamedTuple):
@@ -85,15 +86,25 @@ def gguf_metadata(path: Path) -> Mapping[str, Any]:
 
 
 def _gguf_fields(file: BinaryIO) -> dict[str, Any]:
-    magic, version = file.read(4), _unpack(file, "I")
-    if magic != b"GGUF" or version not in (2, 3):
-        raise ValueError(f"it begins with {magic!r}, version {version}; must be little-endian GGUF 2 or 3")
+    if (magic := file.read(4)) != b"GGUF":
+        raise ValueError(_instead(magic + file.read(len(_POINTER) - len(magic))))
+    if (version := _unpack(file, "I")) not in (2, 3):
+        raise ValueError(f"it is of version {version}; must be little-endian GGUF 2 or 3")
     _tensors, count = _unpack(file, "Q"), _unpack(file, "Q")
     fields: dict[str, Any] = {}
     for _ in range(count):
         key = _gguf_string(file)
         fields[key] = _gguf_value(file, _unpack(file, "I"))
     return fields
+
+
+def _instead(begin: bytes) -> str:
+    """What a file is that is no GGUF file, by its first bytes."""
+    if not begin:
+        return "it is empty"
+    if begin == _POINTER:
+        return "it is a pointer of Git LFS, which stands for the file: `git lfs pull` fetches that"
+    return f"it begins with {begin[:4]!r}, not with b'GGUF'"
 
 
 def _gguf_value(file: BinaryIO, kind: int) -> Any:
