@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import socket
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -295,6 +297,27 @@ def test_an_address_that_cannot_be_had_is_told_before_a_model_is_loaded(monkeypa
         port = taken.getsockname()[1]
         result = CliRunner().invoke(app, ["serve", "--port", str(port)])
         assert (result.exit_code, "in use: give another --port" in result.stderr) == (2, True)
+
+
+INTERRUPTED = """
+import signal, sys, threading
+from toolgram.cli.main import run
+from toolgram.engines import llama_cpp
+
+def load(*_, **__):
+    threading.Thread(target=threading.Event().wait).start()  # as llama.cpp loads a model: no signal ends it
+    signal.raise_signal(signal.SIGINT)
+
+llama_cpp.load = load
+sys.argv = ["toolgram", "ask", "Hi"]
+run()
+"""
+
+
+def test_ctrl_c_does_not_wait_until_a_model_is_loaded() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "Traceback" not in done.stderr
 
 
 def test_a_log_that_cannot_be_opened_is_told(tmp_path: Path) -> None:

@@ -283,20 +283,24 @@ def load_engine(
     deterministic: bool = False,
 ) -> LlamaCpp | LlamaObject:
     """The embedded engine with a model, for `parallel` requests at once; `context` is in tokens, None for as many
-    as the model was trained for and memory allows.
+    as the model was trained for and memory allows. Ctrl-C ends the process at once.
 
     Raises ModelError for a file that cannot be run, MissingPackage where the engine is not installed.
     """
     from toolgram.engines.llama_cpp import load  # heavy and optional
 
-    return load(
-        path,
-        lambda notice: sys.stderr.write(f"{notice}\n"),
-        context=context,
-        threads=threads,
-        parallel=parallel,
-        deterministic=deterministic,
-    )
+    try:
+        return load(
+            path,
+            lambda notice: sys.stderr.write(f"{notice}\n"),
+            context=context,
+            threads=threads,
+            parallel=parallel,
+            deterministic=deterministic,
+        )
+    except KeyboardInterrupt:
+        sys.stdout.flush()
+        os._exit(130)  # the thread that loads cannot be stopped, and an end in order would wait for it
 
 
 def _no_constant(name: str) -> NoReturn:
