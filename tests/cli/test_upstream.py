@@ -33,6 +33,7 @@ from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.engines.remote.openai import OpenAICompletions
 from toolgram.engines.remote.sglang import Sglang
 from toolgram.engines.remote.vllm import Vllm
+from toolgram.engines.replay import Replay
 from toolgram.server.app import create_app
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
@@ -125,6 +126,13 @@ def test_a_vllm_whose_model_is_on_the_hub() -> None:
     assert found.template == ChatTemplate(CHATML.source, "", "<|im_end|>")
     assert "and the chat template of org/model; gr" in found.about
     assert found.defaults == SamplingDefaults(0.6, top_p=0.95, source="generation_config.json of org/model")
+
+
+def test_a_server_of_toolgram_is_told_as_such(template: Path) -> None:
+    with serving(create_app([Served("m", CHATML, Replay())])) as url:
+        with pytest.raises(BadInput, match=f"{url} is a server of toolgram: any client .* the same --model or --upstr"):
+            connect(Upstream((url,)), None)
+        assert connect(Upstream((url,), Kind.openai), template).model == "m"
 
 
 @pytest.mark.usefixtures("hub")

@@ -35,6 +35,10 @@ _OLLAMA = (
     "its API takes neither raw prompts nor grammars. toolgram can run its model by itself: "
     "`ollama show MODEL --modelfile` names the file after FROM, and `toolgram serve --model FILE` serves it"
 )
+_TOOLGRAM = (
+    "any client of OpenAI's or Anthropic's API asks it for tools and schemas, and it takes no grammars. "
+    "Here give what it runs itself: the same --model or --upstream"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +201,13 @@ def _kind(upstream: Upstream, found: tuple[Identity, ...]) -> Kind:
     for each in found:
         if each.kind == "ollama":
             raise BadInput(f"{each.url} is {each.name}: {_OLLAMA}")
+        if each.kind == "toolgram" and upstream.kind is not Kind.openai:
+            raise BadInput(f"{each.url} is {each.name}: {_TOOLGRAM}")
     if len({each.kind for each in found}) > 1:
         raise BadInput("the upstreams differ: " + ", ".join(f"{each.url} is {each.name}" for each in found))
     said = found[0].kind if found else "other"
     if upstream.kind is None:
-        return Kind.openai if said in ("other", "ollama") else Kind(said)
+        return Kind.openai if said == "other" else Kind(said)
     if upstream.kind is Kind.openai or said in ("other", upstream.kind.value):
         return upstream.kind
     named = NAMES[_kind_of(upstream.kind)]

@@ -8,16 +8,22 @@ from typing import Any, Literal, cast
 
 from toolgram.engines.remote.http import Http, Json
 
-ServerKind = Literal["vllm", "sglang", "llama-server", "ollama", "other"]
+ServerKind = Literal["vllm", "sglang", "llama-server", "ollama", "toolgram", "other"]
 
 _SECONDS = 5.0
 # What each server writes into `owned_by` of its list of models.
-_OWNERS: dict[str, ServerKind] = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama-server"}
+_OWNERS: dict[str, ServerKind] = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "llamacpp": "llama-server",
+    "toolgram": "toolgram",
+}
 NAMES: dict[ServerKind, str] = {
     "vllm": "vLLM",
     "sglang": "SGLang",
     "llama-server": "llama-server",
     "ollama": "Ollama",
+    "toolgram": "a server of toolgram",
     "other": "a server of an unknown kind",
 }
 
@@ -63,6 +69,8 @@ async def identify(http: Http) -> Identity:
         case "ollama":
             version = await http.look("/api/version", timeout=_SECONDS)
             return Identity(http.url, "ollama", _text(version, "version"), models)
+        case "toolgram":
+            return Identity(http.url, "toolgram", models=models)
         case _:
             return Identity(http.url, "other", models=models)
 
