@@ -264,6 +264,99 @@ def test_the_prompt_does_not_change_with_the_words_for_the_clients_maker() -> No
     assert both.request.messages[0]["content"] == "Be kind."
 
 
+SEARCH = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+LATER: list[dict[str, Any]] = [
+    {"name": "ToolSearch", "description": "Finds tools.", "input_schema": SEARCH},
+    {"name": "Later", "description": "Does it later.", "input_schema": ID, "defer_loading": True},
+    {"name": "Placeholder", "description": "Stands for others.", "input_schema": {}, "defer_loading": True},
+    {"name": "Read", "description": "Reads.", "input_schema": ID},
+]
+FOUND: list[dict[str, Any]] = [
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "ToolSearch", "input": {"query": "l"}}]},
+    {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "tool_reference", "tool_name": "Later"}]}
+        ],
+    },
+]
+
+
+def conversation(*turns: Any, tools: Any = LATER, **fields: Any) -> toolgram.Plan:
+    body = {"max_tokens": 9, "tools": tools, "messages": [{"role": "user", "content": "Look."}, *turns], **fields}
+    return read_messages_request(body).plan(CHATML, "hermes_2_pro", NOW)
+
+
+def may_call(plan: toolgram.Plan, name: str) -> bool:
+    call = '<tool_call>\n{"name": "%s", "arguments": {"id": "1"}}\n</tool_call>'
+    assert plan.constraint is not None
+    return plan.constraint.grammar.accepts(call % name)
+
+
+def system(*blocks: Any) -> dict[str, Any]:
+    return {"role": "system", "content": [{"type": "text", "text": "There is news."}, *blocks]}
+
+
+def added(**tool: Any) -> dict[str, Any]:
+    return {"type": "tool_addition", "tool": tool}
+
+
+def test_a_tool_that_is_deferred_is_shown_where_it_is_found() -> None:
+    before, found = conversation(tools=[LATER[0], LATER[2], LATER[3]]), conversation(*FOUND)
+    assert "Placeholder" not in found.prompt
+    assert [may_call(before, name) for name in ("Read", "Later", "Placeholder")] == [True, False, False]
+    assert [may_call(found, name) for name in ("Read", "Later", "Placeholder")] == [True, True, False]
+    asked = before.prompt.removesuffix("<|im_start|>assistant\n")
+    assert found.prompt.startswith(asked)  # nothing that was read is read again
+    shown = found.prompt.removeprefix(asked)
+    assert "The tool Later may be called: " in shown
+    assert "Does it later." in shown
+
+
+def test_tools_that_the_maker_itself_would_find_are_all_shown() -> None:
+    plan = conversation(tools=[*LATER, {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}])
+    assert "Does it later." in plan.prompt
+    assert may_call(plan, "Later")
+
+
+def test_a_list_of_deferred_tools_alone_is_announced_when_one_is_found() -> None:
+    plan = conversation(system(added(type="tool_reference", name="Later")), tools=[LATER[1]])
+    assert plan.prompt.index("Does it later.") < plan.prompt.index("Look.")
+    assert may_call(plan, "Later")
+
+
+def test_a_result_that_names_a_tool_which_has_gone_says_so() -> None:
+    plan = conversation(*FOUND, tools=[LATER[0]])
+    assert "There is no tool Later." in plan.prompt
+    assert not may_call(plan, "Later")
+
+
+def test_a_system_turn_adds_and_removes_tools() -> None:
+    definition = {"name": "New", "description": "Is new.", "input_schema": ID}
+    news = system(added(type="tool_reference", name="Later"), added(type="tool_definition", definition=definition))
+    gone = system({"type": "tool_removal", "tool": {"type": "tool_reference", "name": "Read"}})
+    before, after = conversation(), conversation(news, gone)
+    assert after.prompt.startswith(before.prompt.removesuffix("<|im_start|>assistant\n"))
+    assert [may_call(after, name) for name in ("ToolSearch", "Later", "New", "Read")] == [False, True, True, False]
+    assert "The tool Read may not be called any more." in after.prompt
+    assert after.prompt.index("There is news.") < after.prompt.index("Does it later.") < after.prompt.index("Is new.")
+    again = conversation(news, gone, system(added(type="tool_reference", name="Read")))
+    assert may_call(again, "Read")
+    with pytest.raises(toolgram.InvalidRequest) as raised:
+        conversation(gone, tool_choice={"type": "tool", "name": "Read"})
+    assert raised.value.pointer == "/tool_choice/name"
+
+
+def test_what_is_wrong_with_a_tool_of_a_system_turn_is_told_by_its_place() -> None:
+    definition = {"name": "New", "input_schema": {"type": "object", "properties": 1}}
+    with pytest.raises(toolgram.InvalidSchema) as raised:
+        conversation(system(added(type="tool_definition", definition=definition)))
+    assert raised.value.pointer == "/messages/1/content/1/tool/definition/input_schema"
+    with pytest.raises(toolgram.InvalidRequest) as refused:
+        conversation(system(IMAGE))
+    assert refused.value.pointer == "/messages/1/content/1/type"
+
+
 def test_a_choice_of_a_tool_that_is_left_out_is_refused() -> None:
     with pytest.raises(toolgram.InvalidRequest) as raised:
         read_messages_request({**CLAUDE, "tool_choice": {"type": "tool", "name": "web_search"}})

@@ -119,6 +119,13 @@ def _tools(read: str, edit: str, run: str, file: str, old: str, new: str, **more
     return turns
 
 
+def _with_a_search(folder: Path) -> list[Message]:
+    """Claude Code loads a tool that it had put off, and calls it first."""
+    turns = _tools("Read", "Edit", "Bash", "file_path", "old_string", "new_string", description="Writes the word")
+    search = _called(("ToolSearch", {"query": "select:CronList", "max_results": 1}), ("CronList", {}))
+    return [*search, *turns(folder)]
+
+
 def _files(*last: Message) -> _Turns:
     """The tools of `tasks/files.py`."""
     greeting = {"file": "greeting.txt"}
@@ -141,7 +148,7 @@ AGENTS = (
     Agent(
         "claude",
         (f"{_NODE}/claude", "-p", TASK, "--permission-mode", "acceptEdits", "--allowedTools", "Read,Edit,Write,Bash"),
-        _tools("Read", "Edit", "Bash", "file_path", "old_string", "new_string", description="Writes the word"),
+        _with_a_search,
         _claude_home,
     ),
     Agent(

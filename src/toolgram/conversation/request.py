@@ -39,7 +39,8 @@ class Tool:
     """A function that the model may call. `parameters` is a JSON Schema, None where the tool declares none.
 
     `pointer` is where its name and description stand in the request, `schema_pointer` where its parameters do. To the
-    model a `custom` tool is a function; `source` is the tool as templates print it.
+    model a `custom` tool is a function; `source` is the tool as templates print it. One that is not `announced` is
+    shown in the conversation, by the API that it came through, and not before it.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Tool:
     pointer: str
     schema_pointer: str
     custom: bool = False
+    announced: bool = True
 
     @property
     def function(self) -> Json:
@@ -104,6 +106,11 @@ class Request:
     add_generation_prompt: bool = True
     chat_template_kwargs: Json = field(default_factory=dict[str, Any])
     places: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def announced_tools(self) -> tuple[Tool, ...]:
+        """The tools that the model is shown before the conversation."""
+        return tuple(tool for tool in self.tools if tool.announced)
 
     @property
     def callable_tools(self) -> tuple[Tool, ...]:

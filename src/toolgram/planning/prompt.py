@@ -149,7 +149,7 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
         messages = [_framed(message, style, lead) for message in messages]
     if request.continue_final_message:
         messages[-1] = _open_end(messages[-1], len(messages) - 1)
-    tools = None if announces or not request.tools else [tool.source for tool in request.tools]
+    tools = None if announces or not request.tools else [tool.source for tool in request.announced_tools]
     rendered = Rendering(request, template, style, lead, messages, tools, format_prompt, now, native)
     try:
         parts, lost = rendered.whole()
@@ -176,14 +176,14 @@ def _format_prompt(request: Request, style: ToolStyle, now: datetime, *, announc
     answer = request.response_format
     if announces:
         about = Announcement(
-            tools=tuple(tool.source for tool in request.tools),
+            tools=tuple(tool.source for tool in request.announced_tools),
             parallel=request.parallel_tool_calls is not False,
             now=now,
             answer=answer.schema if answer else None,
             has_answer=answer is not None and not answer.plain,
         )
         # A model that was trained to call tools knows its format, and needs but the list.
-        with _in_place(request.tools):
+        with _in_place(request.announced_tools):
             announced = (style.announce or list_tools)(about)
         return f"{announced}\n\n{plain_prompt(answer.schema)}" if answer and answer.plain else announced
     if answer is None:

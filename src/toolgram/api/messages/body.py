@@ -113,6 +113,37 @@ class ToolReferenceBlock(Fields):
     tool_name: str
 
 
+class ReferredTool(Fields):
+    """A tool that is in the request's list, or was defined in the conversation."""
+
+    type: Literal["tool_reference"]
+    name: Filled
+
+
+class DefinedTool(Fields):
+    """A tool that the conversation itself defines."""
+
+    type: Literal["tool_definition"]
+    definition: Tool
+
+
+class ToolAdditionBlock(Fields):
+    """From here on a tool may be called."""
+
+    type: Literal["tool_addition"]
+    tool: Annotated[
+        Annotated[ReferredTool, of("tool_reference")] | Annotated[DefinedTool, of("tool_definition")],
+        by(type_of, "must refer to a tool, or define one"),
+    ]
+
+
+class ToolRemovalBlock(Fields):
+    """From here on a tool may not be called."""
+
+    type: Literal["tool_removal"]
+    tool: ReferredTool
+
+
 class ToolResultBlock(Fields):
     """What a tool answered."""
 
@@ -124,7 +155,7 @@ class ToolResultBlock(Fields):
 
 _BLOCKS = (
     *("text", "image", "thinking", "tool_use", "tool_result"),
-    *("document", "search_result", "tool_reference"),
+    *("document", "search_result", "tool_reference", "tool_addition", "tool_removal"),
 )
 
 
@@ -148,6 +179,8 @@ Block = Annotated[
     | Annotated[DocumentBlock, of("document")]
     | Annotated[SearchResultBlock, of("search_result")]
     | Annotated[ToolReferenceBlock, of("tool_reference")]
+    | Annotated[ToolAdditionBlock, of("tool_addition")]
+    | Annotated[ToolRemovalBlock, of("tool_removal")]
     | Annotated[OtherBlock, of("other")],
     by(_block, "must be a block"),
 ]
@@ -172,6 +205,7 @@ class AnthropicTool(Fields):
     description: str | None = None
     input_schema: Held
     strict: bool | None = None
+    defer_loading: bool | None = None
 
 
 class OtherTool(Fields):
@@ -179,6 +213,7 @@ class OtherTool(Fields):
 
     type: Annotated[str, unlike("custom")]
     name: str | None = None
+    defer_loading: bool | None = None
 
 
 Tool = Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -26,16 +27,18 @@ from toolgram.api.messages.body import (
     TextBlock,
     TextSource,
     ThinkingBlock,
+    ToolAdditionBlock,
     ToolReferenceBlock,
+    ToolRemovalBlock,
     ToolResultBlock,
     ToolUseBlock,
     Turn,
     UrlSource,
 )
-from toolgram.api.messages.tools import tool_for
+from toolgram.api.messages.offer import Offer
 from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.conversation.fields import json_of, validated
-from toolgram.conversation.request import Request, ResponseFormat, Tool, ToolChoice, distinct, required, template_kwargs
+from toolgram.conversation.request import Request, ResponseFormat, ToolChoice, required, template_kwargs
 from toolgram.errors import InvalidRequest
 
 Json = dict[str, Any]
@@ -54,12 +57,13 @@ _OF_THE_SERVER = (
 
 
 class _Conversation:
-    """Messages of ours, and where each came from."""
+    """Messages of ours, where each came from, and the tools that are offered at its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, offer: Offer) -> None:
         self.messages: list[Json] = []
         self.places: dict[str, str] = {}
         self.left_out: list[str] = []
+        self.offer = offer
 
     def add(self, message: Json, pointer: str) -> None:
         self.places[f"/messages/{len(self.messages)}"] = pointer
@@ -97,19 +101,18 @@ def _generation(body: CountBody, max_tokens: int | None, *, stream: bool) -> Gen
 
 def _request(body: CountBody) -> tuple[Request, tuple[str, ...]]:
     """The request, and what is left out of it: tools and blocks of Anthropic's own, and words for its maker alone."""
-    said = _Conversation()
+    said = _Conversation(Offer(body.tools or ()))
     if (system := _system(said, body)) is not None:
         said.add({"role": "system", "content": system}, "/system")
     placed = [(turn, f"/messages/{i}") for i, turn in enumerate(body.messages)]
     for role, turns in groupby(_results_first(placed), key=lambda one: one[0].role):
         _turns(said, role, [*turns])
-    tools = _tools(said, body)
-    choice = body.tool_choice
+    tools, choice = said.offer.tools, body.tool_choice
     last = said.messages[-1]
     request = Request(
         messages=tuple(said.messages),
         tools=tools,
-        tool_choice=_choice(choice, tools),
+        tool_choice=_choice(choice, said.offer),
         parallel_tool_calls=False if choice is not None and choice.disable_parallel_tool_use else None,
         response_format=_format(body),
         reasoning_max_tokens=body.thinking.budget_tokens if isinstance(body.thinking, ReasonsUpTo) else None,
@@ -118,17 +121,7 @@ def _request(body: CountBody) -> tuple[Request, tuple[str, ...]]:
         chat_template_kwargs=_template_kwargs(body),
         places=said.places,
     )
-    return request, tuple(dict.fromkeys(said.left_out))
-
-
-def _tools(said: _Conversation, body: CountBody) -> tuple[Tool, ...]:
-    tools: list[Tool] = []
-    for i, tool in enumerate(body.tools or ()):
-        if (made := tool_for(tool, f"/tools/{i}")) is None:
-            said.left_out.append(f"tools.{tool.type}")
-        else:
-            tools.append(made)
-    return distinct(tools)
+    return request, tuple(dict.fromkeys((*said.left_out, *said.offer.left_out)))
 
 
 def _system(said: _Conversation, body: CountBody) -> str | None:
@@ -168,7 +161,7 @@ def _turns(said: _Conversation, role: str, turns: Sequence[PlacedTurn]) -> None:
     match role:
         case "system":
             for turn, pointer in turns:
-                said.add({"role": "system", "content": _plain(turn.content, f"{pointer}/content")}, pointer)
+                said.add({"role": "system", "content": _instructions(said, turn, pointer)}, pointer)
         case "user":
             for turn, pointer in turns:
                 if not turn.content and not isinstance(turn.content, str):
@@ -229,7 +222,7 @@ def _shown(said: _Conversation, block: Block) -> Json:
         case TextBlock() | ImageBlock() | SearchResultBlock() | DocumentBlock(source=TextSource()):
             return _part(block, "")
         case ToolReferenceBlock(tool_name=name):
-            return {"type": "text", "text": f"The tool {name} may be called."}
+            return {"type": "text", "text": said.offer.found(name)}
         case _:
             said.left_out.append(f"tool_result.{block.type}")
             return {"type": "text", "text": f"[{block.type}: it cannot be shown here]"}
@@ -282,9 +275,22 @@ def _assistant(said: _Conversation, blocks: Sequence[Placed]) -> Json:
     return {**message, "tool_calls": calls} if calls else message
 
 
-def _plain(content: str | Sequence[Block], pointer: str) -> str:
-    """Text, in a string or in blocks, as one."""
-    return "\n\n".join(_texts(content, pointer))
+def _instructions(said: _Conversation, turn: Turn, pointer: str) -> str:
+    """The text of a system turn, with the tools that it adds and removes."""
+    texts: list[str] = []
+    for i, block in enumerate(_blocks(turn.content)):
+        at = f"{pointer}/content/{i}"
+        match block:
+            case TextBlock(text=text):
+                texts.append(text)
+            case ToolAdditionBlock(tool=tool):
+                said.places[f"{at}/tool"] = f"{at}/tool"  # a place in the body already
+                texts.append(said.offer.add(tool, f"{at}/tool"))
+            case ToolRemovalBlock(tool=tool):
+                texts.append(said.offer.remove(tool.name))
+            case _:
+                raise InvalidRequest(f"{at}/type", "only text may stand here, and tools that are added or removed")
+    return "\n\n".join(texts)
 
 
 def _texts(content: str | Sequence[Block], pointer: str) -> list[str]:
@@ -296,16 +302,18 @@ def _texts(content: str | Sequence[Block], pointer: str) -> list[str]:
     return texts
 
 
-def _choice(choice: AnthropicChoice | AnthropicNamed | None, tools: tuple[Tool, ...]) -> ToolChoice:
+def _choice(choice: AnthropicChoice | AnthropicNamed | None, offer: Offer) -> ToolChoice:
+    callable_ = tuple(tool for tool in offer.tools if tool.name in offer.callable)
     match choice:
         case None | AnthropicChoice(type="auto"):
-            return ToolChoice("auto")
+            chosen = ToolChoice("auto")
         case AnthropicChoice(type="none"):
-            return ToolChoice("none")
+            chosen = ToolChoice("none")
         case AnthropicNamed(name=name):
-            return required(tools, "/tool_choice", (name, "/tool_choice/name"))
+            return required(callable_, "/tool_choice", (name, "/tool_choice/name"))
         case _:
-            return required(tools, "/tool_choice")
+            chosen = required(callable_, "/tool_choice")
+    return replace(chosen, only=offer.callable) if offer.removed else chosen
 
 
 def _format(body: CountBody) -> ResponseFormat | None:
