@@ -82,19 +82,21 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# The versions are those that were looked at; what others send may differ.
+# The versions are those that were looked at; what others send may differ. Some want a newer node than may be here, and
+# have it from npm as well.
 $(AGENTS)/.installed: Makefile
 	@command -v npm >/dev/null || { echo "make test-agents needs node 20 or later with npm: https://nodejs.org"; exit 1; }
 	@echo "Installing coding agents into $(AGENTS) (once) …"
 	@mkdir -p $(AGENTS)
 	@npm install --prefix $(AGENTS) --no-save --no-fund --no-audit --loglevel error \
-		@openai/codex@0.169.0 @anthropic-ai/claude-code@2.1.197 opencode-ai@1.18.33 @qwen-code/qwen-code@0.15.10
-	@node $(AGENTS)/node_modules/@anthropic-ai/claude-code/install.cjs
+		node@22.23.3 @openai/codex@0.169.0 @anthropic-ai/claude-code@2.1.331 opencode-ai@1.18.33 \
+		@qwen-code/qwen-code@0.24.4 @earendil-works/pi-coding-agent@0.87.1
+	@$(AGENTS)/node_modules/.bin/node $(AGENTS)/node_modules/@anthropic-ai/claude-code/install.cjs
 	@$(PYTHON) -m venv $(AGENTS)/aider
 	@$(AGENTS)/aider/bin/python -m pip --disable-pip-version-check --quiet install aider-chat==0.86.2
 	@$(PYTHON) -m venv $(AGENTS)/python
 	@$(AGENTS)/python/bin/python -m pip --disable-pip-version-check --quiet install \
-		openai-agents==0.24.0 'smolagents[openai]==1.26.0' 'litellm[proxy]==1.83.0'
+		openai-agents==0.24.0 'smolagents[openai]==1.26.0' 'litellm[proxy]==1.108.6'
 	@touch $@
 
 # Those in Python need a version of MCP's SDK of their own.

@@ -85,6 +85,15 @@ def _qwen_home(address: str, home: Path) -> Mapping[str, str]:
     return {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "any", "OPENAI_MODEL": "recorded"}
 
 
+def _pi_home(address: str, home: Path) -> Mapping[str, str]:
+    provider = {"api": "openai-completions", "baseUrl": f"{address}/v1", "apiKey": "any"}
+    providers = {"here": {**provider, "models": [{"id": "recorded"}]}}
+    settings = home / ".pi" / "agent"
+    settings.mkdir(parents=True)
+    (settings / "models.json").write_text(json.dumps({"providers": providers}), encoding="utf-8")
+    return {"PI_OFFLINE": "1"}
+
+
 def _python_home(address: str, _: Path) -> Mapping[str, str]:
     return {"ADDRESS": address}
 
@@ -119,6 +128,16 @@ def _tools(read: str, edit: str, run: str, file: str, old: str, new: str, **more
     return turns
 
 
+def _edits(_: Path) -> list[Message]:
+    """pi makes several edits of a file at once."""
+    calls = _called(
+        ("read", {"path": "greeting.txt"}),
+        ("edit", {"path": "greeting.txt", "edits": [{"oldText": "wrld", "newText": "world"}]}),
+        ("write", {"path": "done.txt", "content": "done"}),
+    )
+    return [*calls, Message(LAST_WORD)]
+
+
 def _with_a_search(folder: Path) -> list[Message]:
     """Claude Code loads a tool that it had put off, and calls it first."""
     turns = _tools("Read", "Edit", "Bash", "file_path", "old_string", "new_string", description="Writes the word")
@@ -137,33 +156,34 @@ def _files(*last: Message) -> _Turns:
     return lambda _: [*calls, *last]
 
 
-_NODE = "node_modules/.bin"
+NODE = "node_modules/.bin"
 AGENTS = (
     Agent(
         "codex",
-        (f"{_NODE}/codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK),
+        (f"{NODE}/codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK),
         _shell("exec_command", "cmd"),
         _codex_home,
     ),
     Agent(
         "claude",
-        (f"{_NODE}/claude", "-p", TASK, "--permission-mode", "acceptEdits", "--allowedTools", "Read,Edit,Write,Bash"),
+        (f"{NODE}/claude", "-p", TASK, "--permission-mode", "acceptEdits", "--allowedTools", "Read,Edit,Write,Bash"),
         _with_a_search,
         _claude_home,
     ),
     Agent(
         "opencode",
-        (f"{_NODE}/opencode", "run", TASK),
+        (f"{NODE}/opencode", "run", TASK),
         _tools("read", "edit", "bash", "filePath", "oldString", "newString"),
         _opencode_home,
         asks="registry.npmjs.org:443",  # for the types of plugins, of which there are none
     ),
     Agent(
         "qwen",
-        (f"{_NODE}/qwen", "-p", TASK, "--yolo", "--auth-type", "openai"),
+        (f"{NODE}/qwen", "-p", TASK, "--yolo", "--auth-type", "openai"),
         _tools("read_file", "edit", "run_shell_command", "file_path", "old_string", "new_string", is_background=False),
         _qwen_home,
     ),
+    Agent("pi", (f"{NODE}/pi", "-p", TASK, "--provider", "here", "--model", "recorded"), _edits, _pi_home),
     Agent(
         "aider",
         (

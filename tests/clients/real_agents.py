@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from clients.agents import AGENTS, LAST_WORD, MENDED, MISSPELLED, TASK, Agent
+from clients.agents import AGENTS, LAST_WORD, MENDED, MISSPELLED, NODE, TASK, Agent
 from clients.scripted import Scripted
 from live_server import serving
 from situations import CHATML
@@ -80,7 +80,8 @@ def carry_out(agent: Agent, style: str, installed: Path, proxy: str) -> float:
         engine = Scripted(known, TASK, 2 * agent.turns(folder))
         with serving(engine, Settings(style=style, any_model_name=True), CHATML) as address:
             environment = {
-                **{key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "TERM")},
+                **{key: value for key, value in os.environ.items() if key in ("LANG", "TERM")},
+                "PATH": os.pathsep.join((str(installed / NODE), os.environ["PATH"])),  # the node that they want
                 "HOME": home,
                 "XDG_CONFIG_HOME": home,
                 "XDG_DATA_HOME": home,

@@ -22,7 +22,9 @@ from toolgram.styles.registry import find_style
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs/clients"
-PROGRAMS = {"codex": "codex", "claude": "claude-code", "opencode": "opencode", "qwen": "qwen-code", "aider": "aider"}
+PROGRAMS = {"claude": "claude-code", "qwen": "qwen-code", "codex": "codex"} | {
+    name: name for name in ("opencode", "pi", "aider")
+}
 LIBRARIES = {"openai": "openai-agents", "smolagents": "smolagents", "litellm": "litellm"}
 QUIET = "bypass", "no-check", "no-show", "analytics", "no-pretty"  # what only a test needs
 MARK = "<!-- run by: tests/docs/test_client_pages.py -->"
@@ -70,6 +72,10 @@ def test_the_configurations_are_those_that_are_tested(tmp_path: Path) -> None:
     (shown,) = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", text_of("opencode"), re.DOTALL))
     assert shown.keys() == tested.keys()
     assert shown["permission"] == tested["permission"]
+    agents["pi"].environment("http://127.0.0.1:8000", tmp_path)
+    providers = json.loads((tmp_path / ".pi" / "agent" / "models.json").read_text())["providers"]
+    (shown,) = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", text_of("pi"), re.DOTALL))
+    assert shown["providers"]["toolgram"].keys() == providers["here"].keys()
     agents["codex"].environment("http://127.0.0.1:8000", tmp_path)
     (block,) = re.findall(r"```toml\n(.*?)```", text_of("codex"), re.DOTALL)
     keys = set(re.findall(r"^\w+(?= =)", block, re.MULTILINE))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -23,11 +24,12 @@ def main(script: str, task: str) -> int:
     config = Path(tempfile.mkdtemp()) / "config.yaml"
     config.write_text(json.dumps({"model_list": [{"model_name": "recorded", "litellm_params": here}]}), "utf-8")
     command = [str(Path(sys.executable).parent / "litellm"), "--config", str(config), "--port", str(port)]
-    environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    key = f"sk-{secrets.token_hex(32)}"  # without one the proxy does not start
+    environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MASTER_KEY": key}
     proxy = subprocess.Popen([*command, "--host", "127.0.0.1"], env=environment, stdout=subprocess.DEVNULL)
     try:
         _wait(f"http://127.0.0.1:{port}/health/liveliness", proxy)
-        asking = {**os.environ, "ADDRESS": f"http://127.0.0.1:{port}"}
+        asking = {**os.environ, "ADDRESS": f"http://127.0.0.1:{port}", "KEY": key}
         return subprocess.run([sys.executable, script, task], env=asking, check=False).returncode
     finally:
         proxy.terminate()
