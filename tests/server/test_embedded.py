@@ -221,10 +221,10 @@ def test_others_are_served_while_a_grammar_is_compiled(client: OpenAI, monkeypat
     compiling, free = threading.Event(), threading.Event()
     start = Guides.start
 
-    def slowly(guides: Guides, lark: str, ends: tuple[str, ...] = ()) -> Guide:
+    def slowly(guides: Guides, *asked: Any) -> Guide:
         compiling.set()
         assert free.wait(20)
-        return start(guides, lark, ends)
+        return start(guides, *asked)
 
     monkeypatch.setattr(Guides, "start", slowly)
     body: dict[str, Any] = {"prompt": "Hi", "max_tokens": 2, "temperature": 0}
