@@ -96,7 +96,8 @@ $(AGENTS)/.installed: Makefile
 	@$(AGENTS)/aider/bin/python -m pip --disable-pip-version-check --quiet install aider-chat==0.86.2
 	@$(PYTHON) -m venv $(AGENTS)/python
 	@$(AGENTS)/python/bin/python -m pip --disable-pip-version-check --quiet install \
-		openai-agents==0.24.0 'smolagents[openai]==1.26.0' 'litellm[proxy]==1.108.6'
+		openai-agents==0.24.0 'smolagents[openai]==1.26.0' 'litellm[proxy]==1.108.6' \
+		mini-swe-agent==2.4.6
 	@touch $@
 
 # Those in Python need a version of MCP's SDK of their own.

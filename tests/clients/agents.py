@@ -102,6 +102,12 @@ def _aider_home(address: str, _: Path) -> Mapping[str, str]:
     return {"OPENAI_API_BASE": f"{address}/v1", "OPENAI_API_KEY": "any"}
 
 
+def _mini_home(address: str, _: Path) -> Mapping[str, str]:
+    quiet = {"MSWEA_SILENT_STARTUP": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    served = {"OPENAI_API_BASE": f"{address}/v1", "OPENAI_API_KEY": "any"}
+    return {**served, **quiet, "MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors"}
+
+
 def _called(*calls: tuple[str, dict[str, Any]]) -> list[Message]:
     """A turn for each call."""
     return [
@@ -110,9 +116,14 @@ def _called(*calls: tuple[str, dict[str, Any]]) -> list[Message]:
     ]
 
 
-def _shell(name: str, argument: str) -> _Turns:
-    commands = ("cat greeting.txt", "sed -i s/wrld/world/ greeting.txt", "printf done > done.txt")
-    return lambda _: [*_called(*((name, {argument: command}) for command in commands)), Message(LAST_WORD)]
+_COMMANDS = ("cat greeting.txt", "sed -i s/wrld/world/ greeting.txt", "printf done > done.txt")
+
+
+_SUBMITTED = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"  # what ends a task of mini-swe-agent
+
+
+def _shell(name: str, argument: str, *commands: str) -> list[Message]:
+    return _called(*((name, {argument: command}) for command in commands))
 
 
 def _tools(read: str, edit: str, run: str, file: str, old: str, new: str, **more: Any) -> _Turns:
@@ -161,7 +172,7 @@ AGENTS = (
     Agent(
         "codex",
         (f"{NODE}/codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK),
-        _shell("exec_command", "cmd"),
+        lambda _: [*_shell("exec_command", "cmd", *_COMMANDS), Message(LAST_WORD)],
         _codex_home,
     ),
     Agent(
@@ -184,6 +195,12 @@ AGENTS = (
         _qwen_home,
     ),
     Agent("pi", (f"{NODE}/pi", "-p", TASK, "--provider", "here", "--model", "recorded"), _edits, _pi_home),
+    Agent(
+        "mini",
+        ("python/bin/mini", "--model", "openai/recorded", "--task", TASK, "--yolo", "--exit-immediately"),
+        lambda _: _shell("bash", "command", *_COMMANDS, f"echo {_SUBMITTED}; echo {LAST_WORD}"),
+        _mini_home,
+    ),
     Agent(
         "aider",
         (

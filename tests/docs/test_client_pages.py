@@ -22,8 +22,8 @@ from toolgram.styles.registry import find_style
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs/clients"
-PROGRAMS = {"claude": "claude-code", "qwen": "qwen-code", "codex": "codex"} | {
-    name: name for name in ("opencode", "pi", "aider")
+PROGRAMS = {"claude": "claude-code", "qwen": "qwen-code", "mini": "mini-swe-agent"} | {
+    name: name for name in ("codex", "opencode", "pi", "aider")
 }
 LIBRARIES = {"openai": "openai-agents", "smolagents": "smolagents", "litellm": "litellm"}
 QUIET = "bypass", "no-check", "no-show", "analytics", "no-pretty"  # what only a test needs

@@ -230,8 +230,9 @@ def without_markers(style: str) -> st.SearchStrategy[str]:
     """
     program = compile_format(STYLES[style].wire.turn)
     marks, first = program.markers("content"), program.first_characters
-    return plain_text.map(lambda text: text.rstrip(">").lstrip(first)).filter(
-        lambda text: not any(mark in text for mark in marks)
+    ends = tuple(mark[:at] for mark in marks for at in range(1, len(mark)) if (mark[:at] + mark).index(mark) < at)
+    return plain_text.map(lambda text: text.lstrip(first)).filter(
+        lambda text: not text.endswith(ends) and not any(mark in text for mark in marks)
     )
 
 
