@@ -23,7 +23,7 @@ test: $(VENV)/.dev
 test-vllm: $(VENV)/.dev $(VLLM)/.model
 	$(BIN)/python tests/engines/real_vllm.py $(VLLM)
 
-## test-agents: real agents carry out a task (needs node and npm; installs 2.5 GB into .agents, once)
+## test-agents: real agents carry out a task (needs node and npm; installs 3.3 GB into .agents, once)
 test-agents: $(VENV)/.dev $(AGENTS)/.installed
 	PYTHONPATH=tests $(BIN)/python tests/clients/real_agents.py $(AGENTS)
 	TOOLGRAM_AGENTS=$(AGENTS) $(BIN)/pytest tests/clients/real_hosted_mcp.py
