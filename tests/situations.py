@@ -25,6 +25,21 @@ CHATML = toolgram.ChatTemplate(
     eos_token="<|im_end|>",  # noqa: S106 - not a password
 )
 
+HERMES = """\
+{% if tools %}<|im_start|>system
+<tools>{% for tool in tools %}
+{{ tool | tojson }}{% endfor %}
+</tools>
+<tool_call></tool_call><|im_end|>
+{% endif %}{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content or '' }}{% for call in m.tool_calls or [] %}
+<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+"""As Qwen 2.5 and Qwen 2.5 Coder, which have the same template to the letter, write their turns."""
+
 # For properties of hundreds of cases, which are made of the same pieces: `make fuzz` tries more, and others.
 A_FEW = settings(max_examples=min(40, settings().max_examples // 4))
 

@@ -18,18 +18,22 @@ from starlette.routing import Route
 from typer.testing import CliRunner
 
 from engines import fake_vllm
-from live_server import serving
+from live_server import listening, serving
+from situations import HERMES
 from toolgram.cli.app import app
 from toolgram.engines.base import Capabilities, Engine, Prompt, SupportsGrammar
 from toolgram.engines.remote.openai import OpenAICompletions
 from toolgram.engines.replay import Replay
 from toolgram.errors import GrammarRefused
+from toolgram.server.app import create_app
+from toolgram.server.models import Served
 from toolgram.server.recording.capture import Capture
 from toolgram.server.recording.redact import redacted
 from toolgram.server.recording.replay import alike, replayed
 from toolgram.server.recording.shrink import least, shrunk
 from toolgram.server.recording.values import BadRecording, Recording
 from toolgram.server.settings import Settings
+from toolgram.template.chat_template import ChatTemplate
 
 CHAT = "/v1/chat/completions"
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -193,6 +197,18 @@ def plain(body: Any) -> Recording:
     from toolgram.server.recording.values import Settings as Kept
 
     return Recording(CHAT, body, None, Kept(), End("error", 500))
+
+
+def test_the_style_that_goes_by_the_models_name_is_that_of_the_replay(tmp_path: Path) -> None:
+    fenced = '```json\n{"name": "get_weather", "arguments": {"city": "Reykjavik"}}\n```'
+    served = Served("recorded", ChatTemplate(HERMES, model="Qwen2.5-Coder-7B"), Replay((fenced[:60], fenced[60:])))
+    with listening(create_app([served], Settings(record=tmp_path))) as url:
+        httpx2.post(url + CHAT, json={**ASKED, "tool_choice": "auto", "max_tokens": 1})
+    (file,) = tmp_path.iterdir()
+    recording = Recording.from_file(file)
+    again = replayed(recording)
+    assert (again.style, again.end) == (recording.style, recording.end)
+    assert (recording.style, bool(recording.end.answers[0]["tool_calls"])) == ("qwen_coder", True)
 
 
 def test_what_goes_well_is_not_written(tmp_path: Path) -> None:

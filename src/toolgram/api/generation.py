@@ -43,7 +43,7 @@ class GivenTemplate:
         bos = template.bos_token if self.bos_token is None else self.bos_token
         eos = template.eos_token if self.eos_token is None else self.eos_token
         try:
-            return ChatTemplate(self.source, bos, eos, control_tokens=template.control_tokens)
+            return ChatTemplate(self.source, bos, eos, control_tokens=template.control_tokens, model=template.model)
         except TemplateError as error:
             raise InvalidRequest(self.pointer, str(error)) from error
 

@@ -122,6 +122,7 @@ def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) ->
     values = sampling_of_folder(folder) if folder is not None else dict[str, float]()
     defaults = inputs.defaults_of(values, f"generation_config.json of {first.tokenizer}")
     name = model or _base_name(first.models[0] if first.models else kind.value)
+    chat_template = replace(chat_template, model=_called(name, first.weights))
     what = first.name if found else NAMES[_kind_of(kind)]
     backend = _SGLANGS.get(first.backend) if kind is Kind.sglang else upstream.backend
     said = f"{', '.join(urls)}: {what} with {name} and {whose}"
@@ -232,6 +233,11 @@ def _model(named: str | None, kind: Kind, found: Identity) -> str | None:
 def _base_name(model: str) -> str:
     """A llama-server goes by the path of its file."""
     return Path(model).stem if model.endswith(".gguf") else model
+
+
+def _called(name: str, weights: str) -> str:
+    """What the model is called: it may be served by another name than that of its file, folder or repository."""
+    return name if _base_name(weights) in ("", name) else f"{name}, {_base_name(weights)}"
 
 
 def _folder(where: str, *, needed: bool) -> Path | None:

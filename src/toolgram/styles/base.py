@@ -43,7 +43,9 @@ class ToolStyle:
     the style reason, even where their templates leave the reasoning out of the history. `in_auto` is the format of a
     turn in which the model chooses whether to call, where it may write calls in ways of its own too; the history has
     them as `wire` says. `calls_close_reasoning` says that the models at times begin a call where they should have
-    closed their reasoning first, and mean it; those of other styles quote calls in their reasoning.
+    closed their reasoning first, and mean it; those of other styles quote calls in their reasoning. `models` are what
+    the models of the style are called, where their template is that of others too; it is the style of all if there are
+    none.
     """
 
     name: str
@@ -56,6 +58,7 @@ class ToolStyle:
     reasons: bool = False
     in_auto: WireFormat | None = None
     calls_close_reasoning: bool = False
+    models: tuple[str, ...] = ()
 
     @property
     def is_generic(self) -> bool:

@@ -20,9 +20,9 @@ from toolgram.template.chat_template import ChatTemplate
 def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -> tuple[ToolStyle, str]:
     """The style for a template, and the reason in words.
 
-    It is the one asked for, else the registered one that fits best, else the one that the tokenizer describes, else the
-    one discovered from the template, else a generic one; a generic one has a place for reasoning where the template
-    does. Raises InvalidRequest for a name that no style has.
+    It is the one asked for, else the registered one that fits best, of several the one that is the model's, else the
+    one that the tokenizer describes, else the one discovered from the template, else a generic one; a generic one has a
+    place for reasoning where the template does. Raises InvalidRequest for a name that no style has.
     """
     chosen, why = _chosen(template, style)
     return that_begins(that_thinks(that_spaces(chosen, template), template), template), why
@@ -36,13 +36,14 @@ def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[Tool
         if found is None:
             raise InvalidRequest("/style", no_such_style(style))
         return found, "it was asked for"
-    best = max(all_styles(), key=lambda candidate: fit(template, candidate))
+    best = max(all_styles(), key=lambda candidate: (fit(template, candidate), _is_of(candidate, template.model)))
     if fit(template, best):
         if not template.capabilities.supports_tool_calls:
             return best, "the template shows tools, or asks for calls, as it does"
         other = discover(template) if writes_other_json(template, best) else None
         if other is None or other.style is None:
-            return best, "it reads the template's own rendering of a tool call"
+            of_model = f", and is that of {template.model}" if _is_of(best, template.model) else ""
+            return best, f"it reads the template's own rendering of a tool call{of_model}"
         return other.style, f"{other.why} ({best.name} reads it too, and writes other JSON)"
     described, trouble = _described(template)
     if described is not None:
@@ -53,6 +54,15 @@ def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[Tool
         return COMPACT, f"{found.why}, so that we ask for calls in a format of ours{near}{trouble}"
     kept = next((known for known in all_styles() if known.wire == found.style.wire and not known.is_generic), None)
     return kept or found.style, f"{found.why}{near}{trouble}"
+
+
+def _is_of(style: ToolStyle, model: str) -> bool:
+    """Whether a style is that of some models alone, and this one of them, however its name is spelled."""
+    return any(_plainly(name) in _plainly(model) for name in style.models)
+
+
+def _plainly(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 @lru_cache(maxsize=256)

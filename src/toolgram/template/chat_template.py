@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -28,7 +28,8 @@ class ChatTemplate:
 
     `response_template` is JSON text with which the tokenizer's configuration describes the model's answers, if it does
     (transformers 5.13 and later). `control_tokens` are the control tokens of the vocabulary that do not look like any.
-    `tool_use` is the text for conversations with tools where the model has one of its own for them.
+    `tool_use` is the text for conversations with tools where the model has one of its own for them. `model` is what the
+    source calls the model, if it does: some models share a template, and write calls in ways of their own.
     Immutable, hashable, safe to share between threads. Raises `TemplateError` if the source does not compile.
     """
 
@@ -38,6 +39,7 @@ class ChatTemplate:
     response_template: str = ""
     control_tokens: tuple[str, ...] = ()
     tool_use: str = ""
+    model: str = field(default="", compare=False)  # what it renders is the same
 
     def __post_init__(self) -> None:
         if asked({"template": [self.source]}) is None:

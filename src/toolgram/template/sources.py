@@ -17,7 +17,7 @@ from toolgram.template.markers import odd
 
 
 class Source(NamedTuple):
-    """A template's text and its model's special tokens."""
+    """A template's text, its model's special tokens, and what the model is called."""
 
     source: str
     bos_token: str
@@ -25,6 +25,7 @@ class Source(NamedTuple):
     response_template: str = ""
     control_tokens: tuple[str, ...] = ()
     tool_use: str = ""
+    model: str = ""
 
 
 def read_text(path: Path) -> str:
@@ -40,6 +41,7 @@ def read_text(path: Path) -> str:
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _TEMPLATE = "tokenizer.chat_template"
+_NAME = "general.name"
 _TOOL_USE = "tool_use"
 _TOKENS = "tokenizer.ggml.tokens"
 _TYPES = "tokenizer.ggml.token_type"
@@ -73,7 +75,9 @@ def from_gguf(path: Path, name: str | None = None, source: str | None = None) ->
     except (OSError, struct.error, ValueError) as error:
         raise TemplateError(f"{path}: not a readable GGUF file: {error}") from error
     with_tools = fields.get(f"{_TEMPLATE}.{_TOOL_USE}") if name is None and source is None else None
-    return Source(found, bos, eos, "", special, with_tools if isinstance(with_tools, str) else "")
+    called = fields.get(_NAME)
+    model = f"{called}, {path.stem}" if isinstance(called, str) and called else path.stem
+    return Source(found, bos, eos, "", special, with_tools if isinstance(with_tools, str) else "", model)
 
 
 def gguf_metadata(path: Path) -> Mapping[str, Any]:
@@ -217,7 +221,14 @@ def from_hf(folder: Path, name: str | None = None) -> Source:
     specials = _read_json(folder / "special_tokens_map.json")
     tokens = {key: _hf_token(config.get(key)) or specials.get(key) for key in ("bos_token", "eos_token")}
     special = odd(_hf_special(folder, config))
-    return _hf_source(folder, _hf_templates(folder, config), {**config, **tokens}, special, name)
+    made = _hf_source(folder, _hf_templates(folder, config), {**config, **tokens}, special, name)
+    return made._replace(model=_model_of(folder))
+
+
+def _model_of(folder: Path) -> str:
+    """What the model of a folder is called; in the hub's cache, where a folder is a revision, as its repository is."""
+    whole = folder.absolute()
+    return (whole.parents[1] if whole.parent.name == "snapshots" else whole).name
 
 
 def from_json(path: Path) -> Source:

@@ -32,8 +32,9 @@ NAMES: dict[ServerKind, str] = {
 class Identity:
     """What a server at `url` says of itself; what it does not tell is empty.
 
-    `tokenizer` is where the tokenizer's files are: a folder on the server's machine, or `org/repo`. `tool_use` is the
-    chat template for conversations with tools, where there is another one. `backend` is what enforces grammars there.
+    `tokenizer` is where the tokenizer's files are: a folder on the server's machine, or `org/repo`; `weights` is where
+    those of the model are, which goes by any name. `tool_use` is the chat template for conversations with tools, where
+    there is another one. `backend` is what enforces grammars there.
     """
 
     url: str
@@ -46,6 +47,7 @@ class Identity:
     tokenizer: str = ""
     tool_use: str = ""
     backend: str = ""
+    weights: str = ""
 
     @property
     def name(self) -> str:
@@ -99,6 +101,7 @@ async def _llama_server(http: Http, models: tuple[str, ...]) -> Identity:
         bos_token=_text(props, "bos_token"),
         eos_token=_text(props, "eos_token"),
         tool_use=_text(props, "chat_template_tool_use"),
+        weights=_text(props, "model_path"),
     )
 
 
@@ -115,6 +118,7 @@ async def _vllm(http: Http, models: tuple[str, ...], root: str) -> Identity:
         bos_token=_token(config, "bos_token"),
         eos_token=_token(config, "eos_token"),
         tokenizer=root,
+        weights=root,
     )
 
 
@@ -122,7 +126,8 @@ async def _sglang(http: Http, models: tuple[str, ...]) -> Identity:
     model, server = await _either(http, "model_info"), await _either(http, "server_info")
     tokenizer = _text(model, "tokenizer_path") or _text(model, "model_path")
     version, backend = _text(server, "version"), _text(server, "grammar_backend")
-    return Identity(http.url, "sglang", version, models, tokenizer=tokenizer, backend=backend)
+    weights = _text(model, "model_path")
+    return Identity(http.url, "sglang", version, models, tokenizer=tokenizer, backend=backend, weights=weights)
 
 
 async def _either(http: Http, name: str) -> Json | None:

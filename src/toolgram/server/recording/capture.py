@@ -123,6 +123,7 @@ def _model(served: Served) -> Model:
         served.defaults,
         served.engine.capabilities,
         template.tool_use,
+        template.model,
     )
 
 

@@ -134,7 +134,13 @@ def _served(model: Model | None, engine: RecordedEngine) -> Served:
             "recorded", ChatTemplate("{% for message in messages %}{{ message.content }}{% endfor %}"), engine
         )
     template = ChatTemplate(
-        model.source, model.bos_token, model.eos_token, model.response_template, model.control_tokens, model.tool_use
+        model.source,
+        model.bos_token,
+        model.eos_token,
+        model.response_template,
+        model.control_tokens,
+        model.tool_use,
+        model.called,
     )
     return Served(model.name, template, engine, model.aliases, defaults=model.defaults)
 

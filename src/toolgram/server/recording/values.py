@@ -97,7 +97,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What of a model a request depends on: names, template, sampling by default, and what its engine can do."""
+    """What of a model a request depends on: names, template, sampling by default, and what its engine can do.
+
+    `called` is what the template's source calls the model.
+    """
 
     name: str
     aliases: tuple[str, ...]
@@ -109,6 +112,7 @@ class Model:
     defaults: SamplingDefaults
     capabilities: Capabilities
     tool_use: str = ""
+    called: str = ""
 
 
 @dataclass(frozen=True, slots=True)

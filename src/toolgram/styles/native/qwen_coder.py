@@ -2,8 +2,9 @@
 
 Its chat template is that of Qwen 2.5, to the letter, and asks for `<tool_call>` tags; but unless it is made to, the
 model writes a call as fenced JSON, or now and then as bare JSON, on lines as here, and nothing besides
-(Qwen2.5-Coder-0.5B-Instruct: 59 of 60 turns). As the template does not tell the models apart, this style has to be
-asked for. A turn::
+(Qwen2.5-Coder-0.5B-Instruct: 59 of 60 turns; those of 7 to 32 billion parameters as well, as users of Ollama, vLLM and
+llama.cpp report: ollama/ollama#12174, vllm-project/vllm#32926). As the template does not tell the models apart, the
+model's name does. A turn::
 
     ```json
     {
@@ -28,4 +29,5 @@ QWEN_CODER = replace(
     with_own_calls(HERMES),
     name="qwen_coder",
     about="as hermes; where the model may call or not, also fenced or bare JSON: Qwen 2.5 Coder",
+    models=("Qwen2.5-Coder",),
 )
