@@ -28,6 +28,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.native import NATIVE
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import Calls, allowed
+from toolgram.wire.forgotten import without_forgotten
 from toolgram.wire.program import compile_format
 from toolgram.wire.reader import Reader
 from toolgram.wire.unclosed import closed_by_calls
@@ -66,6 +67,12 @@ UNCLOSED = {
     if (closed := closed_by_calls(style.wire, tuple(PARAMETERS))) != style.wire
 }
 STYLES |= UNCLOSED
+# Those in which a model that may call may forget what opens a call.
+STYLES |= {
+    f"{name}_forgotten": ToolStyle(style.name, admitted, style.about)
+    for name, style in STYLES.items()
+    if (admitted := without_forgotten(style.wire)) != style.wire
+}
 VALIDATORS = {
     name: jsonschema_rs.validator_for({"additionalProperties": False} | (schema or {"maxProperties": 0}))
     for name, schema in PARAMETERS.items()

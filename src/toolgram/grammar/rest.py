@@ -59,12 +59,31 @@ def _cuts(expr: Expr, text: str, rules: MutableMapping[str, Expr]) -> Iterator[t
         case Ref(name):
             cuts = list(_cuts(rules[name], text, rules))
             match cuts:
-                case [(head, rest, "")]:
+                case [(head, rest, "")] if (before := _before(rest, rules[name])) is not None:
                     after = fresh(f"{name}-rest", rules)
                     rules[after] = rest
-                    rules[name] = seq(head, Ref(after))
+                    rules[name] = seq(before, Ref(after))
                     yield head, Ref(after), ""
                 case _:
                     yield from cuts
         case _:
             return
+
+
+def _before(end: Expr, expr: Expr) -> Expr | None:
+    """What comes before this end in an expression, in all ways to it; None where the expression does not end so."""
+    (first, *others), items = _items(end), _items(expr)
+    at = len(items) - 1 - len(others)
+    if at < 0 or items[at + 1 :] != tuple(others):
+        return None
+    match first, items[at]:
+        case Literal(said), Literal(whole) if whole.endswith(said):
+            return seq(*items[:at], whole[: len(whole) - len(said)])
+        case begun, whole if begun == whole:
+            return seq(*items[:at])
+        case _:
+            return None
+
+
+def _items(expr: Expr) -> tuple[Expr, ...]:
+    return expr.items if isinstance(expr, Sequence) else (expr,)

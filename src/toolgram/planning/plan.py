@@ -34,6 +34,7 @@ from toolgram.template.adapt import unshown_results
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.allowed import read_reasoning_alone
 from toolgram.wire.encodings.expected import Expected
+from toolgram.wire.forgotten import without_forgotten
 from toolgram.wire.format import WireFormat
 from toolgram.wire.reader import Reader
 from toolgram.wire.reader.unconstrained import LenientReader
@@ -261,6 +262,8 @@ def _plan_of(
         format_ = read_reasoning_alone(format_)
     if _calls_close_reasoning(checked, chosen):
         format_ = closed_by_calls(format_, tuple(tool.name for tool in checked.callable_tools))
+    if checked.tool_choice.mode == "auto":
+        format_ = without_forgotten(format_)
     unshown = unshown_results(checked.messages, capabilities)
     spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened, tail=tail(template))
     turn = compile_turn(spec)

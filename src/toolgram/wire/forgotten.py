@@ -1,0 +1,50 @@
+"""Openers that models forget: what they write then is a call for the reader, and where they may call for the grammar.
+
+Qwen3-Coder leaves out `<tool_call>` in every fifth call or so, most of all after some words, and goes on with
+`<function=…>` (QwenLM/Qwen3-Coder#475, ollama/ollama#17742). A grammar without that would not make it go back: the
+model has begun its call, and would be led from it into some text.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from toolgram.wire import format as wire
+
+
+@lru_cache(maxsize=512)
+def without_forgotten(format_: wire.WireFormat) -> wire.WireFormat:
+    """The format, in which what opens a call or a section of them need not be there where the reader misses nothing.
+
+    That is so where a mark follows it, at which all text before ends too.
+    """
+    return wire.WireFormat(_admitted(format_.turn), format_.item_separator, format_.key_separator)
+
+
+def _admitted(node: wire.Node) -> wire.Node:
+    match node:
+        case wire.Seq(items):
+            return wire.Seq(*(
+                wire.Alt(item.item, wire.NOTHING_WRITTEN)
+                if isinstance(item, wire.Lenient) and _may_be_forgotten(item) and _begins_with_mark(items[at + 1 :])
+                else _admitted(item)
+                for at, item in enumerate(items)
+            ))  # fmt: skip
+        case _:
+            return wire.rebuild(node, _admitted)
+
+
+def _may_be_forgotten(node: wire.Lenient) -> bool:
+    return wire.NOTHING_WRITTEN in node.others and wire.holds(node.item, wire.Mark)
+
+
+def _begins_with_mark(nodes: tuple[wire.Node, ...]) -> bool:
+    match nodes[:1]:
+        case (wire.Mark(),):
+            return True
+        case (wire.Seq(items),):
+            return _begins_with_mark(items)
+        case (wire.Many(item) | wire.Call(item),):
+            return _begins_with_mark((item,))
+        case _:
+            return False
