@@ -35,7 +35,8 @@ def _admitted(node: wire.Node) -> wire.Node:
 
 
 def _may_be_forgotten(node: wire.Lenient) -> bool:
-    return wire.NOTHING_WRITTEN in node.others and wire.holds(node.item, wire.Mark)
+    marked = any(isinstance(part, wire.Mark) for part in wire.walk(node.item))
+    return marked and wire.NOTHING_WRITTEN in node.others
 
 
 def _begins_with_mark(nodes: tuple[wire.Node, ...]) -> bool:
