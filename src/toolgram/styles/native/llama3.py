@@ -5,7 +5,8 @@ A turn (chat template of meta-llama/Llama-3.1-8B-Instruct)::
     {"name": "get_weather", "parameters": {"city": "Paris"}}
 
 Tools that the template is given as built-in are called after <|python_tag|> ("Llama 3.1 model card and prompt
-formats"), and the models sometimes write it before other calls too::
+formats"), and the models sometimes write it before other calls too: where tools are given the template says
+"Environment: ipython". A model that may call or not is not kept from it::
 
     <|python_tag|>brave_search.call(query="weather in Paris")
 """
@@ -20,8 +21,11 @@ _TAG = Mark("<|python_tag|>")
 _CALL = Call(Object(("name", Name()), ("parameters", Arguments())))
 _BUILT_IN = Call(Seq(_TAG, Name(), Lit(".call"), Arguments(PYTHON)))
 
+_TAGGED = Seq(_TAG, _CALL)
+
 LLAMA_3 = ToolStyle(
     "llama_3",
-    WireFormat(Alt(Lenient(_CALL, Seq(_TAG, _CALL), _BUILT_IN), Opt(Content()))),
+    WireFormat(Alt(Lenient(_CALL, _TAGGED, _BUILT_IN), Opt(Content()))),
     "a bare JSON object: Llama 3.1, 3.2, 3.3",
+    in_auto=WireFormat(Alt(Lenient(Alt(_CALL, _TAGGED), _BUILT_IN), Opt(Content()))),
 )
