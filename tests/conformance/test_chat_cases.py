@@ -37,7 +37,6 @@ NOT_ADMITTED = {
     "JSON without spaces": frozenset({28, 29, 156, 157}),
     "words of JSON among those of Python": frozenset({247, 248, 263, 264}),
     "parameters that must be there, in another order than the schema has them": frozenset({127, 128}),
-    "the opening tag of the call is missing": frozenset({119, 120, 121}),
     "an answer of no text, with its tags": frozenset({215, 217, 218, 219}),
     "a fence around the answer": frozenset({31, 404}),
 }
