@@ -219,3 +219,11 @@ def test_the_dialects_agree_on_them_in_the_default_style() -> None:
 def test_where_no_turn_begins_with_text_a_style_stays_as_it_is() -> None:
     assert with_own_calls(THOUGHTFUL_STEPS) is THOUGHTFUL_STEPS
     assert with_own_calls(COMPACT) is with_own_calls(COMPACT)
+
+
+def test_what_is_inside_of_arguments_on_lines_is_written_by_the_rules_of_one_line(
+    template: toolgram.ChatTemplate,
+) -> None:
+    plan = planned(template)
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.to("gbnf").count("\nstring") == 2  # and its escapes
