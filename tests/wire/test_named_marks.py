@@ -17,6 +17,9 @@ from toolgram.conversation.events import ContentDelta
 from toolgram.styles.generic import COMPACT, THOUGHTFUL_STEPS
 from toolgram.styles.own_calls import with_own_calls
 from toolgram.styles.registry import all_styles
+from toolgram.wire.format import Alt, Arguments, Call, Content, Lit, Mark, NamedMark, Opt, Seq
+from toolgram.wire.program import compile_format
+from toolgram.wire.reader import Reader
 
 TOOLS = [tool("get_weather", WEATHER), tool("get", {"type": "object", "properties": {"key": {"type": "string"}}})]
 FENCED = """\
@@ -219,6 +222,21 @@ def test_the_dialects_agree_on_them_in_the_default_style() -> None:
 def test_where_no_turn_begins_with_text_a_style_stays_as_it_is() -> None:
     assert with_own_calls(THOUGHTFUL_STEPS) is THOUGHTFUL_STEPS
     assert with_own_calls(COMPACT) is with_own_calls(COMPACT)
+
+
+def test_where_a_mark_is_the_beginning_of_another_both_are_followed() -> None:
+    named = NamedMark('<a>\n{"name": "', '", "arguments": ', ("get",))
+    said = Seq(Opt(Content()), Opt(Seq(Mark("<a>"), Lit("\n"), Content())))
+    program = compile_format(Alt(said, Call(Seq(named, Arguments(), Lit("}")))))
+    for text, message in {
+        '<a>\n{"name": "get", "arguments": {}}': Message(None, None, (ToolCall("get", "{}"),)),
+        '<a>\n{"name": "gets"}': Message('{"name": "gets"}'),
+        '<a>\n{"name": "ge': Message('{"name": "ge'),
+        "<a>\nNoon.": Message("Noon."),
+    }.items():
+        whole = fed(Reader(program), text, None)
+        assert Message.from_events(whole) == message
+        assert joined(whole) == joined(fed(Reader(program), text, [1] * len(text)))
 
 
 def test_what_is_inside_of_arguments_on_lines_is_written_by_the_rules_of_one_line(
