@@ -98,6 +98,23 @@ def test_a_call_begins_with_what_no_answer_begins_with(style: str, openers: tupl
     assert decision.at_once
 
 
+@pytest.mark.parametrize(
+    ("style", "openers", "at_once"),
+    [
+        ("mistral_small", ("[TOOL_CALLS]",), True),
+        ("llama_3", (), False),
+        ("pythonic", (), False),
+        ("qwen_coder", ('<tool_call>\n{"name": "',), False),
+    ],
+)
+def test_a_call_that_begins_as_an_answer_in_a_schema_may_is_not_told_by_that(
+    style: str, openers: tuple[str, ...], at_once: bool
+) -> None:
+    decision = planned(style, response_format={"type": "json_object"}).decision
+    assert decision is not None
+    assert (decision.openers, decision.at_once) == (openers, at_once)
+
+
 @pytest.mark.parametrize("choice", ["required", "none", {"type": "function", "function": {"name": "get_weather"}}])
 def test_who_must_or_must_not_call_decides_nothing(choice: Any) -> None:
     assert planned(tool_choice=choice).decision is None

@@ -63,6 +63,11 @@ CASES: dict[str, tuple[dict[str, Any], Message]] = {
     ),
 }
 
+OWN_WAYS = {
+    "schema-or-own-call": '{\n  "name": "get_weather",\n  "arguments": {\n    "city": "Paris"\n  }\n}',
+    "schema-in-a-fence": '```json\n{\n  "name": "Ada Lovelace",\n  "age": 36\n}\n```',
+}
+
 
 @pytest.mark.parametrize("style", GENERIC)
 @pytest.mark.parametrize("case", CASES)
@@ -71,13 +76,27 @@ def test_a_style(style: str, case: str, golden: Callable[[str, str], None]) -> N
     plan = toolgram.plan(request, CHATML, style=style, now=datetime(2026, 11, 20))
     output = plan.write(message)
     assert output is not None
+    _keep(plan, request, output, f"{style}/{case}", golden)
+
+
+@pytest.mark.parametrize("case", OWN_WAYS)
+def test_calls_and_answers_in_the_model_s_own_way(case: str, golden: Callable[[str, str], None]) -> None:
+    request, _ = CASES["schema-or-call"]
+    _keep(toolgram.plan(request, CHATML, style="qwen_coder"), request, OWN_WAYS[case], f"qwen_coder/{case}", golden)
+
+
+def _keep(
+    plan: toolgram.Plan, request: dict[str, Any], output: str, folder: str, golden: Callable[[str, str], None]
+) -> None:
+    """What the plan makes of the request, and of an output."""
+    assert plan.constraint is not None
     assert plan.constraint.grammar.accepts(output)
     reader = plan.reader()
     half = len(output) // 2
     events = [*reader.feed(output[:half]), *reader.feed(output[half:]), *reader.finish()]
 
     def keep(name: str, text: str) -> None:
-        golden(f"{style}/{case}/{name}", text)
+        golden(f"{folder}/{name}", text)
 
     keep("request.json", _json(request, indent=2))
     keep("prompt.txt", plan.prompt)

@@ -13,10 +13,13 @@ from made_up import SHARED
 from oracles import ebnf_accepts, lark_accepts
 from situations import CHATML, WEATHER, fed, joined, tool
 from toolgram import Message, ToolCall
-from toolgram.conversation.events import ContentDelta
+from toolgram.conversation.events import ContentDelta, Finish
 from toolgram.styles.generic import COMPACT, THOUGHTFUL_STEPS
 from toolgram.styles.own_calls import with_own_calls
 from toolgram.styles.registry import all_styles
+from toolgram.wire.format import Alt, Arguments, Call, Content, Lit, Mark, NamedMark, Opt, Seq
+from toolgram.wire.program import compile_format
+from toolgram.wire.reader import Reader
 
 TOOLS = [tool("get_weather", WEATHER), tool("get", {"type": "object", "properties": {"key": {"type": "string"}}})]
 FENCED = """\
@@ -158,11 +161,68 @@ def test_the_message_is_written_as_the_template_does(template: toolgram.ChatTemp
     [
         {"tool_choice": "required"},
         {"tool_choice": "none"},
-        {"response_format": {"type": "json_object"}},
+        {"tool_choice": "required", "response_format": {"type": "json_object"}},
     ],
 )
 def test_where_the_model_has_no_choice_its_own_way_is_none(template: toolgram.ChatTemplate, more: Any) -> None:
     assert not parse(planned(template, **more), FENCED).tool_calls
+
+
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+    "required": ["name"],
+}
+ADA = '{\n  "name": "Ada",\n  "arguments": {"for": 1}\n}'
+
+
+@pytest.mark.parametrize("text", [FENCED, EMPTY, ON_A_LINE, BARE])
+def test_beside_a_schema_it_is_a_call_also_where_the_schema_admits_it(
+    template: toolgram.ChatTemplate, text: str
+) -> None:
+    for schema in (PERSON, WEATHER, {"type": "object"}):
+        answer = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+        plan = planned(template, response_format=answer)
+        for space in ("", "\n", "\n\n"):
+            assert accepted(plan, text + space)
+            assert parse(plan, text + space) == parse(planned(template), text)
+        assert not plan.writable(Message(BARE))
+
+
+@pytest.mark.parametrize(
+    "text", ['{"name": "Ada"}', '{"name": "get_weather"}', ADA, '{"name": "get", "arguments": "all"}']
+)
+def test_beside_a_schema_an_answer_may_stand_as_such_a_call_does(template: toolgram.ChatTemplate, text: str) -> None:
+    """What a model began like a call must not have to be one: a brace, a fence, a line break, the key of a name."""
+    answer = {"type": "json_schema", "json_schema": {"name": "answer", "schema": PERSON | {"properties": {}}}}
+    plan = planned(template, response_format={"type": "json_object"} if "Ada" in text else answer)
+    is_call = '"get", "arguments"' in text
+    for said in (text, f"```json\n{text}\n```", f"```json\n{text}\n```\n"):
+        assert accepted(plan, said) is not is_call, said
+        assert parse(plan, said).tool_calls if is_call else parse(plan, said) == Message(text)
+
+
+def test_a_beginning_that_may_be_either_is_held_back_and_kept(template: toolgram.ChatTemplate) -> None:
+    plan = planned(template, response_format={"type": "json_object"})
+    for text in ('{"name": "ge', '```json\n{\n  "name": "ge', '```json\n{"name": "gets", "argum'):
+        reader = plan.reader()
+        events = [event for char in text for event in reader.feed(char)] + reader.finish()
+        said = Message.from_events(events)
+        assert said.content == text.removeprefix("```json\n")
+        assert events[-1] == Finish("stop", complete=False)
+
+
+@pytest.mark.parametrize("style", ["qwen_coder", "llama_3"])
+def test_a_plain_answer_begins_as_no_call_does(style: str) -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
+    answer = {"type": "choice", "choice": [BARE + "!", "noon", '"{"', *(["```json"] if style == "qwen_coder" else [])]}
+    plan = toolgram.plan(body | {"response_format": answer}, CHATML, style)
+    for text in answer["choice"]:
+        called = text == BARE + "!"
+        assert accepted(plan, text) is not called
+        assert plan.writable(Message(text)) is not called
+    assert parse(plan, "noon") == Message("noon")
+    assert parse(plan, BARE.replace("arguments", "parameters") if style == "llama_3" else BARE).tool_calls
 
 
 def test_tools_that_may_not_be_called_are_no_marks(template: toolgram.ChatTemplate) -> None:
@@ -219,3 +279,50 @@ def test_the_dialects_agree_on_them_in_the_default_style() -> None:
 def test_where_no_turn_begins_with_text_a_style_stays_as_it_is() -> None:
     assert with_own_calls(THOUGHTFUL_STEPS) is THOUGHTFUL_STEPS
     assert with_own_calls(COMPACT) is with_own_calls(COMPACT)
+
+
+def test_where_a_mark_is_the_beginning_of_another_both_are_followed() -> None:
+    named = NamedMark('<a>\n{"name": "', '", "arguments": ', ("get",))
+    said = Seq(Opt(Content()), Opt(Seq(Mark("<a>"), Lit("\n"), Content())))
+    program = compile_format(Alt(said, Call(Seq(named, Arguments(), Lit("}")))))
+    for text, message in {
+        '<a>\n{"name": "get", "arguments": {}}': Message(None, None, (ToolCall("get", "{}"),)),
+        '<a>\n{"name": "gets"}': Message('{"name": "gets"}'),
+        '<a>\n{"name": "ge': Message('{"name": "ge'),
+        "<a>\nNoon.": Message("Noon."),
+    }.items():
+        whole = fed(Reader(program), text, None)
+        assert Message.from_events(whole) == message
+        assert joined(whole) == joined(fed(Reader(program), text, [1] * len(text)))
+
+
+def test_what_is_inside_of_arguments_on_lines_is_written_by_the_rules_of_one_line(
+    template: toolgram.ChatTemplate,
+) -> None:
+    plan = planned(template)
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.to("gbnf").count("\nstring") == 2  # and its escapes
+
+
+@pytest.mark.parametrize(
+    ("begun", "rest", "answer"),
+    [
+        ("```json\n{", '"city": "Oslo"}\n```', '{"city": "Oslo"}'),
+        ("```", 'json\n{"city": "Oslo"}\n```', '{"city": "Oslo"}'),
+        ('{"', 'city": "Oslo"}', '{"city": "Oslo"}'),
+        ('{"name": "ge', 'ts"}', '{"name": "gets"}'),
+        ('```json\n{"name": "ge', 'ts"}\n```', '{"name": "gets"}'),
+        ('{"name": "get", "arguments": ', '{"key": "a"}}', None),
+        ('```json\n{"name": "get", "arg', 'uments": {"key": "a"}}\n```', None),
+    ],
+)
+def test_an_answer_that_the_prompt_began_is_told_once(begun: str, rest: str, answer: str | None) -> None:
+    ask = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": begun}]
+    body = {"messages": ask, "tools": TOOLS, "continue_final_message": True, "add_generation_prompt": False}
+    plan = toolgram.plan(body | {"response_format": {"type": "json_object"}}, CHATML, "qwen_coder")
+    assert accepted(plan, rest)
+    message = parse(plan, rest)
+    assert message.content == answer
+    assert [(call.name, call.arguments) for call in message.tool_calls] == ([] if answer else [("get", '{"key": "a"}')])
+    streamed = "".join(e.text for e in fed(plan.reader(), rest, None) if isinstance(e, ContentDelta))
+    assert answer is None or streamed == rest.removeprefix("json\n").removesuffix("\n```")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -15,13 +16,15 @@ from toolgram.wire import format as wire
 from toolgram.wire.allowed import closing_content
 from toolgram.wire.writer import write_freely
 
+_BEGINS_JSON = re.compile(r'(?:```json\s*)?[\[{][\[{\s]*(?:"|\Z)')
+
 
 @dataclass(frozen=True)
 class Decision:
     """Where a model chooses whether to call: it does if it begins with one of `openers`, and else it answers.
 
     What a call and an answer begin with alike is none of them. With `at_once` this is the first choice of the turn: no
-    reasoning may come before.
+    reasoning may come before, and no call begins as the value of a response schema may.
     """
 
     openers: tuple[str, ...]
@@ -48,7 +51,8 @@ def decision_of(spec: TurnSpec) -> Decision | None:
         return None
     turn = compile_turn(spec)
     openers = tuple(dict.fromkeys(filter(None, _openers(turn))))
-    return Decision(openers, at_once=turn.write(Message(reasoning=".")) is None)
+    told = tuple(opener for opener in openers if turn.answer is None or not _BEGINS_JSON.match(opener))
+    return Decision(told, at_once=told == openers and turn.write(Message(reasoning=".")) is None)
 
 
 def _openers(turn: CompiledTurn) -> Iterator[str]:

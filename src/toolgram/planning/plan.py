@@ -29,6 +29,7 @@ from toolgram.planning.typed_answer import answer_of, typed_answer
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.choose import choose_style
 from toolgram.styles.detect import opens_reasoning, reasons, rules_out_reasoning, speaks, tail
+from toolgram.styles.own_calls import with_own_answers
 from toolgram.styles.turn_edges import stops
 from toolgram.template.adapt import unshown_results
 from toolgram.template.chat_template import ChatTemplate
@@ -255,8 +256,10 @@ def _plan_of(
     format_ = chosen.format(
         with_tools=bool(checked.tools),
         tools=tuple(tool.name for tool in checked.callable_tools),
-        chooses=checked.tool_choice.mode == "auto" and checked.response_format is None,
+        chooses=checked.tool_choice.mode == "auto",
     )
+    if checked.response_format is not None and not checked.response_format.plain:
+        format_ = with_own_answers(format_)
     may_reason = reasons(template, chosen) or _shows_reasoning(checked) or opens_reasoning(chosen, prompt.opened)
     if not may_reason or rules_out_reasoning(chosen, prompt.opened, prompt.end):
         format_ = read_reasoning_alone(format_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -19,6 +19,7 @@ from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.grammar.regular.automata import Automaton
 from toolgram.grammar.regular.regex_syntax import Malformed, Unsupported, parse
+from toolgram.planning.read_as_calls import beginnings_of_calls, values_read_as_calls
 from toolgram.planning.readable_names import is_readable
 from toolgram.planning.tool_arguments import Wanted, arguments_of
 from toolgram.planning.turn_spec import Answer, CallableTool, TurnSpec, reading_program, weight
@@ -26,21 +27,21 @@ from toolgram.schema import Compiled, compile_schema, compile_type, types
 from toolgram.schema.reading.normalize import unmatched
 from toolgram.schema.types import NEVER
 from toolgram.schema.types.complement import subtract
+from toolgram.schema.types.intersect import intersect
 from toolgram.schema.writing.json_style import RuleNames
 from toolgram.schema.writing.plain_text import ends_in_space, plain_language, plain_rules
 from toolgram.schema.writing.values import spell_as
-from toolgram.wire import format as wire
 from toolgram.wire.allowed import closing_content, ways_to_reason
 from toolgram.wire.encodings import JSON, AnyEncoding
 from toolgram.wire.encodings.base import Spell, ToolArguments
 from toolgram.wire.encodings.expected import Expected
 from toolgram.wire.grammar import Callee, Turn, constrain
-from toolgram.wire.json_shapes import ARGUMENTS
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.writer import FRACTION_DIGITS, INTEGER_DIGITS, spelling_of, write
 from toolgram.work import MAX_IN_ALL, MAX_WORK, give_way, in_all, limited
 
 _STRING = Document.of({"type": "string"})
+_OBJECTS = types.Object((), types.ANY)
 _GAPS, _MOST_MARKS = ("", "\n", "\n\n"), 5
 _WORK_OF_BLAME = MAX_WORK // 50  # steps
 
@@ -49,8 +50,8 @@ _WORK_OF_BLAME = MAX_WORK // 50  # steps
 class CompiledTurn:
     """A turn that a request allows: its grammar, its reader's program, and how its values are spelled.
 
-    `opened` is the part that the prompt holds already, spaced as the style does. With `plain_ends` the answer is plain
-    text, and white space after it is none of it.
+    `opened` is the part that the prompt holds already, spaced as the style does; `answers` spell the value of an answer
+    in each encoding. With `plain_ends` the answer is plain text, and white space after it is none of it.
     """
 
     spec: TurnSpec
@@ -59,9 +60,14 @@ class CompiledTurn:
     program: Program
     arguments: Mapping[tuple[str, AnyEncoding], Spell]
     expected: Mapping[str, Expected]
-    answer: Spell | None
+    answers: Mapping[AnyEncoding, Spell]
     plain: Automaton | None = None
     plain_ends: bool = False
+
+    @property
+    def answer(self) -> Spell | None:
+        """How the value of an answer is spelled as JSON on one line; None where no schema asks for one."""
+        return self.answers.get(JSON)
 
     @property
     def relaxations(self) -> tuple[Relaxation, ...]:
@@ -102,8 +108,9 @@ class CompiledTurn:
         spell_arguments = self.arguments.get((call.name, encoding))
         return _spelled(call.arguments, spell_arguments) if spell_arguments else None
 
-    def _write_answer(self, text: str) -> str | None:
-        return _spelled(text, self.answer) if self.answer else None
+    def _write_answer(self, text: str, encoding: AnyEncoding) -> str | None:
+        spell_answer = self.answers.get(encoding)
+        return _spelled(text, spell_answer) if spell_answer else None
 
 
 def _spelled(text: str, spell_value: Spell) -> str | None:
@@ -146,21 +153,6 @@ def _after(grammar: Grammar, opened: str) -> tuple[str, Grammar]:
     raise InvalidRequest("/messages", f"the prompt ends with {opened!r}, after which this style allows nothing")
 
 
-def _bare_calls(format_: wire.WireFormat, tools: Iterable[str]) -> Iterator[types.Type]:
-    """What reads as a call of one of these tools where a format writes calls as JSON objects."""
-    names = types.union(types.Text(name) for name in tools)
-    in_list = "[" in compile_format(format_.turn).first_characters
-    for node in wire.walk(format_.turn, written=True):
-        if isinstance(node, wire.Object):
-            own = [key for key, member in node.members if isinstance(member, wire.Arguments)]
-            for name in (key for key, member in node.members if isinstance(member, wire.Name)):
-                for key in dict.fromkeys((*own, *ARGUMENTS)):
-                    members = ((name, names), (key, types.Object((), types.ANY)))
-                    properties = [types.Property(each, kind, required=True) for each, kind in members]
-                    call = types.object_type(properties, types.ANY)
-                    yield types.array((call,), types.ANY, 1, None) if in_list else call
-
-
 @dataclass
 class _Compilation:
     spec: TurnSpec
@@ -169,6 +161,7 @@ class _Compilation:
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
     arguments: dict[tuple[str, AnyEncoding], Spell] = field(default_factory=dict[tuple[str, AnyEncoding], Spell])
     expected: dict[str, Expected] = field(default_factory=dict[str, Expected])
+    answers: dict[AnyEncoding, Compiled] = field(default_factory=dict[AnyEncoding, Compiled])
     uncallable: dict[str, str] = field(default_factory=dict[str, str])
 
     def run(self) -> CompiledTurn:
@@ -177,22 +170,26 @@ class _Compilation:
         if spec.tools and not callees and spec.calls == "only":
             name, reason = next(iter(self.uncallable.items()))
             raise InvalidRequest("/tools", f"no tool can be called; as to {name!r}: {reason}")
-        answer, language, plain = None, None, None
+        language, plain = None, None
         if (given := spec.answer) is not None:
             if given.plain:
-                language, plain = self.plain_answer(given)
+                language, plain = self.plain_answer(given, beside_calls=bool(callees))
             answer = self.schema(given.schema, given.pointer, "answer", strict=given.strict)
             if answer.type.root == NEVER:
                 raise InvalidRequest(given.pointer, f"no answer can match this schema{_blamed(given.schema)}")
-            if callees and not given.plain and compile_format(spec.format.turn).first_characters:
+            if callees and not given.plain:
                 answer = self.but_calls(answer, given)
+            self.answers[JSON] = answer
+            for encoding in () if given.plain else spec.format.answers:
+                if encoding != JSON:
+                    self.answers[encoding] = self.objects_in(encoding, answer, given)
         plain_ends = language is not None and not ends_in_space(language)
         string = self.schema(_STRING, "", "string", strict=False)
         turn = Turn(
             callees=callees,
             calls=spec.calls,
             parallel=spec.parallel,
-            answer=answer.expr if answer else None,
+            answer=(lambda encoding: self.answers[encoding].expr) if self.answers else None,
             plain=plain,
             plain_ends=plain_ends,
             string=string.expr,
@@ -205,11 +202,7 @@ class _Compilation:
         opened = ""
         if spec.opened:
             opened, grammar = _after(grammar, spec.opened)
-        spell_answer = (
-            None
-            if answer is None or language
-            else partial(spell_as, answer.type, spelling=spelling_of(spec.format, JSON))
-        )
+        answers = {} if language else {encoding: self.spelling_answer(encoding) for encoding in self.answers}
         return CompiledTurn(
             spec,
             grammar,
@@ -217,16 +210,18 @@ class _Compilation:
             reading_program(spec),
             self.arguments,
             self.expected,
-            spell_answer,
+            answers,
             language,
             plain_ends,
         )
 
     def but_calls(self, answer: Compiled, given: Answer) -> Compiled:
-        """The answer without the values that read as calls, in a format whose calls are bare JSON objects."""
+        """The answer without the values that read as calls, in a format whose calls may be bare JSON objects."""
         canonical, why = answer.type, "an answer that reads as a call is taken for one"
+        calls = values_read_as_calls(self.spec.format, self.expected)
+        if calls == NEVER:
+            return answer
         try:
-            calls = types.union(_bare_calls(self.spec.format, self.expected))
             with limited(MAX_WORK):
                 kind = subtract(canonical.root, calls, canonical.definitions.__getitem__)
             if kind == canonical.root:
@@ -241,11 +236,29 @@ class _Compilation:
         self.keep(made.rules)
         return replace(made, type=replace(canonical, root=kind))
 
-    def plain_answer(self, given: Answer) -> tuple[Automaton, Expr]:
-        """An answer that is a text itself; where it stands in the turn it holds none of the format's marks."""
-        marks = compile_format(self.spec.format.turn).markers("content")
+    def objects_in(self, encoding: AnyEncoding, answer: Compiled, given: Answer) -> Compiled:
+        """The answers that are objects, in another encoding than JSON on one line, which has all of them."""
+        canonical, spelling = answer.type, spelling_of(self.spec.format, encoding)
+        compiled = partial(compile_type, spelling=spelling, names=self.names, root_name="answer", exact=given.strict)
         try:
-            language = plain_language(given.schema.value, (*marks, *self.spec.stops))
+            with limited(MAX_WORK):
+                kind = intersect(canonical.root, _OBJECTS, canonical.definitions.__getitem__)
+            made = compiled(replace(canonical, root=kind))
+        except types.TooLarge:  # they are written on one line
+            made = compiled(replace(canonical, root=NEVER))
+        self.keep(made.rules)
+        return made
+
+    def spelling_answer(self, encoding: AnyEncoding) -> Spell:
+        """How a value of the answer is spelled in an encoding."""
+        return partial(spell_as, self.answers[encoding].type, spelling=spelling_of(self.spec.format, encoding))
+
+    def plain_answer(self, given: Answer, *, beside_calls: bool) -> tuple[Automaton, Expr]:
+        """An answer that is a text itself: it holds none of the format's marks, and begins as no call does."""
+        marks = compile_format(self.spec.format.turn).markers("content")
+        begun = beginnings_of_calls(self.spec.format) if beside_calls else ()
+        try:
+            language = plain_language(given.schema.value, (*marks, *self.spec.stops), begun)
         except ValueError as error:
             raise InvalidRequest(given.pointer, _fault(given.schema.value, str(error))) from error
         if language.is_empty:

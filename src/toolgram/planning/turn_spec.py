@@ -9,10 +9,10 @@ from toolgram.conversation.request import Request, Tool
 from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import Calls, without_calls, without_reasoning
+from toolgram.wire.fences import FENCES, may_be_fenced
 from toolgram.wire.program import Program, compile_format
 
 _CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
-_FENCES = ("```json", "```")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +100,19 @@ def reading_program(spec: TurnSpec) -> Program:
     turn = (without_calls(spec.format) if spec.calls == "none" else spec.format).turn
     if not spec.reasoning_apart:
         turn = without_reasoning(turn)
-    if spec.answer is not None and _apart(turn, (*_FENCES, *spec.stops)) == (*_FENCES, *spec.stops):
-        turn = _fenced(turn)
+    if spec.answer is not None and not spec.answer.plain and _may_be_fenced(turn, spec.stops):
+        turn = may_be_fenced(turn)
     stops = map(wire.Mark, _apart(turn, spec.stops))
     return compile_format(wire.Seq(turn, wire.Lenient(wire.NOTHING_WRITTEN, *stops)))
+
+
+def _may_be_fenced(turn: wire.Node, stops: tuple[str, ...]) -> bool:
+    """Whether an answer that stands in a fence can be told from all else, and the format does not have it so anyway."""
+    texts = (*FENCES, *stops)
+    return not set(FENCES).intersection(wire.WireFormat(turn).marks) and _apart(turn, texts) == texts
 
 
 def _apart(turn: wire.Node, texts: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the texts that can be marks beside the marks of a turn, since none stands inside another."""
     marks = {*wire.WireFormat(turn).marks, *texts}
     return tuple(text for text in texts if not any(text in mark[1:] or mark in text[1:] for mark in marks))
-
-
-def _fenced(node: wire.Node) -> wire.Node:
-    """The turn, whose answer in a schema may stand in a fence, as models write it that nothing constrains."""
-    match node:
-        case wire.Content():
-            opener, closer = map(wire.Mark, _FENCES)
-            return wire.Lenient(node, wire.Seq(opener, wire.Lit("\n"), node, wire.Lit("\n"), closer))
-        case wire.Call() | wire.Object() | wire.Array():
-            return node
-        case _:
-            return wire.rebuild(node, _fenced)

@@ -134,7 +134,7 @@ def compile_type(
     Raises TooLarge, UnsupportedSchema for what cannot be written, and, where it has to be `exact`, for keys of too many
     orders and those that the notation cannot write.
     """
-    lowering = Lowering(canonical, spelling, names, root_name, any_order, exact, part)
+    lowering = Lowering(canonical, spelling.inner, names, root_name, any_order, exact, part)
     expr = lowering.expr(canonical.root, root_name, spelling.frame(outermost=True))
     rules = lowering.finish()
     return Compiled(expr, rules, tuple(dict.fromkeys(lowering.relaxations)), canonical, lowering.capped)

@@ -1,5 +1,8 @@
 """Calls that a model writes in its own way, where it may call or not: JSON in a fence, or bare JSON.
 
+Answers in a schema may stand in the same ways there. What a call and an answer begin with alike must leave the model
+both: where only a call could follow a fence, or a brace and a line break, they would be a promise of one.
+
 ::
 
     ```json
@@ -19,6 +22,7 @@ from functools import lru_cache
 
 from toolgram.styles.base import ToolStyle
 from toolgram.wire.encodings import Encoding
+from toolgram.wire.fences import in_a_fence
 from toolgram.wire.format import (
     Alt,
     Arguments,
@@ -31,7 +35,10 @@ from toolgram.wire.format import (
     Opt,
     Reasoning,
     Seq,
+    WireFormat,
     holds,
+    rebuild,
+    walk,
 )
 
 _ON_LINES = Encoding("json", margin="\n    ", last_margin="\n  ")
@@ -45,6 +52,9 @@ OWN_CALLS = Many(
     separator=Lit("\n"),
     min=1,
 )
+_ANSWER = Alt(Content(), Content(Encoding("json", margin="\n  ", last_margin="\n")))
+OWN_ANSWERS = Alt(*_ANSWER.options, in_a_fence(_ANSWER))
+_OWN_MARKS = {node.before for node in walk(OWN_CALLS) if isinstance(node, NamedMark)}
 
 
 @lru_cache(maxsize=64)
@@ -54,6 +64,17 @@ def with_own_calls(style: ToolStyle) -> ToolStyle:
     return (
         style if turn is None or style.in_auto is not None else replace(style, in_auto=replace(style.wire, turn=turn))
     )
+
+
+@lru_cache(maxsize=64)
+def with_own_answers(format_: WireFormat) -> WireFormat:
+    """The format, whose answers in a schema may stand as such calls do; itself where none are in it."""
+    named = {node.before for node in walk(format_.turn) if isinstance(node, NamedMark)}
+    return replace(format_, turn=_answered(format_.turn)) if named & _OWN_MARKS else format_
+
+
+def _answered(node: Node) -> Node:
+    return OWN_ANSWERS if node == Content() else rebuild(node, _answered)
 
 
 def _beside(turn: Node) -> Node | None:

@@ -93,7 +93,10 @@ class CallAhead:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The answer: free text, or the value of the response schema. Inside an `Object` a JSON string, or that value."""
+    """The answer: free text, or the value of the response schema in an encoding: JSON on one line or more. Inside an
+    `Object` a JSON string, or that value."""
+
+    encoding: AnyEncoding = JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +284,12 @@ class WireFormat(HashedOnce):
         """The encodings in which arguments are written; there may be more of them that are only read."""
         nodes = walk(self.turn, written=True)
         return tuple(dict.fromkeys(node.encoding for node in nodes if isinstance(node, Arguments)))
+
+    @cached_property
+    def answers(self) -> tuple[AnyEncoding, ...]:
+        """The encodings in which the value of a response schema is written."""
+        nodes = walk(self.turn, written=True)
+        return tuple(dict.fromkeys(node.encoding for node in nodes if isinstance(node, Content)))
 
     def layout(self, node: Object | Array) -> Layout:
         """How an object or array is laid out."""

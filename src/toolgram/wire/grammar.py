@@ -43,7 +43,8 @@ class Callee:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a request allows in a turn. `answer`: the values of the response schema; `stops` are never in free text.
+    """What a request allows in a turn. `answer`: the values of the response schema in a given encoding; `stops` are
+    never in free text.
 
     `plain` is the answer where it stands as text, outside of JSON, if that is not as in JSON; with `plain_ends` white
     space after it is none of it. `tail` is white space that the model's template writes between a call and the end of
@@ -53,7 +54,7 @@ class Turn:
     callees: tuple[Callee, ...] = ()
     calls: Calls = "none"
     parallel: bool = True
-    answer: Expr | None = None
+    answer: Callable[[AnyEncoding], Expr] | None = None
     plain: Expr | None = None
     plain_ends: bool = False
     string: Expr | None = None
@@ -127,11 +128,11 @@ class _Lowering:
                 return Token(node.text(self.current().name))
             case wire.Const(text):
                 return seq(self.quoted(text))
-            case wire.Content():
+            case wire.Content(encoding):
                 if self.turn.plain is not None and not in_json:
                     return self.turn.plain
                 if self.turn.answer is not None:
-                    return self.turn.answer
+                    return self.turn.answer(encoding)
                 if in_json:
                     return self.string()
                 return free_text(self.content, self.first_marks, self.content_first, self.content_last)

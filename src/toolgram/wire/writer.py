@@ -20,7 +20,7 @@ from toolgram.wire.instructions import FREE_FIELDS, FreeField
 from toolgram.wire.program import Program, compile_format
 
 WriteArguments = Callable[[ToolCall, AnyEncoding], str | None]
-WriteAnswer = Callable[[str], str | None]
+WriteAnswer = Callable[[str, AnyEncoding], str | None]
 
 INTEGER_DIGITS, FRACTION_DIGITS = 19, 17
 
@@ -35,8 +35,8 @@ def write(
     """The message as text of the format; None where the format cannot say all of it.
 
     `write_arguments` spells the arguments of a call in an encoding, `write_answer` the content as the value of a
-    response schema; each gives None for what is not valid. Free text with a mark that
-    would end it, or one of `stops`, cannot be written.
+    response schema in one; each gives None for what is not valid. Free text with a mark that would end it, or one of
+    `stops`, cannot be written.
     """
     program = compile_format(format_.turn)
     marks, last = _spoilers(program)
@@ -99,8 +99,8 @@ class _Writing:
                 return None  # reasoning is always closed
             case wire.Const(text):
                 return state.plus(_string(text))
-            case wire.Content():
-                return self.content(state, in_json=in_json)
+            case wire.Content(encoding):
+                return self.content(state, encoding, in_json=in_json)
             case wire.Reasoning():
                 text = self.free("reasoning", state.message.reasoning, in_json=in_json)
                 state = replace(state, message=replace(state.message, reasoning=None))
@@ -179,9 +179,9 @@ class _Writing:
         written = self.node(node, _State(_NOTHING_LEFT), in_json=False)
         return "" if written is None else written.text
 
-    def content(self, state: _State, *, in_json: bool) -> _State | None:
+    def content(self, state: _State, encoding: AnyEncoding, *, in_json: bool) -> _State | None:
         if self.write_answer is not None:
-            text = self.write_answer(state.message.content or "")
+            text = self.write_answer(state.message.content or "", encoding)
         else:
             text = self.free("content", state.message.content, in_json=in_json)
         if text is None:

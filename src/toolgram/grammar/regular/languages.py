@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolgram.grammar.ir import chars
 from toolgram.grammar.regular.automata import Automaton, complement
 from toolgram.grammar.regular.regex import language
-from toolgram.grammar.regular.regex_syntax import Cat, Tree
+from toolgram.grammar.regular.regex_syntax import START, Alt, Cat, Tree
 from toolgram.work import remembered
 
 
@@ -13,6 +13,12 @@ from toolgram.work import remembered
 def without(text: str) -> Automaton:
     """The texts that do not contain this one. Raises TooLarge."""
     return complement(language(_literally(text)))
+
+
+@remembered(maxsize=16)
+def begun_otherwise(texts: tuple[str, ...]) -> Automaton:
+    """The texts that begin with none of these. Raises TooLarge."""
+    return complement(language(Cat((START, Alt(tuple(map(_literally, texts)))))))
 
 
 def _literally(text: str) -> Tree:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolgram.caching import counted
@@ -62,6 +62,12 @@ class Spelling(HashedOnce):
     exponents: bool = True
     free: bool = False
     encoding: Encoding = JSON
+
+    @property
+    def inner(self) -> Spelling:
+        """The spelling of what is inside the outermost value, which is the same where members stand on lines."""
+        notation = self.encoding
+        return replace(self, encoding=replace(notation, margin="", last_margin="")) if notation.margin else self
 
     def frame(self, *, outermost: bool = False) -> Frame:
         """How an object is written; the outermost one may be the arguments of a function."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolgram.grammar.ir import Expr, Ref
 from toolgram.grammar.regular.automata import Automaton, TooLarge, intersection, of_texts
-from toolgram.grammar.regular.languages import without
+from toolgram.grammar.regular.languages import begun_otherwise, without
 from toolgram.grammar.regular.regex import pattern
 from toolgram.grammar.regular.regex_syntax import Malformed, Unsupported
 from toolgram.grammar.regular.to_expr import expression
@@ -16,8 +16,9 @@ from toolgram.schema.writing.json_style import RuleNames
 _SPACE = tuple(char for char in map(chr, range(0x3001)) if char.isspace())  # beyond, there is none
 
 
-def plain_language(schema: Mapping[str, Any], excluded: Iterable[str]) -> Automaton:
-    """The texts of a string schema with an `enum` or a `pattern`, without those that hold an excluded text.
+def plain_language(schema: Mapping[str, Any], excluded: Iterable[str], begun: tuple[str, ...] = ()) -> Automaton:
+    """The texts of a string schema with an `enum` or a `pattern`, without those that hold an excluded text, or begin
+    with one of those that are `begun`.
 
     Raises ValueError for a pattern that is no regular language, is not well formed, or is too large.
     """
@@ -25,6 +26,8 @@ def plain_language(schema: Mapping[str, Any], excluded: Iterable[str]) -> Automa
         language = of_texts(schema["enum"]) if "enum" in schema else pattern(schema["pattern"])
         for text in excluded:
             language = intersection(language, without(text))
+        if begun:
+            language = intersection(language, begun_otherwise(begun))
     except (Malformed, Unsupported, TooLarge) as error:
         raise ValueError(str(error) or "it is too large") from error
     return language

@@ -8,16 +8,16 @@ done depends on the text alone, never on how it was cut.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from toolgram.conversation.events import Cut, Event, Finish, Prefill
+from toolgram.conversation.events import ArgumentsDelta, Cut, Event, Finish, Prefill, ToolCallEnd, ToolCallStart
 from toolgram.conversation.message import Message
 from toolgram.wire.encodings.expected import Expected
 from toolgram.wire.program import Program
 from toolgram.wire.reader.emitter import Emitter
 from toolgram.wire.reader.gap import ways
-from toolgram.wire.reader.reading import Opened, Reading
-from toolgram.wire.reader.states import enter_gap
+from toolgram.wire.reader.reading import Opened, Reading, State
+from toolgram.wire.reader.states import InBody, InGap, enter_gap
 
 
 class Reader:
@@ -46,10 +46,12 @@ class Reader:
         self._buffer = ""
         if opened:
             self._run(opened)
-            message = Message.from_events(self._reading.emit.take())
-            prefill = Prefill(message.content or "", message.reasoning or "")
-            self._reading.opened = Opened(prefill, len(self._buffer), opens_reasoning)
-            self._reading.forget()
+            prefill, begun = self._prefill()
+            self._reading.emit.events.extend(begun)
+            if not _may_be_read_again(self._reading.state):
+                self._reading.forget()
+            held = len(self._reading.taken()) + len(self._buffer)
+            self._reading.opened = Opened(prefill, held, opens_reasoning)
 
     def feed(self, text: str) -> list[Event]:
         """Read more text; give what became known by it."""
@@ -84,6 +86,13 @@ class Reader:
         """What may end the reasoning that the reader is in, as the format writes it; nothing outside of reasoning."""
         return self._reading.state.closers(self._buffer)
 
+    def _prefill(self) -> tuple[Prefill, Sequence[Event]]:
+        """What was said so far, and the call that has begun in it, which is told as a whole."""
+        events = self._reading.emit.take()
+        calls = [event for event in events if isinstance(event, ToolCallStart | ArgumentsDelta | ToolCallEnd)]
+        message = Message.from_events(event for event in events if event not in calls)
+        return Prefill(message.content or "", message.reasoning or ""), calls
+
     def _events(self, *, final: bool = False) -> list[Event]:
         events, opened = self._reading.emit.take(), self._reading.opened
         if opened.prefill is not None and (events or final):
@@ -112,6 +121,17 @@ class Reader:
         threads = self._reading.state.threads
         begun = [any(action == "begin" for action, _ in thread.actions) for thread in threads]
         return self._reading.emit.in_unnamed_call or (bool(begun) and all(begun))
+
+
+def _may_be_read_again(state: State) -> bool:
+    """Whether what was taken looks like a call, and may be text."""
+    match state:
+        case InGap():
+            return state.instead is not None
+        case InBody():
+            return state.answer is not None and not state.reported
+        case _:
+            return False
 
 
 def _said(prefill: Prefill) -> Prefill:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from toolgram.wire.instructions import (
@@ -44,6 +45,14 @@ class Thread(NamedTuple):
 def ways(program: Program, at: int, actions: tuple[Action, ...] = ()) -> list[Thread]:
     """The ways on from a place."""
     return [Thread(place, actions + more) for place, more in program.closure(at)]
+
+
+def ways_past(program: Program, mark: str, exits: Iterable[Exit]) -> list[Thread]:
+    """The ways on behind a mark, best first: amid the longer ones that begin with it, and past it."""
+    own = [exit_ for exit_ in exits if not exit_.ahead]
+    longer = [Thread(exit_.at, exit_.actions, len(mark)) for exit_ in own if exit_.text != mark]
+    past = (ways(program, following(program, exit_.at), exit_.actions) for exit_ in own if exit_.text == mark)
+    return [*longer, *chain.from_iterable(past)]
 
 
 def following(program: Program, at: int) -> int:
@@ -234,10 +243,37 @@ def free_text_way(program: Program, threads: Iterable[Thread]) -> Thread | None:
     return None
 
 
-def may_be_call(program: Program, chosen: Thread, char: str, alive: Collection[Thread]) -> bool:
-    """Whether text that may be free is also what calls without a mark begin with: they come first."""
+class TextInstead(NamedTuple):
+    """The way on which what looks like a call is text, and where in what was taken this begins.
+
+    With `amid_mark` it looks like a call up to where a mark ends: there it is one.
+    """
+
+    way: Thread
+    at: int
+    amid_mark: bool
+
+
+def _is_amid_mark(program: Program, way: Thread) -> bool:
+    return way.offset > 0 and isinstance(program.code[way.at], MarkAt)
+
+
+def past_marks(program: Program, threads: Iterable[Thread], instead: TextInstead) -> list[Thread]:
+    """The ways that have come past the mark up to which their text could have been free; none where that is open."""
+    return [way for way in threads if instead.amid_mark and not _is_amid_mark(program, way)]
+
+
+def text_instead(
+    program: Program, chosen: Thread, char: str, alive: Collection[Thread], here: Iterable[str]
+) -> TextInstead | None:
+    """Free text that is also what calls begin with, without a mark or amid one: they come first. None where it is not.
+
+    `here` is what was taken in the gap.
+    """
+    amid_mark = any(_is_amid_mark(program, way) for way in alive)
+    may_be_call = bool(alive) and (amid_mark or char in program.first_characters)
     is_free = isinstance(program.code[chosen.at], FreeAt)
-    return is_free and bool(alive) and char in program.first_characters
+    return TextInstead(chosen, sum(map(len, here)), amid_mark) if is_free and may_be_call else None
 
 
 def answer_instead(program: Program, threads: Iterable[Thread], chosen: Thread) -> Thread | None:

@@ -65,6 +65,10 @@ class Opened:
             self.prefill = None
         self.may_skip = False
 
+    def drop(self, count: int) -> None:
+        """So many characters were taken that are no text: of those that were held, they are the first."""
+        self.held = max(0, self.held - count)
+
     def take(self, field_: str, text: str) -> str:
         """The text without what of it was held; that goes to its field of the prefill."""
         if not self.held or self.prefill is None:
@@ -141,7 +145,7 @@ class Reading:
                         return False
                     self.forget()
         if emit.in_named_call:
-            self.committed = False
+            self.committed, self.opened.held = False, 0
             self.forget()
         return True
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from toolgram.conversation.message import Message
 from toolgram.wire.encodings.expected import UNKNOWN
@@ -16,6 +17,7 @@ from toolgram.wire.instructions import Action, ArgumentsAt, Exit, FreeAt, JsonAt
 from toolgram.wire.reader.bodies import Body, body_of
 from toolgram.wire.reader.free_text import FreeText, free_text_at, with_exits
 from toolgram.wire.reader.gap import (
+    TextInstead,
     Thread,
     after_text,
     answer_instead,
@@ -27,11 +29,13 @@ from toolgram.wire.reader.gap import (
     free_text_way,
     is_before_name,
     is_no_name,
-    may_be_call,
+    past_marks,
     shared_actions,
     step,
     text_due,
+    text_instead,
     ways,
+    ways_past,
     word_due,
 )
 from toolgram.wire.reader.json_object import ShapeReader
@@ -73,16 +77,10 @@ class InText(State):
         opened.settle(is_none=not text.strip())
         reading.text(free, text.removesuffix(before))
         opened.held = 0
-        threads: list[Thread] = []
         for exit_ in exits:
-            if exit_.ahead:
-                if exit_.text == mark:
-                    return self._go_ahead(exit_, before, mark, match.end())
-            elif exit_.text == mark:
-                threads.extend(ways(reading.program, following(reading.program, exit_.at), exit_.actions))
-            else:
-                threads.append(Thread(exit_.at, exit_.actions, len(mark)))
-        enter_gap(reading, threads, before + mark)
+            if exit_.ahead and exit_.text == mark:
+                return self._go_ahead(exit_, before, mark, match.end())
+        enter_gap(reading, ways_past(reading.program, mark, exits), before + mark)
         return match.end(), False
 
     def _go_ahead(self, exit_: Exit, before: str, mark: str, end: int) -> tuple[int, bool]:
@@ -104,7 +102,8 @@ class InText(State):
                 self.fresh = True
                 return start, True
             if buffer[begin] in VALUE_STARTS:
-                self.reading.state = InValue(self.reading, RawValue(self.reading.emit.content), self.free)
+                self.reading.opened.drop(begin - start)
+                self.reading.state = InValue(self.reading, RawValue(partial(self.reading.text, self.free)), self.free)
                 return begin, False
         return None
 
@@ -117,7 +116,8 @@ class InText(State):
             reading.emit.cut(rest, "the text ends inside " + awaited(reading.program, self.threads))
             return False
         reading.text(self.free, "" if self.after_value else reading.kept(self.free, rest))
-        return self.free.may_stop and not reading.emit.in_named_call
+        is_half = self.fresh and rest[skip_space(rest, 0) :][:1] in VALUE_STARTS
+        return self.free.may_stop and not (is_half or reading.emit.in_named_call)
 
     def held(self, rest: str) -> Message:
         """All that was not taken is of this text, if it is no mark."""
@@ -132,14 +132,11 @@ class InText(State):
 
 @dataclass(slots=True)
 class InGap(State):
-    """Between texts and bodies: all ways on through the format are followed at once, one character at a time.
-
-    `text_instead` is the way on which what looks like a call is text.
-    """
+    """Between texts and bodies: all ways on are followed at once; what looks like a call may be text `instead`."""
 
     reading: Reading
     threads: list[Thread]
-    text_instead: Thread | None = None
+    instead: TextInstead | None = None
 
     @property
     def awaits_a_name(self) -> bool:
@@ -149,7 +146,9 @@ class InGap(State):
     def settle(self) -> None:
         """Do what all ways agree on, and go over to free text where it may begin here."""
         reading = self.reading
-        if shared := shared_actions(self.threads):
+        if self.instead is not None and (calls := past_marks(reading.program, self.threads, self.instead)):
+            self.instead, self.threads = None, calls
+        if self.instead is None and (shared := shared_actions(self.threads)):
             if not act(reading, shared):
                 return
             self.threads = [way._replace(actions=way.actions[len(shared) :]) for way in self.threads]
@@ -186,17 +185,17 @@ class InGap(State):
         for thread in self.threads:
             if (chosen := step(program, thread, char, alive)) is not None:
                 break
-        if chosen is not None and may_be_call(program, chosen, char, alive):
-            self.text_instead, chosen = chosen, None
-        if self.text_instead is not None:
+        if chosen is not None and (instead := text_instead(program, chosen, char, alive, reading.here)) is not None:
+            self.instead, chosen = instead, None
+        if self.instead is not None:
             tools = reading.expected.keys()
             alive = [way for way in alive if calls_any(way, tools)]
             chosen = chosen if chosen is not None and calls_any(chosen, tools) else None
         if chosen is not None:
-            self.text_instead = None
+            self.instead = None
             self._commit(chosen)
-        elif not alive and self.text_instead is not None:
-            reading.again = self._as_text(self.text_instead)
+        elif not alive and self.instead is not None:
+            reading.again = self._as_text(self.instead)
         elif not alive:
             recover(reading, self.threads, may_stop=True)
         else:
@@ -230,19 +229,19 @@ class InGap(State):
             reported = reading.emit.in_named_call
             reading.state = InBody(reading, body, instruction.next, self.threads, answer, reported)
 
-    def _as_text(self, way: Thread) -> str:
+    def _as_text(self, instead: TextInstead) -> str:
         """What looked like a call is text after all: enter it; what was taken of it, to be read again."""
-        taken = "".join(self.reading.here)
-        self.text_instead = None
-        begin_text(self.reading, way, self.threads)
+        taken, self.instead = "".join(self.reading.here)[instead.at :], None
+        self.reading.opened.drop(len(self.reading.taken()) - len(taken))
+        begin_text(self.reading, instead.way, self.threads)
         return taken
 
     def end(self, rest: str, *, cut: bool) -> bool:
         """The turn is complete where it may stop; else what was taken of a mark, a name or a call is reported."""
         del cut
         reading = self.reading
-        if self.text_instead is not None:
-            return _said(reading, self._as_text(self.text_instead) + rest)
+        if self.instead is not None:
+            return _said(reading, self._as_text(self.instead) + rest)
         if (way := ended(reading.program, self.threads)) is not None:
             if not act(reading, way.actions):
                 _said(reading, reading.again)
