@@ -35,7 +35,7 @@ from toolgram.wire.unclosed import closed_by_calls
 
 DISCOVERED = discovered()
 STYLES = {style.name: style for style in NATIVE}
-IN_AUTO = {f"{style.name}_in_auto": style for style in NATIVE if style.in_auto is not None}
+OWN_WAYS = {f"{style.name}_own_ways": style for style in NATIVE if style.own_ways is not None}
 MODES: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
 # Marks of the headers that calls and answers have alike.
 SHARED = {
@@ -57,8 +57,8 @@ STYLES |= {
     for name, style in DISCOVERED.items()
 }
 STYLES |= {
-    name: ToolStyle(name, style.format(with_tools=True, tools=tuple(PARAMETERS), chooses=True), style.about)
-    for name, style in IN_AUTO.items()
+    name: ToolStyle(name, style.format(with_tools=True, tools=tuple(PARAMETERS), may_call=True), style.about)
+    for name, style in OWN_WAYS.items()
 }
 # Those in which a call may close the reasoning, whether or not the style has it so by itself.
 UNCLOSED = {
@@ -136,7 +136,7 @@ def compiled(case: Case) -> CompiledTurn:
 
 
 CASES = [Case(style.name, *each) for style in NATIVE for each in itertools.product(MODES, (True, False))]
-CASES += [Case(style, "auto", parallel) for style in IN_AUTO for parallel in (True, False)]
+CASES += [Case(style, "auto", parallel) for style in OWN_WAYS for parallel in (True, False)]
 CASES += [Case(style, *each) for style in UNCLOSED for each in (("auto", True), ("required", False))]
 # There are many of them, and they are made of the same pieces.
 CASES += [Case(style, *each) for style in DISCOVERED for each in (("auto", True), ("required", False))]

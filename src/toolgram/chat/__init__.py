@@ -12,6 +12,7 @@ from typing import Literal, Protocol, runtime_checkable
 from toolgram.chat.bounds import BrokenBound, broken_bounds
 from toolgram.chat.call_ids import Ids
 from toolgram.chat.divergences import Divergence, divergences
+from toolgram.chat.equal_calls import EqualCalls
 from toolgram.chat.guarantees import refuse_parts
 from toolgram.chat.reasoning_budget import ReasoningBudget, most_reasoning
 from toolgram.chat.runaways import EndedRepetition, Runaways
@@ -53,8 +54,9 @@ class Reply:
     response format is a type an answer is valid if `plan.value` takes it, whatever the engine enforced.
     `trace` says what the model alone would have written, if that was asked for and the engine records it, and
     `divergences` where the grammar made a number or a bounded string another one than that. `ended_repetitions` are
-    the values that only repeated themselves, and were ended. `broken_bounds` are the strings in calls that break a
-    bound which the grammar enforced roughly, as a relaxation says.
+    the values that only repeated themselves, and were ended, and the last call of a turn that was ended since its calls
+    did. `broken_bounds` are the strings in calls that break a bound which the grammar enforced roughly, as a relaxation
+    says.
     """
 
     message: Message
@@ -125,7 +127,8 @@ async def stream(
     another: float | None = None
     usage = Usage()
     runaways = Runaways(plan) if plan.request.end_repetitions and plan.constraint is not None and not free else None
-    chunks = _chunks(plan, engine, sampling, reader, runaways, heard or _nobody)
+    equal = EqualCalls() if plan.request.end_repetitions else None
+    chunks = _chunks(plan, engine, sampling, reader, runaways, equal, heard or _nobody)
     async with aclosing(chunks):
         async for chunk in chunks:
             finish, usage, stopped_by = chunk.finish, chunk.usage or usage, chunk.stopped_by
@@ -137,6 +140,8 @@ async def stream(
             new = list(ids.filled(reader.feed(chunk.text)))
             if runaways is not None:
                 runaways.take(chunk, new)
+            if equal is not None:
+                equal.take(new)
             for event in new:
                 events.append(event)
                 yield event
@@ -166,7 +171,7 @@ async def stream(
         dropped,
         tuple(trace),
         divergences(plan, message, raw, trace),
-        tuple(runaways.ended) if runaways else (),
+        (*(runaways.ended if runaways else ()), *([equal.ended] if equal and equal.ended else ())),
         log_odds,
         broken_bounds(plan, message),
         another,
@@ -203,11 +208,12 @@ async def _chunks(
     sampling: Sampling,
     reader: Reader | LenientReader,
     runaways: Runaways | None,
+    equal: EqualCalls | None,
     heard: Heard,
 ) -> AsyncGenerator[Chunk, None]:
     """What the engine writes, and what closes reasoning that is too long and values that only repeat themselves.
 
-    Each chunk is read before the next one.
+    Each chunk is read before the next one. It ends where calls only repeat themselves.
     """
     # Under a grammar the turn's end is a token: a string that only spells it may stand in an argument.
     stops = sampling.stop if plan.constraint else tuple(dict.fromkeys((*plan.stop, *sampling.stop)))
@@ -231,6 +237,10 @@ async def _chunks(
                 yield chunk if chunk.usage is None else replace(chunk, usage=budget.noted(chunk.usage))
                 written.take(chunk)
                 budget.take(chunk)
+                if chunk.finish is None and equal is not None and equal.end():
+                    written.broke_off(await _broken_off(chunks))
+                    yield written.ended
+                    return
                 if chunk.finish is None:
                     closer = budget.closer(written) or (runaways and runaways.closer(written))
                 if closer is not None:

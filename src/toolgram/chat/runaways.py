@@ -34,7 +34,8 @@ _ITEMS = 128  # earlier items to which the last one is compared
 class EndedRepetition:
     """A value that only repeated itself, and was ended.
 
-    `pointer` leads to it in the arguments of the call of this number, or in the answer where `call` is None.
+    `pointer` leads to it in the arguments of the call of this number, or in the answer where `call` is None. Where it
+    is "" and there is a call, that was the last of several that are all the same.
     """
 
     call: int | None

@@ -44,6 +44,12 @@ class Written:
             _odds_of(before, last), usage=last.usage if before.usage is None else _one_turn(before.usage, last.usage)
         )
 
+    @property
+    def ended(self) -> Chunk:
+        """The last chunk of a turn that ends where its generation was broken off."""
+        usage = self._broken.usage or Usage(completion_tokens=self._tokens, forced_tokens=self._forced)
+        return replace(self._broken, text="", finish="stop", usage=usage)
+
     def prompt(self) -> Prompt:
         """The prompt of a generation that goes on after it."""
         text = self.text

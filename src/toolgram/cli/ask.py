@@ -96,7 +96,8 @@ def answer(plan: Plan, engine: Engine, sampling: Sampling, *, raw: bool, plain: 
             typer.echo(printable(f"{call.name}({call.arguments}{' …' if call.incomplete else ''})"))
     _say(statistics(reply))
     for ended in reply.ended_repetitions:
-        _say(f"note: {ended.pointer or 'the answer'} only repeated itself, and was ended")
+        what = ended.pointer or ("the answer" if ended.call is None else f"call {ended.call}")
+        _say(f"note: {what} only repeated itself, and was ended")
     for broken in reply.broken_bounds:
         _say(f"note: {broken.pointer} of call {broken.call} breaks its {broken.keyword}, which was enforced roughly")
     if reply.finish_reason == "length":

@@ -40,7 +40,7 @@ class ToolStyle:
     family's templates show tools: it identifies the family where the template does not write calls itself.
     `without_tools` is the format of a turn when no tools are announced: by default plain text for a generic style,
     which the model then knows nothing about, and the same format for a native one. `reasons` says that all models of
-    the style reason, even where their templates leave the reasoning out of the history. `in_auto` is the format of a
+    the style reason, even where their templates leave the reasoning out of the history. `own_ways` is the format of a
     turn in which the model chooses whether to call, where it may write calls in ways of its own too; the history has
     them as `wire` says. `calls_close_reasoning` says that the models at times begin a call where they should have
     closed their reasoning first, and mean it; those of other styles quote calls in their reasoning. `models` are what
@@ -56,7 +56,7 @@ class ToolStyle:
     announced_by: str = ""
     without_tools: WireFormat | None = None
     reasons: bool = False
-    in_auto: WireFormat | None = None
+    own_ways: WireFormat | None = None
     calls_close_reasoning: bool = False
     models: tuple[str, ...] = ()
 
@@ -70,8 +70,8 @@ class ToolStyle:
 
         `tools` are those that it may call, or must unless it `chooses`.
         """
-        if chooses and tools and self.in_auto is not None:
-            return _naming(self.in_auto, tools)
+        if chooses and tools and self.own_ways is not None:
+            return _naming(self.own_ways, tools)
         if with_tools:
             return _naming(self.wire, tools)
         return self.without_tools or (PLAIN if self.is_generic else self.wire)

@@ -24,8 +24,8 @@ def that_begins(style: ToolStyle, template: ChatTemplate) -> ToolStyle:
     def after(form: WireFormat) -> WireFormat:
         return replace(form, turn=Seq(Break(lead), form.turn))
 
-    in_auto = style.in_auto and after(style.in_auto)
-    return replace(style, wire=after(style.wire), without_tools=after(style.without_tools or PLAIN), in_auto=in_auto)
+    own_ways = style.own_ways and after(style.own_ways)
+    return replace(style, wire=after(style.wire), without_tools=after(style.without_tools or PLAIN), own_ways=own_ways)
 
 
 def _lead(template: ChatTemplate) -> str:

@@ -62,7 +62,7 @@ def with_own_calls(style: ToolStyle) -> ToolStyle:
     """The style in which such calls are calls too; itself where they are already, or where no turn begins with text."""
     turn = _beside(style.wire.turn)
     return (
-        style if turn is None or style.in_auto is not None else replace(style, in_auto=replace(style.wire, turn=turn))
+        style if turn is None or style.own_ways is not None else replace(style, own_ways=replace(style.wire, turn=turn))
     )
 
 

@@ -58,8 +58,8 @@ def that_spaces(style: ToolStyle, template: ChatTemplate) -> ToolStyle:
     if style.is_generic or not template.capabilities.supports_tool_calls or not fit(template, style):
         return style
     wire = _spaced(style.wire, template)
-    in_auto = style.in_auto and _spaced(style.in_auto, template)
-    return style if (wire, in_auto) == (style.wire, style.in_auto) else replace(style, wire=wire, in_auto=in_auto)
+    own_ways = style.own_ways and _spaced(style.own_ways, template)
+    return style if (wire, own_ways) == (style.wire, style.own_ways) else replace(style, wire=wire, own_ways=own_ways)
 
 
 def _spaced(form: WireFormat, template: ChatTemplate) -> WireFormat:

@@ -74,8 +74,8 @@ def _thinking_so(style: ToolStyle, head: Node) -> ToolStyle:
         return replace(form, turn=swapped(form.turn) if form.reasoning else Seq(head, form.turn))
 
     plain = WireFormat(Seq(head, Opt(Content()))) if style.is_generic else style.without_tools
-    in_auto = style.in_auto and thinks(style.in_auto)
-    return replace(style, wire=thinks(style.wire), without_tools=plain, in_auto=in_auto, reasons=True)
+    own_ways = style.own_ways and thinks(style.own_ways)
+    return replace(style, wire=thinks(style.wire), without_tools=plain, own_ways=own_ways, reasons=True)
 
 
 def _reads(template: ChatTemplate, style: ToolStyle) -> bool:

@@ -27,5 +27,5 @@ LLAMA_3 = ToolStyle(
     "llama_3",
     WireFormat(Alt(Lenient(_CALL, _TAGGED, _BUILT_IN), Opt(Content()))),
     "a bare JSON object: Llama 3.1, 3.2, 3.3",
-    in_auto=WireFormat(Alt(Lenient(Alt(_CALL, _TAGGED), _BUILT_IN), Opt(Content()))),
+    own_ways=WireFormat(Alt(Lenient(Alt(_CALL, _TAGGED), _BUILT_IN), Opt(Content()))),
 )
