@@ -75,9 +75,9 @@ def planned(style: str = "long", **more: Any) -> toolgram.Plan:
     ("style", "openers"),
     [
         ("long", ('<tool_call>\n{"name": "',)),
-        ("llama_3", ('{"name": "',)),
+        ("llama_3", ('{"name": "', "<|python_tag|>")),
         ("mistral_small", ("[TOOL_CALLS]",)),
-        ("pythonic", ("[",)),
+        ("pythonic", ("[", "<|python_start|>")),
         (
             "qwen_coder",
             (
@@ -102,8 +102,8 @@ def test_a_call_begins_with_what_no_answer_begins_with(style: str, openers: tupl
     ("style", "openers", "at_once"),
     [
         ("mistral_small", ("[TOOL_CALLS]",), True),
-        ("llama_3", (), False),
-        ("pythonic", (), False),
+        ("llama_3", ("<|python_tag|>",), False),
+        ("pythonic", ("<|python_start|>",), False),
         ("qwen_coder", ('<tool_call>\n{"name": "',), False),
     ],
 )

@@ -1,4 +1,4 @@
-"""Llama's tags before a call, which its models write unasked: one that may call or not may write them."""
+"""Llama's tags before a call, which its models write unasked: where they may call, they may write them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from situations import CHATML, WEATHER, tool
 BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "Rain?"}], "tools": [tool("get_weather", WEATHER)]}
 
 
+@pytest.mark.parametrize("choice", ["auto", "required"])
 @pytest.mark.parametrize(
     ("style", "text"),
     [
@@ -21,8 +22,8 @@ BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "Rain?"}], "too
         ("pythonic", '<|python_start|>[get_weather(city="Oslo")]<|python_end|>'),
     ],
 )
-def test_a_tagged_call_is_admitted_where_the_model_chooses(style: str, text: str) -> None:
-    plan = toolgram.plan(BODY, CHATML, style=style)
+def test_a_tagged_call_is_admitted(style: str, text: str, choice: str) -> None:
+    plan = toolgram.plan({**BODY, "tool_choice": choice}, CHATML, style=style)
     assert plan.constraint is not None
     grammar = plan.constraint.grammar
     assert grammar.accepts(text)
@@ -31,6 +32,3 @@ def test_a_tagged_call_is_admitted_where_the_model_chooses(style: str, text: str
     assert gbnf_accepted(grammar.to("gbnf"), [text]) == {text}
     (call,) = plan.parse(text).tool_calls
     assert (call.name, call.arguments) == ("get_weather", '{"city": "Oslo"}')
-    required = toolgram.plan({**BODY, "tool_choice": "required"}, CHATML, style=style).constraint
-    assert required is not None
-    assert not required.grammar.accepts(text)

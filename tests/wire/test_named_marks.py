@@ -156,16 +156,19 @@ def test_the_message_is_written_as_the_template_does(template: toolgram.ChatTemp
     assert written in planned(template, messages=history).prompt
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"tool_choice": "required"},
-        {"tool_choice": "none"},
-        {"tool_choice": "required", "response_format": {"type": "json_object"}},
-    ],
-)
-def test_where_the_model_has_no_choice_its_own_way_is_none(template: toolgram.ChatTemplate, more: Any) -> None:
-    assert not parse(planned(template, **more), FENCED).tool_calls
+def test_where_nothing_may_be_called_its_own_way_is_text(template: toolgram.ChatTemplate) -> None:
+    assert not parse(planned(template, tool_choice="none"), FENCED).tool_calls
+
+
+@pytest.mark.parametrize("more", [{}, {"response_format": {"type": "json_object"}}])
+def test_a_call_that_must_be_made_is_made_in_its_own_way_too(template: toolgram.ChatTemplate, more: Any) -> None:
+    plan = planned(template, tool_choice="required", **more)
+    tagged = '<tool_call>\n{"name": "get", "arguments": {"key": "a"}}\n</tool_call>'
+    assert all(accepted(plan, text) and parse(plan, text).tool_calls for text in (FENCED, BARE, tagged))
+    assert not any(accepted(plan, text) for text in ("Hello.", f"Hello.\n{FENCED}", '{"a": 1}', "```json\n{}\n```"))
+    named = planned(template, tool_choice={"type": "function", "function": {"name": "get"}})
+    assert accepted(named, EMPTY)
+    assert not accepted(named, FENCED)
 
 
 PERSON = {

@@ -12,8 +12,10 @@ from toolgram.planning.readable_names import some_id
 from toolgram.planning.turn import CompiledTurn, compile_turn
 from toolgram.planning.turn_spec import TurnSpec, light
 from toolgram.styles.probes import common_prefix
+from toolgram.template.markers import CONTROL
 from toolgram.wire import format as wire
-from toolgram.wire.allowed import closing_content
+from toolgram.wire.allowed import allowed, closing_content, without_reasoning
+from toolgram.wire.program import compile_format
 from toolgram.wire.writer import write_freely
 
 _BEGINS_JSON = re.compile(r'(?:```json\s*)?[\[{][\[{\s]*(?:"|\Z)')
@@ -63,8 +65,21 @@ def _openers(turn: CompiledTurn) -> Iterator[str]:
     answer = write_freely(format_, Message(".")) or ""
     call = common_prefix(one, other)
     begun = len(opened) if call.startswith(opened) else 0
-    yield call[max(begun, len(common_prefix(call, answer))) :]
+    first = call[max(begun, len(common_prefix(call, answer))) :]
+    yield first
     yield from (node.before for node in wire.walk(format_.turn) if isinstance(node, wire.NamedMark))
+    if not opened:
+        yield from (token for token in _tokens_of_calls(format_) if not first.startswith(token))
+
+
+def _tokens_of_calls(format_: wire.WireFormat) -> Iterator[str]:
+    """The control tokens with which a turn of calls may begin, and none of others."""
+    turn = without_reasoning(format_.turn)
+    calls, others = (compile_format(allowed(turn, mode) or wire.NOTHING_WRITTEN) for mode in ("only", "none"))
+    elsewhere = {mark.text for mark in others.exits(others.start)}
+    for mark in calls.exits(calls.start):
+        if not mark.before and CONTROL.fullmatch(mark.text) and mark.text not in elsewhere:
+            yield mark.text
 
 
 def _call(name: str, format_: wire.WireFormat) -> Message:

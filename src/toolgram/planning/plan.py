@@ -256,7 +256,7 @@ def _plan_of(
     format_ = chosen.format(
         with_tools=bool(checked.tools),
         tools=tuple(tool.name for tool in checked.callable_tools),
-        chooses=checked.tool_choice.mode == "auto",
+        may_call=checked.tool_choice.mode != "none",
     )
     if checked.response_format is not None and not checked.response_format.plain:
         format_ = with_own_answers(format_)

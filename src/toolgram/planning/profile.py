@@ -62,7 +62,7 @@ class Profile:
     """What is best for a model where a request does not say. `model` is its name, `template` its template's hash.
 
     `style` says how tools are announced and calls written, `own_calls` whether calls that the model writes in its own
-    way are calls too, where it may call or not; the other fields are those of requests, by the same names.
+    way are calls too; the other fields are those of requests, by the same names.
     """
 
     __pydantic_config__ = _STRICT

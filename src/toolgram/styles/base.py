@@ -41,8 +41,8 @@ class ToolStyle:
     `without_tools` is the format of a turn when no tools are announced: by default plain text for a generic style,
     which the model then knows nothing about, and the same format for a native one. `reasons` says that all models of
     the style reason, even where their templates leave the reasoning out of the history. `own_ways` is the format of a
-    turn in which the model chooses whether to call, where it may write calls in ways of its own too; the history has
-    them as `wire` says. `calls_close_reasoning` says that the models at times begin a call where they should have
+    turn in which the model may call, where it may write calls in ways of its own too; the history has them as `wire`
+    says. `calls_close_reasoning` says that the models at times begin a call where they should have
     closed their reasoning first, and mean it; those of other styles quote calls in their reasoning. `models` are what
     the models of the style are called, where their template is that of others too; it is the style of all if there are
     none.
@@ -65,12 +65,12 @@ class ToolStyle:
         """Whether the style announces the tools itself."""
         return self.announce is not None
 
-    def format(self, *, with_tools: bool, tools: tuple[str, ...] = (), chooses: bool = False) -> WireFormat:
+    def format(self, *, with_tools: bool, tools: tuple[str, ...] = (), may_call: bool = False) -> WireFormat:
         """The wire format of a turn, with tools announced or without.
 
-        `tools` are those that it may call, or must unless it `chooses`.
+        `tools` are those that it may call, or must; with `may_call` in the ways of its own, too.
         """
-        if chooses and tools and self.own_ways is not None:
+        if may_call and tools and self.own_ways is not None:
             return _naming(self.own_ways, tools)
         if with_tools:
             return _naming(self.wire, tools)

@@ -1,4 +1,4 @@
-"""Calls that a model writes in its own way, where it may call or not: JSON in a fence, or bare JSON.
+"""Calls that a model writes in its own way, where it may call or must: JSON in a fence, or bare JSON.
 
 Answers in a schema may stand in the same ways there. What a call and an answer begin with alike must leave the model
 both: where only a call could follow a fence, or a brace and a line break, they would be a promise of one.

@@ -6,7 +6,7 @@ A turn (chat template of meta-llama/Llama-3.1-8B-Instruct)::
 
 Tools that the template is given as built-in are called after <|python_tag|> ("Llama 3.1 model card and prompt
 formats"), and the models sometimes write it before other calls too: where tools are given the template says
-"Environment: ipython". A model that may call or not is not kept from it::
+"Environment: ipython". A model is not kept from it::
 
     <|python_tag|>brave_search.call(query="weather in Paris")
 """

@@ -1,4 +1,4 @@
-"""Qwen 2.5 Coder: as Hermes, and fenced or bare JSON where the model may call or not.
+"""Qwen 2.5 Coder: as Hermes, and fenced or bare JSON.
 
 Its chat template is that of Qwen 2.5, to the letter, and asks for `<tool_call>` tags; but unless it is made to, the
 model writes a call as fenced JSON, or now and then as bare JSON, on lines as here, and nothing besides
@@ -29,6 +29,6 @@ from toolgram.styles.own_calls import with_own_calls
 QWEN_CODER = replace(
     with_own_calls(HERMES),
     name="qwen_coder",
-    about="as hermes; where the model may call or not, also fenced or bare JSON: Qwen 2.5 Coder",
+    about="as hermes, and calls as fenced or bare JSON: Qwen 2.5 Coder",
     models=("Qwen2.5-Coder",),
 )
