@@ -1,12 +1,13 @@
 """Openers that models forget: what they write then is a call for the reader, and where they may call for the grammar.
 
 Qwen3-Coder leaves out `<tool_call>` in every fifth call or so, most of all after some words, and goes on with
-`<function=…>` (QwenLM/Qwen3-Coder#475, ollama/ollama#17742). A grammar without that would not make it go back: the
-model has begun its call, and would be led from it into some text.
+`<function=…>` (QwenLM/Qwen3-Coder#475, ollama/ollama#17742). A grammar without that would not turn it back: the model has begun its
+call, and would be led from it into some text.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from toolgram.wire import format as wire
@@ -18,7 +19,7 @@ def without_forgotten(format_: wire.WireFormat) -> wire.WireFormat:
 
     That is so where a mark follows it, at which all text before ends too.
     """
-    return wire.WireFormat(_admitted(format_.turn), format_.item_separator, format_.key_separator)
+    return replace(format_, turn=_admitted(format_.turn))
 
 
 def _admitted(node: wire.Node) -> wire.Node:
