@@ -1,8 +1,8 @@
 """Openers that models forget: what they write then is a call for the reader, and where they may call for the grammar.
 
 Qwen3-Coder leaves out `<tool_call>` in every fifth call or so, most of all after some words, and goes on with
-`<function=…>` (QwenLM/Qwen3-Coder#475, ollama/ollama#17742). A grammar without that would not turn it back: the model has begun its
-call, and would be led from it into some text.
+`<function=…>` (QwenLM/Qwen3-Coder#475, ollama/ollama#17742). A grammar without that would not turn it back: the model
+has begun its call, and would be led from it into some text.
 """
 
 from __future__ import annotations
