@@ -239,7 +239,8 @@ async def _chunks(
                 budget.take(chunk)
                 if chunk.finish is None and equal is not None and equal.end():
                     written.broke_off(await _broken_off(chunks))
-                    yield written.ended
+                    last, usage = written.ended()
+                    yield replace(last, usage=budget.noted(usage))
                     return
                 if chunk.finish is None:
                     closer = budget.closer(written) or (runaways and runaways.closer(written))

@@ -44,11 +44,10 @@ class Written:
             _odds_of(before, last), usage=last.usage if before.usage is None else _one_turn(before.usage, last.usage)
         )
 
-    @property
-    def ended(self) -> Chunk:
-        """The last chunk of a turn that ends where its generation was broken off."""
+    def ended(self) -> tuple[Chunk, Usage]:
+        """The last chunk of a turn that ends where its generation was broken off, and what the turn cost."""
         usage = self._broken.usage or Usage(completion_tokens=self._tokens, forced_tokens=self._forced)
-        return replace(self._broken, text="", finish="stop", usage=usage)
+        return replace(self._broken, text="", finish="stop"), usage
 
     def prompt(self) -> Prompt:
         """The prompt of a generation that goes on after it."""

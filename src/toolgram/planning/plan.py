@@ -253,20 +253,7 @@ def _plan_of(
     parallel = checked.parallel_tool_calls
     if parallel is None:
         parallel = capabilities.supports_parallel_tool_calls or not speaks(template, chosen)
-    format_ = chosen.format(
-        with_tools=bool(checked.tools),
-        tools=tuple(tool.name for tool in checked.callable_tools),
-        may_call=checked.tool_choice.mode != "none",
-    )
-    if checked.response_format is not None and not checked.response_format.plain:
-        format_ = with_own_answers(format_)
-    may_reason = reasons(template, chosen) or _shows_reasoning(checked) or opens_reasoning(chosen, prompt.opened)
-    if not may_reason or rules_out_reasoning(chosen, prompt.opened, prompt.end):
-        format_ = read_reasoning_alone(format_)
-    if _calls_close_reasoning(checked, chosen):
-        format_ = closed_by_calls(format_, tuple(tool.name for tool in checked.callable_tools))
-    if checked.tool_choice.mode == "auto":
-        format_ = without_forgotten(format_)
+    format_ = _format(checked, template, chosen, prompt)
     unshown = unshown_results(checked.messages, capabilities)
     spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened, tail=tail(template))
     turn = compile_turn(spec)
@@ -282,6 +269,20 @@ def _plan_of(
         _turn=turn,
         _ids=CallIds.of(checked, format_, short=capabilities.requires_short_ids),
     )
+
+
+def _format(request: Request, template: ChatTemplate, style: ToolStyle, prompt: Prompt) -> WireFormat:
+    """The wire format of the turn: that of the style, with what the request and the prompt make of it."""
+    mode, tools = request.tool_choice.mode, tuple(tool.name for tool in request.callable_tools)
+    format_ = style.format(with_tools=bool(request.tools), tools=tools, may_call=mode != "none")
+    if request.response_format is not None and not request.response_format.plain:
+        format_ = with_own_answers(format_)
+    may_reason = reasons(template, style) or _shows_reasoning(request) or opens_reasoning(style, prompt.opened)
+    if not may_reason or rules_out_reasoning(style, prompt.opened, prompt.end):
+        format_ = read_reasoning_alone(format_)
+    if _calls_close_reasoning(request, style):
+        format_ = closed_by_calls(format_, tools)
+    return without_forgotten(format_) if mode == "auto" else format_
 
 
 def _calls_close_reasoning(request: Request, style: ToolStyle) -> bool:

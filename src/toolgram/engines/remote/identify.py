@@ -124,9 +124,9 @@ async def _vllm(http: Http, models: tuple[str, ...], root: str) -> Identity:
 
 async def _sglang(http: Http, models: tuple[str, ...]) -> Identity:
     model, server = await _either(http, "model_info"), await _either(http, "server_info")
-    tokenizer = _text(model, "tokenizer_path") or _text(model, "model_path")
-    version, backend = _text(server, "version"), _text(server, "grammar_backend")
     weights = _text(model, "model_path")
+    tokenizer = _text(model, "tokenizer_path") or weights
+    version, backend = _text(server, "version"), _text(server, "grammar_backend")
     return Identity(http.url, "sglang", version, models, tokenizer=tokenizer, backend=backend, weights=weights)
 
 

@@ -16,7 +16,7 @@ model's name does. A turn::
     ```
 
 The history has calls between tags, as the template writes them. Beside a response schema the model writes calls in the
-same ways (11 of 11 questions that want one), and answers may stand in a fence and on lines too.
+same ways, and answers may stand in a fence and on lines too.
 """
 
 from __future__ import annotations
