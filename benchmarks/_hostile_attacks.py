@@ -92,8 +92,13 @@ def some_choices(copy: int) -> tuple[str, bytes]:
 
 
 def many_choices(copy: int) -> tuple[str, bytes]:
-    """128 answers to one question."""
+    """128 answers to one question: more than there are slots, which llama.cpp's server refuses."""
     return _chat(n=128, seed=copy, temperature=1)
+
+
+def one_choice(copy: int) -> tuple[str, bytes]:
+    """One of them."""
+    return _chat(seed=copy, temperature=1)
 
 
 ATTACKS: dict[str, Attack] = {
@@ -110,4 +115,7 @@ ATTACKS: dict[str, Attack] = {
     "3,000 parentheses": deep_groups,
     "4 long choices": some_choices,
     "128 choices": many_choices,
+    "128 requests": one_choice,
 }
+TIMES = {"128 requests": 128}
+"""How many requests a copy of an attack consists of, where it is not one: the same work as 128 choices."""

@@ -25,7 +25,7 @@ from typing import Any
 import httpx
 
 from _common import end_in_order, show
-from _hostile_attacks import ATTACKS, CHAT
+from _hostile_attacks import ATTACKS, CHAT, TIMES
 from _server_peers import LLAMA_CPP, running
 from toolgram.models.catalog import default_model
 
@@ -105,7 +105,7 @@ def sent(address: str, name: str, copies: int, seconds: float) -> Counter[str]:
     """The answers to an attack; in a process of its own, whose work is not that of those who watch."""
 
     async def answers() -> Counter[str]:
-        bodies = [ATTACKS[name](copy) for copy in range(copies)]
+        bodies = [ATTACKS[name](copy) for copy in range(copies * TIMES.get(name, 1))]
         async with _client(address, ATTACKER, seconds) as client:
             return Counter(await asyncio.gather(*(_answer(client, path, content) for path, content in bodies)))
 

@@ -19,6 +19,7 @@ from toolgram.schema.reading.references import Place, open_document
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _KINDS = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}
+_SIMPLE = frozenset({"type", "description"})
 _MAX_DEPTH = 50
 _MAX_DETAIL = 3  # branches inside of branches, whose details are given
 _MAX_SCHEMAS = 10_000  # references that fan out would make a text without end
@@ -198,10 +199,9 @@ class _Writer:
     def _object(self, place: Place, fields: Mapping[str, Any], above: tuple[int, ...]) -> _Kind:
         required = dict.fromkeys(fields.get("required", ()))
         members: list[str] = []
-        for name in fields.get("properties", {}):
-            child = place.child("properties", name)
-            mark = "" if name in required else "?"
-            members.append(f"{_about(child)}{_name(name)}{mark}: {self._type(child, above).text}")
+        for name, schema in fields.get("properties", {}).items():
+            about, kind = self._member(place, name, schema, above)
+            members.append(f"{about}{_name(name)}{'' if name in required else '?'}: {kind}")
         demanded = [name for name in required if name not in fields.get("properties", {})]
         if demanded:
             rest = _ANY if fields.get("patternProperties") else self._rest(place, fields, above)
@@ -210,6 +210,14 @@ class _Writer:
         if others := self._other_keys(place, fields, above, alone=not declares, known=demanded):
             members.append(others)
         return _Kind("{\n" + ",\n".join(members) + "\n}" if members else "object")
+
+    def _member(self, place: Place, name: str, schema: object, above: tuple[int, ...]) -> tuple[str, str]:
+        """What is said of a property, as comment lines, and its type."""
+        if self._schemas < _MAX_SCHEMAS and (simple := _simple(schema)):  # most are: a tenth of the time
+            self._schemas += 1
+            return simple
+        child = place.child("properties", name)
+        return _about(child), self._type(child, above).text
 
     def _other_keys(
         self, place: Place, fields: Mapping[str, Any], above: tuple[int, ...], *, alone: bool, known: Collection[str]
@@ -235,6 +243,16 @@ class _Writer:
         """The type of the values of keys that the schema lists nowhere."""
         others = _beyond(fields, "additionalProperties", "unevaluatedProperties")
         return self._type(place.child(others), above) if others in fields else _ANY
+
+
+def _simple(schema: object) -> tuple[str, str] | None:
+    """Comment lines and type of a schema that states one type and a description at most; None for any other."""
+    if not isinstance(schema, dict):
+        return None
+    fields = cast("Mapping[str, object]", schema)
+    kind = fields.get("type") if fields.keys() <= _SIMPLE else None
+    written = _KINDS.get(kind) if isinstance(kind, str) else None
+    return None if written is None else (_comment(fields.get("description")), written)
 
 
 def _are_among(values: object, known: Collection[str]) -> bool:
@@ -270,7 +288,11 @@ def _details(place: Place, depth: int = 0) -> str:
         return ""
     fields = _with_target(place)
     said = [f"Default={_literal(fields['default'])}."] if "default" in fields else []
-    said += [_worded(words, fields[keyword]) for keyword, words in _SAID.items() if _is_said(fields.get(keyword))]
+    said += [
+        _worded(words, fields[keyword])
+        for keyword, words in _SAID.items()
+        if keyword in fields and _is_said(fields[keyword])
+    ]
     if isinstance((place.fields or {}).get("items"), dict) and (inside := _details(place.child("items"), depth + 1)):
         said.append(f"Items: {inside}")
     for keyword, joined in (("allOf", " "), ("anyOf", " or "), ("oneOf", " or ")):

@@ -24,7 +24,7 @@ _BESIDE_WRITERS = 64  # tokens of prompts in one pass while others write: more w
 _SHORT = 32  # tokens that are not worth cutting up
 _FEW = 2  # requests at once, beside which there is time to try drafts
 _WORTH_WAITING = 64  # tokens that another one is about to read, and that need not be read twice
-_TURN = 32  # tokens that one writes before it gives way to those of other clients
+_TURN = 32  # tokens that a client writes, in all its answers, before one of them gives way to those of other clients
 _GRAIN = 64  # tokens of a prompt that a deterministic engine always evaluates together
 
 
@@ -60,10 +60,9 @@ class _Live:
         """How many tokens are to be evaluated."""
         return len(self.generation.tokens) - len(self.slot.tokens)
 
-    @property
-    def had_its_turn(self) -> bool:
-        """Whether it may wait while others write."""
-        return len(self.generation.tokens) - self.began >= _TURN and not self.generation.over
+    def had_its_turn(self, running: int) -> bool:
+        """Whether it may wait while others write; so many of its client's run."""
+        return (len(self.generation.tokens) - self.began) * running >= _TURN and not self.generation.over
 
     @property
     def next(self) -> int:
@@ -196,7 +195,8 @@ class Scheduler:
         most = max(running.values())
         if most <= running[client] or self._deterministic or not self._model.shares:  # or it would be read again
             return None
-        return next((live for live in self._live if running[live.request.client] == most and live.had_its_turn), None)
+        of_the_largest = (live for live in self._live if running[live.request.client] == most)
+        return next((live for live in of_the_largest if live.had_its_turn(most)), None)
 
     def _start(self, request: Request) -> None:
         """Give it a sequence: one that has what the grammar forces at once too, if the same was asked before."""
