@@ -34,5 +34,4 @@ def _at_most(node: wire.Node, count: int) -> wire.Node:
     """The node with reasoning this many times at most, where it has it any number of times."""
     if not isinstance(node, wire.Many):
         return wire.rebuild(node, partial(_at_most, count=count))
-    alone = wire.holds(node, wire.Reasoning) and not (wire.holds(node, wire.Content) or wire.holds(node, wire.Call))
-    return replace(node, max=count) if alone else node
+    return replace(node, max=count) if wire.only_reasons(node) else node

@@ -14,7 +14,7 @@ from toolgram.styles.native.common import think, thinking
 from toolgram.styles.probes import CONTENT, REASONING, TAG, TurnProbe, common_prefix, common_suffix, scenes, tail
 from toolgram.styles.turn_edges import rendered_turns
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.wire.format import Call, Content, Node, Opt, Reasoning, Seq, WireFormat, holds, rebuild
+from toolgram.wire.format import Content, Node, Opt, Seq, WireFormat, only_reasons, rebuild
 
 _LINE = r"(?:\\n|\n)"  # in the source of a template it is written in either way
 _OPENS = re.compile(rf"<think>({_LINE})?")
@@ -66,7 +66,7 @@ def _thinking_so(style: ToolStyle, head: Node) -> ToolStyle:
     """The style with its reasoning written so; a generic one has it without tools as well."""
 
     def swapped(node: Node) -> Node:
-        if isinstance(node, Opt) and holds(node, Reasoning) and not (holds(node, Content) or holds(node, Call)):
+        if isinstance(node, Opt) and only_reasons(node):
             return head
         return rebuild(node, swapped)
 

@@ -26,7 +26,7 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
         return None
     if calls == "only" and isinstance(node, wire.Break):
         return wire.NOTHING_WRITTEN
-    if not (bears_calls or (wire.holds(node, wire.Content) and (must_answer or calls == "only"))):
+    if not (bears_calls or (wire.holds(node, wire.Content, written=True) and (must_answer or calls == "only"))):
         return node
 
     def inside(part: wire.Node) -> wire.Node | None:
@@ -97,7 +97,11 @@ def _read_reasoning_alone(node: wire.Node) -> wire.Node:
 
 
 def _is_reasoning(node: wire.Node) -> TypeGuard[wire.Opt]:
-    return isinstance(node, wire.Opt) and wire.holds(node, wire.Reasoning) and not wire.holds(node, wire.Content)
+    return (
+        isinstance(node, wire.Opt)
+        and wire.holds(node, wire.Reasoning)
+        and not wire.holds(node, wire.Content, written=True)
+    )
 
 
 def _always_reasoning(node: wire.Node, way: int) -> wire.Node:
@@ -116,15 +120,13 @@ def without_reasoning(node: wire.Node) -> wire.Node:
     match node:
         case wire.Reasoning():
             return wire.Content()
-        case wire.Opt() | wire.Many() if _only_reasons(node):
+        case wire.Opt() | wire.Many() if wire.only_reasons(node):
             return wire.NOTHING_WRITTEN
+        case wire.Alt(options) if not all(map(wire.only_reasons, options)):
+            return wire.Alt(*(without_reasoning(each) for each in options if not wire.only_reasons(each)))
         case wire.Lenient(item, others):
             return wire.Lenient(
-                without_reasoning(item), *(without_reasoning(each) for each in others if not _only_reasons(each))
+                without_reasoning(item), *(without_reasoning(each) for each in others if not wire.only_reasons(each))
             )
         case _:
             return wire.rebuild(node, without_reasoning)
-
-
-def _only_reasons(node: wire.Node) -> bool:
-    return wire.holds(node, wire.Reasoning) and not (wire.holds(node, wire.Content) or wire.holds(node, wire.Call))

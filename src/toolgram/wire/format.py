@@ -162,14 +162,19 @@ class Many:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Chain:
-    """Segments in this order, at least one, `join` between any two: each an `Opt`, a `Many`, or always there."""
+    """Segments in this order, at least one, `join` between any two: each an `Opt`, a `Many`, or always there.
+
+    Where it `closes` each, it may stand after the last one too.
+    """
 
     items: tuple[Node, ...]
     join: Node
+    closes: bool
 
-    def __init__(self, *items: Node, join: Node) -> None:
+    def __init__(self, *items: Node, join: Node, closes: bool = False) -> None:
         object.__setattr__(self, "items", items)
         object.__setattr__(self, "join", join)
+        object.__setattr__(self, "closes", closes)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -342,10 +347,10 @@ def rebuild(node: Node, change: Callable[[Node], Node | None]) -> Node | None:
         case Alt(options):
             left = _some(options, change)
             return Alt(*left) if left else None
-        case Chain(items, join):
+        case Chain(items, join, closes):
             between = change(join)
             left = [item for item in _some(items, change) if item != NOTHING_WRITTEN]
-            return None if between is None else Chain(*left, join=between)
+            return None if between is None else Chain(*left, join=between, closes=closes)
         case Lenient(item, others):
             made = change(item)
             return None if made is None else Lenient(made, *_some(others, change))
@@ -389,9 +394,15 @@ def naming(node: Node, tools: tuple[str, ...]) -> Node:
     return rebuild(node, partial(naming, tools=tools))
 
 
-def holds(node: Node, kind: type[Call | CallId | Content | NamedMark | Reasoning]) -> bool:
-    """Whether a node of this kind is in here."""
-    return any(isinstance(part, kind) for part in walk(node))
+def holds(node: Node, kind: type[Call | CallId | Content | NamedMark | Reasoning], *, written: bool = False) -> bool:
+    """Whether a node of this kind is in here; with `written` in what is ever written."""
+    return any(isinstance(part, kind) for part in walk(node, written=written))
+
+
+def only_reasons(node: Node) -> bool:
+    """Whether what is written here is reasoning, and neither an answer nor a call."""
+    kinds = {type(part) for part in walk(node, written=True)}
+    return Reasoning in kinds and kinds.isdisjoint((Content, Call))
 
 
 def marks_in(node: Node, *, written: bool = False) -> tuple[Mark, ...]:

@@ -187,7 +187,7 @@ class _Lowering:
                 several = seq(self.several(node), self.tail(*_leading_spaces(node.separator)))
                 return several if node.min else optional(several)
             case wire.Chain():
-                return self.chain(node, self.tail())
+                return self.closed_chain(node)
             case _ if self.is_free(node):
                 return self.node(node, in_json=False)
             case _:
@@ -278,6 +278,19 @@ class _Lowering:
             ended = seq(repeat(joined, max(least, 1), most), end)
             rest = seq(ended if least else optional(ended), rest)
         return choice(*begin)
+
+    def closed_chain(self, node: wire.Chain) -> Expr:
+        """A turn that is a chain, with what may stand behind its last segment."""
+        join = self.node(node.join, in_json=False)
+        match node.items:
+            case (wire.Many(wire.Alt() as either), *rest):  # a rule for itself: what follows `join` is told by one look
+                name = self.names.fresh("message")
+                again = optional(Ref(name)) if node.closes else Ref(name)
+                others = self.closed_chain(wire.Chain(*rest, join=node.join, closes=node.closes))
+                self.rules[name] = choice(seq(self.node(either, in_json=False), optional(seq(join, again))), others)
+                return Ref(name)
+            case _:
+                return seq(self.chain(node, self.tail()), optional(join) if node.closes else seq())
 
     def call(self, item: wire.Node, callee: Callee, *, in_json: bool) -> Expr:
         """The rule of one tool's call."""

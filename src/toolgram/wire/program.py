@@ -280,7 +280,7 @@ class _Compiler:
 
     def chain(self, node: wire.Chain, after: int) -> int:
         """Segments with `join` between: each knows where to go on once something has been written."""
-        begin = rest = after
+        begin, rest = after, self.fork(after, self.node(node.join, after)) if node.closes else after
         for item in reversed(node.items):
             many = isinstance(item, wire.Many)
             segment = item.item if isinstance(item, wire.Opt | wire.Many) else item

@@ -52,14 +52,7 @@ def _reasoning_in(turn: wire.Node) -> int | None:
     """Which part of a turn is its reasoning, if it is a part with nothing besides."""
     if not isinstance(turn, wire.Seq):
         return None
-    return next(
-        (
-            at
-            for at, item in enumerate(turn.items)
-            if wire.holds(item, wire.Reasoning) and not (wire.holds(item, wire.Content) or wire.holds(item, wire.Call))
-        ),
-        None,
-    )
+    return next((at for at, item in enumerate(turn.items) if wire.only_reasons(item)), None)
 
 
 def _left_open(node: wire.Node, ahead: wire.CallAhead) -> wire.Node:

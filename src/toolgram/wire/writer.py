@@ -161,13 +161,13 @@ class _Writing:
         if begun:
             return state
         # A chain is never empty: a turn that says nothing is an empty answer.
-        answer = next((item for item in node.items if wire.holds(item, wire.Content)), None)
+        answer = next((item for item in node.items if wire.holds(item, wire.Content, written=True)), None)
         return None if answer is None else self.several(_inner(answer), state, join, in_json=False)
 
     def several(self, item: wire.Node, state: _State, separator: str, *, in_json: bool, end: str = "") -> _State | None:
-        """The item once, and again for each call that is left."""
+        """The item once, and again for what it has a place for and that is left."""
         first = True
-        while first or (wire.holds(item, wire.Call) and _calls(state)):
+        while first or _wanted(item, state):
             after = self.node(item, state if first else state.plus(separator), in_json=in_json)
             if after is None:
                 return None
@@ -201,7 +201,7 @@ class _Writing:
             return None
         call, *rest = state.message.tool_calls
         state = replace(state, message=replace(state.message, tool_calls=tuple(rest)), call=call)
-        if call.id is not None and not wire.holds(item, wire.CallId):
+        if call.id is not None and not wire.holds(item, wire.CallId, written=True):
             return None
         after = self.node(item, state, in_json=in_json)
         return None if after is None else replace(after, call=None)
@@ -223,9 +223,9 @@ def _best(options: Iterable[wire.Node], state: _State) -> list[wire.Node]:
 
     def unfit(option: wire.Node) -> tuple[bool, bool, bool]:
         return (
-            wire.holds(option, wire.Call) != bool(_calls(state)),
-            wire.holds(option, wire.Reasoning) != bool(state.message.reasoning),
-            bool(state.message.content) and not wire.holds(option, wire.Content),
+            wire.holds(option, wire.Call, written=True) != bool(_calls(state)),
+            wire.holds(option, wire.Reasoning, written=True) != bool(state.message.reasoning),
+            bool(state.message.content) and not wire.holds(option, wire.Content, written=True),
         )
 
     return sorted(options, key=unfit)
@@ -256,9 +256,9 @@ def _calls(state: _State) -> tuple[ToolCall, ...]:
 def _wanted(node: wire.Node, state: _State) -> bool:
     """Whether an optional part is needed to write what is left of the message."""
     return bool(
-        (_calls(state) and wire.holds(node, wire.Call))
-        or (state.message.content and wire.holds(node, wire.Content))
-        or (state.message.reasoning and wire.holds(node, wire.Reasoning))
+        (_calls(state) and wire.holds(node, wire.Call, written=True))
+        or (state.message.content and wire.holds(node, wire.Content, written=True))
+        or (state.message.reasoning and wire.holds(node, wire.Reasoning, written=True))
     )
 
 

@@ -44,12 +44,16 @@ _JSON = Seq(Lit(" "), Opt(Mark("<|constrain|>")), Lit("json"))
 _OTHERS = ("JSON", "code", "text", "markdown", "python", "response")
 _TYPE = Opt(Lenient(_JSON, *(Seq(Lit(" "), Opt(Mark("<|constrain|>")), Lit(other)) for other in _OTHERS)))
 
+_THOUGHT = Seq(_LEAD, _CHANNEL, Lit("analysis"), _MESSAGE, Reasoning())
+_ANSWER = Seq(_LEAD, _CHANNEL, Alt(Lit("final"), Lit("commentary")), _TYPE, _MESSAGE, Content())
+
 WIRE = WireFormat(
     Chain(
-        Many(Seq(_LEAD, _CHANNEL, Lit("analysis"), _MESSAGE, Reasoning())),
-        Opt(Seq(_LEAD, _CHANNEL, Alt(Lit("final"), Lit("commentary")), _TYPE, _MESSAGE, Content())),
+        Many(Lenient(_THOUGHT, _ANSWER)),
+        Opt(_ANSWER),
         Many(Call(Seq(_LEAD, _TO, _TYPE, _MESSAGE, Arguments()))),
         join=Mark("<|end|>"),
+        closes=True,  # the last message too, at times, though "<|return|>" and "<|call|>" end a turn
     ),
     item_separator=", ",
     key_separator=": ",
