@@ -236,3 +236,17 @@ def test_where_thinking_is_off_there_is_no_place_for_it(name: str) -> None:
     assert not any(plan.constraint.grammar.accepts(f"{space}<think>Hm.</think>Yes.") for space in ("", "\n"))
     assert plan.constraint.grammar.accepts("Yes.")
     assert plan.parse("\nYes.").content in ("Yes.", "\nYes.")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_template_writes_behind_an_answer_is_no_promise_of_a_call(name: str) -> None:
+    template, tools = toolgram.ChatTemplate.from_file(TEMPLATES / name), [tool("get_weather", WEATHER)]
+    ask: list[dict[str, Any]] = [{"role": "user", "content": "Rain?"}]
+    plan = toolgram.plan({"messages": ask, "tools": tools}, template)
+    answered = [*ask, {"role": "assistant", "content": "Zq, it rains."}, {"role": "user", "content": "Ok."}]
+    before, answer, behind = toolgram.plan({"messages": answered, "tools": tools}, template).prompt.rpartition(
+        "Zq, it rains."
+    )
+    mark = next((mark for mark in sorted(plan.style.wire.marks, key=len) if behind.startswith(mark)), "")
+    begun = [text for at in range(len(before) + 1) if plan.constraint.grammar.accepts(text := before[at:] + answer)]
+    assert [text for text in begun if not plan.constraint.grammar.accepts(text + mark)] == []

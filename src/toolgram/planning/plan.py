@@ -30,12 +30,13 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.choose import choose_style
 from toolgram.styles.detect import opens_reasoning, reasons, rules_out_reasoning, speaks, tail
 from toolgram.styles.own_calls import with_own_answers
-from toolgram.styles.turn_edges import stops
+from toolgram.styles.turn_edges import promise, stops
 from toolgram.template.adapt import unshown_results
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.allowed import read_reasoning_alone
 from toolgram.wire.asides import with_asides
 from toolgram.wire.encodings.expected import Expected
+from toolgram.wire.ended import ended
 from toolgram.wire.forgotten import without_forgotten
 from toolgram.wire.format import WireFormat
 from toolgram.wire.reader import Reader
@@ -283,6 +284,8 @@ def _format(request: Request, template: ChatTemplate, style: ToolStyle, prompt: 
         format_ = read_reasoning_alone(format_)
     if _calls_close_reasoning(request, style):
         format_ = closed_by_calls(format_, tools)
+    if (promised := promise(template, style)) is not None:
+        format_ = ended(format_, *promised)
     if mode in ("auto", "none") and request.response_format is None:
         format_ = with_asides(format_)
     return without_forgotten(format_) if mode == "auto" else format_

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from toolgram.conversation.events import ToolCallStart, Unreadable
+from toolgram.conversation.events import Finish, ToolCallStart, Unreadable
 from toolgram.conversation.message import Message
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.probes import CONTENT, NEXT, ONE, CallProbe, TurnProbe, rendered
@@ -15,6 +15,7 @@ from toolgram.template.markers import MARKER
 from toolgram.wire import format as wire
 from toolgram.wire.program import compile_format
 from toolgram.wire.reader import Reader
+from toolgram.wire.writer import write_freely
 
 _MOST_CUTS = 3
 
@@ -147,8 +148,26 @@ def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     found = template.capabilities.stop
     if not any(stop in marks for stop in found):
         return found
-    shown = rendered(template, TurnProbe((), CONTENT), ending="next")
-    if shown is None:
-        return found
-    between = shown.rpartition(CONTENT)[2].partition(NEXT)[0]
+    between = _between(template)
     return tuple(between.rstrip() if between.startswith(stop) and stop in marks else stop for stop in found)
+
+
+@lru_cache(maxsize=256)
+def promise(template: ChatTemplate, style: ToolStyle) -> tuple[str, str] | None:
+    """The mark with which a template ends an answer though in the style only a call may follow it, and what follows.
+
+    That is all up to the next user's text. None where an answer's end is told from a call.
+    """
+    between, written = _between(template), write_freely(style.wire, Message(CONTENT))
+    mark = next((mark for mark in style.wire.marks if between.startswith(mark)), None)
+    if mark is None or written is None or not written.endswith(CONTENT):
+        return None
+    reader = Reader(compile_format(style.wire.turn))
+    end = [*reader.feed(written + mark), *reader.finish()][-1]
+    return None if isinstance(end, Finish) and end.complete else (mark, between.removeprefix(mark))
+
+
+def _between(template: ChatTemplate) -> str:
+    """What a template writes between an answer and the next user's text; "" where it refuses the conversation."""
+    shown = rendered(template, TurnProbe((), CONTENT), ending="next")
+    return "" if shown is None else shown.rpartition(CONTENT)[2].partition(NEXT)[0]
