@@ -69,6 +69,7 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
     Where there are both tools and a response schema, the turn is either calls or an answer, with no text beside.
     """
     program = compile_format(format_.turn)
+    first = _readable(format_, turn).first_of_text
     lowering = _Lowering(
         format_=format_,
         turn=turn,
@@ -76,8 +77,8 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         rules=dict(rules),
         content=(*program.markers("content"), *turn.stops),
         thought=_thought(format_, program, turn.stops),
-        first_marks=program.first_marks,
-        content_first=_readable(format_, turn).first_characters,
+        first_marks=(*program.first_marks, *(text for text in first if len(text) > 1)),
+        content_first="".join(text for text in first if len(text) == 1),
         content_last=program.last_characters("content"),
     )
     modes: tuple[Calls, ...] = ("none", "only") if turn.calls == "any" and turn.answer is not None else (turn.calls,)

@@ -28,7 +28,7 @@ from toolgram.wire.instructions import (
     StopAt,
     TextAt,
 )
-from toolgram.wire.json_shapes import shape_of
+from toolgram.wire.json_shapes import beginnings_of_call, shape_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,14 +154,28 @@ class Program:
 
     @cached_property
     def first_characters(self) -> str:
-        """What free text must not begin with: where a body may stand as well, it is begun by it."""
-        found: set[str] = set()
+        """With what a call may begin that no mark opens, where free text may stand as well."""
+        return "".join(sorted({first for place in self._beside_text if (first := self._first_of_call(place))}))
+
+    @cached_property
+    def first_of_text(self) -> tuple[str, ...]:
+        """What free text must not begin with: those characters, but of objects only what may turn out to be a call."""
+        found: dict[str, None] = {}
+        for place in self._beside_text:
+            texts = beginnings_of_call(place.shape) if isinstance(place, JsonAt) else ()
+            found.update(dict.fromkeys(filter(None, texts or (self._first_of_call(place),))))
+        return tuple(text for text in found if text[0] == text or text[0] not in found)
+
+    @cached_property
+    def _beside_text(self) -> tuple[Instruction, ...]:
+        """The instructions that may come next where free text may come as well."""
+        found: list[Instruction] = []
         for at, instruction in enumerate(self.code):
             if isinstance(instruction, ForkAt):
                 places = [self.code[place] for place, _ in self.closure(at)]
                 if any(isinstance(place, FreeAt) for place in places):
-                    found.update(*map(self._first_of_call, places))
-        return "".join(sorted(found))
+                    found += places
+        return tuple(found)
 
     def _first_of_call(self, place: Instruction) -> str:
         """The characters with which a call begins that no mark opens; "" where it is none."""

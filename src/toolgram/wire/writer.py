@@ -41,7 +41,7 @@ def write(
     program = compile_format(format_.turn)
     marks, last = _spoilers(program)
     never: dict[FreeField, tuple[str, ...]] = {field: (*marks[field], *stops) for field in FREE_FIELDS}
-    writing = _Writing(format_, write_arguments, write_answer, never, tuple(program.first_characters), last)
+    writing = _Writing(format_, write_arguments, write_answer, never, program.first_of_text, last)
     done = writing.node(format_.turn, _State(message), in_json=False)
     if done is None or done.left != _NOTHING_LEFT:
         return None

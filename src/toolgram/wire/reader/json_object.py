@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolgram.wire.encodings.json import RawValue, Status, StringValue, skip_space
-from toolgram.wire.json_shapes import ArrayShape, Leaf, ObjectShape, Role, Shape
+from toolgram.wire.json_shapes import BESIDE_CALLS, ArrayShape, Leaf, ObjectShape, Role, Shape
 from toolgram.wire.reader.emitter import Emitter
-
-_BESIDE_CALLS = ("type", "id")  # what may stand in a call besides name and arguments
 
 
 @dataclass(slots=True)
@@ -154,7 +152,7 @@ class ShapeReader:
             case Leaf("name"):
                 return True
             case _:
-                return top.key in _BESIDE_CALLS
+                return top.key in BESIDE_CALLS
 
     def _close(self, top: _Object) -> int:
         self._stack.pop()

@@ -223,7 +223,8 @@ class InGap(State):
             begin_text(reading, thread, self.threads)
         elif act(reading, thread.actions) and isinstance(instruction, JsonAt | ArgumentsAt):
             expected = reading.expected.get(reading.emit.tool, UNKNOWN)
-            answer = answer_instead(reading.program, self.threads, thread) if reading.value else None
+            may_be_text = reading.value or bool(reading.expected)
+            answer = answer_instead(reading.program, self.threads, thread) if may_be_text else None
             tools = None if answer is None else reading.expected.keys()
             body = body_of(instruction, reading.emit, expected, raw_content=reading.value, tools=tools)
             reported = reading.emit.in_named_call
@@ -305,11 +306,14 @@ class InBody(State):
         return end, False
 
     def end(self, rest: str, *, cut: bool) -> bool:
-        """A call that has a name stays a call, with what arrived of its arguments."""
-        del cut
+        """A call that has a name stays a call, with what arrived of its arguments; what is none may be the answer."""
         reading = self.reading
         if reading.emit.in_named_call:
             self.body.cut(rest)
+        elif self.answer is not None and not (cut or reading.value or self.reported):
+            taken = reading.taken()
+            begin_text(reading, self.answer, self.threads)
+            return _said(reading, taken + rest)
         else:
             reason = "the text ends inside " + awaited(reading.program, self.threads)
             reading.emit.cut(reading.taken() + rest, reason)

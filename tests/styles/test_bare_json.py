@@ -1,0 +1,92 @@
+"""Llama's calls are bare JSON objects: those that begin as none are answers, and a brace is no promise of a call."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import toolgram
+from llama_oracle import gbnf_accepted
+from oracles import ebnf_accepts, lark_accepts
+from situations import CHATML, WEATHER, fed, joined, tool
+
+BODY: dict[str, Any] = {
+    "messages": [{"role": "user", "content": "Rain in Oslo, in JSON?"}],
+    "tools": [tool("get_weather", WEATHER), tool("wait", {"type": "object", "properties": {}})],
+}
+CALL = '{"name": "get_weather", "parameters": {"city": "Oslo"}}'
+ANSWERS = (
+    '{"rain": true}',
+    '{"names": ["Oslo"]}',
+    '{"city": {"name": "get_weather", "parameters": {"city": "Oslo"}}}',
+    f'{{"call": {CALL}}} is what I would say.',
+    '{"parameters": {"city": "Oslo"}, "name": "get_weather"}',
+    "{city} is a placeholder",
+    '{"',
+    "{",
+)
+# A grammar does not admit these, as it would not know soon enough; who writes them nevertheless has written no call.
+NO_CALLS = (
+    '{"name": "Oslo", "rain": true}',
+    '{"name": "get_weather", "rain": true}',
+    '{"name": "get_storm", "parameters": {"city": "Oslo"}}',
+    '{"type": "city", "id": 3}',
+    '{\n  "rain": true\n}',
+    '{"n\\u0061me": "Oslo"}',
+    "{}",
+)
+
+
+def plan(style: str, **more: Any) -> toolgram.Plan:
+    return toolgram.plan({**BODY, **more}, CHATML, style=style)
+
+
+def grammar_of(made: toolgram.Plan) -> toolgram.Grammar:
+    assert made.constraint is not None
+    return made.constraint.grammar
+
+
+@pytest.mark.parametrize("style", ["llama_3", "llama_4"])
+@pytest.mark.parametrize("text", [*ANSWERS, *NO_CALLS])
+def test_an_object_that_is_no_call_is_read_as_the_answer(style: str, text: str) -> None:
+    made = plan(style)
+    message = made.parse(text)
+    assert (message.content, message.tool_calls) == (text, ())
+    assert joined(fed(made.reader(), text)) == joined(fed(made.reader(), text, [1] * len(text)))
+
+
+@pytest.mark.parametrize("style", ["llama_3", "llama_4"])
+def test_such_answers_are_admitted_where_their_first_key_tells(style: str) -> None:
+    grammar = grammar_of(plan(style))
+    texts = {CALL, *ANSWERS}
+    lark, ebnf = grammar.to("lark"), grammar.to("ebnf")
+    assert all(grammar.accepts(text) for text in texts)
+    assert all(lark_accepts(lark, text) and ebnf_accepts(ebnf, text) for text in texts)
+    assert gbnf_accepted(grammar.to("gbnf"), texts) == texts
+    assert not any(grammar.accepts(text) for text in NO_CALLS)
+    assert not any(lark_accepts(lark, text) or ebnf_accepts(ebnf, text) for text in NO_CALLS)
+
+
+@pytest.mark.parametrize("style", ["llama_3", "llama_4"])
+def test_a_turn_that_must_call_begins_as_before(style: str) -> None:
+    grammar = grammar_of(plan(style, tool_choice="required"))
+    assert grammar.accepts(CALL)
+    assert not any(grammar.accepts(text) for text in ANSWERS)
+
+
+@pytest.mark.parametrize(
+    "text", [CALL, CALL.replace("parameters", "arguments"), json.dumps(json.loads(CALL), indent=2)]
+)
+def test_calls_are_read_in_any_spacing(text: str) -> None:
+    (call,) = plan("llama_3").parse(text).tool_calls
+    assert (call.name, json.loads(call.arguments)) == ("get_weather", {"city": "Oslo"})
+
+
+def test_a_call_that_was_cut_off_is_no_answer() -> None:
+    made = plan("llama_3")
+    reader = made.reader()
+    events = [*reader.feed(CALL[:30]), *reader.finish(cut=True)]
+    message = toolgram.Message.from_events(events)
+    assert not message.content
