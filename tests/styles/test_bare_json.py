@@ -30,7 +30,6 @@ ANSWERS = (
 # A grammar does not admit these, as it would not know soon enough; who writes them nevertheless has written no call.
 NO_CALLS = (
     '{"name": "Oslo", "rain": true}',
-    '{"name": "get_weather", "rain": true}',
     '{"name": "get_storm", "parameters": {"city": "Oslo"}}',
     '{"type": "city", "id": 3}',
     '{\n  "rain": true\n}',
@@ -76,12 +75,28 @@ def test_a_turn_that_must_call_begins_as_before(style: str) -> None:
     assert not any(grammar.accepts(text) for text in ANSWERS)
 
 
-@pytest.mark.parametrize(
-    "text", [CALL, CALL.replace("parameters", "arguments"), json.dumps(json.loads(CALL), indent=2)]
+ODD_CALLS = (
+    CALL.replace("parameters", "arguments"),
+    json.dumps(json.loads(CALL), indent=2),
+    f'{{"type": "function", "function": {CALL}}}',
+    f'{{"function": {CALL}}}',
+    CALL.replace('"parameters"', '"reason": "rain", "parameters"'),
+    '{"name": "get_weather", "parameters": "{\\"city\\": \\"Oslo\\"}"}',
 )
-def test_calls_are_read_in_any_spacing(text: str) -> None:
-    (call,) = plan("llama_3").parse(text).tool_calls
+
+
+@pytest.mark.parametrize("text", ODD_CALLS)
+def test_calls_are_read_that_are_written_otherwise(text: str) -> None:
+    made = plan("llama_3")
+    (call,) = made.parse(text).tool_calls
     assert (call.name, json.loads(call.arguments)) == ("get_weather", {"city": "Oslo"})
+    assert joined(fed(made.reader(), text)) == joined(fed(made.reader(), text, [1] * len(text)))
+    assert not grammar_of(made).accepts(text)
+
+
+def test_a_call_may_leave_out_arguments_that_are_none() -> None:
+    (call,) = plan("llama_3").parse('{"name": "wait"}').tool_calls
+    assert (call.name, call.arguments) == ("wait", "{}")
 
 
 def test_a_call_that_was_cut_off_is_no_answer() -> None:

@@ -50,10 +50,13 @@ def beginnings_of_call(shape: Shape) -> tuple[str, ...]:
 
     They are a brace and white space, or its end, or a key that a call may begin with, or that may be one by an escape.
     """
-    names = [key for key, member in shape.members if member == Leaf("name")] if isinstance(shape, ObjectShape) else []
+    if not isinstance(shape, ObjectShape):
+        return ()
+    names = [key for key, member in shape.members if member == Leaf("name")]
     if not names:
         return ()
-    keys = (*names, *BESIDE_CALLS)
+    nested = [key for key, member in shape.members if isinstance(member, ObjectShape)]
+    keys = (*names, *nested, *BESIDE_CALLS)
     escaped = (f"{key[:end]}\\" for key in keys for end in range(len(key) + 1))
     begun = ("".join(['{"', text]) for text in (*(f'{key}"' for key in keys), *escaped))
     return tuple(dict.fromkeys((*(f"{{{char}" for char in " \n\r\t}"), *begun)))

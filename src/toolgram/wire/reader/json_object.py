@@ -38,7 +38,8 @@ class ShapeReader:
     """Reads one JSON value of a shape, as it arrives, into an emitter. `raw_content`: content is JSON, not a string.
 
     Where the value may be an answer as well, `tools` are given: then it is a call only if it names one of them before
-    its arguments, and they are an object; it FAILED as soon as it is none.
+    what is no part of a call, or, with `raw_content`, before its arguments, which are an object; it FAILED as soon as
+    it is none.
     """
 
     __slots__ = ("_emit", "_name", "_raw_content", "_stack", "_tools")
@@ -140,22 +141,29 @@ class ShapeReader:
 
     def _is_call(self, top: _Object, member: Shape, char: str) -> bool:
         """Whether the object may still be a call when the value of a member begins so; if it is for sure, tell it."""
-        if self._tools is None or not (top.shape.call or len(self._stack) == 1):
+        if self._tools is None or not (top.shape.call or len(self._stack) == 1 or not self._raw_content):
             return True
         match member:
-            case Leaf("arguments"):
-                if self._name not in self._tools or char != "{":
-                    return False
-                self._tools = None
-                self._emit.name(self._name)
-                return True
+            case Leaf("arguments") if char == "{" or not self._raw_content:
+                return self._names_a_tool()
             case Leaf("name"):
                 return True
+            case ObjectShape() if not self._raw_content and not self._name:
+                return char == "{"
             case _:
-                return top.key in BESIDE_CALLS
+                return top.key in BESIDE_CALLS or (not self._raw_content and self._names_a_tool())
+
+    def _names_a_tool(self) -> bool:
+        """Whether a tool that is offered was named: then the object is a call for sure."""
+        if self._tools is not None and self._name in self._tools:
+            self._tools = None
+            self._emit.name(self._name)
+        return self._tools is None
 
     def _close(self, top: _Object) -> int:
         self._stack.pop()
+        if not self._raw_content:
+            self._names_a_tool()  # and takes no arguments
         if top.shape.call and not self._emit.end():
             return -1
         return 1
