@@ -213,7 +213,7 @@ class _Writer:
 
     def _member(self, place: Place, name: str, schema: object, above: tuple[int, ...]) -> tuple[str, str]:
         """What is said of a property, as comment lines, and its type."""
-        if self._schemas < _MAX_SCHEMAS and (simple := _simple(schema)):  # most are: a tenth of the time
+        if self._schemas < _MAX_SCHEMAS and (simple := _simple(schema)):  # as most are, for which no place is needed
             self._schemas += 1
             return simple
         child = place.child("properties", name)

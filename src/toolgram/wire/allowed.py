@@ -97,11 +97,7 @@ def _read_reasoning_alone(node: wire.Node) -> wire.Node:
 
 
 def _is_reasoning(node: wire.Node) -> TypeGuard[wire.Opt]:
-    return (
-        isinstance(node, wire.Opt)
-        and wire.holds(node, wire.Reasoning)
-        and not wire.holds(node, wire.Content, written=True)
-    )
+    return isinstance(node, wire.Opt) and wire.holds(node, wire.Reasoning) and not wire.holds(node, wire.Content)
 
 
 def _always_reasoning(node: wire.Node, way: int) -> wire.Node:

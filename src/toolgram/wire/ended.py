@@ -16,7 +16,8 @@ _SPACE = re.compile(r"(\s+)")
 def ended(format_: wire.WireFormat, mark: str, following: str) -> wire.WireFormat:
     """The format, at whose end this mark may stand, and as much as the model writes of the message `following` it.
 
-    A model that ends its answer with the mark has promised no call.
+    A model that ends its answer with the mark has promised no call. Where an engine takes the mark for the model's end,
+    it ends there by itself.
     """
     match format_.turn:
         case wire.Chain(_, join) as chain if join == wire.Mark(mark):
@@ -25,7 +26,8 @@ def ended(format_: wire.WireFormat, mark: str, following: str) -> wire.WireForma
             rest: wire.Node = wire.NOTHING_WRITTEN
             for piece in reversed(_pieces(following)):
                 rest = wire.Opt(wire.Seq(wire.Lit(piece), rest))
-            return replace(format_, turn=wire.Seq(turn, wire.Opt(wire.Seq(wire.Mark(mark), rest))))
+            items = turn.items if isinstance(turn, wire.Seq) else (turn,)
+            return replace(format_, turn=wire.Seq(*items, wire.Opt(wire.Seq(wire.Mark(mark), rest))))
 
 
 def _pieces(text: str) -> list[str]:

@@ -223,12 +223,11 @@ class InGap(State):
             begin_text(reading, thread, self.threads)
         elif act(reading, thread.actions) and isinstance(instruction, JsonAt | ArgumentsAt):
             expected = reading.expected.get(reading.emit.tool, UNKNOWN)
-            may_be_text = reading.value or bool(reading.expected)
-            answer = answer_instead(reading.program, self.threads, thread) if may_be_text else None
+            told = reading.value or reading.expected  # what an answer is, or which tools there are
+            answer = answer_instead(reading.program, self.threads, thread) if told else None
             tools = None if answer is None else reading.expected.keys()
             body = body_of(instruction, reading.emit, expected, raw_content=reading.value, tools=tools)
-            reported = reading.emit.in_named_call
-            reading.state = InBody(reading, body, instruction.next, self.threads, answer, reported)
+            reading.state = InBody(reading, body, instruction.next, self.threads, answer, reading.emit.in_named_call)
 
     def _as_text(self, instead: TextInstead) -> str:
         """What looked like a call is text after all: enter it; what was taken of it, to be read again."""
@@ -311,9 +310,9 @@ class InBody(State):
         if reading.emit.in_named_call:
             self.body.cut(rest)
         elif self.answer is not None and not (cut or reading.value or self.reported):
-            taken = reading.taken()
+            said = reading.taken() + rest
             begin_text(reading, self.answer, self.threads)
-            return _said(reading, taken + rest)
+            return _said(reading, said)
         else:
             reason = "the text ends inside " + awaited(reading.program, self.threads)
             reading.emit.cut(reading.taken() + rest, reason)
@@ -345,9 +344,6 @@ class InValue(State):
         """The turn may end with a number or a word."""
         del rest, cut
         return self.value.may_end and self.free.may_stop
-
-
-# The steps from one to another
 
 
 def enter_text(reading: Reading, free: FreeText, *, fresh: bool = False, after_value: bool = False) -> None:
