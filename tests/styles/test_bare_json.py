@@ -56,6 +56,14 @@ def test_an_object_that_is_no_call_is_read_as_the_answer(style: str, text: str) 
     assert joined(fed(made.reader(), text)) == joined(fed(made.reader(), text, [1] * len(text)))
 
 
+@pytest.mark.parametrize("answer", [None, {"type": "json_object"}], ids=["text", "json"])
+def test_marks_before_an_object_that_is_no_call_are_no_part_of_the_answer(answer: dict[str, Any] | None) -> None:
+    made = plan("llama_4", **({"response_format": answer} if answer else {}))
+    message = made.parse(f'<|python_start|>{{"rain": true}}<|python_end|>{CALL}')
+    assert message.content == '{"rain": true}'
+    assert [call.name for call in message.tool_calls] == ["get_weather"]
+
+
 @pytest.mark.parametrize("style", ["llama_3", "llama_4"])
 def test_such_answers_are_admitted_where_their_first_key_tells(style: str) -> None:
     grammar = grammar_of(plan(style))

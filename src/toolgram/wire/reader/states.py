@@ -227,7 +227,8 @@ class InGap(State):
             answer = answer_instead(reading.program, self.threads, thread) if told else None
             tools = None if answer is None else reading.expected.keys()
             body = body_of(instruction, reading.emit, expected, raw_content=reading.value, tools=tools)
-            reading.state = InBody(reading, body, instruction.next, self.threads, answer, reading.emit.in_named_call)
+            at, reported = len(reading.taken()), reading.emit.in_named_call
+            reading.state = InBody(reading, body, instruction.next, self.threads, answer, at, reported)
 
     def _as_text(self, instead: TextInstead) -> str:
         """What looked like a call is text after all: enter it; what was taken of it, to be read again."""
@@ -266,7 +267,8 @@ def _said(reading: Reading, text: str) -> bool:
 class InBody(State):
     """In a body, whose end its own syntax tells; after it the format goes on `after`.
 
-    `answer` is the way on which the body may be the answer; `reported` says that there were events of it.
+    `answer` is the way on which the body may be the answer, `at` where in what was taken it begins: what stands before
+    are marks; `reported` says that there were events of it.
     """
 
     reading: Reading
@@ -274,6 +276,7 @@ class InBody(State):
     after: int
     threads: list[Thread]
     answer: Thread | None
+    at: int
     reported: bool
 
     @property
@@ -297,9 +300,7 @@ class InBody(State):
         if status is Status.DONE:
             enter_gap(reading, ways(reading.program, self.after), reading.taken())
         elif self.answer is not None and not self.reported:
-            taken = reading.taken()
-            begin_text(reading, self.answer, self.threads)
-            reading.again = taken
+            reading.again = self._as_text(self.answer)
         else:
             recover(reading, ways(reading.program, self.after))
         return end, False
@@ -310,13 +311,18 @@ class InBody(State):
         if reading.emit.in_named_call:
             self.body.cut(rest)
         elif self.answer is not None and not (cut or reading.value or self.reported):
-            said = reading.taken() + rest
-            begin_text(reading, self.answer, self.threads)
-            return _said(reading, said)
+            return _said(reading, self._as_text(self.answer) + rest)
         else:
             reason = "the text ends inside " + awaited(reading.program, self.threads)
             reading.emit.cut(reading.taken() + rest, reason)
         return False
+
+    def _as_text(self, answer: Thread) -> str:
+        """What looked like a call is the answer: enter it; what was taken of it, to be read again."""
+        taken = self.reading.taken()[self.at :]
+        self.reading.opened.drop(self.at)
+        begin_text(self.reading, answer, self.threads)
+        return taken
 
     def closers(self, rest: str) -> tuple[str, ...]:
         """The quote, where the body is in a string of reasoning; in `rest` an escape may wait."""
