@@ -92,3 +92,9 @@ def test_an_answer_in_a_schema_is_the_only_one() -> None:
 
 def test_the_style_whose_models_do_so() -> None:
     assert {style.name for style in all_styles() if with_asides(style.wire) != style.wire} == {"harmony"}
+
+
+def test_what_holds_a_mark_cannot_be_written() -> None:
+    assert plan().write(toolgram.Message(content="Say <|end|>.")) is None
+    assert plan().write(toolgram.Message(content="Say <|end|>.", reasoning="Hm.")) is None
+    assert plan().write(toolgram.Message(content="Rain.", reasoning="Say <|end|>.")) is None

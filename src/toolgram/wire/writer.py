@@ -165,11 +165,11 @@ class _Writing:
         return None if answer is None else self.several(_inner(answer), state, join, in_json=False)
 
     def several(self, item: wire.Node, state: _State, separator: str, *, in_json: bool, end: str = "") -> _State | None:
-        """The item once, and again for what it has a place for and that is left."""
+        """The item once, and again for what it has a place for and that is left; None where that finds no place."""
         first = True
         while first or _wanted(item, state):
             after = self.node(item, state if first else state.plus(separator), in_json=in_json)
-            if after is None:
+            if after is None or not (first or after.left != state.left):
                 return None
             state, first = after, False
         return state.plus(end)
