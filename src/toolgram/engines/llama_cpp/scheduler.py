@@ -82,7 +82,8 @@ class Scheduler:
     Where all places are taken, one of the client with most gives way to a client with fewer when it has written for a
     while, and waits to go on: so a client's many long answers do not keep out another's short one.
 
-    Each pass evaluates what all that write have to add, and beside it a part of the prompts that are being read.
+    Each pass evaluates what those that write have to add, as many of each client, and beside it a part of the prompts
+    that are being read.
     What fails in one generation (its grammar, its sampling) ends that one alone.
 
     When the memory is full, what ended is forgotten, and then the youngest that runs goes back to wait: the oldest
@@ -105,7 +106,7 @@ class Scheduler:
         self._waiting = deque[Request]()
         self._live: list[_Live] = []  # the oldest first
         self._full = False  # nobody is let in until somebody ends
-        self._turn = 0  # of whom, where each is evaluated alone
+        self._turn = 0  # of whom, where not all are evaluated together
 
     def submit(self, request: Request) -> None:
         """Run a request when its turn comes."""
@@ -214,10 +215,14 @@ class Scheduler:
         """What is evaluated in the next pass."""
         if self._deterministic:
             return self._one_span()
-        writers = any(live.generation.writing for live in self._live)
-        shares = share([live.next for live in self._live], _BESIDE_WRITERS if writers else BATCH)
+        self._turn += 1
+        writers = [live for live in self._live if live.generation.writing]
+        chosen = taking_turns([live.request.client for live in writers], self._turn)
+        waiting = {live for live, is_chosen in zip(writers, chosen, strict=True) if not is_chosen}
+        lives = [live for live in self._live if live not in waiting]
+        shares = share([live.next for live in lives], _BESIDE_WRITERS if writers else BATCH)
         guess = len(self._live) <= _FEW and self._model.shares and sum(shares) + _FEW * LONGEST_DRAFT <= BATCH
-        shared = [(live, count) for live, count in zip(self._live, shares, strict=True) if count]
+        shared = [(live, count) for live, count in zip(lives, shares, strict=True) if count]
         for live, count in shared:
             live.draft = self._draft(live) if guess and count == live.pending else []
         spans = [(live, _span(live, count)) for live, count in shared if live in self._live]
@@ -338,6 +343,16 @@ def _is_reading(live: _Live, prompt: Sequence[int]) -> bool:
     """Whether it is about to read much that this prompt has in common with it."""
     known = len(live.slot.tokens)
     return live.pending > _WORTH_WAITING and common(live.generation.tokens, prompt) - known > _WORTH_WAITING
+
+
+def taking_turns(clients: Sequence[Hashable], turn: int) -> list[bool]:
+    """Whether each of those that write is evaluated in this turn: of each client as many as of the one with fewest."""
+    own: dict[Hashable, list[int]] = {}
+    for at, client in enumerate(clients):
+        own.setdefault(client, []).append(at)
+    fewest = min(map(len, own.values()), default=0)
+    chosen = {places[(turn * fewest + i) % len(places)] for places in own.values() for i in range(fewest)}
+    return [at in chosen for at in range(len(clients))]
 
 
 def share(pending: Sequence[int], room: int) -> list[int]:
