@@ -87,7 +87,7 @@ class CompiledTurn:
         whole = self.spec.format
         closing = replace(whole, turn=closing_content(whole.turn, self.opened))
         for format_ in (whole, *ways_to_reason(whole), closing):
-            text = write(format_, message, self._write_arguments, answer, self.spec.stops)
+            text = write(format_, message, self._write_arguments, answer, self.spec.stops, self.expected)
             if text is not None and (rest := _without(text, self.opened)) is not None:
                 return rest
         return None

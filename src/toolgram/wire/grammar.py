@@ -69,7 +69,7 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
     Where there are both tools and a response schema, the turn is either calls or an answer, with no text beside.
     """
     program = compile_format(format_.turn)
-    first = _readable(format_, turn).first_of_text
+    first = _readable(format_, turn).first_of_text([callee.name for callee in turn.callees])
     lowering = _Lowering(
         format_=format_,
         turn=turn,

@@ -45,23 +45,6 @@ SKIP = Leaf("skip")
 BESIDE_CALLS = ("type", "id")  # what may stand in a call besides name and arguments
 
 
-def beginnings_of_call(shape: Shape) -> tuple[str, ...]:
-    """Texts of which one begins each object that may be a call, and some others; none where no such object is a call.
-
-    They are a brace and white space, or its end, or a key that a call may begin with, or that may be one by an escape.
-    """
-    if not isinstance(shape, ObjectShape):
-        return ()
-    names = [key for key, member in shape.members if member == Leaf("name")]
-    if not names:
-        return ()
-    nested = [key for key, member in shape.members if isinstance(member, ObjectShape)]
-    keys = (*names, *nested, *BESIDE_CALLS)
-    escaped = (f"{key[:end]}\\" for key in keys for end in range(len(key) + 1))
-    begun = ("".join(['{"', text]) for text in (*(f'{key}"' for key in keys), *escaped))
-    return tuple(dict.fromkeys((*(f"{{{char}" for char in " \n\r\t}"), *begun)))
-
-
 def shape_of(node: wire.Node) -> Shape:
     """The shape of a JSON node of a format. Raises GrammarError for a node that is not JSON."""
     match node:

@@ -7,10 +7,12 @@ from free text exactly those marks at which the reader would end it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from toolgram.errors import GrammarError
+from toolgram.wire import beginnings
 from toolgram.wire import format as wire
 from toolgram.wire.instructions import (
     Action,
@@ -28,7 +30,7 @@ from toolgram.wire.instructions import (
     StopAt,
     TextAt,
 )
-from toolgram.wire.json_shapes import beginnings_of_call, shape_of
+from toolgram.wire.json_shapes import shape_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,14 +159,23 @@ class Program:
         """With what a call may begin that no mark opens, where free text may stand as well."""
         return "".join(sorted({first for place in self._beside_text if (first := self._first_of_call(place))}))
 
-    @cached_property
-    def first_of_text(self) -> tuple[str, ...]:
-        """What free text must not begin with: those characters, but of objects only what may turn out to be a call."""
+    def first_of_text(self, names: Iterable[str] = ()) -> tuple[str, ...]:
+        """What free text must not begin with: those characters, but of JSON, and of what stands before names, only what
+        may turn out to be a call, of one of these tools."""
         found: dict[str, None] = {}
         for place in self._beside_text:
-            texts = beginnings_of_call(place.shape) if isinstance(place, JsonAt) else ()
-            found.update(dict.fromkeys(filter(None, texts or (self._first_of_call(place),))))
+            if first := self._first_of_call(place):
+                found.update(dict.fromkeys(self._beginnings(place, names) or (first,)))
         return tuple(text for text in found if text[0] == text or text[0] not in found)
+
+    def _beginnings(self, place: Instruction, names: Iterable[str]) -> tuple[str, ...]:
+        match place:
+            case JsonAt(shape):
+                return beginnings.of_json(shape)
+            case TextAt(text) if all(isinstance(each, NameAt) for each in self._after(place)):
+                return beginnings.of_names(text, names)
+            case _:
+                return ()
 
     @cached_property
     def _beside_text(self) -> tuple[Instruction, ...]:
@@ -182,12 +193,14 @@ class Program:
         match place:
             case JsonAt() | ArgumentsAt():
                 return place.first
-            case TextAt(text, next_) if text.strip():
-                following = [self.code[at] for at, _ in self.closure(next_)]
-                opens = any(isinstance(each, NameAt | JsonAt | ArgumentsAt) for each in following)
+            case TextAt(text) if text.strip():
+                opens = any(isinstance(each, NameAt | JsonAt | ArgumentsAt) for each in self._after(place))
                 return text.lstrip()[0] if opens else ""
             case _:
                 return ""
+
+    def _after(self, text: TextAt) -> list[Instruction]:
+        return [self.code[at] for at, _ in self.closure(text.next)]
 
     def markers(self, field_: FreeField) -> tuple[str, ...]:
         """The marks that free text of a field never contains."""

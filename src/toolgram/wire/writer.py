@@ -7,7 +7,7 @@ Turns of the history have no request: there values are written as they are, what
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -31,17 +31,19 @@ def write(
     write_arguments: WriteArguments,
     write_answer: WriteAnswer | None = None,
     stops: tuple[str, ...] = (),
+    names: Collection[str] = (),
 ) -> str | None:
     """The message as text of the format; None where the format cannot say all of it.
 
     `write_arguments` spells the arguments of a call in an encoding, `write_answer` the content as the value of a
     response schema in one; each gives None for what is not valid. Free text with a mark that would end it, or one of
-    `stops`, cannot be written.
+    `stops`, cannot be written, nor such that begins as a call of a tool with one of the `names`, or of any if there are
+    none.
     """
     program = compile_format(format_.turn)
     marks, last = _spoilers(program)
     never: dict[FreeField, tuple[str, ...]] = {field: (*marks[field], *stops) for field in FREE_FIELDS}
-    writing = _Writing(format_, write_arguments, write_answer, never, program.first_of_text, last)
+    writing = _Writing(format_, write_arguments, write_answer, never, program.first_of_text(names), last)
     done = writing.node(format_.turn, _State(message), in_json=False)
     if done is None or done.left != _NOTHING_LEFT:
         return None

@@ -12,17 +12,19 @@ and of Phi-4-mini (the chat templates of vLLM and SGLang)::
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.wire.format import Arguments, Array, Call, Content, Lit, Mark, Name, Object, Opt, Seq, WireFormat
+from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
 
 _CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
+# With its bracket: the word alone is one of Python, which answers may be about.
+FUNCTOOLS_LIST = Seq(Mark("functools["), Many(_CALL, separator=Lit(", "), min=1), Lit("]"))
 
 FUNCTOOLS = ToolStyle(
     "functools",
-    WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("functools"), Array(_CALL))))),
+    WireFormat(Seq(Opt(Content()), Opt(FUNCTOOLS_LIST))),
     "functools and a JSON list, no space between: Phi-4-mini, where its template asks for it",
 )
 FIREFUNCTION = ToolStyle(
     "firefunction",
-    WireFormat(Seq(Opt(Content()), Opt(Seq(Lit(" "), Mark("functools"), Array(_CALL))))),
+    WireFormat(Seq(Opt(Content()), Opt(Seq(Lit(" "), FUNCTOOLS_LIST)))),
     "functools and a JSON list: Firefunction v2",
 )

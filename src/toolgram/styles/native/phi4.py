@@ -10,6 +10,7 @@ With the templates of vLLM and SGLang, which ask for it, it writes as in `functo
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
+from toolgram.styles.native.functools import FUNCTOOLS_LIST
 from toolgram.wire.format import (
     NOTHING_WRITTEN,
     Arguments,
@@ -26,11 +27,12 @@ from toolgram.wire.format import (
 )
 
 _CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
+_LIST = Seq(Mark("<|tool_call|>"), Array(_CALL))
 _END = Lenient(Mark("<|/tool_call|>"), NOTHING_WRITTEN)
 
 PHI_4_MINI = ToolStyle(
     "phi_4_mini",
-    WireFormat(Seq(Opt(Content()), Opt(Seq(Mark("<|tool_call|>", ("functools",)), Array(_CALL), _END)))),
+    WireFormat(Seq(Opt(Content()), Opt(Seq(Lenient(_LIST, FUNCTOOLS_LIST), _END)))),
     "a JSON list between <|tool_call|> tokens: Phi-4-mini",
     announced_by="<|/tool|>",
 )
