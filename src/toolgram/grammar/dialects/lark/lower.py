@@ -102,7 +102,11 @@ class _Lowering:
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`, and these
         self._made: list[Expr] = []
         self._raw = RawText(rules, self._regular, tokens)
-        self._known = known_rules(rules, used, parts, self._raw.marks) if same_elsewhere else dict[str, KnownRule]()
+        self._known = (
+            known_rules(rules, used, parts, self._raw.marks, self._raw.beside)
+            if same_elsewhere
+            else dict[str, KnownRule]()
+        )
         self._rule = ""  # that is being lowered
         self._words: dict[Expr, Ref] = {}  # that were made for it
         self._members: dict[str, Node] = {}  # and rules for members in it
@@ -201,7 +205,7 @@ class _Lowering:
         begins = True
         while rest:
             item = rest.popleft()
-            if isinstance(item, Literal) and (opener := self._raw.opener_of(item.text)):
+            if isinstance(item, Literal) and (opener := self._raw.opener_of(item.text, self._rule)):
                 yield from self._between(between, begins=begins)
                 yield Lexeme(Literal(opener))
                 between, begins = [], False

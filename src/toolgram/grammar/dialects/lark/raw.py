@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.hashing import found_once
-from toolgram.grammar.ir import START, CharSet, Expr, Literal, Ref, Rules, Sequence, Text, children
-from toolgram.grammar.walk import is_plain, size
+from toolgram.grammar.ir import START, CharSet, Choice, Expr, Literal, Ref, Rules, Sequence, Text, children
+from toolgram.grammar.walk import is_plain, names_in, size
 
 _LARGEST = 2_000  # parts of what is before a marker, and of its words
 _DEEPEST = 20  # of its words in one another
@@ -41,9 +42,9 @@ class _Facts(NamedTuple):
 class RawText:
     """The markers of a grammar, and which of its regular expressions are raw text.
 
-    `tokens` are markers too, which need not end any text. What some text must not begin with is the `opener_of` a text:
-    a lexeme of its own where it stands, JSON in it or not, since that text could run on over any part of it. Grammars
-    with the same `marks` are alike in all this.
+    `tokens` are markers too, which need not end any text. What some text must not begin with is the `opener_of` a text
+    in a rule that may begin where that text does: a lexeme of its own, JSON in it or not, since that text could run on
+    over any part of it. Grammars with the same `marks` are alike in all this, but for the rules `beside` such text.
     """
 
     def __init__(self, rules: Rules, regular: Rules, tokens: Iterable[str]) -> None:
@@ -52,6 +53,7 @@ class RawText:
         self.marks = (tuple(markers), tuple(quotes), tuple(sorted(tokens)))
         self._markers = tuple(marker for marker in markers if not marker.startswith(START))
         self._openers = tuple(marker.removeprefix(START) for marker in markers if marker.startswith(START))
+        self.beside = _beside_texts(rules) if self._openers else frozenset[str]()
         long = (text for text in (*self._markers, *tokens) if len(text) > _SHORT)
         every = [re.escape(text) for text in sorted(dict.fromkeys(long), key=len, reverse=True)]
         between = [rf"{quote}.*?{quote}" for quote in map(re.escape, quotes)]
@@ -65,9 +67,9 @@ class RawText:
         self._pieces: dict[tuple[str, bool], list[tuple[Literal, str | None, bool]]] = {}
         self._ends: dict[str, int] = {}
 
-    def opener_of(self, text: str) -> str:
-        """The opener that a text begins with; "" where there is none."""
-        return next(filter(text.startswith, self._openers), "") if self._openers else ""
+    def opener_of(self, text: str, rule: str) -> str:
+        """The opener that a text of a rule begins with; "" where there is none."""
+        return next(filter(text.startswith, self._openers), "") if rule in self.beside else ""
 
     def marker_end(self, text: str) -> int:
         """The end of the first marker in a text; 0 where there is none."""
@@ -224,6 +226,42 @@ def _markers_in(exprs: Iterable[Expr]) -> tuple[dict[str, None], dict[str, None]
         found |= dict.fromkeys(markers)
         quotes |= dict.fromkeys(around)
     return found, quotes
+
+
+def _beside_texts(rules: Rules) -> frozenset[str]:
+    """The rules in which there is text that must not begin with something, and those that may begin beside it."""
+    around = [name for name, expr in rules.items() if any(mark.startswith(START) for mark in _markers_of(expr)[0])]
+    users: dict[str, list[str]] = {}
+    for name, expr in rules.items():
+        for used in names_in(expr):
+            users.setdefault(used, []).append(name)
+    found: set[str] = set()
+    waiting = around
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += users.get(name, ())
+    waiting = [used for name in found for used in names_in(rules[name])]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += _first_in(rules[name])
+    return frozenset(found)
+
+
+def _first_in(expr: Expr) -> tuple[str, ...]:
+    """The rules that an expression may begin with, or others where it is no sequence."""
+    match expr:
+        case Sequence((Literal(), *_)):
+            return ()
+        case Sequence((Ref(name), *_)):
+            return (name,)
+        case Choice(options):
+            return tuple(chain.from_iterable(map(_first_in, options)))
+        case _:
+            return names_in(expr)
 
 
 @found_once
