@@ -25,6 +25,7 @@ _SHORT = 32  # tokens that are not worth cutting up
 _FEW = 2  # requests at once, beside which there is time to try drafts
 _WORTH_WAITING = 64  # tokens that another one is about to read, and that need not be read twice
 _TURN = 32  # tokens that a client writes, in all its answers, before one of them gives way to those of other clients
+_TOGETHER = 4  # answers of a client that are always written together, whatever others have: one by one takes longer
 _GRAIN = 64  # tokens of a prompt that a deterministic engine always evaluates together
 
 
@@ -82,8 +83,8 @@ class Scheduler:
     Where all places are taken, one of the client with most gives way to a client with fewer when it has written for a
     while, and waits to go on: so a client's many long answers do not keep out another's short one.
 
-    Each pass evaluates what those that write have to add, as many of each client, and beside it a part of the prompts
-    that are being read.
+    Each pass evaluates what those that write have to add, of each client about as many, and beside it a part of the
+    prompts that are being read.
     What fails in one generation (its grammar, its sampling) ends that one alone.
 
     When the memory is full, what ended is forgotten, and then the youngest that runs goes back to wait: the oldest
@@ -346,12 +347,13 @@ def _is_reading(live: _Live, prompt: Sequence[int]) -> bool:
 
 
 def taking_turns(clients: Sequence[Hashable], turn: int) -> list[bool]:
-    """Whether each of those that write is evaluated in this turn: of each client as many as of the one with fewest."""
+    """Whether each of those that write is evaluated in this turn: of each client as many as of the one with fewest, or
+    a few, which take not much longer together than one."""
     own: dict[Hashable, list[int]] = {}
     for at, client in enumerate(clients):
         own.setdefault(client, []).append(at)
-    fewest = min(map(len, own.values()), default=0)
-    chosen = {places[(turn * fewest + i) % len(places)] for places in own.values() for i in range(fewest)}
+    most = max(min(map(len, own.values()), default=0), _TOGETHER)
+    chosen = {places[(turn * most + i) % len(places)] for places in own.values() for i in range(min(most, len(places)))}
     return [at in chosen for at in range(len(clients))]
 
 
