@@ -171,7 +171,7 @@ class _Writing:
         first = True
         while first or _wanted(item, state):
             after = self.node(item, state if first else state.plus(separator), in_json=in_json)
-            if after is None or not (first or after.left != state.left):
+            if after is None or (not first and after.left == state.left):
                 return None
             state, first = after, False
         return state.plus(end)
