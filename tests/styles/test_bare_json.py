@@ -24,6 +24,7 @@ ANSWERS = (
     f'{{"call": {CALL}}} is what I would say.',
     '{"parameters": {"city": "Oslo"}, "name": "get_weather"}',
     "{city} is a placeholder",
+    "{}",
     '{"',
     "{",
 )
@@ -34,7 +35,6 @@ NO_CALLS = (
     '{"type": "city", "id": 3}',
     '{\n  "rain": true\n}',
     '{"n\\u0061me": "Oslo"}',
-    "{}",
 )
 
 

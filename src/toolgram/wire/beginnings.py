@@ -16,7 +16,8 @@ _TELLING = 4  # letters of a tool's name that tell a call from text: whole names
 def of_json(shape: Shape) -> tuple[str, ...]:
     """Texts of which one begins each value that may be a call, or a list of them; none where it is neither.
 
-    They are a brace and white space, or its end, or a key that a call may begin with, or that may be one by an escape.
+    They are a brace and a key that a call may begin with, or that may be one by an escape, or white space: a model that
+    breaks the line there may have either in mind, and only calls on one line are admitted.
     """
     match shape:
         case ArrayShape(item):
@@ -26,7 +27,7 @@ def of_json(shape: Shape) -> tuple[str, ...]:
             keys = (*names, *nested, *BESIDE_CALLS)
             escaped = (f"{key[:end]}\\" for key in keys for end in range(len(key) + 1))
             begun = (f'{{"{text}' for text in (*(f'{key}"' for key in keys), *escaped))
-            return tuple(dict.fromkeys((*(f"{{{char}" for char in f"{_SPACE}}}"), *begun)))
+            return tuple(dict.fromkeys((*(f"{{{char}" for char in _SPACE), *begun)))
         case _:
             return ()
 
