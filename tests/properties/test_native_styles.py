@@ -54,7 +54,7 @@ LIST = {"type": "object", "properties": {"tags": {"type": "array", "items": {"ty
 PARAMETERS: dict[str, Any] = {"get": None, "get_weather": WEATHER, "tag": LIST | {"additionalProperties": False}}
 STYLES |= {
     name: replace(style, wire=style.format(with_tools=True, tools=tuple(PARAMETERS)))
-    for name, style in (STYLES | DISCOVERED).items()
+    for name, style in DISCOVERED.items()
 }
 STYLES |= {
     name: ToolStyle(name, style.format(with_tools=True, tools=tuple(PARAMETERS), may_call=True), style.about)

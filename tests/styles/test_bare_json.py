@@ -102,6 +102,34 @@ def test_calls_are_read_that_are_written_otherwise(text: str) -> None:
     assert not grammar_of(made).accepts(text)
 
 
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize("style", ["llama_3", "llama_4"])
+def test_calls_in_the_form_of_the_api_are_calls(style: str, choice: str) -> None:
+    made = plan(style, tool_choice=choice)
+    text = CALL.replace("{", '{"type": "function", ', 1)
+    (call,) = made.parse(text).tool_calls
+    assert (call.name, call.arguments) == ("get_weather", '{"city": "Oslo"}')
+    grammar = grammar_of(made)
+    lark, ebnf = grammar.to("lark"), grammar.to("ebnf")
+    for one in (CALL, text):
+        assert grammar.accepts(one)
+        assert lark_accepts(lark, one)
+        assert ebnf_accepts(ebnf, one)
+        assert not grammar.accepts(one.replace("city", "town"))
+    assert gbnf_accepted(grammar.to("gbnf"), {CALL, text}) == {CALL, text}
+
+
+def test_several_calls_are_read_and_admitted_where_they_are_asked_for() -> None:
+    text = f"{CALL}; {CALL}"
+    made = plan("llama_3", parallel_tool_calls=True)
+    assert [call.name for call in made.parse(text).tool_calls] == ["get_weather"] * 2
+    assert joined(fed(made.reader(), text)) == joined(fed(made.reader(), text, [1] * len(text)))
+    assert grammar_of(made).accepts(text)
+    single = plan("llama_3", parallel_tool_calls=False)
+    assert len(single.parse(text).tool_calls) == 2
+    assert not grammar_of(single).accepts(text)
+
+
 def test_a_call_may_leave_out_arguments_that_are_none() -> None:
     (call,) = plan("llama_3").parse('{"name": "wait"}').tool_calls
     assert (call.name, call.arguments) == ("wait", "{}")

@@ -41,6 +41,9 @@ ANSWERS = (
     "“Ja” – 你好",
 )
 
+# Text that ends each part of its turns, and so none of an answer.
+MARKS = {"functionary_v3": ">>>"}
+
 
 @pytest.mark.parametrize("style", [style.name for style in all_styles()])
 def test_usual_answers_are_admitted_and_content(style: str) -> None:
@@ -48,7 +51,8 @@ def test_usual_answers_are_admitted_and_content(style: str) -> None:
     assert plan.constraint is not None
     grammar = plan.constraint.grammar
     lark, ebnf = grammar.to("lark"), grammar.to("ebnf")
-    for answer in ANSWERS:
+    mark = MARKS.get(style, "\0")
+    for answer in (answer for answer in ANSWERS if mark not in answer and not answer.endswith(mark[0])):
         text = plan.write(Message(answer))
         assert text is not None, answer
         assert plan.parse(text) == Message(answer)

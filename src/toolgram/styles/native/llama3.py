@@ -9,23 +9,50 @@ formats"), and the models sometimes write it before other calls too: where tools
 "Environment: ipython". A model is not kept from it::
 
     <|python_tag|>brave_search.call(query="weather in Paris")
+
+Nor from the form of OpenAI's API, which models write that saw tools in it (vllm-project/vllm#19024)::
+
+    {"type": "function", "name": "get_weather", "parameters": {"city": "Paris"}}
 """
 
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
 from toolgram.wire.encodings import PYTHON
-from toolgram.wire.format import Alt, Arguments, Call, Content, Lenient, Lit, Mark, Name, Object, Opt, Seq, WireFormat
+from toolgram.wire.format import (
+    Alt,
+    Arguments,
+    Call,
+    Const,
+    Content,
+    Lenient,
+    Lit,
+    Many,
+    Mark,
+    Name,
+    Node,
+    Object,
+    Opt,
+    Seq,
+    WireFormat,
+)
 
 _TAG = Mark("<|python_tag|>")
 _CALL = Call(Object(("name", Name()), ("parameters", Arguments())))
+_TYPED = Call(Object(("type", Const("function")), ("name", Name()), ("parameters", Arguments())))
 _BUILT_IN = Call(Seq(_TAG, Name(), Lit(".call"), Arguments(PYTHON)))
 
-_TAGGED = Seq(_TAG, _CALL)
+
+def _several(call: Node) -> Many:
+    """One call as the template has it; models that make several put this between them, as vLLM's parser expects."""
+    return Many(call, separator=Lit("; "), min=1)
+
+
+_CALLS, _OWN = _several(_CALL), _several(Alt(_CALL, _TYPED))
 
 LLAMA_3 = ToolStyle(
     "llama_3",
-    WireFormat(Alt(Lenient(_CALL, _TAGGED, _BUILT_IN), Opt(Content()))),
+    WireFormat(Alt(Lenient(_CALLS, Seq(_TAG, _CALLS), _BUILT_IN), Opt(Content()))),
     "a bare JSON object: Llama 3.1, 3.2, 3.3",
-    own_ways=WireFormat(Alt(Lenient(Alt(_CALL, _TAGGED), _BUILT_IN), Opt(Content()))),
+    own_ways=WireFormat(Alt(Lenient(Alt(_OWN, Seq(_TAG, _OWN)), _BUILT_IN), Opt(Content()))),
 )

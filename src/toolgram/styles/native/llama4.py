@@ -5,25 +5,49 @@ nothing, between two tokens)::
 
     <|python_start|>I will look that up.<|python_end|>{"name": "get_weather", "parameters": {"city": "Paris"}}
 
-The template asks for nothing but the object, and the models at times put the two tokens around it.
+The template asks for nothing but the object, and the models at times put the two tokens around it. Scout writes it in
+the form of OpenAI's API as well (vllm-project/vllm#46863)::
+
+    {"type": "function", "name": "get_weather", "parameters": {"city": "Paris"}}
 """
 
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.wire.format import Alt, Arguments, Call, Content, Lenient, Many, Mark, Name, Object, Opt, Seq, WireFormat
+from toolgram.wire.format import (
+    Alt,
+    Arguments,
+    Call,
+    Const,
+    Content,
+    Lenient,
+    Many,
+    Mark,
+    Name,
+    Object,
+    Opt,
+    Seq,
+    WireFormat,
+)
 
 _START, _END = Mark("<|python_start|>"), Mark("<|python_end|>")
-_CALLS = Many(Call(Object(("name", Name()), ("parameters", Arguments()))), min=1)
+_CALL = Call(Object(("name", Name()), ("parameters", Arguments())))
+_TYPED = Call(Object(("type", Const("function")), ("name", Name()), ("parameters", Arguments())))
+
+
+def _turn(calls: Many) -> WireFormat:
+    return WireFormat(
+        Alt(
+            Lenient(calls, Seq(_START, calls, _END)),
+            Seq(_START, Opt(Content()), _END, calls),
+            Opt(Content()),
+        )
+    )
+
 
 LLAMA_4 = ToolStyle(
     "llama_4",
-    WireFormat(
-        Alt(
-            Lenient(_CALLS, Seq(_START, _CALLS, _END)),
-            Seq(_START, Opt(Content()), _END, _CALLS),
-            Opt(Content()),
-        )
-    ),
+    _turn(Many(_CALL, min=1)),
     "bare JSON objects: Llama 4",
+    own_ways=_turn(Many(Alt(_CALL, _TYPED), min=1)),
 )

@@ -42,9 +42,8 @@ def response_template(style: ToolStyle, template: ChatTemplate) -> dict[str, Any
 
     Raises TemplateError for a style whose turns transformers' parser cannot read: calls in Python, turns that are JSON.
     """
-    turn = _of_any_name(style.wire.turn)
     try:
-        regions = list(_regions(turn, "", ""))
+        regions = list(_regions(style.wire.turn, "", ""))
     except _Inexpressible as error:
         raise TemplateError(f"the style {style.name} has no response template: {error}") from None
     stops = template.capabilities.stop
@@ -52,7 +51,7 @@ def response_template(style: ToolStyle, template: ChatTemplate) -> dict[str, Any
     return {
         "version": 1,
         "defaults": {"role": "assistant"},
-        "start_anchor_pattern": _start(turn, template.capabilities.generation_prompt),
+        "start_anchor_pattern": _start(style, template.capabilities.generation_prompt),
         "fields": fields,
     }
 
@@ -61,18 +60,9 @@ class _Inexpressible(Exception):
     """What a response template cannot express."""
 
 
-def _of_any_name(node: wire.Node) -> wire.Node:
-    """The node, whose marks name no tools in particular."""
-    match node:
-        case wire.NamedMark(before, after):
-            return wire.Seq(wire.Mark(before), wire.Name(), wire.Lit(after))
-        case _:
-            return wire.rebuild(node, _of_any_name)
-
-
-def _start(turn: wire.Node, prompt: str) -> str:
+def _start(style: ToolStyle, prompt: str) -> str:
     """Where the model's turn begins: after the generation prompt, less what that holds of the turn already."""
-    opened = opened_by(turn, prompt)
+    opened = opened_by(style.wire.turn, prompt)
     before = prompt.removesuffix(opened)
     return (_escaped(before) + (f"(?={_escaped(opened)})" if opened else "")) or r"\Z"
 
