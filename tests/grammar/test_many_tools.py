@@ -48,9 +48,13 @@ def grammar_of(offered: list[dict[str, Any]], style: str | None = None) -> Gramm
     return plan.constraint.grammar
 
 
-@pytest.mark.parametrize(("style", "properties"), [(None, 7), ("llama_3", 2)], ids=["rules", "small calls in the root"])
+@pytest.mark.parametrize(
+    ("style", "properties", "ways"),
+    [(None, 7, 1), ("llama_3", 2, 2)],  # a Llama may write a call in two ways
+    ids=["rules", "small calls in the root"],
+)
 def test_of_a_set_with_one_tool_more_that_tool_alone_is_written(
-    monkeypatch: pytest.MonkeyPatch, style: str | None, properties: int
+    monkeypatch: pytest.MonkeyPatch, style: str | None, properties: int, ways: int
 ) -> None:
     some = tools(30, properties)
     assert grammar_of(some[:-1], style).to("lark")
@@ -59,11 +63,11 @@ def test_of_a_set_with_one_tool_more_that_tool_alone_is_written(
     more = grammar_of(some, style)
     assert more.to("lark")
     assert len(lowered) <= 1 + sum(name.startswith("f29") for name in more.rules)  # the root, and what is of that tool
-    assert len(looked_at) == 1
+    assert len(looked_at) == ways
     one_more = len(lowered)
     assert grammar_of(some[::-1], style).to("lark")
     assert len(lowered) == one_more + 1
-    assert len(looked_at) == 1
+    assert len(looked_at) == ways
 
 
 def test_what_is_remembered_of_tools_changes_no_grammar() -> None:
