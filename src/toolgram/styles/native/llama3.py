@@ -38,8 +38,8 @@ from toolgram.wire.format import (
 )
 
 _TAG = Mark("<|python_tag|>")
-_CALL = Call(Object(("name", Name()), ("parameters", Arguments())))
-_TYPED = Call(Object(("type", Const("function")), ("name", Name()), ("parameters", Arguments())))
+CALL = Call(Object(("name", Name()), ("parameters", Arguments())))
+TYPED = Call(Object(("type", Const("function")), ("name", Name()), ("parameters", Arguments())))
 _BUILT_IN = Call(Seq(_TAG, Name(), Lit(".call"), Arguments(PYTHON)))
 
 
@@ -48,7 +48,7 @@ def _several(call: Node) -> Many:
     return Many(call, separator=Lit("; "), min=1)
 
 
-_CALLS, _OWN = _several(_CALL), _several(Alt(_CALL, _TYPED))
+_CALLS, _OWN = _several(CALL), _several(Alt(CALL, TYPED))
 
 LLAMA_3 = ToolStyle(
     "llama_3",

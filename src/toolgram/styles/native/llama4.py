@@ -14,25 +14,10 @@ the form of OpenAI's API as well (vllm-project/vllm#46863)::
 from __future__ import annotations
 
 from toolgram.styles.base import ToolStyle
-from toolgram.wire.format import (
-    Alt,
-    Arguments,
-    Call,
-    Const,
-    Content,
-    Lenient,
-    Many,
-    Mark,
-    Name,
-    Object,
-    Opt,
-    Seq,
-    WireFormat,
-)
+from toolgram.styles.native.llama3 import CALL, TYPED
+from toolgram.wire.format import Alt, Content, Lenient, Many, Mark, Opt, Seq, WireFormat
 
 _START, _END = Mark("<|python_start|>"), Mark("<|python_end|>")
-_CALL = Call(Object(("name", Name()), ("parameters", Arguments())))
-_TYPED = Call(Object(("type", Const("function")), ("name", Name()), ("parameters", Arguments())))
 
 
 def _turn(calls: Many) -> WireFormat:
@@ -47,7 +32,7 @@ def _turn(calls: Many) -> WireFormat:
 
 LLAMA_4 = ToolStyle(
     "llama_4",
-    _turn(Many(_CALL, min=1)),
+    _turn(Many(CALL, min=1)),
     "bare JSON objects: Llama 4",
-    own_ways=_turn(Many(Alt(_CALL, _TYPED), min=1)),
+    own_ways=_turn(Many(Alt(CALL, TYPED), min=1)),
 )

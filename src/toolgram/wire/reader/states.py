@@ -232,10 +232,8 @@ class InGap(State):
 
     def _as_text(self, instead: TextInstead) -> str:
         """What looked like a call is text after all: enter it; what was taken of it, to be read again."""
-        taken, self.instead = "".join(self.reading.here)[instead.at :], None
-        self.reading.opened.drop(len(self.reading.taken()) - len(taken))
-        begin_text(self.reading, instead.way, self.threads)
-        return taken
+        self.instead = None
+        return _as_text(self.reading, instead.way, self.threads, sum(map(len, self.reading.before)) + instead.at)
 
     def end(self, rest: str, *, cut: bool) -> bool:
         """The turn is complete where it may stop; else what was taken of a mark, a name or a call is reported."""
@@ -253,6 +251,14 @@ class InGap(State):
             is_text = bool(text.strip()) and is_no_name(reading.program, self.threads, text)
             (reading.emit.unreadable if is_text else reading.emit.cut)(text, reason)
         return False
+
+
+def _as_text(reading: Reading, way: Thread, threads: Iterable[Thread], at: int) -> str:
+    """Enter the text that what looked like a call is; what was taken of it, from a place on, is to be read again."""
+    taken = reading.taken()[at:]
+    reading.opened.drop(at)
+    begin_text(reading, way, threads)
+    return taken
 
 
 def _said(reading: Reading, text: str) -> bool:
@@ -300,7 +306,7 @@ class InBody(State):
         if status is Status.DONE:
             enter_gap(reading, ways(reading.program, self.after), reading.taken())
         elif self.answer is not None and not self.reported:
-            reading.again = self._as_text(self.answer)
+            reading.again = _as_text(reading, self.answer, self.threads, self.at)
         else:
             recover(reading, ways(reading.program, self.after))
         return end, False
@@ -311,18 +317,11 @@ class InBody(State):
         if reading.emit.in_named_call:
             self.body.cut(rest)
         elif self.answer is not None and not (cut or reading.value or self.reported):
-            return _said(reading, self._as_text(self.answer) + rest)
+            return _said(reading, _as_text(reading, self.answer, self.threads, self.at) + rest)
         else:
             reason = "the text ends inside " + awaited(reading.program, self.threads)
             reading.emit.cut(reading.taken() + rest, reason)
         return False
-
-    def _as_text(self, answer: Thread) -> str:
-        """What looked like a call is the answer: enter it; what was taken of it, to be read again."""
-        taken = self.reading.taken()[self.at :]
-        self.reading.opened.drop(self.at)
-        begin_text(self.reading, answer, self.threads)
-        return taken
 
     def closers(self, rest: str) -> tuple[str, ...]:
         """The quote, where the body is in a string of reasoning; in `rest` an escape may wait."""

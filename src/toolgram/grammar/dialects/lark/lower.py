@@ -101,7 +101,7 @@ class _Lowering:
         self._numeric = numeric(self._regular)
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`, and these
         self._made: list[Expr] = []
-        self._raw = RawText(rules, self._regular, tokens)
+        self._raw = RawText(rules, used, self._regular, tokens)
         self._known = (
             known_rules(rules, used, parts, self._raw.marks, self._raw.beside)
             if same_elsewhere

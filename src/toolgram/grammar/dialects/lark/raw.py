@@ -15,7 +15,7 @@ from typing import NamedTuple
 from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import START, CharSet, Choice, Expr, Literal, Ref, Rules, Sequence, Text, children
-from toolgram.grammar.walk import is_plain, names_in, size
+from toolgram.grammar.walk import Uses, is_plain, names_in, size
 
 _LARGEST = 2_000  # parts of what is before a marker, and of its words
 _DEEPEST = 20  # of its words in one another
@@ -47,13 +47,13 @@ class RawText:
     over any part of it. Grammars with the same `marks` are alike in all this, but for the rules `beside` such text.
     """
 
-    def __init__(self, rules: Rules, regular: Rules, tokens: Iterable[str]) -> None:
+    def __init__(self, rules: Rules, used: Uses, regular: Rules, tokens: Iterable[str]) -> None:
         self._regular = regular
         markers, quotes = (sorted(texts, key=lambda text: (-len(text), text)) for texts in _markers_in(rules.values()))
         self.marks = (tuple(markers), tuple(quotes), tuple(sorted(tokens)))
         self._markers = tuple(marker for marker in markers if not marker.startswith(START))
         self._openers = tuple(marker.removeprefix(START) for marker in markers if marker.startswith(START))
-        self.beside = _beside_texts(rules) if self._openers else frozenset[str]()
+        self.beside = _beside_texts(rules, used) if self._openers else frozenset[str]()
         long = (text for text in (*self._markers, *tokens) if len(text) > _SHORT)
         every = [re.escape(text) for text in sorted(dict.fromkeys(long), key=len, reverse=True)]
         between = [rf"{quote}.*?{quote}" for quote in map(re.escape, quotes)]
@@ -228,13 +228,13 @@ def _markers_in(exprs: Iterable[Expr]) -> tuple[dict[str, None], dict[str, None]
     return found, quotes
 
 
-def _beside_texts(rules: Rules) -> frozenset[str]:
+def _beside_texts(rules: Rules, used: Uses) -> frozenset[str]:
     """The rules in which there is text that must not begin with something, and those that may begin beside it."""
     around = [name for name, expr in rules.items() if any(mark.startswith(START) for mark in _markers_of(expr)[0])]
     users: dict[str, list[str]] = {}
-    for name, expr in rules.items():
-        for used in names_in(expr):
-            users.setdefault(used, []).append(name)
+    for name, parts in used.items():
+        for part in parts:
+            users.setdefault(part, []).append(name)
     found: set[str] = set()
     waiting = around
     while waiting:
@@ -242,7 +242,7 @@ def _beside_texts(rules: Rules) -> frozenset[str]:
         if name not in found:
             found.add(name)
             waiting += users.get(name, ())
-    waiting = [used for name in found for used in names_in(rules[name])]
+    waiting = [part for name in found for part in used[name]]
     while waiting:
         name = waiting.pop()
         if name not in found:
