@@ -23,6 +23,13 @@ ANSWERS = (
     '{"city": {"name": "get_weather", "parameters": {"city": "Oslo"}}}',
     f'{{"call": {CALL}}} is what I would say.',
     '{"parameters": {"city": "Oslo"}, "name": "get_weather"}',
+    '{"name": "Oslo", "rain": true}',
+    '{"name":"Oslo"}',
+    '{"name": ["Oslo"]}',
+    '{"type": "city", "id": 3}',
+    '{"type": "city", "name": "get_weather", "parameters": {}}',
+    '{"id": 3, "name": "get_weather", "parameters": {}}',
+    '{"n\\u0061me": "get_weather", "parameters": {}}',
     "{city} is a placeholder",
     "{}",
     '{"',
@@ -30,11 +37,12 @@ ANSWERS = (
 )
 # A grammar does not admit these, as it would not know soon enough; who writes them nevertheless has written no call.
 NO_CALLS = (
-    '{"name": "Oslo", "rain": true}',
     '{"name": "get_storm", "parameters": {"city": "Oslo"}}',
-    '{"type": "city", "id": 3}',
+    '{"name": "storms", "parameters": {"city": "Oslo"}}',
+    '{"name": "\\u0067et_storm"}',
+    '{"name" : "Oslo"}',
+    '{"type": "functional"}',
     '{\n  "rain": true\n}',
-    '{"n\\u0061me": "Oslo"}',
 )
 
 

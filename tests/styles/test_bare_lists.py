@@ -35,7 +35,7 @@ ANSWERS = (
 # A grammar does not admit these, as it would not know soon enough; who writes them nevertheless has written no call.
 NO_CALLS = {
     "pythonic": ("[get_weather](https://oslo.no)", "[get_weather_of(1)]", "[wait]", "[\nget_weather\n]", "[  ]"),
-    "xlam": ('[{"name": "Oslo"}]', '[{"name": "get_storm", "arguments": {}}]', "[\n1\n]", "[  ]"),
+    "xlam": ('[{"name": "oslo"}]', '[{"name": "get_storm", "arguments": {}}]', "[\n1\n]", "[  ]"),
 }
 EACH = [(style, text) for style in CALLS for text in (*ANSWERS, *NO_CALLS[style])]
 

@@ -14,7 +14,10 @@ TOOLS = [tool("get_weather", WEATHER), tool("wait", {"type": "object", "properti
 ANSWERS = (
     "Hello.",
     '{"rain": true}',
+    '{"id": 3, "type": "city"}',
+    '{"type": "city", "name": "get_weather"}',
     "[1, 2]",
+    '[{"name": "Oslo", "id": 3}, {"type": "city"}]',
     "[Oslo](https://oslo.no)",
     "[ ] take a coat",
     "- one\n- two",

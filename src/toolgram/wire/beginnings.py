@@ -5,29 +5,32 @@ Not every text that begins so is a call, but a grammar must know it soon: it has
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable
 
-from toolgram.wire.json_shapes import BESIDE_CALLS, ArrayShape, Leaf, ObjectShape, Shape
+from toolgram.wire.json_shapes import CALL_TYPE, TYPE, ArrayShape, Leaf, ObjectShape, Shape
 
 _SPACE = " \n\r\t"
 _TELLING = 4  # letters of a tool's name that tell a call from text: whole names of many tools would be long
+_OF_TOOLS = f"{string.ascii_lowercase}_\\"
+"""With what names of tools begin, a model's own inventions too, and those of people and places hardly."""
 
 
-def of_json(shape: Shape) -> tuple[str, ...]:
-    """Texts of which one begins each value that may be a call, or a list of them; none where it is neither.
+def of_json(shape: Shape, names: Iterable[str]) -> tuple[str, ...]:
+    """Texts of which one begins each value that may be a call of one of these tools, or a list of them; none where it
+    is neither.
 
-    They are a brace and a key that a call may begin with, or that may be one by an escape, or white space: a model that
-    breaks the line there may have either in mind, and only calls on one line are admitted.
+    They are a brace and a key that a call may begin with, and what its value tells, or white space: a model that breaks
+    the line there may have either in mind, and only calls on one line are admitted.
     """
     match shape:
         case ArrayShape(item):
-            return _behind("[", of_json(item))
-        case ObjectShape(members) if names := [key for key, member in members if member == Leaf("name")]:
-            nested = [key for key, member in members if isinstance(member, ObjectShape)]
-            keys = (*names, *nested, *BESIDE_CALLS)
-            escaped = (f"{key[:end]}\\" for key in keys for end in range(len(key) + 1))
-            begun = (f'{{"{text}' for text in (*(f'{key}"' for key in keys), *escaped))
-            return tuple(dict.fromkeys((*(f"{{{char}" for char in _SPACE), *begun)))
+            return _behind("[", of_json(item, names))
+        case ObjectShape(members) if (called := [key for key, member in members if member == Leaf("name")]):
+            nested = (f'{{"{key}"' for key, member in members if isinstance(member, ObjectShape))
+            letters = sorted({*_OF_TOOLS, *(name[0] for name in names if name)})
+            told = (*((key, letters) for key in called), (TYPE, (CALL_TYPE[:_TELLING],)))
+            return (*(f"{{{char}" for char in _SPACE), *nested, *(text for each in told for text in _of_member(*each)))
         case _:
             return ()
 
@@ -35,6 +38,13 @@ def of_json(shape: Shape) -> tuple[str, ...]:
 def of_names(before: str, names: Iterable[str]) -> tuple[str, ...]:
     """Texts of which one begins each text of which a part is prescribed, and behind it one of these names."""
     return _behind(before, dict.fromkeys(name[:_TELLING] for name in names))
+
+
+def _of_member(key: str, begun: Iterable[str]) -> tuple[str, ...]:
+    """Texts of which one begins each object whose first member is this, a string that begins so, however it is spaced:
+    where white space is not as usual, whatever its value."""
+    usual = (f'{{"{key}":{space}"{text}' for space in ("", " ") for text in begun)
+    return (*usual, *(f'{{"{key}"{colon}{char}' for colon in ("", ":", ": ") for char in _SPACE if colon + char != ": "))
 
 
 def _behind(before: str, begun: Iterable[str]) -> tuple[str, ...]:

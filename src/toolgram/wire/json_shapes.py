@@ -10,7 +10,7 @@ from toolgram.wire import format as wire
 
 ARGUMENTS = ("arguments", "parameters")  # what the arguments of a call are read under, besides the format's own key
 
-Role = Literal["name", "id", "arguments", "content", "reasoning", "skip"]
+Role = Literal["name", "type", "id", "arguments", "content", "reasoning", "skip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ArrayShape:
 Shape = Leaf | ObjectShape | ArrayShape
 
 SKIP = Leaf("skip")
-BESIDE_CALLS = ("type", "id")  # what may stand in a call besides name and arguments
+TYPE, CALL_TYPE = "type", "function"  # what the OpenAI API says of a call before its name
 
 
 def shape_of(node: wire.Node) -> Shape:

@@ -171,7 +171,7 @@ class Program:
     def _beginnings(self, place: Instruction, names: Iterable[str]) -> tuple[str, ...]:
         match place:
             case JsonAt(shape):
-                return beginnings.of_json(shape)
+                return beginnings.of_json(shape, names)
             case TextAt(text) if all(isinstance(each, NameAt) for each in self._after(place)):
                 return beginnings.of_names(text, names)
             case _:

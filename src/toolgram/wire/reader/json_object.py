@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolgram.wire.encodings.json import RawValue, Status, StringValue, skip_space
-from toolgram.wire.json_shapes import BESIDE_CALLS, ArrayShape, Leaf, ObjectShape, Role, Shape
+from toolgram.wire.json_shapes import CALL_TYPE, TYPE, ArrayShape, Leaf, ObjectShape, Role, Shape
 from toolgram.wire.reader.emitter import Emitter
 
 
@@ -38,8 +38,8 @@ class ShapeReader:
     """Reads one JSON value of a shape, as it arrives, into an emitter. `raw_content`: content is JSON, not a string.
 
     Where the value may be an answer as well, `tools` are given: then it is a call only if it names one of them before
-    what is no part of a call, or, with `raw_content`, before its arguments, which are an object; it FAILED as soon as
-    it is none.
+    what is no part of a call, or, with `raw_content`, before its arguments, which are an object; a key with an escape
+    is none. It FAILED as soon as it is none.
     """
 
     __slots__ = ("_emit", "_name", "_raw_content", "_stack", "_tools")
@@ -87,7 +87,7 @@ class ShapeReader:
             top = self._stack[-1]
             if isinstance(top, _Value):
                 i, status = self._value(top, buffer, i)
-                if status is Status.MORE:
+                if status is not Status.DONE:
                     return i, status
                 continue
             i = skip_space(buffer, i)
@@ -116,8 +116,8 @@ class ShapeReader:
                 top.expect = "value"
             case "value", _:
                 top.expect = "comma"
-                member = top.shape.member(top.key)
-                return self._enter(member, char) if self._is_call(top, member, char) else -1
+                member = self._member(top, char)
+                return self._enter(member, char) if member else -1
             case "comma", ",":
                 top.expect = "key"
             case _:
@@ -139,19 +139,28 @@ class ShapeReader:
                 return -1
         return 1
 
-    def _is_call(self, top: _Object, member: Shape, char: str) -> bool:
-        """Whether the object may still be a call when the value of a member begins so; if it is for sure, tell it."""
+    def _member(self, top: _Object, char: str) -> Shape | None:
+        """What the value of a member is that begins so; None where by it the object is no call.
+
+        If it is one for sure, that is told.
+        """
+        member = top.shape.member(top.key)
         if self._tools is None or not (top.shape.call or len(self._stack) == 1 or not self._raw_content):
-            return True
+            return member
+        if top.key == TYPE:
+            return Leaf("type")
         match member:
             case Leaf("arguments") if char == "{" or not self._raw_content:
-                return self._names_a_tool()
+                may_be_call = self._names_a_tool()
             case Leaf("name"):
-                return True
+                may_be_call = True
             case ObjectShape() if not self._raw_content and not self._name:
-                return char == "{"
+                may_be_call = char == "{"
+            case _ if self._raw_content:
+                may_be_call = top.key == "id" and self._name in self._tools
             case _:
-                return top.key in BESIDE_CALLS or (not self._raw_content and self._names_a_tool())
+                may_be_call = self._names_a_tool()
+        return member if may_be_call else None
 
     def _names_a_tool(self) -> bool:
         """Whether a tool that is offered was named: then the object is a call for sure."""
@@ -186,7 +195,7 @@ class ShapeReader:
     def _scanner(self, role: Role, char: str, pieces: list[str]) -> RawValue | StringValue | None:
         """What reads the value of a role that starts with this character; None where no value starts so."""
         match role:
-            case "name" | "id":
+            case "name" | "type" | "id":
                 return StringValue(pieces.append) if char == '"' else None
             case "content":
                 sink, is_string = self._emit.content, char == '"' and not self._raw_content
@@ -207,12 +216,16 @@ class ShapeReader:
 
     def _value(self, top: _Value, buffer: str, i: int) -> tuple[int, Status]:
         end, status = top.scanner.consume(buffer, i)
+        if self._tools is not None and top.role in ("key", "type") and "\\" in buffer[i:end]:
+            return end, Status.FAILED
         if status is Status.DONE:
             self._stack.pop()
-            self._finish(top)
+            if not self._finish(top):
+                return end, Status.FAILED
         return end, status
 
-    def _finish(self, top: _Value) -> None:
+    def _finish(self, top: _Value) -> bool:
+        """Use what was collected; False where it says that the object is no call."""
         text = "".join(top.pieces)
         match top.role:
             case "key":
@@ -225,8 +238,11 @@ class ShapeReader:
                 self._name = text
             case "id":
                 self._emit.id(text)
+            case "type":
+                return text == CALL_TYPE
             case _:
                 pass
+        return True
 
 
 def _nowhere(_: str) -> None:
