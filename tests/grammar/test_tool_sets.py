@@ -89,7 +89,7 @@ def test_a_grammar_is_as_large_as_its_tools(template: str) -> None:
 def test_what_an_answer_must_not_begin_with_is_nothing_special_in_arguments() -> None:
     bare = grammar_of("notion", "meta-llama-Llama-3.3-70B-Instruct").to("lark")  # whose objects begin `{"type"`, too
     tagged = grammar_of("notion", "Qwen-Qwen3-0.6B").to("lark")
-    assert len(bare) < 1.2 * len(tagged)
+    assert len(bare) < 1.6 * len(tagged)  # in which a call may not follow words as well
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

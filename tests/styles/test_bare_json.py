@@ -40,7 +40,7 @@ NO_CALLS = (
     '{"name": "get_storm", "parameters": {"city": "Oslo"}}',
     '{"name": "storms", "parameters": {"city": "Oslo"}}',
     '{"name": "\\u0067et_storm"}',
-    '{"name" : "Oslo"}',
+    '{"name": "oslo"}',
     '{"type": "functional"}',
     '{\n  "rain": true\n}',
 )

@@ -48,7 +48,7 @@ NO_CALLS = [
     '{"name": "get", "value": 1}',
     '{"name": "get", "arguments"',
     'The call would be {"name": "get", "arguments": 5}',
-    'Like this:\n```json\n{\n  "name": "get",\n  "arguments": 5\n}\n```',
+    'Like this:\n```json\n{\n  "name": "get",\n  "value": 5\n}\n```',
 ]
 
 

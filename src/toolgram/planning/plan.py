@@ -33,6 +33,7 @@ from toolgram.styles.own_calls import with_own_answers
 from toolgram.styles.turn_edges import promise, stops
 from toolgram.template.adapt import unshown_results
 from toolgram.template.chat_template import ChatTemplate
+from toolgram.wire.after_words import with_calls_after_words
 from toolgram.wire.allowed import read_reasoning_alone
 from toolgram.wire.asides import with_asides
 from toolgram.wire.encodings.expected import Expected
@@ -288,7 +289,12 @@ def _format(request: Request, template: ChatTemplate, style: ToolStyle, prompt: 
         format_ = ended(format_, *promised)
     if mode in ("auto", "none") and request.response_format is None:
         format_ = with_asides(format_)
-    return without_forgotten(format_) if mode == "auto" else format_
+    if mode != "auto":
+        return format_
+    format_ = without_forgotten(format_)
+    if style.calls_after_words is None or request.response_format is not None:
+        return format_
+    return with_calls_after_words(format_, style.calls_after_words, tools)
 
 
 def _calls_close_reasoning(request: Request, style: ToolStyle) -> bool:

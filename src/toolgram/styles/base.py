@@ -12,7 +12,7 @@ from typing import Any
 
 from toolgram.caching import packed, unpacked, weighed
 from toolgram.conversation.patterns import as_given
-from toolgram.wire.format import PLAIN, NamedMark, WireFormat, holds, naming
+from toolgram.wire.format import PLAIN, NamedMark, Node, WireFormat, holds, naming
 from toolgram.wire.program import Program, compile_format
 
 
@@ -43,7 +43,8 @@ class ToolStyle:
     the style reason, even where their templates leave the reasoning out of the history. `own_ways` is the format of a
     turn in which the model may call, where it may write calls in ways of its own too; the history has them as `wire`
     says. `calls_close_reasoning` says that the models at times begin a call where they should have
-    closed their reasoning first, and mean it; those of other styles quote calls in their reasoning. `models` are what
+    closed their reasoning first, and mean it; those of other styles quote calls in their reasoning.
+    `calls_after_words` may follow an answer, where the turn has no other calls at its end. `models` are what
     the models of the style are called, where their template is that of others too; it is the style of all if there are
     none.
     """
@@ -58,6 +59,7 @@ class ToolStyle:
     reasons: bool = False
     own_ways: WireFormat | None = None
     calls_close_reasoning: bool = False
+    calls_after_words: Node | None = None
     models: tuple[str, ...] = ()
 
     @property

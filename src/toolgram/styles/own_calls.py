@@ -28,10 +28,13 @@ from toolgram.wire.format import (
     Arguments,
     Call,
     Content,
+    Layout,
     Lit,
     Many,
+    Name,
     NamedMark,
     Node,
+    Object,
     Opt,
     Reasoning,
     Seq,
@@ -52,6 +55,19 @@ OWN_CALLS = Many(
     separator=Lit("\n"),
     min=1,
 )
+_JSON_ON_LINES = Object(
+    ("name", Name()),
+    ("arguments", Arguments(_ON_LINES)),
+    layout=Layout(Lit(",\n  "), Lit(": "), Lit("\n  "), Lit("\n")),
+)
+CALLS_AFTER_WORDS = Many(
+    Alt(
+        Call(Seq(Lit("```json\n"), _JSON_ON_LINES, Lit("\n```"))),
+        Call(Seq(Lit("```json\n"), Object(("name", Name()), ("arguments", Arguments())), Lit("\n```"))),
+    ),
+    separator=Lit("\n"),
+    min=1,
+)
 _ANSWER = Alt(Content(), Content(Encoding("json", margin="\n  ", last_margin="\n")))
 OWN_ANSWERS = Alt(*_ANSWER.options, in_a_fence(_ANSWER))
 _OWN_MARKS = {node.before for node in walk(OWN_CALLS) if isinstance(node, NamedMark)}
@@ -61,9 +77,9 @@ _OWN_MARKS = {node.before for node in walk(OWN_CALLS) if isinstance(node, NamedM
 def with_own_calls(style: ToolStyle) -> ToolStyle:
     """The style in which such calls are calls too; itself where they are already, or where no turn begins with text."""
     turn = _beside(style.wire.turn)
-    return (
-        style if turn is None or style.own_ways is not None else replace(style, own_ways=replace(style.wire, turn=turn))
-    )
+    if turn is None or style.own_ways is not None:
+        return style
+    return replace(style, own_ways=replace(style.wire, turn=turn), calls_after_words=CALLS_AFTER_WORDS)
 
 
 @lru_cache(maxsize=64)

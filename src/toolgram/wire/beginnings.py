@@ -6,7 +6,7 @@ Not every text that begins so is a call, but a grammar must know it soon: it has
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from toolgram.wire.json_shapes import CALL_TYPE, TYPE, ArrayShape, Leaf, ObjectShape, Shape
 
@@ -26,7 +26,7 @@ def of_json(shape: Shape, names: Iterable[str]) -> tuple[str, ...]:
     match shape:
         case ArrayShape(item):
             return _behind("[", of_json(item, names))
-        case ObjectShape(members) if (called := [key for key, member in members if member == Leaf("name")]):
+        case ObjectShape(members) if called := [key for key, member in members if member == Leaf("name")]:
             nested = (f'{{"{key}"' for key, member in members if isinstance(member, ObjectShape))
             letters = sorted({*_OF_TOOLS, *(name[0] for name in names if name)})
             told = (*((key, letters) for key in called), (TYPE, (CALL_TYPE[:_TELLING],)))
@@ -40,11 +40,10 @@ def of_names(before: str, names: Iterable[str]) -> tuple[str, ...]:
     return _behind(before, dict.fromkeys(name[:_TELLING] for name in names))
 
 
-def _of_member(key: str, begun: Iterable[str]) -> tuple[str, ...]:
-    """Texts of which one begins each object whose first member is this, a string that begins so, however it is spaced:
-    where white space is not as usual, whatever its value."""
-    usual = (f'{{"{key}":{space}"{text}' for space in ("", " ") for text in begun)
-    return (*usual, *(f'{{"{key}"{colon}{char}' for colon in ("", ":", ": ") for char in _SPACE if colon + char != ": "))
+def _of_member(key: str, begun: Iterable[str]) -> Iterator[str]:
+    """Texts of which one begins each object whose first member is this, a string that begins so."""
+    for space in ("", " "):
+        yield from (f'{{"{key}":{space}"{text}' for text in begun)
 
 
 def _behind(before: str, begun: Iterable[str]) -> tuple[str, ...]:

@@ -38,28 +38,29 @@ def free_text(markers: tuple[str, ...], first: tuple[str, ...], not_first: str, 
     return text
 
 
-def unclosed_text(markers: tuple[str, ...], ahead: wire.CallAhead) -> Expr:
-    """Text without these markers, and without the beginning of a call: its opener and anything else is text."""
+def unclosed_text(markers: tuple[str, ...], ahead: wire.CallAhead, first: tuple[str, ...] = ()) -> Expr:
+    """Text without these markers, that begins with none of `first`, and without the beginning of a call: its opener and
+    anything else is text."""
     without = (*markers, ahead.opener)
     if any(mark.startswith(ahead.opener[at:]) for mark in without for at in range(1, len(ahead.opener))):
-        return Text((*markers, *ahead.texts))
-    quoting = Text((*without, *(START + rest for rest in ahead.rests)), START)
-    return seq(Text(without), repeat(seq(opener(ahead), quoting)))
+        return free_text((*markers, *ahead.texts), first, "", "")
+    quoting = Text((*without, *(START + begun for begun in ahead.told or ahead.rests)), START)
+    return seq(free_text(without, first, "", ""), repeat(seq(opener(ahead), quoting)))
 
 
 def closed_or_called(
     closed: Expr, begun: Expr, ahead: wire.CallAhead, called: Expr, rules: MutableMapping[str, Expr]
 ) -> Expr:
-    """Turns whose reasoning is closed, and those in which a call ends it: `begun`, the opener, and `called`.
+    """Turns whose text is `closed`, and those in which a call ends it: `begun`, the opener, and `called`.
 
     They are one rule from the first opener of a call on, so that what follows an opener tells the two: read side by
-    side, one would be all of the reasoning up to the name of each tool.
+    side, one would be all of the text up to the name of each tool.
     """
     opened = opener(ahead)
     match begun:
         case Sequence((*before, Repeat(Sequence(quoted), 0, None))) if seq(*quoted[:-1]) == opened:
             ends, others = _behind(closed, begun.items)
-            rest = Ref(fresh("reasoning-rest", rules))
+            rest = Ref(fresh("text-rest", rules))
             rules[rest.name] = choice(*ends, seq(opened, choice(called, seq(quoted[-1], rest))))
             return choice(seq(*before, rest), *others)
         case _:
@@ -73,6 +74,8 @@ def _behind(expr: Expr, begin: tuple[Expr, ...]) -> tuple[list[Expr], list[Expr]
             return [seq(*items[len(begin) :])], []
         case Sequence((first, *after)):
             behind, others = _behind(first, begin)
+            if not behind:
+                return [], [expr]
             return [seq(way, *after) for way in behind], [seq(way, *after) for way in others]
         case Choice(options):
             found = [_behind(option, begin) for option in options]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from functools import cached_property
+from itertools import product, zip_longest
 
 from toolgram.grammar import ir
 from toolgram.grammar.ir import (
@@ -23,6 +24,7 @@ from toolgram.grammar.rest import rest_after
 from toolgram.schema import RuleNames
 from toolgram.schema.writing.json_style import Spelling, quoted
 from toolgram.wire import format as wire
+from toolgram.wire.after_words import AfterWords, calls_after_words
 from toolgram.wire.allowed import Calls, allowed, closing_content
 from toolgram.wire.encodings import AnyEncoding
 from toolgram.wire.free_text import closed_or_called, free_text, unclosed_text
@@ -68,6 +70,8 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
 
     Where there are both tools and a response schema, the turn is either calls or an answer, with no text beside.
     """
+    after_words = calls_after_words(format_) if turn.calls == "any" and turn.answer is None else None
+    format_ = after_words.format if after_words else format_
     program = compile_format(format_.turn)
     first = _readable(format_, turn).first_of_text([callee.name for callee in turn.callees])
     lowering = _Lowering(
@@ -77,9 +81,10 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         rules=dict(rules),
         content=(*program.markers("content"), *turn.stops),
         thought=_thought(format_, program, turn.stops),
-        first_marks=(*program.first_marks, *(text for text in first if len(text) > 1)),
+        first_marks=(*_first_marks(format_, program), *(text for text in first if len(text) > 1)),
         content_first="".join(text for text in first if len(text) == 1),
         content_last=program.last_characters("content"),
+        after_words=after_words,
     )
     modes: tuple[Calls, ...] = ("none", "only") if turn.calls == "any" and turn.answer is not None else (turn.calls,)
     options: list[Expr] = []
@@ -87,7 +92,7 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         whole = closing_content(format_.turn, turn.opened) if mode == "only" else format_.turn
         node = allowed(whole, mode, parallel=turn.parallel, must_answer=turn.answer is not None)
         if node is not None:
-            closed = lowering.last(lowering.spacing.loosened(node))
+            closed = lowering.or_called_after_words(lowering.last(lowering.spacing.loosened(node)))
             options.append(closed if mode == "none" else lowering.or_called(closed, node))
     return {"root": choice(*options), **lowering.rules}
 
@@ -108,6 +113,7 @@ class _Lowering:
     first_marks: tuple[str, ...]
     content_first: str
     content_last: str
+    after_words: AfterWords | None = None
     callee: Callee | None = None
     calls: dict[tuple[wire.Node, str], str] = field(default_factory=dict[tuple[wire.Node, str], str])
 
@@ -116,6 +122,14 @@ class _Lowering:
         """What white space need not be written: none, where by it an answer is told from a call, or is that itself."""
         turn, told = self.turn, bool(self.first_marks or self.content_first)
         return Spacing(free_content=turn.answer is None and not told, less=turn.plain is None and not told)
+
+    @cached_property
+    def text(self) -> Expr:
+        """What content may be as free text, which may be empty."""
+        if self.after_words and not (self.content_first or self.content_last):
+            return unclosed_text(self.content, self.after_words.ahead, self.first_marks)
+        calls = self.after_words.ahead.texts if self.after_words else ()
+        return free_text((*self.content, *calls), self.first_marks, self.content_first, self.content_last)
 
     def node(self, node: wire.Node, *, in_json: bool) -> Expr:
         """The expression of a node; inside JSON the fields are JSON values."""
@@ -136,7 +150,7 @@ class _Lowering:
                     return self.turn.answer(encoding)
                 if in_json:
                     return self.string()
-                return free_text(self.content, self.first_marks, self.content_first, self.content_last)
+                return self.text
             case wire.Reasoning():
                 return self.string() if in_json else self.thought
             case wire.Break():
@@ -181,7 +195,7 @@ class _Lowering:
                 return choice(*map(self.last, options))
             case wire.Opt(item):
                 inside = self.last(item)
-                return inside if isinstance(inside, Text) else optional(inside)
+                return inside if self.may_be_empty(inside) else optional(inside)
             case wire.Lenient(item):
                 return self.last(item)
             case wire.Many():
@@ -204,6 +218,19 @@ class _Lowering:
         begun = self.node(self.spacing.loosened(thought), in_json=False)
         after = rest_after(self.last(calls), ahead.before + ahead.opener, self.rules)
         return closed_or_called(closed, begun, ahead, after, self.rules)
+
+    def or_called_after_words(self, closed: Expr) -> Expr:
+        """The turns, or those in which a call follows words; nothing else can follow it then."""
+        calls = self.after_words and allowed(self.after_words.calls, "only", parallel=self.turn.parallel)
+        if self.after_words is None or calls is None:
+            return closed
+        ahead, self.calls = self.after_words.ahead, {}  # rules of their own, which are cut behind the opener
+        after = rest_after(self.last(calls), ahead.opener, self.rules)
+        return closed_or_called(closed, self.text, ahead, after, self.rules)
+
+    def may_be_empty(self, text: Expr) -> bool:
+        """Whether this is free text, which is optional already."""
+        return isinstance(text, Text) or (self.after_words is not None and text == self.text)
 
     def is_free(self, node: wire.Node) -> bool:
         """Whether a turn that ends with this node ends with free text."""
@@ -244,7 +271,7 @@ class _Lowering:
                 return choice(*(self.node(option, in_json=in_json) for option in options))
             case wire.Opt(item):
                 inside = self.node(item, in_json=in_json)
-                return inside if isinstance(inside, Text) else optional(inside)
+                return inside if self.may_be_empty(inside) else optional(inside)
             case wire.Lenient(item):
                 return self.node(item, in_json=in_json)
             case wire.Many():
@@ -330,6 +357,16 @@ def _readable(format_: wire.WireFormat, turn: Turn) -> Program:
     """What reads the turn: where no call is allowed none is looked for."""
     left = format_.turn if turn.calls != "none" else allowed(format_.turn, "none")
     return compile_format(left or wire.NOTHING_WRITTEN)
+
+
+def _first_marks(format_: wire.WireFormat, program: Program) -> Iterable[str]:
+    """The marks that content must not begin with: what stands before a name in one and behind it in another as well, so
+    that each name is said once."""
+    nodes = [node for node in wire.walk(format_.turn) if isinstance(node, wire.NamedMark) and not node.anywhere]
+    pairs = product(dict.fromkeys(node.before for node in nodes), dict.fromkeys(node.after for node in nodes))
+    tools = dict.fromkeys(name for node in nodes for name in node.tools)
+    every = (wire.NamedMark(before, after).text(name) for before, after in pairs for name in tools)
+    return dict.fromkeys((*program.first_marks, *every))
 
 
 def _thought(format_: wire.WireFormat, program: Program, stops: tuple[str, ...]) -> Expr:

@@ -70,15 +70,17 @@ class NamedMark:
 
 @dataclass(frozen=True, slots=True)
 class CallAhead:
-    """Nothing: reasoning that nobody closed ends where a call begins, at `opener` and one of `rests`.
+    """Nothing: text that nobody closed ends where a call begins, at `opener` and one of `rests`.
 
     Each of these is the name of a tool that is offered and what leads to its arguments: the opener with anything else
-    behind it is text. White space `before` it belongs to neither.
+    behind it is text. White space `before` it belongs to neither. A grammar, which is shorter for it, has no text with
+    one of `told` behind the opener, if these are given: the beginnings of all `rests`, which nearly tell.
     """
 
     opener: str
     rests: tuple[str, ...]
     before: str = ""
+    told: tuple[str, ...] = ()
 
     @property
     def texts(self) -> tuple[str, ...]:

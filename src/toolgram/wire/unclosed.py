@@ -84,7 +84,7 @@ def _up_to_reasoning(node: wire.Node) -> wire.Node:
 
 def _ahead(format_: wire.WireFormat, calls: wire.Node, tools: tuple[str, ...]) -> wire.CallAhead | None:
     """How calls of these tools begin; None where what comes before their names is not always the same."""
-    begun = [_cut(text) for text in _beginnings(format_, (calls,))]
+    begun = openings(format_, calls)
     lead = begun[0][0] if begun else ""
     tokens = TOKEN.findall(lead)
     # Where a token comes again within an opener, engines cannot tell where text ends and a call begins.
@@ -94,8 +94,14 @@ def _ahead(format_: wire.WireFormat, calls: wire.Node, tools: tuple[str, ...]) -
         or any(before != lead or not named for before, named in begun)
     ):
         return None
-    rests = (_named(rest, tool) for tool in tools for _, rest in begun)
+    rests = (naming(rest, tool) for tool in tools for _, rest in begun)
     return wire.CallAhead(lead.lstrip(), tuple(dict.fromkeys(rests)), _space(lead))
+
+
+def openings(format_: wire.WireFormat, calls: wire.Node) -> list[tuple[str, str]]:
+    """The ways in which calls begin: what comes before the name of a tool, and from there to what shows that arguments
+    begin, for which see `naming`; this is empty where no name comes."""
+    return [_cut(text) for text in _beginnings(format_, (calls,))]
 
 
 def _cut(text: str) -> tuple[str, str]:
@@ -105,8 +111,8 @@ def _cut(text: str) -> tuple[str, str]:
     return text[:at], text[at : at + 1] + (between or arguments)
 
 
-def _named(text: str, tool: str) -> str:
-    """The text with the name of a tool in its places."""
+def naming(text: str, tool: str) -> str:
+    """The text of an opening with the name of a tool in its places."""
     return text.replace(_NAME, tool).replace(_QUOTED, quoted(tool, Spelling()))
 
 
@@ -146,17 +152,18 @@ def _beginnings(format_: wire.WireFormat, nodes: tuple[wire.Node, ...]) -> Itera
             yield from _beginnings(format_, (item, *rest))
         case wire.Array(item):
             yield from _beginnings(format_, (wire.Lit("["), item, *rest))
-        case wire.Object(members):
-            yield from _beginnings(format_, (*_spelled(format_, members), *rest))
+        case wire.Object():
+            yield from _beginnings(format_, (*_spelled(format_, first), *rest))
         case _:
             return
 
 
-def _spelled(format_: wire.WireFormat, members: tuple[tuple[str, wire.Node], ...]) -> Iterator[wire.Node]:
+def _spelled(format_: wire.WireFormat, node: wire.Object) -> Iterator[wire.Node]:
     """A JSON object as text, up to what is none."""
-    lead = "{"
-    for key, member in members:
-        yield wire.Lit(lead + quoted(key, Spelling()) + format_.key_separator)
+    layout = format_.layout(node)
+    lead = "{" + layout.first.text
+    for key, member in node.members:
+        yield wire.Lit(lead + quoted(key, Spelling()) + layout.key.text)
         match member:
             case wire.Name():
                 yield wire.Lit(_QUOTED)
@@ -164,7 +171,7 @@ def _spelled(format_: wire.WireFormat, members: tuple[tuple[str, wire.Node], ...
                 yield wire.Lit(quoted(text, Spelling()))
             case _:
                 yield member
-        lead = format_.item_separator
+        lead = layout.item.text
 
 
 def _first_words(nodes: tuple[wire.Node, ...]) -> str:

@@ -55,4 +55,5 @@ LLAMA_3 = ToolStyle(
     WireFormat(Alt(Lenient(_CALLS, Seq(_TAG, _CALLS), _BUILT_IN), Opt(Content()))),
     "a bare JSON object: Llama 3.1, 3.2, 3.3",
     own_ways=WireFormat(Alt(Lenient(Alt(_OWN, Seq(_TAG, _OWN)), _BUILT_IN), Opt(Content()))),
+    calls_after_words=_CALLS,
 )

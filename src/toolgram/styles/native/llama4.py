@@ -30,9 +30,12 @@ def _turn(calls: Many) -> WireFormat:
     )
 
 
+_CALLS = Many(CALL, min=1)
+
 LLAMA_4 = ToolStyle(
     "llama_4",
-    _turn(Many(CALL, min=1)),
+    _turn(_CALLS),
     "bare JSON objects: Llama 4",
     own_ways=_turn(Many(Alt(CALL, TYPED), min=1)),
+    calls_after_words=_CALLS,
 )

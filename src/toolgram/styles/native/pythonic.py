@@ -32,6 +32,7 @@ PYTHONIC = ToolStyle(
     WireFormat(Alt(Lenient(_BARE, _TAGGED), Opt(Content()))),
     "a bare list of Python calls: Llama 3.2 and 4, ToolACE",
     own_ways=WireFormat(Alt(_BARE, _TAGGED, Opt(Content()))),
+    calls_after_words=_BARE,
 )
 LFM2 = ToolStyle("lfm2", _WIRE, "a list of Python calls: LFM2", announced_by="<|tool_list_start|>")
 LFM2_5 = replace(LFM2, name="lfm2_5", about="a list of Python calls: LFM2.5", announced_by="List of tools: [")

@@ -12,4 +12,11 @@ from toolgram.wire.format import Alt, Arguments, Array, Call, Content, Name, Obj
 
 _CALL = Call(Object(("name", Name()), ("arguments", Arguments())))
 
-XLAM = ToolStyle("xlam", WireFormat(Alt(Array(_CALL), Opt(Content()))), "a bare JSON list: xLAM 2")
+_CALLS = Array(_CALL)
+
+XLAM = ToolStyle(
+    "xlam",
+    WireFormat(Alt(_CALLS, Opt(Content()))),
+    "a bare JSON list: xLAM 2",
+    calls_after_words=_CALLS,
+)

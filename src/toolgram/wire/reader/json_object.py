@@ -16,6 +16,7 @@ class _Object:
     shape: ObjectShape
     expect: Literal["open", "first key", "key", "colon", "value", "comma"] = "open"
     key: str = ""
+    space: str = ""
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class ShapeReader:
 
     Where the value may be an answer as well, `tools` are given: then it is a call only if it names one of them before
     what is no part of a call, or, with `raw_content`, before its arguments, which are an object; a key with an escape
-    is none. It FAILED as soon as it is none.
+    is none, nor, else, white space about a colon but one space behind it. It FAILED as soon as it is none.
     """
 
     __slots__ = ("_emit", "_name", "_raw_content", "_stack", "_tools")
@@ -90,7 +91,9 @@ class ShapeReader:
                 if status is not Status.DONE:
                     return i, status
                 continue
-            i = skip_space(buffer, i)
+            begin, i = i, skip_space(buffer, i)
+            if self._tools is not None and i > begin and not self._may_be_spaced(top, buffer[begin:i]):
+                return i, Status.FAILED
             if i == len(buffer):
                 return i, Status.MORE
             step = self._object if isinstance(top, _Object) else self._array
@@ -99,6 +102,13 @@ class ShapeReader:
                 return i, Status.FAILED
             i += end
         return i, Status.DONE if self._tools is None else Status.FAILED
+
+    def _may_be_spaced(self, top: _Object | _Array, space: str) -> bool:
+        """Whether white space may stand here in what may be a call: one space behind a colon, and none before it."""
+        if self._raw_content or isinstance(top, _Array) or top.expect not in ("colon", "value"):
+            return True
+        top.space += space
+        return (top.expect, top.space) == ("value", " ")
 
     def _object(self, top: _Object, char: str) -> int:
         """One step inside an object: how many characters it takes, or -1 where it cannot go on."""
@@ -119,7 +129,7 @@ class ShapeReader:
                 member = self._member(top, char)
                 return self._enter(member, char) if member else -1
             case "comma", ",":
-                top.expect = "key"
+                top.expect, top.space = "key", ""
             case _:
                 return -1
         return 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -29,12 +29,12 @@ class KnownRule:
 
 
 def known_rules(
-    rules: Rules, used: Uses, components: Iterable[Sequence[str]], among: Hashable, beside: Container[str]
+    rules: Rules, used: Uses, components: Iterable[Sequence[str]], among: Hashable, each: Mapping[str, Hashable]
 ) -> dict[str, KnownRule]:
     """What is known of each rule, in grammars that are alike in what `among` says.
 
-    `components`: the rules that lead to one another, each after those that it leads to; `beside`: those that are
-    lowered otherwise.
+    `components`: the rules that lead to one another, each after those that it leads to; `each`: what more says how one
+    is lowered.
     """
     around = _known(("among", among), 0)
     found: dict[str, KnownRule] = {}
@@ -44,7 +44,7 @@ def known_rules(
         whole = [around, *((name, rules[name]) for name in inside), *(found[part] for part in others)]
         share = sum(weight(rules[name]) for name in inside) // len(inside)
         for name in inside:
-            found[name] = _known((name, name in beside, *whole), share)
+            found[name] = _known((name, each.get(name), *whole), share)
     return found
 
 

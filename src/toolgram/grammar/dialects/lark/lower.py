@@ -103,7 +103,7 @@ class _Lowering:
         self._made: list[Expr] = []
         self._raw = RawText(rules, used, self._regular, tokens)
         self._known = (
-            known_rules(rules, used, parts, self._raw.marks, self._raw.beside)
+            known_rules(rules, used, parts, self._raw.marks, self._raw.openers)
             if same_elsewhere
             else dict[str, KnownRule]()
         )

@@ -44,16 +44,17 @@ class RawText:
 
     `tokens` are markers too, which need not end any text. What some text must not begin with is the `opener_of` a text
     in a rule that may begin where that text does: a lexeme of its own, JSON in it or not, since that text could run on
-    over any part of it. Grammars with the same `marks` are alike in all this, but for the rules `beside` such text.
+    over any part of it. Grammars with the same `marks` are alike in all this, but for the rules of other `openers`.
     """
 
     def __init__(self, rules: Rules, used: Uses, regular: Rules, tokens: Iterable[str]) -> None:
         self._regular = regular
         markers, quotes = (sorted(texts, key=lambda text: (-len(text), text)) for texts in _markers_in(rules.values()))
-        self.marks = (tuple(markers), tuple(quotes), tuple(sorted(tokens)))
         self._markers = tuple(marker for marker in markers if not marker.startswith(START))
+        self.marks = (self._markers, tuple(quotes), tuple(sorted(tokens)))
         self._openers = tuple(marker.removeprefix(START) for marker in markers if marker.startswith(START))
-        self.beside = _beside_texts(rules, used) if self._openers else frozenset[str]()
+        self._beside = _beside_texts(rules, used) if self._openers else frozenset[str]()
+        self.openers = {name: frozenset(self._openers_in(name, rules[name])) for name in self._beside}
         long = (text for text in (*self._markers, *tokens) if len(text) > _SHORT)
         every = [re.escape(text) for text in sorted(dict.fromkeys(long), key=len, reverse=True)]
         between = [rf"{quote}.*?{quote}" for quote in map(re.escape, quotes)]
@@ -69,7 +70,16 @@ class RawText:
 
     def opener_of(self, text: str, rule: str) -> str:
         """The opener that a text of a rule begins with; "" where there is none."""
-        return next(filter(text.startswith, self._openers), "") if rule in self.beside else ""
+        is_any = rule in self._beside and text.startswith(self._openers)
+        return next(filter(text.startswith, self._openers)) if is_any else ""
+
+    def _openers_in(self, rule: str, expr: Expr) -> Iterator[str]:
+        """The openers with which the texts of a rule are cut."""
+        for text in _texts_in(expr):
+            rest = text
+            while opener := self.opener_of(rest, rule):
+                yield opener
+                rest = rest.removeprefix(opener)
 
     def marker_end(self, text: str) -> int:
         """The end of the first marker in a text; 0 where there is none."""
@@ -262,6 +272,13 @@ def _first_in(expr: Expr) -> tuple[str, ...]:
             return tuple(chain.from_iterable(map(_first_in, options)))
         case _:
             return names_in(expr)
+
+
+@found_once
+def _texts_in(expr: Expr) -> frozenset[str]:
+    """The prescribed texts of an expression."""
+    inside = frozenset[str]().union(*map(_texts_in, children(expr)))
+    return inside | {expr.text} if isinstance(expr, Literal) else inside
 
 
 @found_once

@@ -1,7 +1,7 @@
 """Text without some markers as an expression of sequences, choices, repeats and character sets.
 
-It is written around the state in which nothing of a marker has begun, as all else leads there or ends: what comes
-before it, any text from there on, and what never gets there.
+Where it cannot be told in pieces, it is written around the state in which nothing of a marker has begun, as all else
+leads there or ends: what comes before it, any text from there on, and what never gets there.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolgram.caching import counted
+from toolgram.grammar.dialects.lark.pieces import text_in_pieces
 from toolgram.grammar.ir import EMPTY, NOTHING, START, CharSet, Choice, Expr, Text, choice, less, optional, seq
 from toolgram.grammar.regular.elimination import eliminated
 from toolgram.grammar.until import State, automaton
@@ -26,6 +27,8 @@ def text_expression(text: Text) -> Expr:
     """The language of a `Text`. It has no dead ends, which llguidance's complement (`~`) leaves in its masks."""
     first = tuple(marker.removeprefix(START) for marker in text.without if marker.startswith(START))
     markers = tuple(marker for marker in text.without if not marker.startswith(START))
+    if text.seen in ("", START) and (pieces := text_in_pieces(markers, first)) is not None:
+        return pieces
     if text.seen == START:
         return _not_first(first, markers)
     start = _run(automaton(markers), text.seen)
