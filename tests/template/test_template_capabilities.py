@@ -167,3 +167,42 @@ def test_tools_that_must_be_a_list() -> None:
     assert found.supports_tools
     assert found.tool_variables(None, datetime(2024, 7, 26)) == {"tools": []}
     assert of(CHATML).tool_variables(None, datetime(2024, 7, 26)) == {"tools": None}
+
+
+CALLS = (
+    "{% for m in messages %}{{ '<|end|>' if m.role == 'user' and not loop.first }}<|{{ m.role }}|>{{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}CALL{% endfor %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '<tool_call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</tool_call>',
+        '<|call|>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}<|call_end|>',
+    ],
+)
+def test_what_closes_a_call_does_not_end_the_turn(written: str) -> None:
+    """A turn that nothing ends until the next begins ends with its call's own mark; another call may follow that."""
+    found = of(CALLS.replace("CALL", written))
+    assert found.supports_parallel_tool_calls
+    assert found.stop == ("<|end|>",)
+
+
+def test_a_mark_after_the_only_call_ends_the_turn() -> None:
+    written = "{{ c.function.name }}{{ c.function.arguments | tojson }}<|call|>"
+    found = of(CALLS.replace("m.tool_calls or []", "(m.tool_calls or [])[:1]").replace("CALL", written))
+    assert not found.supports_parallel_tool_calls
+    assert found.stop == ("<|end|>", "<|call|>")
+
+
+@pytest.mark.parametrize("arguments", ["arguments", "arguments if arguments is string else arguments | tojson | safe"])
+def test_arguments_are_given_in_the_form_that_jinja_does_not_escape(arguments: str) -> None:
+    """To join a text with one that is safe is to escape it, and the quotes around the name are HTML's then."""
+    written = (
+        "{% set arguments = c.function.arguments %}{% set arguments = ARGUMENTS %}"
+        """{{ '[CALL]{"name": "' + c.function.name + '", "arguments": ' + arguments + '}' }}"""
+    )
+    found = of(CALLS.replace("CALL", written.replace("ARGUMENTS", arguments)))
+    assert found.tool_call_arguments == "text"
