@@ -285,10 +285,13 @@ def asked_for(text: str, style: ToolStyle) -> int:
 
 
 def not_asked_for(text: str, style: ToolStyle) -> tuple[tuple[str, ...], ...]:
-    """What the style prescribes for a call and the text lacks, each with all its spellings."""
+    """What the style prescribes for a call and the text lacks, each with all its spellings.
+
+    Keys may have Python's quotes: some templates ask for {'name': <function-name>, 'arguments': <args-dict>}.
+    """
     marks, keys = _prescribed(style)
-    prescribed = (*marks, *((key,) for key in keys))
-    return tuple(spellings for spellings in prescribed if not any(each in text for each in spellings))
+    lacking = [spellings for spellings in marks if not any(each in text for each in spellings)]
+    return (*lacking, *((key,) for key in keys if key not in text and f"'{key[1:-1]}'" not in text))
 
 
 @lru_cache(maxsize=512)
