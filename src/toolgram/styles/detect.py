@@ -134,6 +134,14 @@ def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
     return found is not None and found.wire == style.wire
 
 
+def writes_as_read(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether the template's calls in the history are of the style that is its own.
+
+    Where it asks for other calls than the bare ones that it writes, the history would lead the model away from them.
+    """
+    return speaks(template, style) and fit(template, style) <= MOST_READ
+
+
 def says(program: Program, opened: str, text: str, said: Message) -> bool:
     """Whether a text is read as exactly what was said."""
     reader = Reader(program, opened=opened)
