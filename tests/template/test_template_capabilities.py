@@ -206,3 +206,27 @@ def test_arguments_are_given_in_the_form_that_jinja_does_not_escape(arguments: s
     )
     found = of(CALLS.replace("CALL", written.replace("ARGUMENTS", arguments)))
     assert found.tool_call_arguments == "text"
+
+
+def test_content_that_calls_and_results_take_as_parts_alone() -> None:
+    """As Command A Reasoning's: it looks for thoughts in the first part, and lists the parts of a result."""
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>"
+        "{% if m.tool_calls %}{% if m.content[0].thinking %}{{ m.content[0].thinking }}{% endif %}"
+        "{% for c in m.tool_calls %}<call>{{ c.function.name }}{{ c.function.arguments | tojson }}</call>{% endfor %}"
+        "{% elif m.role == 'tool' %}{% for part in m.content %}{{ part | tojson }}{% endfor %}"
+        "{% elif m.content is string %}{{ m.content }}{% else %}{% for part in m.content %}{{ part.text }}{% endfor %}"
+        "{% endif %}<|end|>{% endfor %}"
+    )
+    found = of(source)
+    assert found.requires_typed_content
+    assert found.supports_tool_calls
+    assert found.supports_tool_results
+    plain = of(
+        source.replace("m.content[0].thinking", "m.thinking").replace(
+            "{% for part in m.content %}{{ part |", "{% for part in [m.content] %}{{ part |"
+        )
+    )
+    assert plain.supports_typed_content
+    assert not plain.requires_typed_content
+    assert plain.supports_tool_results

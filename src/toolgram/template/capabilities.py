@@ -134,6 +134,11 @@ def capabilities(template: Renderer) -> Capabilities:
     if requires_typed:
         draw = _typed(draw)
     calls = _Calls(draw, variable is not None)
+    if typed and not requires_typed:
+        # Some take the content of calls and results as parts alone, and would spell a text letter by letter.
+        in_parts = _Calls(_typed(draw), variable is not None)
+        if (in_parts.form is not None, in_parts.results) > (calls.form is not None, calls.results):
+            requires_typed, draw, calls = True, _typed(draw), in_parts
     reasoning_field = _reasoning_field(draw, calls)
     generation_prompt = prompt_for_a_turn(draw, template.eos_token)
     turn_end, stop = turn_ends(draw, calls.calling(), template.eos_token)
