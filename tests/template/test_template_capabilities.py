@@ -161,6 +161,14 @@ def test_tools_by_another_name() -> None:
     assert variables["datetime"].startswith("Jul 26 2024")
 
 
+def test_tools_of_which_calls_in_xml_are_made() -> None:
+    """As SmolLM3's template has them, beside those that Python is to call."""
+    found = of("{% for tool in xml_tools or [] %}{{ tool }}{% endfor %}" + CHATML)
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    assert found.supports_tools
+    assert found.tool_variables(tools, datetime(2024, 7, 26)) == {"xml_tools": tools}
+
+
 def test_tools_that_must_be_a_list() -> None:
     found = of("{% for tool in tools %}{{ tool.function.name }}{% endfor %}" + CHATML)
     assert found.requires_tool_list

@@ -52,6 +52,7 @@ _PARTS: Mapping[str, Message] = {
 }
 _NOW = datetime(2024, 1, 2, 3, 4, 5)
 
+ToolsVariable = Literal["tools", "functions", "xml_tools"]
 ArgumentsForm = Literal["object", "text"]
 ReasoningField = Literal["reasoning_content", "reasoning", "thinking", "thought", "tool_plan", "content"]
 
@@ -91,7 +92,7 @@ class Capabilities:
     part_types: frozenset[str]  # the parts other than text that leave a trace in the prompt
     supports_null_content: bool  # `content: null` beside tool calls; else it must be ""
     supports_tools: bool  # the tools given are shown
-    tools_variable: Literal["tools", "functions"]  # `functions` holds them as JSON text
+    tools_variable: ToolsVariable  # `functions` holds them as JSON text
     requires_tool_list: bool  # no tools must be an empty list, not None
     supports_tool_calls: bool
     tool_call_arguments: ArgumentsForm | None  # the form in which the template takes arguments
@@ -189,7 +190,7 @@ def _tool_variables(
     if variable == "functions":
         text = json.dumps(list(tools), indent=2, ensure_ascii=False) if tools else ""
         return {"functions": text, "datetime": now.strftime("%b %d %Y %H:%M:%S GMT")}
-    return {"tools": tools if tools or not requires_list else []}
+    return {variable: tools if tools or not requires_list else []}
 
 
 def _renderer(template: Renderer, variable: str, requires_list: bool, endless: list[TemplateError]) -> Draw:
@@ -233,12 +234,10 @@ def _requires_tool_list(template: Renderer, endless: list[TemplateError]) -> boo
     return [bool(draw([user()]) or _typed(draw)([user()])) for draw in draws] == [False, True]
 
 
-def _tools_variable(
-    template: Renderer, requires_list: bool, endless: list[TemplateError]
-) -> Literal["tools", "functions"] | None:
+def _tools_variable(template: Renderer, requires_list: bool, endless: list[TemplateError]) -> ToolsVariable | None:
     """The variable in which the template takes the tools, None if it shows no tools."""
     conversations = ([user()], [system(), user()])
-    for variable in ("tools", "functions"):
+    for variable in get_args(ToolsVariable):
         draw = _renderer(template, variable, requires_list, endless)
         shown = (way(messages, tools=True) for way in (draw, _typed(draw)) for messages in conversations)
         if any(_shows(text, [NAME, OTHER]) for text in shown):
