@@ -23,7 +23,6 @@ NAMES = sorted(path.name for path in SHARED.glob("*.jinja"))
 NO_STYLE = {
     "the template writes no tool calls": (
         "HuggingFaceTB-SmolLM3-3B.jinja",
-        "Kimi-K2-Instruct.jinja",
         "LFM2-8B-A1B.jinja",
         "LFM2.5-Instruct.jinja",
         "google-gemma-2-2b-it.jinja",

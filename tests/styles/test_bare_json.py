@@ -138,6 +138,17 @@ def test_several_calls_are_read_and_admitted_where_they_are_asked_for() -> None:
     assert not grammar_of(single).accepts(text)
 
 
+@pytest.mark.parametrize("between", ["; ", ";", ", ", "\n", ""])
+def test_several_calls_are_read_whatever_stands_between(between: str) -> None:
+    made = plan("llama_3", parallel_tool_calls=True)
+    for after in ("", " That is all."):
+        text = f'{CALL}{between}{{"name": "wait", "parameters": {{}}}}{after}'
+        message = made.parse(text)
+        assert [call.name for call in message.tool_calls] == ["get_weather", "wait"]
+        assert message.content == (after or None)
+        assert joined(fed(made.reader(), text)) == joined(fed(made.reader(), text, [1] * len(text)))
+
+
 def test_a_call_may_leave_out_arguments_that_are_none() -> None:
     (call,) = plan("llama_3").parse('{"name": "wait"}').tool_calls
     assert (call.name, call.arguments) == ("wait", "{}")

@@ -161,9 +161,80 @@ def test_tools_by_another_name() -> None:
     assert variables["datetime"].startswith("Jul 26 2024")
 
 
+def test_tools_of_which_calls_in_xml_are_made() -> None:
+    """As SmolLM3's template has them, beside those that Python is to call."""
+    found = of("{% for tool in xml_tools or [] %}{{ tool }}{% endfor %}" + CHATML)
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    assert found.supports_tools
+    assert found.tool_variables(tools, datetime(2024, 7, 26)) == {"xml_tools": tools}
+
+
 def test_tools_that_must_be_a_list() -> None:
     found = of("{% for tool in tools %}{{ tool.function.name }}{% endfor %}" + CHATML)
     assert found.requires_tool_list
     assert found.supports_tools
     assert found.tool_variables(None, datetime(2024, 7, 26)) == {"tools": []}
     assert of(CHATML).tool_variables(None, datetime(2024, 7, 26)) == {"tools": None}
+
+
+CALLS = (
+    "{% for m in messages %}{{ '<|end|>' if m.role == 'user' and not loop.first }}<|{{ m.role }}|>{{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}CALL{% endfor %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '<tool_call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</tool_call>',
+        '<|call|>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}<|call_end|>',
+    ],
+)
+def test_what_closes_a_call_does_not_end_the_turn(written: str) -> None:
+    """A turn that nothing ends until the next begins ends with its call's own mark; another call may follow that."""
+    found = of(CALLS.replace("CALL", written))
+    assert found.supports_parallel_tool_calls
+    assert found.stop == ("<|end|>",)
+
+
+def test_a_mark_after_the_only_call_ends_the_turn() -> None:
+    written = "{{ c.function.name }}{{ c.function.arguments | tojson }}<|call|>"
+    found = of(CALLS.replace("m.tool_calls or []", "(m.tool_calls or [])[:1]").replace("CALL", written))
+    assert not found.supports_parallel_tool_calls
+    assert found.stop == ("<|end|>", "<|call|>")
+
+
+@pytest.mark.parametrize("arguments", ["arguments", "arguments if arguments is string else arguments | tojson | safe"])
+def test_arguments_are_given_in_the_form_that_jinja_does_not_escape(arguments: str) -> None:
+    """To join a text with one that is safe is to escape it, and the quotes around the name are HTML's then."""
+    written = (
+        "{% set arguments = c.function.arguments %}{% set arguments = ARGUMENTS %}"
+        """{{ '[CALL]{"name": "' + c.function.name + '", "arguments": ' + arguments + '}' }}"""
+    )
+    found = of(CALLS.replace("CALL", written.replace("ARGUMENTS", arguments)))
+    assert found.tool_call_arguments == "text"
+
+
+def test_content_that_calls_and_results_take_as_parts_alone() -> None:
+    """As Command A Reasoning's: it looks for thoughts in the first part, and lists the parts of a result."""
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>"
+        "{% if m.tool_calls %}{% if m.content[0].thinking %}{{ m.content[0].thinking }}{% endif %}"
+        "{% for c in m.tool_calls %}<call>{{ c.function.name }}{{ c.function.arguments | tojson }}</call>{% endfor %}"
+        "{% elif m.role == 'tool' %}{% for part in m.content %}{{ part | tojson }}{% endfor %}"
+        "{% elif m.content is string %}{{ m.content }}{% else %}{% for part in m.content %}{{ part.text }}{% endfor %}"
+        "{% endif %}<|end|>{% endfor %}"
+    )
+    found = of(source)
+    assert found.requires_typed_content
+    assert found.supports_tool_calls
+    assert found.supports_tool_results
+    plain = of(
+        source.replace("m.content[0].thinking", "m.thinking").replace(
+            "{% for part in m.content %}{{ part |", "{% for part in [m.content] %}{{ part |"
+        )
+    )
+    assert plain.supports_typed_content
+    assert not plain.requires_typed_content
+    assert plain.supports_tool_results

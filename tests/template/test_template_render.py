@@ -76,8 +76,9 @@ CONVERSATIONS = [
 ]
 
 
-# Gives a generator to `tojson`, which transformers refuses and we take for a list.
-BEYOND = {"llama-cpp-deepseek-r1"}
+# Refused by transformers: a generator given to `tojson`, of which we make a list; a list of the template's own that it
+# adds to; arguments that it reads as JSON.
+BEYOND = {"llama-cpp-deepseek-r1", "Kimi-K2-Instruct", "deepseek-ai-DeepSeek-V3.2"}
 
 
 def theirs(template: ChatTemplate, monkeypatch: pytest.MonkeyPatch, messages: Any, **options: Any) -> str | None:
@@ -155,6 +156,36 @@ def test_each_feature_is_as_in_transformers(source: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
+    ("source", "written"),
+    [
+        ("{% set x = [] %}{% for m in messages %}{% set _ = x.append(m.role) %}{% endfor %}{{ x }}", "['user']"),
+        ("{% set x = namespace(a=[1, [2]]) %}{% set _ = x.a[1].append(3) %}{{ x.a.pop(0) }}{{ x.a }}", "1[[2, 3]]"),
+        ("{% set x = {'a': 1} %}{% set _ = x.update({'b': messages}) %}{{ x.b == messages }}{{ x|length }}", "True2"),
+        ("{% macro m() %}{% set x = [] %}{% set _ = x.append(1) %}{{ x }}{% endmacro %}{{ m() }}{{ m() }}", "[1][1]"),
+        ("""{{ ('{"a": [1]}' | from_json).a }}""", "[1]"),
+    ],
+)
+def test_a_template_may_change_what_it_made_itself(source: str, written: str) -> None:
+    assert [ChatTemplate(source).render([say("user", "Hi")]) for _ in range(2)] == [written, written]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% set _ = messages.append(1) %}",
+        "{% set _ = messages[0].update({'role': 'system'}) %}",
+        "{% set x = [messages] %}{% set _ = x[0].pop() %}",
+        "{% set x = [1] %}{% set _ = x.extend(x) %}",
+    ],
+)
+def test_what_a_template_was_given_stays_as_it_is(source: str) -> None:
+    messages = [say("user", "Hi")]
+    with pytest.raises(TemplateError, match="is unsafe"):
+        ChatTemplate(source).render(messages)
+    assert messages == [say("user", "Hi")]
+
+
+@pytest.mark.parametrize(
     ("source", "message"),
     [
         ("a\n{% if %}", "line 2: Expected an expression"),
@@ -208,6 +239,9 @@ HOSTILE = [
     "{% set x %}{% for i in range(99999) %}{{ 'a' * 1000000 }}{% endfor %}{% endset %}",
     "{% set x %}{% for i in range(99999) %}{{ 'a'.ljust(1000000) }}{% endfor %}{% endset %}",
     "{% set x = 'a' * 1000000 %}{% for i in range(99999) %}{{ x[i:] }}{% endfor %}",
+    "{% set x = [1] %}{% for i in x %}{% set _ = x.append(i) %}{% endfor %}",
+    *("{% set x = [] %}{% set _ = x.append(x) %}" + use for use in ("{{ x }}", "{{ x|tojson }}", "{{ x|string }}")),
+    "{% set x = {} %}{% set _ = x.update({'a': x}) %}{{ x|tojson }}",
 ]
 
 

@@ -15,7 +15,7 @@ from toolgram.errors import InvalidRequest, InvalidSchema, TemplateError
 from toolgram.planning.rendering import Parts, Rendering, not_shown, tags_of, text_of, written
 from toolgram.schema.reading.normalize import normalize
 from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, plain_prompt
-from toolgram.styles.detect import speaks
+from toolgram.styles.detect import speaks, writes_as_read
 from toolgram.styles.generic.tagged import list_tools
 from toolgram.styles.turn_edges import opened_by, opening
 from toolgram.template.adapt import neutralised
@@ -84,7 +84,7 @@ def _whole(text: str) -> str:
 
 def _best_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
     """As the template writes it, or, where it does not take the conversation, with calls and results as text."""
-    if not (template.capabilities.supports_tool_calls and speaks(template, style)):
+    if not (template.capabilities.supports_tool_calls and writes_as_read(template, style)):
         return _prompt(request, template, style, now, native=False)
     try:
         return _prompt(request, template, style, now, native=True)

@@ -134,6 +134,14 @@ def speaks(template: ChatTemplate, style: ToolStyle) -> bool:
     return found is not None and found.wire == style.wire
 
 
+def writes_as_read(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether the template's calls in the history are of the style that is its own.
+
+    Where it asks for other calls than the bare ones that it writes, the history would lead the model away from them.
+    """
+    return speaks(template, style) and fit(template, style) <= MOST_READ
+
+
 def says(program: Program, opened: str, text: str, said: Message) -> bool:
     """Whether a text is read as exactly what was said."""
     reader = Reader(program, opened=opened)
@@ -285,10 +293,13 @@ def asked_for(text: str, style: ToolStyle) -> int:
 
 
 def not_asked_for(text: str, style: ToolStyle) -> tuple[tuple[str, ...], ...]:
-    """What the style prescribes for a call and the text lacks, each with all its spellings."""
+    """What the style prescribes for a call and the text lacks, each with all its spellings.
+
+    Keys may have Python's quotes: some templates ask for {'name': <function-name>, 'arguments': <args-dict>}.
+    """
     marks, keys = _prescribed(style)
-    prescribed = (*marks, *((key,) for key in keys))
-    return tuple(spellings for spellings in prescribed if not any(each in text for each in spellings))
+    lacking = [spellings for spellings in marks if not any(each in text for each in spellings)]
+    return (*lacking, *((key,) for key in keys if key not in text and f"'{key[1:-1]}'" not in text))
 
 
 @lru_cache(maxsize=512)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import product
 from typing import Any, Literal, Protocol, get_args
 
 from toolgram.errors import TemplateError
-from toolgram.template.markers import DOUBLED, MARKER
 from toolgram.template.probe_turns import (
     ANSWER,
     CALL_ID,
@@ -41,6 +41,7 @@ from toolgram.template.probe_turns import (
     user,
 )
 from toolgram.template.sandbox import TooMuch
+from toolgram.template.turn_ends import Draw, prompt_for_a_turn, turn_ends
 
 _PARTS: Mapping[str, Message] = {
     "image_url": {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
@@ -51,10 +52,14 @@ _PARTS: Mapping[str, Message] = {
 }
 _NOW = datetime(2024, 1, 2, 3, 4, 5)
 
+ToolsVariable = Literal["tools", "functions", "xml_tools"]
+ArgumentsForm = Literal["object", "text"]
 ReasoningField = Literal["reasoning_content", "reasoning", "thinking", "thought", "tool_plan", "content"]
 
 # Arguments that were encoded twice, or printed as Python does.
 _TWICE = (f'{KEY}\\\\": \\\\"{VALUE}', f'{KEY}\\": \\"{VALUE}', f"'{KEY}': '{VALUE}'")
+# Quotes as HTML has them: Jinja escapes a text to which `arguments | tojson | safe` is added.
+_ESCAPED = ("&#34;", "&quot;")
 
 
 class Renderer(Protocol):
@@ -87,10 +92,10 @@ class Capabilities:
     part_types: frozenset[str]  # the parts other than text that leave a trace in the prompt
     supports_null_content: bool  # `content: null` beside tool calls; else it must be ""
     supports_tools: bool  # the tools given are shown
-    tools_variable: Literal["tools", "functions"]  # `functions` holds them as JSON text
+    tools_variable: ToolsVariable  # `functions` holds them as JSON text
     requires_tool_list: bool  # no tools must be an empty list, not None
     supports_tool_calls: bool
-    tool_call_arguments: Literal["object", "text"] | None  # the form in which the template takes arguments
+    tool_call_arguments: ArgumentsForm | None  # the form in which the template takes arguments
     supports_content_with_calls: bool
     supports_content_with_calls_and_reasoning: bool
     supports_parallel_tool_calls: bool
@@ -130,9 +135,14 @@ def capabilities(template: Renderer) -> Capabilities:
     if requires_typed:
         draw = _typed(draw)
     calls = _Calls(draw, variable is not None)
+    if typed and not requires_typed:
+        # Some take the content of calls and results as parts alone, and would spell a text letter by letter.
+        in_parts = _Calls(_typed(draw), variable is not None)
+        if (in_parts.form is not None, in_parts.results) > (calls.form is not None, calls.results):
+            requires_typed, draw, calls = True, _typed(draw), in_parts
     reasoning_field = _reasoning_field(draw, calls)
-    generation_prompt = _generation_prompt(draw, template.eos_token)
-    turn_end, stop = _turn_end(draw, calls, template.eos_token)
+    generation_prompt = prompt_for_a_turn(draw, template.eos_token)
+    turn_end, stop = turn_ends(draw, calls.calling(), template.eos_token)
     return Capabilities(
         supports_system=_shows(draw([system(), user()]), [SYSTEM, USER]),
         supports_late_system=all(
@@ -172,8 +182,6 @@ def capabilities(template: Renderer) -> Capabilities:
 
 # Rendering a probe ---------------------------------------------------------------------------------------------------
 
-_Draw = Callable[..., str | None]
-
 
 def _tool_variables(
     tools: Sequence[Mapping[str, Any]] | None, variable: str, requires_list: bool, now: datetime
@@ -182,10 +190,10 @@ def _tool_variables(
     if variable == "functions":
         text = json.dumps(list(tools), indent=2, ensure_ascii=False) if tools else ""
         return {"functions": text, "datetime": now.strftime("%b %d %Y %H:%M:%S GMT")}
-    return {"tools": tools if tools or not requires_list else []}
+    return {variable: tools if tools or not requires_list else []}
 
 
-def _renderer(template: Renderer, variable: str, requires_list: bool, endless: list[TemplateError]) -> _Draw:
+def _renderer(template: Renderer, variable: str, requires_list: bool, endless: list[TemplateError]) -> Draw:
     """Makes a renderer that gives None on failure; after one probe exceeds the limits, the others are not tried."""
 
     def draw(messages: list[Message], tools: bool = False, add_generation_prompt: bool = False) -> str | None:
@@ -201,7 +209,7 @@ def _renderer(template: Renderer, variable: str, requires_list: bool, endless: l
     return draw
 
 
-def _part_types(draw: _Draw) -> frozenset[str]:
+def _part_types(draw: Draw) -> frozenset[str]:
     """The types of parts that the template does not ignore."""
     text = {"type": "text", "text": USER}
     plain = draw([user([text])])
@@ -209,7 +217,7 @@ def _part_types(draw: _Draw) -> frozenset[str]:
     return frozenset(kind for kind, prompt in shown.items() if prompt not in (None, plain) and _shows(prompt, [USER]))
 
 
-def _typed(draw: _Draw) -> _Draw:
+def _typed(draw: Draw) -> Draw:
     def typed(messages: list[Message], **options: bool) -> str | None:
         return draw([_parts(message) for message in messages], **options)
 
@@ -226,12 +234,10 @@ def _requires_tool_list(template: Renderer, endless: list[TemplateError]) -> boo
     return [bool(draw([user()]) or _typed(draw)([user()])) for draw in draws] == [False, True]
 
 
-def _tools_variable(
-    template: Renderer, requires_list: bool, endless: list[TemplateError]
-) -> Literal["tools", "functions"] | None:
+def _tools_variable(template: Renderer, requires_list: bool, endless: list[TemplateError]) -> ToolsVariable | None:
     """The variable in which the template takes the tools, None if it shows no tools."""
     conversations = ([user()], [system(), user()])
-    for variable in ("tools", "functions"):
+    for variable in get_args(ToolsVariable):
         draw = _renderer(template, variable, requires_list, endless)
         shown = (way(messages, tools=True) for way in (draw, _typed(draw)) for messages in conversations)
         if any(_shows(text, [NAME, OTHER]) for text in shown):
@@ -249,11 +255,12 @@ def _shows(text: str | None, wanted: Sequence[str], unwanted: Sequence[str] = ()
 class _Calls:
     """How the template takes tool calls; each answer narrows down the conversations used for the next question."""
 
-    def __init__(self, draw: _Draw, tools: bool) -> None:
+    def __init__(self, draw: Draw, tools: bool) -> None:
         self._draw, self._tools = draw, tools
-        self.form: Literal["object", "text"] | None = None
+        self.form: ArgumentsForm | None = None
         self.null = False
-        self.form = next((form for form in ("object", "text") if self._takes(form)), None)
+        ways = product((_TWICE + _ESCAPED, _TWICE), get_args(ArgumentsForm))
+        self.form = next((form for unwanted, form in ways if self._takes(form, unwanted)), None)
         self.null = self._takes_null()
         self.results = self.shows([self.turn(), result()], [RESULT]) or (
             self.form is None and _shows(draw([user(), assistant(), result()]), [RESULT])
@@ -277,17 +284,23 @@ class _Calls:
     def shows(self, turns: list[Message], wanted: Sequence[str], unwanted: Sequence[str] = ()) -> bool:
         return self.form is not None and _shows(self.draw(turns), wanted, unwanted)
 
+    def calling(self) -> list[Message]:
+        """Turns of one call and of two, as far as the template takes calls."""
+        return [self.turn(), self._two()] if self.form is not None else []
+
+    def _two(self) -> Message:
+        return {**self.turn(), "tool_calls": [call(VALUE, self.form), call(SECOND, self.form, OTHER, CALL_ID_2)]}
+
     def parallel(self) -> bool:
-        calls = [call(VALUE, self.form), call(SECOND, self.form, OTHER, CALL_ID_2)]
         wanted = [NAME, OTHER, VALUE, SECOND]
-        turn = {**self.turn(), "tool_calls": calls}
+        turn = self._two()
         return self.shows([turn, result(), result(name=OTHER, id_=CALL_ID_2)], wanted) or self.shows([turn], wanted)
 
-    def _takes(self, form: Literal["object", "text"]) -> bool:
-        """Whether arguments in this form are encoded once: not as JSON within JSON, nor as Python."""
+    def _takes(self, form: ArgumentsForm, unwanted: Sequence[str]) -> bool:
+        """Whether arguments in this form are encoded once: not as JSON within JSON, nor as Python, nor for HTML."""
         for content in ("", None):
             turn = {"role": "assistant", "content": content, "tool_calls": [call(VALUE, form)]}
-            if _shows(self.draw([turn]), [NAME, KEY, VALUE], _TWICE):
+            if _shows(self.draw([turn]), [NAME, KEY, VALUE], unwanted):
                 return True
         return False
 
@@ -300,7 +313,7 @@ class _Calls:
         return any(null) and all(_no_worse(text, than) for text, than in zip(null, blank, strict=True))
 
 
-def _shows_results_alone(draw: _Draw) -> bool:
+def _shows_results_alone(draw: Draw) -> bool:
     """Whether a result whose call the template was not shown stands under no number that it counted itself."""
     text = draw([user(), assistant(), result()])
     return text is not None and RESULT in text and not re.search(rf"{NAME}\W?[0-9]", text)
@@ -312,25 +325,7 @@ def _no_worse(null: str | None, blank: str | None) -> bool:
     return VALUE in null and (blank is None or null.count("None") <= blank.count("None"))
 
 
-# What stands around a turn -------------------------------------------------------------------------------------------
-
-
-def _generation_prompt(draw: _Draw, eos_token: str) -> str:
-    without, with_ = draw([user()]), draw([user()], add_generation_prompt=True)
-    if with_ is None or without is None:
-        return ""
-    ended = without.removesuffix(eos_token) if eos_token else without
-    for text in (without, ended):
-        if with_.startswith(text):
-            return with_[len(text) :]
-    # If it changes the text before the question as well, it is what it adds after it.
-    after, more = without.rpartition(USER)[2], with_.rpartition(USER)[2]
-    if USER in without and len(after) < len(more) and more.startswith(after):
-        return more[len(after) :]
-    shared = len(_shared(with_, without))
-    # If both continue with a marker, they share its first characters: go back to where it begins.
-    begins = [match.start() for match in MARKER.finditer(with_) if match.start() <= shared < match.end()]
-    return with_[min([shared, *begins]) :]
+# Reasoning -----------------------------------------------------------------------------------------------------------
 
 
 def with_reasoning(turn: Message, reasoning: str, field: ReasoningField | None) -> Message:
@@ -342,7 +337,7 @@ def with_reasoning(turn: Message, reasoning: str, field: ReasoningField | None) 
     return {**turn, "content": [{"type": "thinking", "thinking": reasoning}, *parts]}
 
 
-def _reasoning_field(draw: _Draw, calls: _Calls) -> ReasoningField | None:
+def _reasoning_field(draw: Draw, calls: _Calls) -> ReasoningField | None:
     """Where the reasoning of some assistant's turn must stand to be shown; parts printed as lists do not count."""
 
     def shown(field: ReasoningField) -> bool:
@@ -351,50 +346,3 @@ def _reasoning_field(draw: _Draw, calls: _Calls) -> ReasoningField | None:
         return any(_shows(text, [REASONING], ["'thinking'", '"thinking"']) for text in texts)
 
     return next((field for field in get_args(ReasoningField) if shown(field)), None)
-
-
-def _turn_end(draw: _Draw, calls: _Calls, eos_token: str) -> tuple[str, tuple[str, ...]]:
-    """What follows an assistant's content, and the strings at which a turn of the model ends."""
-    whole = draw([user(), assistant()])
-    last = _after(whole, ANSWER)
-    middle = _after(draw([user(), assistant(), user(MORE)]), ANSWER, MORE)
-    turn_end = _before_next_turn(_shared(last, middle), whole or "")
-    ends = [_stop(turn_end, last, middle), eos_token]
-    if calls.form is not None:
-        called = _after(draw([user(), calls.turn()], tools=True), VALUE)
-        # A marker right after the arguments' own brackets, and then nothing, ends the turn, like harmony's <|call|>.
-        if match := re.fullmatch(rf"[\"'\]}})]*\s*({MARKER.pattern})\s*", called):
-            ends.append(match[1])
-    return turn_end, tuple(dict.fromkeys(end for end in ends if end.strip()))
-
-
-def _before_next_turn(text: str, conversation: str) -> str:
-    """Cuts a text where the next turn begins: at the marker with which conversations begin, or inside a marker."""
-    first = MARKER.match(conversation)
-    for match in MARKER.finditer(text):
-        if first is not None and match[0] == first[0]:
-            return text[: match.start()]
-    return re.sub(r"<[|｜]?\Z", "", text)
-
-
-def _stop(turn_end: str, last: str, middle: str) -> str:
-    """The last marker of what ends a turn; if nothing ends it, the first marker of what follows, or that text."""
-    if markers := DOUBLED.findall(turn_end):
-        return markers[-1]
-    if turn_end.strip():
-        return turn_end.strip()
-    for text in (last, middle):
-        if match := MARKER.match(text.lstrip()):
-            return match[0]
-    return middle.rstrip()
-
-
-def _shared(first: str, second: str) -> str:
-    """The common prefix of two texts."""
-    length = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
-    return first[:length] if length is not None else min(first, second, key=len)
-
-
-def _after(text: str | None, word: str, before: str | None = None) -> str:
-    rest = (text or "").rpartition(word)[2] if before is None else (text or "").partition(word)[2]
-    return rest.partition(before)[0] if before is not None else rest

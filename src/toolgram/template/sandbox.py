@@ -18,15 +18,15 @@ from typing import Any, NoReturn, cast
 
 import jinja2
 from jinja2 import nodes, pass_context
-from jinja2.compiler import CodeGenerator, Frame
+from jinja2.compiler import Frame
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.utils import Namespace
 
 from toolgram.template.clock import Clock
 from toolgram.template.macros import Remembered, macro_text, written
+from toolgram.template.own_values import CodeWithOwnValues, DictFunction, PlainNamespace, may_change, own
 from toolgram.work import give_way
 
 MAX_TEXT = 1 << 24  # characters in one value, and in the whole prompt
@@ -53,6 +53,8 @@ class Raised(jinja2.TemplateError):
 
 class MeteredContext(Context):
     """The variables of one rendering, and what is left of its budget."""
+
+    own = staticmethod(own)
 
     def __init__(
         self,
@@ -103,7 +105,7 @@ class MeteredContext(Context):
         return context
 
 
-class _MeteredCode(CodeGenerator):
+class _MeteredCode(CodeWithOwnValues):
     """Python code for a template that charges each round of a loop and each join."""
 
     def visit_For(self, node: nodes.For, frame: Frame) -> None:  # noqa: N802  Jinja names it
@@ -153,8 +155,8 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
         )
         filters = cast("dict[str, Any]", self.filters)
         filters |= {name: _guarded(filters[name]) for name in (*_GROWING_FILTERS, *_SLOW_FILTERS)}
-        filters["tojson"] = to_json
-        self.globals |= {"raise_exception": _raise_exception, "dict": _Dict(), "namespace": _Namespace}
+        filters |= {"tojson": to_json, "from_json": _from_json}
+        self.globals |= {"raise_exception": _raise_exception, "dict": DictFunction(), "namespace": PlainNamespace}
         del self.globals["lipsum"]  # makes text without bound
 
     @staticmethod
@@ -199,36 +201,16 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
             return getattr(cast("object", obj), attribute)
         return super().getattr(obj, attribute)
 
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Whether a template may have an attribute."""
+        return may_change(obj, attr) or super().is_safe_attribute(obj, attr, value)
+
 
 def _steps(value: object) -> int:
     """The cost of making a value, or of walking it, which filters do without being charged."""
     if isinstance(value, str):
         return 1 + (len(value) >> 8)
     return 1 + (len(cast("Sequence[Any]", value)) >> 4) if isinstance(value, (range, list, tuple)) else 1
-
-
-class _Dict:
-    """`dict` as a function: the class would be a way to Python's internals."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
-        return dict(*args, **kwargs)
-
-    def fromkeys(self, keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
-        return dict.fromkeys(keys, value)
-
-
-class _Namespace(Namespace):
-    """`namespace` that takes no underscored names."""
-
-    def __init__(*args: Any, **kwargs: Any) -> None:
-        self, values = args[0], dict[str, Any](*args[1:], **kwargs)
-        for name in values:
-            _refuse_private(name)
-        Namespace.__init__(self, values)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        _refuse_private(name)
-        super().__setitem__(name, value)
 
 
 @lru_cache(maxsize=1)
@@ -261,13 +243,15 @@ def to_json(
     return text
 
 
+@pass_context
+def _from_json(context: MeteredContext, text: str) -> Any:
+    """What a text says in JSON; transformers has no such filter, but some templates take arguments as text alone."""
+    context.spend(_steps(text))
+    return json.loads(text)
+
+
 def _raise_exception(message: object) -> NoReturn:
     raise Raised(str(message))
-
-
-def _refuse_private(name: object) -> None:
-    if isinstance(name, str) and name.startswith("_"):
-        raise jinja2.exceptions.SecurityError(f"a namespace takes no underscored name, but got {name!r}")
 
 
 def _weighed(value: Any) -> Any:
@@ -280,7 +264,7 @@ def _weighed(value: Any) -> Any:
         holder = pending.pop()
         items += len(holder)
         held: Iterable[Any] = holder
-        if type(holder) is dict:
+        if isinstance(holder, dict):
             held = chain(held, cast("dict[Any, Any]", holder).values())
         for item in held:
             if type(item) is str:
@@ -334,6 +318,8 @@ def _check_method(name: str, owner: Any, args: tuple[Any, ...], kwargs: Mapping[
     for value in (*args, *kwargs.values()):
         if isinstance(value, int):
             _check_items(value)
+    if isinstance(owner, (list, dict)):
+        _check_items(len(cast("Sequence[Any]", owner)))
     if isinstance(owner, str) and args:
         _check_growth(name, owner, *args)
 

@@ -25,7 +25,8 @@ deepseek-ai/DeepSeek-V3.2)::
     </｜DSML｜invoke>
     </｜DSML｜function_calls>
 
-V4 (deepseek-ai/DeepSeek-V4) has <｜DSML｜tool_calls> in its place.
+V4 (deepseek-ai/DeepSeek-V4) has <｜DSML｜tool_calls> in its place. Where a call has no parameters, that encoding writes
+an empty line in their place, which llama.cpp's template of V3.2 leaves out.
 """
 
 from __future__ import annotations
@@ -70,7 +71,13 @@ DSML = Tagged(
 )
 
 _DSML_INVOKE = Seq(
-    Mark('<｜DSML｜invoke name="'), Name(), Lit('">\n'), Arguments(DSML), Mark("</｜DSML｜invoke>"), Lit("\n")
+    Mark('<｜DSML｜invoke name="'),
+    Name(),
+    Lit('">\n'),
+    Arguments(DSML),
+    Lit("", ("\n",)),
+    Mark("</｜DSML｜invoke>"),
+    Lit("\n"),
 )
 
 

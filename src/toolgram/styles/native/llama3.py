@@ -44,8 +44,11 @@ _BUILT_IN = Call(Seq(_TAG, Name(), Lit(".call"), Arguments(PYTHON)))
 
 
 def _several(call: Node) -> Many:
-    """One call as the template has it; models that make several put this between them, as vLLM's parser expects."""
-    return Many(call, separator=Lit("; "), min=1)
+    """One call as the template has it; models that make several put "; " between them, as vLLM's parser expects.
+
+    Others have a comma or nothing there: nothing is what vLLM's template for Llama 4 in JSON writes into the history.
+    """
+    return Many(call, separator=Lenient(Lit("; "), Lit(", "), Lit("")), min=1)
 
 
 _CALLS, _OWN = _several(CALL), _several(Alt(CALL, TYPED))
