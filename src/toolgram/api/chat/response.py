@@ -151,9 +151,7 @@ class ChunkWriter:
 
     def feed(self, item: Chunk | Event | Reply) -> Iterator[Json]:
         """The chunks that a piece of the answer makes."""
-        if not self._begun:
-            self._begun = True
-            yield self._chunk({"role": "assistant", "content": None})
+        yield from self.begin()
         match item:
             case Chunk():
                 if self.head.logprobs:
@@ -180,6 +178,12 @@ class ChunkWriter:
                 yield from self._over(item)
             case _:
                 pass
+
+    def begin(self) -> Iterator[Json]:
+        """The first chunk, unless it was told."""
+        if not self._begun:
+            self._begun = True
+            yield self._chunk({"role": "assistant", "content": None})
 
     def _arguments(self, call: _Call, index: int, text: str) -> Iterator[Json]:
         call.empty = call.empty and not text
