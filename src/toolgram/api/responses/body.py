@@ -14,7 +14,7 @@ from toolgram.api.responses.mcp_body import (
     McpListItem,
     McpTools,
 )
-from toolgram.api.sampling import Limit, OpenAISampling
+from toolgram.api.sampling import MAX_TOP_LOGPROBS, Limit, OpenAISampling
 from toolgram.conversation.body import Effort, Function, PlainInput
 from toolgram.conversation.fields import (
     Count,
@@ -23,6 +23,7 @@ from toolgram.conversation.fields import (
     Held,
     Labels,
     Many,
+    Number,
     Schema,
     Some,
     Turns,
@@ -44,6 +45,8 @@ WITHOUT_EFFECT = frozenset(
 )
 ENCRYPTED = "reasoning.encrypted_content"
 """What an answer may include besides: its reasoning in a form that is handed back."""
+LOGPROBS = "message.output_text.logprobs"
+"""What it may include, too: how likely the tokens of its text were."""
 State = Annotated[Any, absent("no state is kept here: give the whole conversation as input", empty=True)]
 
 
@@ -334,10 +337,20 @@ class TextOptions(Fields):
     ) = None
 
 
+Summary = Literal["auto", "concise", "detailed"]
+
+
 class ReasoningOptions(Fields):
-    """How long the model is to reason."""
+    """How long the model is to reason, and whether its reasoning is told as a summary: it is not made shorter."""
 
     effort: Effort | None = None
+    summary: Summary | None = None
+    generate_summary: Summary | None = None
+
+    @property
+    def told_as(self) -> Summary | None:
+        """The summary that is asked for, by its present name or by that of old."""
+        return self.summary or self.generate_summary
 
 
 class ResponsesBody(OpenAISampling):
@@ -354,6 +367,7 @@ class ResponsesBody(OpenAISampling):
     instructions: str | None = None
     model: str | None = None
     max_output_tokens: Limit | None = None
+    top_logprobs: Annotated[int, Number(0, MAX_TOP_LOGPROBS, whole=True)] | None = None
     tools: Many[Tool] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None

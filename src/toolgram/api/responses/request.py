@@ -9,6 +9,7 @@ from typing import Any
 from toolgram.api.generation import Generation
 from toolgram.api.responses.body import (
     ENCRYPTED,
+    LOGPROBS,
     WITHOUT_EFFECT,
     Content,
     CustomCallItem,
@@ -18,6 +19,7 @@ from toolgram.api.responses.body import (
     OutputItem,
     Part,
     ReasoningItem,
+    ReasoningOptions,
     ResponseImage,
     ResponseOther,
     ResponseRefusal,
@@ -55,7 +57,7 @@ class ResponsesRequest:
 
     `places` are the tools of namespaces, by the names that the model knows them by, and `mcp` those of MCP servers. The
     `listings` are told first, then the `approved` calls run, and of all calls at most `max_tool_calls` do. With
-    `encrypts` reasoning is given in a form that is handed back, too.
+    `encrypts` reasoning is given in a form that is handed back, too, and with `summarizes` as its own summary.
     """
 
     generation: Generation
@@ -66,6 +68,7 @@ class ResponsesRequest:
     approved: tuple[ApprovedCall, ...]
     max_tool_calls: int | None
     encrypts: bool
+    summarizes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class CheckedBody:
             approved=approved,
             max_tool_calls=self.body.max_tool_calls,
             encrypts=ENCRYPTED in (self.body.include or ()),
+            summarizes=self.body.reasoning is not None and self.body.reasoning.told_as is not None,
         )
 
 
@@ -131,7 +135,9 @@ def read_responses_request(body: Any) -> ResponsesRequest:
 def _generation(body: ResponsesBody, offered: Offer, said: Conversation) -> Generation:
     return Generation(
         request=_request(body, offered, said),
-        sampling=sampling_of(body, max_tokens=body.max_output_tokens, stop=body.stop, seed=body.seed),
+        sampling=sampling_of(
+            body, max_tokens=body.max_output_tokens, stop=body.stop, seed=body.seed, logprobs=_logprobs(body)
+        ),
         unsaid=unsaid(body),
         limit="max_output_tokens",
         model=body.model,
@@ -139,11 +145,17 @@ def _generation(body: ResponsesBody, offered: Offer, said: Conversation) -> Gene
         stream=body.stream or False,
         ignored=(
             *(name for name in body.further if name not in WITHOUT_EFFECT),
-            *(f"include.{name}" for name in body.include or () if name != ENCRYPTED),
+            *(f"include.{name}" for name in body.include or () if name not in (ENCRYPTED, LOGPROBS)),
             *offered.left_out,
             *dict.fromkeys(said.left_out),
         ),
     )
+
+
+def _logprobs(body: ResponsesBody) -> int | None:
+    """How many likely tokens are to be given beside each token of the text; None: they are not asked for."""
+    asked = body.top_logprobs or LOGPROBS in (body.include or ())
+    return body.top_logprobs or 0 if asked else None
 
 
 def _said(body: ResponsesBody, offered: Offer, *, is_mcp: bool) -> Conversation:
@@ -291,6 +303,7 @@ def _format(body: ResponsesBody) -> ResponseFormat | None:
 
 def _echo(body: ResponsesBody, given: Json) -> Message:
     """What an answer says of its request: every field that clients look for, given or not, but those of sampling."""
+    reasoning = body.reasoning or ReasoningOptions()
     return {
         "background": False,
         "instructions": body.instructions,
@@ -299,10 +312,10 @@ def _echo(body: ResponsesBody, given: Json) -> Message:
         "metadata": body.metadata or {},
         "parallel_tool_calls": True if body.parallel_tool_calls is None else body.parallel_tool_calls,
         "previous_response_id": None,
-        "reasoning": {"effort": None if body.reasoning is None else body.reasoning.effort, "summary": None},
+        "reasoning": {"effort": reasoning.effort, "summary": reasoning.told_as},
         "service_tier": "default",
         "store": False,
-        "top_logprobs": 0,
+        "top_logprobs": body.top_logprobs or 0,
         "text": given.get("text") or {"format": {"type": "text"}},
         "tool_choice": given.get("tool_choice") or "auto",
         "tools": given.get("tools") or [],
