@@ -16,7 +16,7 @@ MAX_CHOICES = 128
 WITHOUT_EFFECT = frozenset(
     (
         *("user", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
-        *("prompt_cache_retention", "prediction", "verbosity", "moderation"),
+        *("prompt_cache_retention", "prediction"),
     )
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -39,7 +40,7 @@ from toolgram.conversation.fields import (
 WITHOUT_EFFECT = frozenset(
     (
         *("store", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
-        *("prompt_cache_retention", "stream_options", "truncation", "moderation"),
+        *("prompt_cache_retention", "stream_options", "truncation"),
         "client_metadata",
     )
 )
@@ -65,10 +66,10 @@ class ResponseRefusal(Fields):
 
 
 class ResponseImage(Fields):
-    """An image by its address, or in a `data:` URL."""
+    """An image by its address, or in a `data:` URL; one that has neither is a file that OpenAI keeps."""
 
     type: Literal["input_image"]
-    image_url: str
+    image_url: str | None = None
 
 
 _PARTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal", "input_image": "image"}
@@ -213,8 +214,16 @@ class ReasoningItem(Fields):
     encrypted_content: str | None = None
 
 
+class ReferenceItem(Fields):
+    """An item that OpenAI keeps."""
+
+    type: Literal["item_reference"] | None = None
+    id: str
+
+
 _ITEMS = {
     "message": "message",
+    "item_reference": "reference",
     "function_call": "call",
     "custom_tool_call": "custom",
     "function_call_output": "output",
@@ -239,8 +248,9 @@ class OtherItem(Fields):
 
 
 def _item(value: Any) -> str:
-    named = type_of(value)
-    return "message" if named is None else _ITEMS.get(named, "other")
+    if (named := type_of(value)) is not None:
+        return _ITEMS.get(named, "other")
+    return "reference" if isinstance(value, Mapping) and "id" in value and "role" not in value else "message"
 
 
 Item = Annotated[
@@ -250,6 +260,7 @@ Item = Annotated[
     | Annotated[OutputItem, of("output")]
     | Annotated[ReasoningItem, of("reasoning")]
     | Annotated[ToolsItem, of("tools")]
+    | Annotated[ReferenceItem, of("reference")]
     | Annotated[McpListItem, of("mcp_list_tools")]
     | Annotated[McpCallItem, of("mcp_call")]
     | Annotated[McpApprovalRequestItem, of("mcp_approval_request")]

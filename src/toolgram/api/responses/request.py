@@ -20,6 +20,7 @@ from toolgram.api.responses.body import (
     Part,
     ReasoningItem,
     ReasoningOptions,
+    ReferenceItem,
     ResponseImage,
     ResponseOther,
     ResponseRefusal,
@@ -40,7 +41,7 @@ from toolgram.api.responses.sealed import unsealed
 from toolgram.api.responses.tools import Offer, Place, asked_of, choice, offer
 from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.conversation.custom_tools import call_as_function
-from toolgram.conversation.fields import Json, json_of, validated
+from toolgram.conversation.fields import Json, further_of, json_of, validated
 from toolgram.conversation.request import (
     Request,
     ResponseFormat,
@@ -145,6 +146,8 @@ def _generation(body: ResponsesBody, offered: Offer, said: Conversation) -> Gene
         stream=body.stream or False,
         ignored=(
             *(name for name in body.further if name not in WITHOUT_EFFECT),
+            *further_of("reasoning", body.reasoning),
+            *further_of("text", body.text),
             *(f"include.{name}" for name in body.include or () if name not in (ENCRYPTED, LOGPROBS)),
             *offered.left_out,
             *dict.fromkeys(said.left_out),
@@ -220,7 +223,7 @@ def _item(said: Conversation, item: Item, pointer: str, offered: Offer) -> None:
             pass  # its tools are among those offered
         case _ if item.type in _OF_THE_SERVER:
             said.left_out.append(f"input.{item.type}")
-        case _ if item.type == "item_reference":
+        case ReferenceItem():
             reason = "no items are stored here: send the item itself (clients do so with `store` false)"
             raise InvalidRequest(f"{pointer}/type", reason)
         case _:
@@ -269,7 +272,7 @@ def _output(said: Conversation, value: Content) -> Any:
         return value
     parts: list[Message] = []
     for part in value:
-        if isinstance(part, ResponseOther):
+        if isinstance(part, ResponseOther) or (isinstance(part, ResponseImage) and part.image_url is None):
             said.left_out.append(f"output.{part.type}")
             parts.append({"type": "text", "text": f"[{part.type}: it cannot be shown here]"})
         else:
@@ -283,7 +286,7 @@ def _part(part: Part, pointer: str) -> Message:
     match part:
         case ResponseText(text=said) | ResponseRefusal(refusal=said):
             return {"type": "text", "text": said}
-        case ResponseImage(image_url=url):
+        case ResponseImage(image_url=str(url)):
             return {"type": "image_url", "image_url": {"url": url}}
         case _:
             raise InvalidRequest(f"{pointer}/type", f"a part of type {part.type!r} cannot be shown to a model here")
