@@ -111,3 +111,18 @@ def test_a_reference_needs_no_type_to_be_told_what_to_send(type_: Any) -> None:
         responses(USER, {"id": "rs_1", **type_})
     with pytest.raises(toolgram.InvalidRequest, match=r"^/input/0/role: is missing"):
         responses({"content": "Hi."})
+
+
+@pytest.mark.parametrize("kind", ["program", "program_output", "web_search_call", "compaction"])
+def test_what_openai_ran_in_the_course_of_a_conversation_is_left_out(kind: str) -> None:
+    read = responses(USER, {"type": kind, "id": "x"}, USER)
+    assert read.ignored == (f"input.{kind}",)
+    assert len(read.request.messages) == 2
+
+
+@pytest.mark.parametrize("kind", ["fallback", "mcp_tool_listing", "mcp_tool_use", "web_search_tool_result"])
+def test_what_anthropic_ran_in_the_course_of_a_conversation_is_left_out(kind: str) -> None:
+    said = {"role": "assistant", "content": [{"type": "text", "text": "Yes."}, {"type": kind}]}
+    read = messages(USER, said, USER)
+    assert read.ignored == (f"messages.{kind}",)
+    assert read.request.messages[1]["content"] == "Yes."

@@ -52,7 +52,8 @@ _NO_THREADS_SDK = {"error_code": "thread_unsupported_request", "unsupported": ["
 _FOR_ITS_MAKER = re.compile(r"\Ax-anthropic-billing-header:[^\n]*\n?")
 # Blocks of what Anthropic ran itself, by the ends of their types: to another model they say nothing.
 _OF_THE_SERVER = (
-    *("server_tool_use", "mcp_tool_use", "mcp_tool_result", "container_upload", "compaction"),
+    *("server_tool_use", "mcp_tool_use", "mcp_tool_result", "mcp_tool_listing", "container_upload"),
+    *("compaction", "fallback"),
     *(f"{tool}_tool_result" for tool in ("web_search", "web_fetch", "code_execution", "tool_search", "advisor")),
 )
 

@@ -111,6 +111,7 @@ _OF_THE_SERVER = frozenset(
         *("computer_call", "computer_call_output", "local_shell_call", "local_shell_call_output"),
         *("shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output"),
         *("tool_search_call", "tool_search_output", "compaction", "compaction_summary", "ghost_snapshot"),
+        *("program", "program_output"),
     )
 )
 
