@@ -113,6 +113,16 @@ def test_a_reference_needs_no_type_to_be_told_what_to_send(type_: Any) -> None:
         responses({"content": "Hi."})
 
 
+@pytest.mark.parametrize("name", ["response_format", "regex", "choice", "grammar", "guided_json", "structured_outputs"])
+def test_a_constraint_by_a_name_of_another_api_is_refused(name: str) -> None:
+    for read, known in ((messages, "output_config.format"), (responses, "text.format")):
+        with pytest.raises(toolgram.InvalidRequest, match=f"is not known here: give {known}") as raised:
+            read(**{name: {"type": "json_object"}})
+        assert raised.value.pointer == f"/{name}"
+        assert read(**{name: None}).ignored == ()
+        assert read(response_format={"type": "text"}).ignored == ("response_format",)
+
+
 @pytest.mark.parametrize("kind", ["program", "program_output", "web_search_call", "compaction"])
 def test_what_openai_ran_in_the_course_of_a_conversation_is_left_out(kind: str) -> None:
     read = responses(USER, {"type": kind, "id": "x"}, USER)

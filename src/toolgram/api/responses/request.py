@@ -40,6 +40,7 @@ from toolgram.api.responses.mcp_body import (
 from toolgram.api.responses.sealed import unsealed
 from toolgram.api.responses.tools import Offer, Place, asked_of, choice, offer
 from toolgram.api.sampling import sampling_of, unsaid
+from toolgram.api.unsupported import OF_CHAT, refuse_constraints
 from toolgram.conversation.custom_tools import call_as_function
 from toolgram.conversation.fields import Json, further_of, json_of, validated
 from toolgram.conversation.request import (
@@ -126,6 +127,7 @@ def checked_body(body: Any, servers: Mapping[str, str]) -> CheckedBody:
     """
     given = json_of(body)
     checked = validated(ResponsesBody, given)
+    refuse_constraints(checked, "text.format", OF_CHAT)
     return CheckedBody(checked, given, bool(servers), asked_of(checked, servers) if servers else ())
 
 
