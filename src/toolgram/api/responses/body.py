@@ -329,6 +329,7 @@ class SchemaFormat(Fields):
 
     type: Literal["json_schema"]
     name: str | None = None
+    description: str | None = None
     schema_: Schema = Field(alias="schema")
     strict: bool | None = None
 

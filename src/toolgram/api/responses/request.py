@@ -46,6 +46,7 @@ from toolgram.conversation.fields import Json, further_of, json_of, validated
 from toolgram.conversation.request import (
     Request,
     ResponseFormat,
+    described,
     template_kwargs,
 )
 from toolgram.errors import InvalidRequest
@@ -300,7 +301,8 @@ def _format(body: ResponsesBody) -> ResponseFormat | None:
     at = "/text/format"
     match format_:
         case SchemaFormat():
-            return ResponseFormat(format_.schema_, format_.strict or False, f"{at}/schema")
+            schema = described(format_.schema_, format_.description)
+            return ResponseFormat(schema, format_.strict or False, f"{at}/schema")
         case None:
             return None
         case _:
