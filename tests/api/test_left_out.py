@@ -24,6 +24,10 @@ def responses(*items: Any, **body: Any) -> Any:
     return read_responses_request({"input": [*(items or (USER,))], **body}).generation
 
 
+def streamed(**options: bool) -> Any:
+    return read_chat_request({"messages": [USER], "stream": True, "stream_options": options}).generation
+
+
 @pytest.mark.parametrize(
     ("read", "ignored"),
     [
@@ -39,6 +43,10 @@ def responses(*items: Any, **body: Any) -> Any:
                 read_chat_request({"messages": [USER], "verbosity": "low", "moderation": {"model": "m"}}).generation
             ),
             ("verbosity", "moderation"),
+        ),
+        (
+            lambda: streamed(include_usage=True, include_obfuscation=False, continuous_usage_stats=True),
+            ("stream_options.continuous_usage_stats",),
         ),
     ],
 )

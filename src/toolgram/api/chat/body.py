@@ -24,9 +24,10 @@ Nothing = Annotated[Any, absent("there is no such thing here: leave it out"), Wi
 
 
 class StreamOptions(Fields):
-    """What a stream says besides the answer: what it cost, and its tokens."""
+    """What a stream says besides the answer: what it cost, and its tokens; nothing is added to hide how long it is."""
 
     include_usage: bool | None = None
+    include_obfuscation: bool | None = None
     include_tokens: bool | None = None
 
 
