@@ -118,7 +118,7 @@ def test_a_reference_needs_no_type_to_be_told_what_to_send(type_: Any) -> None:
     with pytest.raises(toolgram.InvalidRequest, match="send the item itself"):
         responses(USER, {"id": "rs_1", **type_})
     with pytest.raises(toolgram.InvalidRequest, match=r"^/input/0/role: is missing"):
-        responses({"content": "Hi."})
+        responses({"id": "msg_1", "content": "Hi."})
 
 
 @pytest.mark.parametrize("name", ["response_format", "regex", "choice", "grammar", "guided_json", "structured_outputs"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field
 
@@ -250,7 +250,8 @@ class OtherItem(Fields):
 def _item(value: Any) -> str:
     if (named := type_of(value)) is not None:
         return _ITEMS.get(named, "other")
-    return "reference" if isinstance(value, Mapping) and "id" in value and "role" not in value else "message"
+    fields = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else {})
+    return "reference" if "id" in fields and not {"role", "content"} & fields.keys() else "message"
 
 
 Item = Annotated[
@@ -357,12 +358,7 @@ class ReasoningOptions(Fields):
 
     effort: Effort | None = None
     summary: Summary | None = None
-    generate_summary: Summary | None = None
-
-    @property
-    def told_as(self) -> Summary | None:
-        """The summary that is asked for, by its present name or by that of old."""
-        return self.summary or self.generate_summary
+    generate_summary: Summary | None = None  # its name of old
 
 
 class ResponsesBody(OpenAISampling):

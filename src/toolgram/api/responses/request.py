@@ -19,7 +19,6 @@ from toolgram.api.responses.body import (
     OutputItem,
     Part,
     ReasoningItem,
-    ReasoningOptions,
     ReferenceItem,
     ResponseImage,
     ResponseOther,
@@ -102,7 +101,7 @@ class CheckedBody:
             approved=approved,
             max_tool_calls=self.body.max_tool_calls,
             encrypts=ENCRYPTED in (self.body.include or ()),
-            summarizes=self.body.reasoning is not None and self.body.reasoning.told_as is not None,
+            summarizes=_summary(self.body) is not None,
         )
 
 
@@ -157,6 +156,11 @@ def _generation(body: ResponsesBody, offered: Offer, said: Conversation) -> Gene
             *dict.fromkeys(said.left_out),
         ),
     )
+
+
+def _summary(body: ResponsesBody) -> str | None:
+    """The summary of the reasoning that is asked for."""
+    return None if body.reasoning is None else body.reasoning.summary or body.reasoning.generate_summary
 
 
 def _logprobs(body: ResponsesBody) -> int | None:
@@ -311,7 +315,7 @@ def _format(body: ResponsesBody) -> ResponseFormat | None:
 
 def _echo(body: ResponsesBody, given: Json) -> Message:
     """What an answer says of its request: every field that clients look for, given or not, but those of sampling."""
-    reasoning = body.reasoning or ReasoningOptions()
+    effort = None if body.reasoning is None else body.reasoning.effort
     return {
         "background": False,
         "instructions": body.instructions,
@@ -320,7 +324,7 @@ def _echo(body: ResponsesBody, given: Json) -> Message:
         "metadata": body.metadata or {},
         "parallel_tool_calls": True if body.parallel_tool_calls is None else body.parallel_tool_calls,
         "previous_response_id": None,
-        "reasoning": {"effort": reasoning.effort, "summary": reasoning.told_as},
+        "reasoning": {"effort": effort, "summary": _summary(body)},
         "service_tier": "default",
         "store": False,
         "top_logprobs": body.top_logprobs or 0,
