@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolgram.api.errors import api_error
+from toolgram.api.errors import anthropic_error, api_error
 from toolgram.engines.remote.http import Refused, Unavailable
-from toolgram.errors import EngineError
+from toolgram.errors import EngineError, InvalidRequest, OutOfTime, ToolgramError
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,17 @@ def test_what_an_engine_says_is_told_with_its_status(
     told = api_error(error)
     assert (told.status, told.retry_after) == (status, retry)
     assert words in told.message
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (InvalidRequest("/model", "must be a string"), "invalid_request_error"),
+        (Unavailable("slow down", 429), "rate_limit_error"),
+        (Unavailable("oh", 500), "overloaded_error"),
+        (EngineError("broken"), "api_error"),
+        (OutOfTime("it took longer than 1 seconds"), "timeout_error"),
+    ],
+)
+def test_anthropic_has_a_word_for_each_kind(error: ToolgramError, kind: str) -> None:
+    assert anthropic_error(api_error(error))["error"]["type"] == kind

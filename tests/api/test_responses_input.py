@@ -8,7 +8,7 @@ import pytest
 
 import toolgram
 from situations import CHATML
-from toolgram.api.responses.body import ENCRYPTED
+from toolgram.api.responses.body import ENCRYPTED, LOGPROBS
 from toolgram.api.responses.request import read_responses_request
 from toolgram.api.responses.sealed import sealed
 
@@ -107,9 +107,10 @@ def test_reasoning_is_read_from_what_was_encrypted_here_and_is_nothing_where_it_
 
 
 def test_what_cannot_be_included_is_named() -> None:
-    read = read_responses_request({"input": "Go.", "include": [ENCRYPTED, "message.output_text.logprobs"]})
+    read = read_responses_request({"input": "Go.", "include": [ENCRYPTED, LOGPROBS, "file_search_call.results"]})
     assert read.encrypts
-    assert read.generation.ignored == ("include.message.output_text.logprobs",)
+    assert read.generation.sampling.logprobs == 0
+    assert read.generation.ignored == ("include.file_search_call.results",)
     assert not read_responses_request({"input": "Go."}).encrypts
 
 

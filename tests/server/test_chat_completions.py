@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import openai
@@ -11,7 +13,7 @@ from openai import OpenAI
 from pydantic import BaseModel
 
 from live_server import serving
-from toolgram.engines.base import Capabilities
+from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.replay import Replay
 from toolgram.server.settings import Settings
 
@@ -131,6 +133,31 @@ def test_several_choices() -> None:
         for chunk in create(model="recorded", messages=[USER], n=2, stream=True):
             said[chunk.choices[0].index] += chunk.choices[0].delta.content or ""
     assert sorted(said.values()) == ["four", "three"]
+
+
+class Late(Replay):
+    """The first answer comes behind the second one."""
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        """The recorded answer."""
+        first = not self.calls
+        async for chunk in super().generate(prompt, constraint, sampling):
+            if first:
+                await asyncio.sleep(0.1)
+            yield chunk
+
+
+def test_choices_begin_in_their_order_whichever_speaks_first() -> None:
+    with (
+        serving(Late("one", "two")) as address,
+        client(address).chat.completions.stream(model="recorded", messages=[USER], n=2) as stream,
+    ):
+        chunks = [event.chunk for event in stream if event.type == "chunk"]
+        final = stream.get_final_completion()
+    assert [chunk.choices[0].index for chunk in chunks][:3] == [0, 1, 1]
+    assert sorted(choice.message.content or "" for choice in final.choices) == ["one", "two"]
 
 
 def test_functions_of_old() -> None:

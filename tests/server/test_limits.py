@@ -212,6 +212,7 @@ def test_a_request_that_takes_too_long() -> None:
     with serving(Slow(), Settings(timeout=0.3)) as address:
         answer = httpx2.post(address + CHAT, json=HI)
         assert (answer.status_code, answer.json()["error"]["code"]) == (504, "timeout")
+        assert answer.headers["x-should-retry"] == "false"
         streamed = httpx2.post(address + CHAT, json={**HI, "stream": True})
     events = [line for line in streamed.text.split("\n\n") if line]
     assert json.loads(events[-1].removeprefix("data: "))["error"]["code"] == "timeout"

@@ -184,6 +184,18 @@ def test_reasoning_is_signed_and_its_signature_is_taken_back() -> None:
         client(address).messages.create(messages=turns, model="recorded", max_tokens=9)
 
 
+def test_the_tokens_of_reasoning_are_told() -> None:
+    said = [*"<think>\nHm.\n</think>", "\n\nYes."]
+    options: Any = {**COMMON, "messages": [HI], "max_tokens": 99, "extra_body": {"style": "deepseek_r1"}}
+    with serving(Replay(said, said)) as address:
+        whole = client(address).messages.create(**options)
+        with client(address).messages.stream(**options) as stream:
+            streamed = stream.get_final_message()
+    for usage in (whole.usage, streamed.usage):
+        assert usage.output_tokens_details
+        assert 3 <= usage.output_tokens_details.thinking_tokens < usage.output_tokens == len(said)
+
+
 def test_blocks_are_in_the_order_in_which_they_were_written() -> None:
     text = 'One.<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>Two.'
     engine = Replay(text, text, capabilities=Capabilities(unenforced=True))

@@ -1,4 +1,4 @@
-"""What a reply says beside its message, as JSON: what the grammar changed, what was cut off or ended, a call's odds."""
+"""What a reply says beside its message, as JSON: what the grammar changed, what was cut off or ended, how likely."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from toolgram.chat import Reply
-from toolgram.engines.base import TracePoint
+from toolgram.engines.base import Logprob, TokenLogprobs, TracePoint
 
 Json = dict[str, Any]
 
@@ -42,6 +42,16 @@ def divergences_json(reply: Reply) -> list[Json]:
         }
         for one in reply.divergences
     ]
+
+
+def logprobs_json(tokens: Sequence[TokenLogprobs]) -> list[Json]:
+    """How likely tokens were, and the likeliest beside each."""
+    return [{**_logprob(one.chosen), "top_logprobs": [_logprob(top) for top in one.top]} for one in tokens]
+
+
+def _logprob(token: Logprob) -> Json:
+    text = token.piece.decode(errors="replace")
+    return {"token": text, "logprob": token.logprob, "bytes": list(token.piece)}
 
 
 def trace_json(points: Sequence[TracePoint]) -> list[Json]:

@@ -304,9 +304,10 @@ class TextFormat(Fields):
 
 
 class NamedSchema(Fields):
-    """A JSON Schema for the answer; `strict`: a keyword that cannot be enforced refuses the request."""
+    """A JSON Schema for the answer, and what it is for; `strict`: a keyword that cannot be enforced is refused."""
 
     name: str | None = None
+    description: str | None = None
     schema_: Schema = Field(alias="schema")
     strict: bool | None = None
 

@@ -64,6 +64,11 @@ class Fields(BaseModel):
         return tuple(name for name, value in (self.model_extra or {}).items() if value is not None)
 
 
+def further_of(name: str, inner: Fields | None) -> tuple[str, ...]:
+    """The further fields of an object that stands in a body under a name, as they are told."""
+    return () if inner is None else tuple(f"{name}.{each}" for each in inner.further)
+
+
 Model = TypeVar("Model", bound=Fields)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from toolgram.conversation.body import (
     AllowedTools,
@@ -350,13 +350,25 @@ def _response_format(body: ChatBody) -> ResponseFormat | None:
         case ChoiceFormat(choice=texts):
             return choice_format(texts, f"{at}/choice")
         case JsonFormat(json_schema=inner) if inner is not None:
-            return ResponseFormat(inner.schema_, inner.strict or False, f"{at}/json_schema/schema")
+            schema = described(inner.schema_, inner.description)
+            return ResponseFormat(schema, inner.strict or False, f"{at}/json_schema/schema")
         case JsonFormat(schema_=schema, strict=strict) if schema is not None:
             return ResponseFormat(schema, strict or False, f"{at}/schema")
         case JsonFormat():
             return ResponseFormat({"type": "object"}, strict=False, pointer=at)
         case _:
             return None
+
+
+def described(schema: Any, description: str | None) -> Any:
+    """The schema with what a format says of it besides: the model is shown the schema alone."""
+    if not description or not isinstance(schema, Mapping):
+        return schema
+    given = cast("Json", schema)
+    own = given.get("description")
+    if own is not None and not isinstance(own, str):  # no text, to which more could be added
+        return given
+    return {**given, "description": description if own in (None, "", description) else f"{description}\n{own}"}
 
 
 def regex_format(pattern: str, pointer: str) -> ResponseFormat:

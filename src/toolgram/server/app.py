@@ -79,7 +79,7 @@ def _model(served: Served, *, anthropic: bool) -> dict[str, object]:
     if anthropic:
         day = "1970-01-01T00:00:00Z"  # what Anthropic gives for a model with an unknown release date
         named = {"type": "model", "id": served.name, "display_name": served.name, "created_at": day}
-        return {**named, "max_input_tokens": served.context}
+        return {**named, "lifecycle": "active", "max_input_tokens": served.context}
     return {
         "id": served.name,
         "object": "model",

@@ -43,6 +43,7 @@ _PROMPTS = {
 _OPEN = frozenset(("/health", "/metrics", "/openapi.json", *pages()))  # these need no key
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)
 _CLIENT_GONE = 499  # as in nginx; only the log ever shows it
+_OUT_OF_TIME = 504
 _LAST_WORDS = 2.0  # seconds in which requests that are cancelled tell their clients so
 
 
@@ -187,6 +188,8 @@ def error_response(error: ApiError, record: Record, *, anthropic: bool) -> Respo
     headers = dict(record.headers)
     if error.retry_after is not None:
         headers["retry-after"] = str(error.retry_after)
+    if error.status == _OUT_OF_TIME:  # the SDKs would ask again, twice, for what takes as long again
+        headers["x-should-retry"] = "false"
     return Response(json_bytes(body), error.status, headers, "application/json")
 
 

@@ -16,7 +16,7 @@ MAX_CHOICES = 128
 WITHOUT_EFFECT = frozenset(
     (
         *("user", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
-        *("prompt_cache_retention", "prediction", "verbosity", "moderation"),
+        *("prompt_cache_retention", "prediction"),
     )
 )
 
@@ -24,9 +24,10 @@ Nothing = Annotated[Any, absent("there is no such thing here: leave it out"), Wi
 
 
 class StreamOptions(Fields):
-    """What a stream says besides the answer: what it cost, and its tokens."""
+    """What a stream says besides the answer: what it cost, and its tokens; nothing is added to hide how long it is."""
 
     include_usage: bool | None = None
+    include_obfuscation: bool | None = None
     include_tokens: bool | None = None
 
 

@@ -10,7 +10,7 @@ from toolgram.api.generation import Generation, GivenTemplate
 from toolgram.api.results import check_results
 from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.api.unsupported import refuse_constraints
-from toolgram.conversation.fields import Json, json_of, validated
+from toolgram.conversation.fields import Json, further_of, json_of, validated
 from toolgram.conversation.request import request_of
 from toolgram.errors import InvalidRequest
 
@@ -64,7 +64,10 @@ def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
         chat_template=_template(body),
         n=body.n or 1,
         stream=body.stream or False,
-        ignored=tuple(name for name in body.further if name not in WITHOUT_EFFECT),
+        ignored=(
+            *(name for name in body.further if name not in WITHOUT_EFFECT),
+            *further_of("stream_options", options),
+        ),
     )
     usage, tokens = (options.include_usage, options.include_tokens) if options else (None, None)
     return ChatRequest(generation, usage or False, tokens or False, body.functions is not None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.api.notes import notes_of, trace_json
+from toolgram.api.notes import logprobs_json, notes_of, trace_json
 from toolgram.chat import Reply
 from toolgram.conversation.custom_tools import input_of
 from toolgram.conversation.events import (
@@ -20,7 +20,7 @@ from toolgram.conversation.events import (
     Unreadable,
 )
 from toolgram.conversation.message import CustomToolCall, ToolCall
-from toolgram.engines.base import Chunk, Logprob, TokenLogprobs, Usage
+from toolgram.engines.base import Chunk, TokenLogprobs, Usage
 
 Json = dict[str, Any]
 
@@ -64,15 +64,7 @@ def completion(head: Head, replies: Sequence[Reply], logprobs: Sequence[Sequence
 
 
 def _logprobs(tokens: Sequence[TokenLogprobs]) -> Json | None:
-    if not tokens:
-        return None
-    content = [{**_logprob(one.chosen), "top_logprobs": [_logprob(top) for top in one.top]} for one in tokens]
-    return {"content": content, "refusal": None}
-
-
-def _logprob(token: Logprob) -> Json:
-    text = token.piece.decode(errors="replace")
-    return {"token": text, "logprob": token.logprob, "bytes": list(token.piece)}
+    return {"content": logprobs_json(tokens), "refusal": None} if tokens else None
 
 
 def usage_json(usages: Sequence[Usage]) -> Json:
@@ -151,9 +143,7 @@ class ChunkWriter:
 
     def feed(self, item: Chunk | Event | Reply) -> Iterator[Json]:
         """The chunks that a piece of the answer makes."""
-        if not self._begun:
-            self._begun = True
-            yield self._chunk({"role": "assistant", "content": None})
+        yield from self.begin()
         match item:
             case Chunk():
                 if self.head.logprobs:
@@ -180,6 +170,12 @@ class ChunkWriter:
                 yield from self._over(item)
             case _:
                 pass
+
+    def begin(self) -> Iterator[Json]:
+        """The first chunk, unless it was told."""
+        if not self._begun:
+            self._begun = True
+            yield self._chunk({"role": "assistant", "content": None})
 
     def _arguments(self, call: _Call, index: int, text: str) -> Iterator[Json]:
         call.empty = call.empty and not text

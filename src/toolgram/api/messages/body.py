@@ -50,11 +50,18 @@ class Base64Source(Fields):
     data: str
 
 
+class FileSource(Fields):
+    """An image that Anthropic keeps."""
+
+    type: Literal["file"]
+    file_id: str
+
+
 class ImageBlock(Fields):
     """An image."""
 
     type: Literal["image"]
-    source: Annotated[UrlSource | Base64Source, whole("must be an image by url or base64")]
+    source: Annotated[UrlSource | Base64Source | FileSource, whole("must be an image by url or base64")]
 
 
 class ThinkingBlock(Fields):
@@ -80,10 +87,20 @@ class TextSource(Fields):
     data: str
 
 
+class ContentSource(Fields):
+    """A document as blocks."""
+
+    type: Literal["content"]
+    content: Blocks
+
+
 class OtherSource(Fields):
     """A document in a form that cannot be shown here."""
 
-    type: Annotated[str, unlike("text")]
+    type: Annotated[str, unlike("text", "content")]
+
+
+_SOURCES = ("text", "content")
 
 
 class DocumentBlock(Fields):
@@ -91,9 +108,12 @@ class DocumentBlock(Fields):
 
     type: Literal["document"]
     title: str | None = None
+    context: str | None = None
     source: Annotated[
-        Annotated[TextSource, of("text")] | Annotated[OtherSource, of("other")],
-        by(lambda value: "text" if type_of(value) == "text" else "other", "must be a source"),
+        Annotated[TextSource, of("text")]
+        | Annotated[ContentSource, of("content")]
+        | Annotated[OtherSource, of("other")],
+        by(lambda value: named if (named := type_of(value)) in _SOURCES else "other", "must be a source"),
     ]
 
 

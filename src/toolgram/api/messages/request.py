@@ -17,6 +17,7 @@ from toolgram.api.messages.body import (
     AnthropicNamed,
     Base64Source,
     Block,
+    ContentSource,
     CountBody,
     DocumentBlock,
     ImageBlock,
@@ -37,7 +38,8 @@ from toolgram.api.messages.body import (
 )
 from toolgram.api.messages.offer import Offer
 from toolgram.api.sampling import sampling_of, unsaid
-from toolgram.conversation.fields import json_of, validated
+from toolgram.api.unsupported import OF_CHAT, refuse_constraints
+from toolgram.conversation.fields import further_of, json_of, validated
 from toolgram.conversation.request import Request, ResponseFormat, ToolChoice, required, template_kwargs
 from toolgram.errors import InvalidRequest
 
@@ -51,7 +53,8 @@ _NO_THREADS_SDK = {"error_code": "thread_unsupported_request", "unsupported": ["
 _FOR_ITS_MAKER = re.compile(r"\Ax-anthropic-billing-header:[^\n]*\n?")
 # Blocks of what Anthropic ran itself, by the ends of their types: to another model they say nothing.
 _OF_THE_SERVER = (
-    *("server_tool_use", "mcp_tool_use", "mcp_tool_result", "container_upload", "compaction"),
+    *("server_tool_use", "mcp_tool_use", "mcp_tool_result", "mcp_tool_listing", "container_upload"),
+    *("compaction", "fallback"),
     *(f"{tool}_tool_result" for tool in ("web_search", "web_fetch", "code_execution", "tool_search", "advisor")),
 )
 
@@ -87,6 +90,7 @@ def read_count_request(body: Any) -> Generation:
 def _generation(body: CountBody, max_tokens: int | None, *, stream: bool) -> Generation:
     if body.thread is not None:
         raise ApiError(400, "unsupported", _NO_THREADS, "/thread", details=_NO_THREADS_SDK)
+    refuse_constraints(body, "output_config.format", OF_CHAT)
     request, left_out = _request(body)
     return Generation(
         request=request,
@@ -95,7 +99,12 @@ def _generation(body: CountBody, max_tokens: int | None, *, stream: bool) -> Gen
         model=body.model,
         style=body.style,
         stream=stream,
-        ignored=(*(name for name in body.further if name not in WITHOUT_EFFECT), *left_out),
+        ignored=(
+            *(name for name in body.further if name not in WITHOUT_EFFECT),
+            *further_of("thinking", body.thinking),
+            *further_of("output_config", body.output_config),
+            *left_out,
+        ),
     )
 
 
@@ -219,7 +228,9 @@ def _result(said: _Conversation, block: ToolResultBlock, pointer: str) -> None:
 def _shown(said: _Conversation, block: Block) -> Json:
     """A part of what a tool answered: of one that cannot be shown a text says so."""
     match block:
-        case TextBlock() | ImageBlock() | SearchResultBlock() | DocumentBlock(source=TextSource()):
+        case TextBlock() | ImageBlock(source=UrlSource() | Base64Source()) | SearchResultBlock():
+            return _part(block, "")
+        case DocumentBlock() if _document(block) is not None:
             return _part(block, "")
         case ToolReferenceBlock(tool_name=name):
             return {"type": "text", "text": said.offer.found(name)}
@@ -232,15 +243,30 @@ def _part(block: Block, pointer: str) -> Json:
     match block:
         case TextBlock(text=text):
             return {"type": "text", "text": text}
-        case DocumentBlock(source=TextSource(data=data), title=title):
-            return {"type": "text", "text": f"{title}\n\n{data}" if title else data}
+        case DocumentBlock() if (text := _document(block)) is not None:
+            return {"type": "text", "text": text}
         case SearchResultBlock():
             texts = "\n".join(text.text for text in block.content)
             return {"type": "text", "text": f"{block.title} ({block.source})\n\n{texts}"}
-        case ImageBlock():
-            return {"type": "image_url", "image_url": {"url": _url(block.source)}}
+        case ImageBlock(source=UrlSource() | Base64Source() as source):
+            return {"type": "image_url", "image_url": {"url": _url(source)}}
         case _:
             raise InvalidRequest(f"{pointer}/type", f"a block of type {block.type!r} cannot be shown to a model here")
+
+
+def _document(block: DocumentBlock) -> str | None:
+    """The text of a document, below its title and what is said of it; None for one that is not text."""
+    match block.source:
+        case TextSource(data=said):
+            pass
+        case ContentSource(content=content):
+            texts = [each.text for each in _blocks(content) if isinstance(each, TextBlock)]
+            if len(texts) < len(_blocks(content)):
+                return None
+            said = "\n\n".join(texts)
+        case _:
+            return None
+    return "\n\n".join([*filter(None, (block.title, block.context)), said])
 
 
 def _url(source: UrlSource | Base64Source) -> str:
@@ -304,6 +330,8 @@ def _texts(content: str | Sequence[Block], pointer: str) -> list[str]:
 
 def _choice(choice: AnthropicChoice | AnthropicNamed | None, offer: Offer) -> ToolChoice:
     callable_ = tuple(tool for tool in offer.tools if tool.name in offer.callable)
+    if not callable_ and offer.left_out and choice is not None and choice.type in ("any", "tool"):
+        raise InvalidRequest("/tool_choice", "a call is required, but Anthropic runs these tools itself: none is here")
     match choice:
         case None | AnthropicChoice(type="auto"):
             chosen = ToolChoice("auto")

@@ -92,6 +92,7 @@ def _usage(usage: Usage) -> Json:
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": usage.cached_tokens,
         "output_tokens": usage.completion_tokens,
+        "output_tokens_details": {"thinking_tokens": usage.reasoning_tokens},
         **({"estimated": True} if usage.estimated else {}),
     }
 

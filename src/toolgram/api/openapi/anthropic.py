@@ -26,6 +26,7 @@ _USAGE = given(
     cache_creation_input_tokens=COUNT,
     cache_read_input_tokens=COUNT,
     output_tokens=COUNT,
+    output_tokens_details=given(thinking_tokens=COUNT),
 )
 _REASON = one_word("end_turn", "max_tokens", "tool_use", "stop_sequence", "model_context_window_exceeded")
 _BLOCK = any_of(

@@ -7,6 +7,7 @@ from toolgram.api.openapi.shapes import (
     COUNT,
     ESTIMATED,
     INTEGER,
+    LOGPROBS,
     NOTED,
     NULL,
     NUMBER,
@@ -30,8 +31,7 @@ USAGE = given(
     prompt_tokens_details=given(cached_tokens=COUNT),
     completion_tokens_details=given({"reasoning_closed": {"const": True}}, reasoning_tokens=COUNT),
 )
-_LOGPROB: Json = {"token": STRING, "logprob": NUMBER, "bytes": array(whole(0, 255))}
-_LOGPROBS = nullable(given(content=array(given(**_LOGPROB, top_logprobs=array(given(**_LOGPROB)))), refusal=NULL))
+_LOGPROBS = nullable(given(content=LOGPROBS, refusal=NULL))
 _FINISH = one_word("stop", "length", "tool_calls", "function_call")
 _WRITTEN = given(name=STRING, arguments=STRING)
 _TYPED = given(name=STRING, input=STRING)

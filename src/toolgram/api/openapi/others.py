@@ -53,7 +53,12 @@ _OF_MODEL: Json = {
 _MODEL = given(**_OF_MODEL)
 _TEMPLATE = given(template=STRING, bos_token=STRING, eos_token=STRING)
 _ANTHROPIC_MODEL = given(
-    type=always("model"), id=STRING, display_name=STRING, created_at=STRING, max_input_tokens=nullable(COUNT)
+    type=always("model"),
+    id=STRING,
+    display_name=STRING,
+    created_at=STRING,
+    lifecycle=always("active"),
+    max_input_tokens=nullable(COUNT),
 )
 MODEL = any_of(given(**_OF_MODEL, chat_template=_TEMPLATE), _ANTHROPIC_MODEL)
 MODELS = any_of(

@@ -8,6 +8,7 @@ from toolgram.api.openapi.shapes import (
     COUNT,
     ESTIMATED,
     INTEGER,
+    LOGPROBS,
     NOTED,
     NULL,
     OBJECT,
@@ -24,18 +25,18 @@ from toolgram.api.openapi.shapes import (
 
 _STATUS = one_word("in_progress", "completed", "incomplete", "failed")
 _IS: Json = {"id": STRING, "status": _STATUS}
-_TEXT = given(type=always("output_text"), text=STRING, annotations=array({}, most=0), logprobs=array({}, most=0))
+_TEXT = given(type=always("output_text"), text=STRING, annotations=array({}, most=0), logprobs=LOGPROBS)
 _THOUGHT = given(type=always("reasoning_text"), text=STRING)
+_SUMMARY = given(type=always("summary_text"), text=STRING)
 _PLACE: Json = {"namespace": STRING}
 _CALLED: Json = {"server_label": STRING, "name": STRING, "arguments": STRING}
 _OUTPUT = any_of(
     given(**_IS, type=always("message"), role=always("assistant"), content=array(_TEXT)),
     given(
-        {"encrypted_content": STRING},
+        {"encrypted_content": STRING, "content": array(_THOUGHT)},
         **_IS,
         type=always("reasoning"),
-        summary=array({}, most=0),
-        content=array(_THOUGHT),
+        summary=array(_SUMMARY),
     ),
     given(_PLACE, **_IS, type=always("function_call"), call_id=STRING, name=STRING, arguments=STRING),
     given(_PLACE, **_IS, type=always("custom_tool_call"), call_id=STRING, name=STRING, input=STRING),
@@ -73,7 +74,7 @@ _ECHO: Json = {
     "metadata": OBJECT,
     "parallel_tool_calls": BOOLEAN,
     "previous_response_id": NULL,
-    "reasoning": given(effort=nullable(STRING), summary=NULL),
+    "reasoning": given(effort=nullable(STRING), summary=nullable(STRING)),
     "service_tier": STRING,
     "store": BOOLEAN,
     "temperature": {"type": "number"},
@@ -108,7 +109,7 @@ def _event(*types: str, **fields: Json) -> Json:
 
 _AT: Json = {"output_index": COUNT, "item_id": STRING}
 _IN: Json = {**_AT, "content_index": COUNT}
-_NO_LOGPROBS = array({}, most=0)
+_OF_SUMMARY: Json = {**_AT, "summary_index": COUNT}
 _PART_GIVEN = any_of(_TEXT, _THOUGHT)
 EVENT = any_of(
     _event(
@@ -118,10 +119,15 @@ EVENT = any_of(
     ),
     _event("response.output_item.added", "response.output_item.done", output_index=COUNT, item=_OUTPUT),
     _event("response.content_part.added", "response.content_part.done", **_IN, part=_PART_GIVEN),
-    _event("response.output_text.delta", **_IN, delta=STRING, logprobs=_NO_LOGPROBS),
-    _event("response.output_text.done", **_IN, text=STRING, logprobs=_NO_LOGPROBS),
+    _event("response.output_text.delta", **_IN, delta=STRING, logprobs=LOGPROBS),
+    _event("response.output_text.done", **_IN, text=STRING, logprobs=LOGPROBS),
     _event("response.reasoning_text.delta", **_IN, delta=STRING),
     _event("response.reasoning_text.done", **_IN, text=STRING),
+    _event(
+        "response.reasoning_summary_part.added", "response.reasoning_summary_part.done", **_OF_SUMMARY, part=_SUMMARY
+    ),
+    _event("response.reasoning_summary_text.delta", **_OF_SUMMARY, delta=STRING),
+    _event("response.reasoning_summary_text.done", **_OF_SUMMARY, text=STRING),
     _event("response.function_call_arguments.delta", **_AT, delta=STRING),
     _event("response.function_call_arguments.done", **_AT, arguments=STRING, name=STRING),
     _event("response.custom_tool_call_input.delta", **_AT, delta=STRING),

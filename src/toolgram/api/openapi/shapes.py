@@ -74,6 +74,9 @@ def ref(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+_LIKELY: Json = {"token": STRING, "logprob": NUMBER, "bytes": array(whole(0, 255))}
+LOGPROBS = array(given(**_LIKELY, top_logprobs=array(given(**_LIKELY))))
+"""How likely tokens were, and the likeliest beside each."""
 _DIVERGENCE = given(call=nullable(COUNT), pointer=STRING, preferred=STRING, removed=NUMBER, offset=COUNT)
 _ENDED = given(call=nullable(COUNT), pointer=STRING)
 _BROKEN = given(call=COUNT, pointer=STRING, keyword=STRING)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field
 
@@ -14,7 +15,7 @@ from toolgram.api.responses.mcp_body import (
     McpListItem,
     McpTools,
 )
-from toolgram.api.sampling import Limit, OpenAISampling
+from toolgram.api.sampling import MAX_TOP_LOGPROBS, Limit, OpenAISampling
 from toolgram.conversation.body import Effort, Function, PlainInput
 from toolgram.conversation.fields import (
     Count,
@@ -23,6 +24,7 @@ from toolgram.conversation.fields import (
     Held,
     Labels,
     Many,
+    Number,
     Schema,
     Some,
     Turns,
@@ -38,12 +40,14 @@ from toolgram.conversation.fields import (
 WITHOUT_EFFECT = frozenset(
     (
         *("store", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
-        *("prompt_cache_retention", "stream_options", "truncation", "moderation"),
+        *("prompt_cache_retention", "stream_options", "truncation"),
         "client_metadata",
     )
 )
 ENCRYPTED = "reasoning.encrypted_content"
 """What an answer may include besides: its reasoning in a form that is handed back."""
+LOGPROBS = "message.output_text.logprobs"
+"""What it may include, too: how likely the tokens of its text were."""
 State = Annotated[Any, absent("no state is kept here: give the whole conversation as input", empty=True)]
 
 
@@ -62,10 +66,10 @@ class ResponseRefusal(Fields):
 
 
 class ResponseImage(Fields):
-    """An image by its address, or in a `data:` URL."""
+    """An image by its address, or in a `data:` URL; one that has neither is a file that OpenAI keeps."""
 
     type: Literal["input_image"]
-    image_url: str
+    image_url: str | None = None
 
 
 _PARTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal", "input_image": "image"}
@@ -210,8 +214,16 @@ class ReasoningItem(Fields):
     encrypted_content: str | None = None
 
 
+class ReferenceItem(Fields):
+    """An item that OpenAI keeps."""
+
+    type: Literal["item_reference"] | None = None
+    id: str
+
+
 _ITEMS = {
     "message": "message",
+    "item_reference": "reference",
     "function_call": "call",
     "custom_tool_call": "custom",
     "function_call_output": "output",
@@ -236,8 +248,10 @@ class OtherItem(Fields):
 
 
 def _item(value: Any) -> str:
-    named = type_of(value)
-    return "message" if named is None else _ITEMS.get(named, "other")
+    if (named := type_of(value)) is not None:
+        return _ITEMS.get(named, "other")
+    fields = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else {})
+    return "reference" if "id" in fields and not {"role", "content"} & fields.keys() else "message"
 
 
 Item = Annotated[
@@ -247,6 +261,7 @@ Item = Annotated[
     | Annotated[OutputItem, of("output")]
     | Annotated[ReasoningItem, of("reasoning")]
     | Annotated[ToolsItem, of("tools")]
+    | Annotated[ReferenceItem, of("reference")]
     | Annotated[McpListItem, of("mcp_list_tools")]
     | Annotated[McpCallItem, of("mcp_call")]
     | Annotated[McpApprovalRequestItem, of("mcp_approval_request")]
@@ -315,6 +330,7 @@ class SchemaFormat(Fields):
 
     type: Literal["json_schema"]
     name: str | None = None
+    description: str | None = None
     schema_: Schema = Field(alias="schema")
     strict: bool | None = None
 
@@ -334,10 +350,15 @@ class TextOptions(Fields):
     ) = None
 
 
+Summary = Literal["auto", "concise", "detailed"]
+
+
 class ReasoningOptions(Fields):
-    """How long the model is to reason."""
+    """How long the model is to reason, and whether its reasoning is told as a summary: it is not made shorter."""
 
     effort: Effort | None = None
+    summary: Summary | None = None
+    generate_summary: Summary | None = None  # its name of old
 
 
 class ResponsesBody(OpenAISampling):
@@ -354,6 +375,7 @@ class ResponsesBody(OpenAISampling):
     instructions: str | None = None
     model: str | None = None
     max_output_tokens: Limit | None = None
+    top_logprobs: Annotated[int, Number(0, MAX_TOP_LOGPROBS, whole=True)] | None = None
     tools: Many[Tool] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None

@@ -9,6 +9,7 @@ from typing import Any
 from toolgram.api.generation import Generation
 from toolgram.api.responses.body import (
     ENCRYPTED,
+    LOGPROBS,
     WITHOUT_EFFECT,
     Content,
     CustomCallItem,
@@ -18,6 +19,7 @@ from toolgram.api.responses.body import (
     OutputItem,
     Part,
     ReasoningItem,
+    ReferenceItem,
     ResponseImage,
     ResponseOther,
     ResponseRefusal,
@@ -37,11 +39,13 @@ from toolgram.api.responses.mcp_body import (
 from toolgram.api.responses.sealed import unsealed
 from toolgram.api.responses.tools import Offer, Place, asked_of, choice, offer
 from toolgram.api.sampling import sampling_of, unsaid
+from toolgram.api.unsupported import OF_CHAT, refuse_constraints
 from toolgram.conversation.custom_tools import call_as_function
-from toolgram.conversation.fields import Json, json_of, validated
+from toolgram.conversation.fields import Json, further_of, json_of, validated
 from toolgram.conversation.request import (
     Request,
     ResponseFormat,
+    described,
     template_kwargs,
 )
 from toolgram.errors import InvalidRequest
@@ -55,7 +59,7 @@ class ResponsesRequest:
 
     `places` are the tools of namespaces, by the names that the model knows them by, and `mcp` those of MCP servers. The
     `listings` are told first, then the `approved` calls run, and of all calls at most `max_tool_calls` do. With
-    `encrypts` reasoning is given in a form that is handed back, too.
+    `encrypts` reasoning is given in a form that is handed back, too, and with `summarizes` as its own summary.
     """
 
     generation: Generation
@@ -66,6 +70,7 @@ class ResponsesRequest:
     approved: tuple[ApprovedCall, ...]
     max_tool_calls: int | None
     encrypts: bool
+    summarizes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,7 @@ class CheckedBody:
             approved=approved,
             max_tool_calls=self.body.max_tool_calls,
             encrypts=ENCRYPTED in (self.body.include or ()),
+            summarizes=_summary(self.body) is not None,
         )
 
 
@@ -106,6 +112,7 @@ _OF_THE_SERVER = frozenset(
         *("computer_call", "computer_call_output", "local_shell_call", "local_shell_call_output"),
         *("shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output"),
         *("tool_search_call", "tool_search_output", "compaction", "compaction_summary", "ghost_snapshot"),
+        *("program", "program_output"),
     )
 )
 
@@ -120,6 +127,7 @@ def checked_body(body: Any, servers: Mapping[str, str]) -> CheckedBody:
     """
     given = json_of(body)
     checked = validated(ResponsesBody, given)
+    refuse_constraints(checked, "text.format", OF_CHAT)
     return CheckedBody(checked, given, bool(servers), asked_of(checked, servers) if servers else ())
 
 
@@ -131,7 +139,9 @@ def read_responses_request(body: Any) -> ResponsesRequest:
 def _generation(body: ResponsesBody, offered: Offer, said: Conversation) -> Generation:
     return Generation(
         request=_request(body, offered, said),
-        sampling=sampling_of(body, max_tokens=body.max_output_tokens, stop=body.stop, seed=body.seed),
+        sampling=sampling_of(
+            body, max_tokens=body.max_output_tokens, stop=body.stop, seed=body.seed, logprobs=_logprobs(body)
+        ),
         unsaid=unsaid(body),
         limit="max_output_tokens",
         model=body.model,
@@ -139,11 +149,24 @@ def _generation(body: ResponsesBody, offered: Offer, said: Conversation) -> Gene
         stream=body.stream or False,
         ignored=(
             *(name for name in body.further if name not in WITHOUT_EFFECT),
-            *(f"include.{name}" for name in body.include or () if name != ENCRYPTED),
+            *further_of("reasoning", body.reasoning),
+            *further_of("text", body.text),
+            *(f"include.{name}" for name in body.include or () if name not in (ENCRYPTED, LOGPROBS)),
             *offered.left_out,
             *dict.fromkeys(said.left_out),
         ),
     )
+
+
+def _summary(body: ResponsesBody) -> str | None:
+    """The summary of the reasoning that is asked for."""
+    return None if body.reasoning is None else body.reasoning.summary or body.reasoning.generate_summary
+
+
+def _logprobs(body: ResponsesBody) -> int | None:
+    """How many likely tokens are to be given beside each token of the text; None: they are not asked for."""
+    asked = body.top_logprobs or LOGPROBS in (body.include or ())
+    return body.top_logprobs or 0 if asked else None
 
 
 def _said(body: ResponsesBody, offered: Offer, *, is_mcp: bool) -> Conversation:
@@ -208,7 +231,7 @@ def _item(said: Conversation, item: Item, pointer: str, offered: Offer) -> None:
             pass  # its tools are among those offered
         case _ if item.type in _OF_THE_SERVER:
             said.left_out.append(f"input.{item.type}")
-        case _ if item.type == "item_reference":
+        case ReferenceItem():
             reason = "no items are stored here: send the item itself (clients do so with `store` false)"
             raise InvalidRequest(f"{pointer}/type", reason)
         case _:
@@ -257,7 +280,7 @@ def _output(said: Conversation, value: Content) -> Any:
         return value
     parts: list[Message] = []
     for part in value:
-        if isinstance(part, ResponseOther):
+        if isinstance(part, ResponseOther) or (isinstance(part, ResponseImage) and part.image_url is None):
             said.left_out.append(f"output.{part.type}")
             parts.append({"type": "text", "text": f"[{part.type}: it cannot be shown here]"})
         else:
@@ -271,7 +294,7 @@ def _part(part: Part, pointer: str) -> Message:
     match part:
         case ResponseText(text=said) | ResponseRefusal(refusal=said):
             return {"type": "text", "text": said}
-        case ResponseImage(image_url=url):
+        case ResponseImage(image_url=str(url)):
             return {"type": "image_url", "image_url": {"url": url}}
         case _:
             raise InvalidRequest(f"{pointer}/type", f"a part of type {part.type!r} cannot be shown to a model here")
@@ -282,7 +305,8 @@ def _format(body: ResponsesBody) -> ResponseFormat | None:
     at = "/text/format"
     match format_:
         case SchemaFormat():
-            return ResponseFormat(format_.schema_, format_.strict or False, f"{at}/schema")
+            schema = described(format_.schema_, format_.description)
+            return ResponseFormat(schema, format_.strict or False, f"{at}/schema")
         case None:
             return None
         case _:
@@ -291,6 +315,7 @@ def _format(body: ResponsesBody) -> ResponseFormat | None:
 
 def _echo(body: ResponsesBody, given: Json) -> Message:
     """What an answer says of its request: every field that clients look for, given or not, but those of sampling."""
+    effort = None if body.reasoning is None else body.reasoning.effort
     return {
         "background": False,
         "instructions": body.instructions,
@@ -299,10 +324,10 @@ def _echo(body: ResponsesBody, given: Json) -> Message:
         "metadata": body.metadata or {},
         "parallel_tool_calls": True if body.parallel_tool_calls is None else body.parallel_tool_calls,
         "previous_response_id": None,
-        "reasoning": {"effort": None if body.reasoning is None else body.reasoning.effort, "summary": None},
+        "reasoning": {"effort": effort, "summary": _summary(body)},
         "service_tier": "default",
         "store": False,
-        "top_logprobs": 0,
+        "top_logprobs": body.top_logprobs or 0,
         "text": given.get("text") or {"format": {"type": "text"}},
         "tool_choice": given.get("tool_choice") or "auto",
         "tools": given.get("tools") or [],

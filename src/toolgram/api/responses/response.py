@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolgram.api.errors import ApiError, param
-from toolgram.api.notes import notes_of
+from toolgram.api.notes import logprobs_json, notes_of
 from toolgram.api.responses.mcp import ApprovedCall, CallResult, Listing, McpPlace, item_of_list
 from toolgram.api.responses.mcp_body import error_of
+from toolgram.api.responses.parts import MESSAGE, REASONING, SUMMARY, Texts, of_text
 from toolgram.api.responses.sealed import sealed
 from toolgram.api.responses.tools import Place
 from toolgram.chat import Reply
@@ -24,15 +25,10 @@ from toolgram.conversation.events import (
     ToolCallStart,
     Unreadable,
 )
-from toolgram.engines.base import Chunk, Usage
+from toolgram.engines.base import Chunk, TokenLogprobs, Usage
 
 Json = dict[str, Any]
 
-# An item's kind, its part, and the event in which its text grows.
-_TEXTS = {
-    "message": ("output_text", "response.output_text"),
-    "reasoning": ("reasoning_text", "response.reasoning_text"),
-}
 # The event in which the arguments of a call grow; an approval is asked for when they are whole.
 _GROWING = {"function_call": "response.function_call_arguments", "mcp_call": "response.mcp_call_arguments"}
 _PREFIXES = {
@@ -53,7 +49,8 @@ class ResponseWriter:
     `feed` takes what `toolgram.chat.stream` gives, of one turn or of several, and what MCP servers do between them; a
     reply is the end. Items come one after another: text inside a call, which only an unconstrained model writes, is
     told behind it. `places` and `mcp` are the tools of namespaces and of MCP servers, by the names that the model
-    knows them by. With `encrypts` reasoning is given in a form that is handed back, too.
+    knows them by. With `encrypts` reasoning is given in a form that is handed back, too, and with `summarizes` as its
+    own summary.
     """
 
     id: str
@@ -63,11 +60,14 @@ class ResponseWriter:
     places: Mapping[str, Place] = field(default_factory=dict[str, Place])
     mcp: Mapping[str, McpPlace] = field(default_factory=dict[str, McpPlace])
     encrypts: bool = False
+    summarizes: bool = False
     _output: list[Json] = field(default_factory=list[Json])
     _pieces: list[str] = field(default_factory=list[str])
+    _likely: list[TokenLogprobs] = field(default_factory=list[TokenLogprobs])  # of tokens that no event has told yet
+    _logprobs: list[Json] = field(default_factory=list[Json])  # of the open item
     _open: bool = False
     _untold: bool = False  # whether the open item is a call that no event has told yet
-    _held: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])  # kinds and texts, from inside a call
+    _held: list[tuple[Texts, str]] = field(default_factory=list[tuple[Texts, str]])  # from inside a call
     _begun: bool = False
     _number: int = 0
     _running: dict[int, int] = field(default_factory=dict[int, int])  # calls of a turn that have no result yet
@@ -77,10 +77,12 @@ class ResponseWriter:
         if not self._begun:
             yield from self.alive()
         match item:
+            case Chunk():
+                self._likely += item.logprobs
             case ContentDelta(text) | Unreadable(text):
-                yield from self._text("message", text)
+                yield from self._text(MESSAGE, text)
             case ReasoningDelta(text):
-                yield from self._text("reasoning", text)
+                yield from self._text(self._reasoning, text)
             case ToolCallStart(index, name, id_):
                 if self._in_call:  # one without an end is over when the next begins
                     yield from self._ended(index - 1, None)
@@ -123,23 +125,29 @@ class ResponseWriter:
         yield self._event("response.failed", response={**self._response("failed"), **told})
 
     @property
-    def _in_call(self) -> bool:
-        return self._open and self._output[-1]["type"] not in _TEXTS
+    def _reasoning(self) -> Texts:
+        return SUMMARY if self.summarizes else REASONING
 
-    def _text(self, kind: str, text: str) -> Iterator[Json]:
+    @property
+    def _in_call(self) -> bool:
+        return self._open and self._output[-1]["type"] not in ("message", "reasoning")
+
+    def _text(self, texts: Texts, text: str) -> Iterator[Json]:
         if not text:
             return
+        likely, self._likely = self._likely, []
         if self._in_call:
-            self._held.append((kind, text))
+            self._held.append((texts, text))
             return
-        if not self._open or self._output[-1]["type"] != kind:
+        if begins := not self._open or self._output[-1]["type"] != texts.kind:
             yield from self._close()
-            empty: Json = {"role": "assistant", "content": []} if kind == "message" else {"summary": [], "content": []}
-            self._add({"type": kind, **empty})
+            self._add(texts.begun())
             yield self._told()
-            yield self._at("response.content_part.added", content_index=0, part=_part(kind, ""))
+            yield self._at(f"{texts.parts}.added", **{texts.index: 0}, part=texts.part_of(""))
         self._pieces.append(text)
-        yield self._at(f"{_TEXTS[kind][1]}.delta", content_index=0, delta=text, **_logprobs(kind))
+        told = logprobs_json(of_text(likely, text) if begins else likely) if texts.likely else []
+        self._logprobs += told
+        yield self._at(f"{texts.text}.delta", **{texts.index: 0}, delta=text, **texts.logprobs(told))
 
     def _call(self, name: str, id_: str | None, *, custom: bool) -> Iterator[Json]:
         """A call begins; it is told once it has an id, that of a custom tool at its end."""
@@ -231,8 +239,8 @@ class ResponseWriter:
         """The text that came inside a call is told, now that the call is over."""
         held = self._held.copy()
         self._held.clear()
-        for kind, text in held:
-            yield from self._text(kind, text)
+        for texts, text in held:
+            yield from self._text(texts, text)
 
     def _finish(self, status: str) -> Iterator[Json]:
         """The end of the item that is open."""
@@ -258,12 +266,14 @@ class ResponseWriter:
                 item["arguments"] = text
                 yield self._told()
             case kind:
-                part = _part(kind, text)
-                item["content"] = [part]
+                texts = MESSAGE if kind == "message" else self._reasoning
+                part = texts.part_of(text, self._logprobs)
+                item[texts.held] = [part]
                 if kind == "reasoning" and self.encrypts:
                     item["encrypted_content"] = sealed(text)
-                yield self._at(f"{_TEXTS[kind][1]}.done", content_index=0, text=text, **_logprobs(kind))
-                yield self._at("response.content_part.done", content_index=0, part=part)
+                at = {texts.index: 0}
+                yield self._at(f"{texts.text}.done", **at, text=text, **texts.logprobs(self._logprobs))
+                yield self._at(f"{texts.parts}.done", **at, part=part)
         yield self._at("response.output_item.done", item=dict(item))
 
     def _over(self, reply: Reply) -> Iterator[Json]:
@@ -288,6 +298,7 @@ class ResponseWriter:
     def _add(self, item: Json) -> None:
         self._open, self._untold = True, False
         self._pieces.clear()
+        self._logprobs = []
         id_ = f"{_PREFIXES[item['type']]}_{self.id.removeprefix('resp_')}_{len(self._output)}"
         status = {} if item["type"] in ("mcp_list_tools", "mcp_approval_request") else {"status": "in_progress"}
         self._output.append({"id": id_, **item, **status})
@@ -329,12 +340,3 @@ class ResponseWriter:
             "total_tokens": usage.prompt_tokens + usage.completion_tokens,
             **({"estimated": True} if usage.estimated else {}),
         }
-
-
-def _part(kind: str, text: str) -> Json:
-    more: Json = {"annotations": [], "logprobs": []} if kind == "message" else {}
-    return {"type": _TEXTS[kind][0], "text": text, **more}
-
-
-def _logprobs(kind: str) -> Json:
-    return {"logprobs": []} if kind == "message" else {}

@@ -68,7 +68,9 @@ async def _events(desk: Desk, request: Request, job: Job, head: Head) -> AsyncGe
     writers = [ChunkWriter(head, index) for index in range(job.n)]
     async with aclosing(desk.items(request, job)) as items:
         async for index, item in items:
-            if chunks := b"".join(map(data, writers[index].feed(item))):
+            # All choices begin in their order, whichever is the first to say something: OpenAI's SDK counts on it.
+            begun = [chunk for writer in writers for chunk in writer.begin()]
+            if chunks := b"".join(map(data, (*begun, *writers[index].feed(item)))):
                 yield chunks
     if head.include_usage:
         yield data(usage_chunk(head, [writer.usage for writer in writers if writer.usage is not None]))

@@ -25,7 +25,11 @@ async def responses(desk: Desk, request: Request) -> ASGIApp:
     job = await desk.job(request, read.generation)
     id_ = f"resp_{uuid.uuid4().hex}"
     echo = {**read.echo, **_sampled(job)}
-    writer = ResponseWriter(id_, int(time.time()), job.served.name, echo, read.places, read.mcp, read.encrypts)
+    writer = ResponseWriter(
+        *(id_, int(time.time()), job.served.name, echo, read.places, read.mcp),
+        encrypts=read.encrypts,
+        summarizes=read.summarizes,
+    )
     events = _events(turns(desk, request, job, read), writer)
     if read.generation.stream:
         return desk.streamed(
