@@ -66,6 +66,7 @@ class RawText:
         self._known: dict[int, _Facts] = {}  # by identity, of expressions that outlive this
         self._pieces: dict[tuple[str, bool], list[tuple[Literal, str | None, bool]]] = {}
         self._ends: dict[str, int] = {}
+        self._unmarked: dict[tuple[str, str], bool] = {}  # whether a word never holds a mark
 
     def opener_of(self, text: str, rule: str) -> str:
         """The opener that a text of a rule begins with; "" where there is none."""
@@ -136,7 +137,9 @@ class RawText:
             case CharSet():
                 return len(mark) > 1 or mark not in expr
             case Ref(name):
-                return self._has_no(mark, self._regular[name])
+                if (mark, name) not in self._unmarked:
+                    self._unmarked[mark, name] = self._has_no(mark, self._regular[name])
+                return self._unmarked[mark, name]
             case _:
                 return all(self._has_no(mark, part) for part in children(expr))
 
