@@ -139,8 +139,10 @@ def _has_a_choice(network: Network, state: int, depth: int) -> bool:
 
 @dataclass(slots=True)
 class _Look:
-    """Looks at crowds one by one; `found`: by the lexeme that may end and the one that runs on, over what; `parted`: the
-    rules of which all crowds were given in which threads part again."""
+    """Looks at crowds one by one; `found`: by the lexeme that may end and the one that runs on, over what.
+
+    `parted`: the rules of which the crowds were given in which threads part again.
+    """
 
     network: Network
     depth: int
