@@ -92,7 +92,7 @@ class Matcher:
     """
 
     def __init__(self, rules: Rules) -> None:
-        self._most_free = most_free(rules)
+        self._unordered = rules
         rules = in_rules(rules, MOST_MEMBERS)
         used = uses(rules)
         check_references(used)
@@ -132,7 +132,7 @@ class Matcher:
     @cached_property
     def _whole(self) -> tuple[Rules, Shape, int]:
         rules = in_trees(self._given)
-        return rules, Shape.of(rules), self._most_free
+        return rules, Shape.of(rules), most_free(self._unordered)
 
     def after(self, text: str) -> Rules:
         """The grammar of what may follow `text`. Raises GrammarError where nothing may."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeGuard
 
 from toolgram.grammar.hashing import found_once
@@ -119,23 +120,24 @@ def _last_of(expr: Members, rules: Rules) -> set[Expr]:
     return found
 
 
-def _last(expr: Expr) -> Iterator[Expr]:
+@found_once
+def _last(expr: Expr) -> tuple[Expr, ...]:
     """The rules and the members that may be the last part of an expression; any rule may be empty."""
+    if is_plain(expr):
+        return ()
     match expr:
         case Ref() | Members():
-            yield expr
+            return (expr,)
         case Sequence(items):
-            for item in reversed(items):
-                yield from _last(item)
-                if not _may_be_empty(item):
-                    return
+            needed = next((at for at in reversed(range(len(items))) if not _may_be_empty(items[at])), 0)
+            return tuple(chain.from_iterable(map(_last, reversed(items[needed:]))))
         case Choice() | Repeat():
-            for part in children(expr):
-                yield from _last(part)
+            return tuple(chain.from_iterable(map(_last, children(expr))))
         case _:
-            return
+            return ()
 
 
+@found_once
 def _may_be_empty(expr: Expr) -> bool:
     match expr:
         case Ref() | Text():

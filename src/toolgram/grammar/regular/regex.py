@@ -66,7 +66,7 @@ def _of_tree(tree: Tree) -> Automaton:
 def pattern_as_written(text: str) -> Automaton:
     """The same, to be written down in the shape of the pattern, however its loops overlap."""
     tree = parse(text)
-    return as_written(_Search(tree).automaton(), tree, preferred=True)
+    return as_written(_Search(tree, shared=True).automaton(), tree, preferred=True)
 
 
 @remembered(maxsize=64)
@@ -155,9 +155,11 @@ _Passed = tuple[bool, ...]  # which lookbehinds hold here
 
 @dataclass(slots=True)
 class _Search:
-    """One tree as a program, and the steps of its threads; `parallel` is how many read one character at most."""
+    """One tree as a program, and the steps of its threads; `parallel` is how many read one character at most, if none
+    that have the same future are `shared`."""
 
     tree: Tree
+    shared: bool = False
     parallel: int = 0
     _program: list[_Instruction] = field(default_factory=lambda: [_Match()])
     _lookbehinds: dict[Tree, Automaton] = field(default_factory=dict[Tree, Automaton])
@@ -173,7 +175,7 @@ class _Search:
         """The texts in which the tree is found."""
         if (bound := _bound(self.tree)) is not None:
             whole, to_the_end = bound
-            automaton, self.parallel = plain_automaton(whole, found=not to_the_end)
+            automaton, self.parallel = plain_automaton(whole, found=not to_the_end, shared=self.shared)
             return automaton
         self._find_lookbehinds(self.tree)
         behind_sets = [edge[0] for one in self._lookbehinds.values() for state in one.states for edge in state.edges]

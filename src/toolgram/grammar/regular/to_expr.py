@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 
 from toolgram.caching import weighed
 from toolgram.grammar.components import components
@@ -51,6 +51,7 @@ def expression(
 
     Raises TooLarge where lengths and language together have too many states.
     """
+    char = cache(char)  # few sets of characters are in many places
     if automaton.has_lengths_within(low, high):
         limited = automaton
     elif (counted := _counted(automaton, low, high)) is not None:

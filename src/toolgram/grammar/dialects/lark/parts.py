@@ -256,4 +256,5 @@ def _looked_at(parts: Mapping[str, Part], spelled: Rules) -> dict[str, CharSet]:
         together |= tree
     lexicon = Lexicon(lexemes(together), spelled, inside=True)
     firsts = {name: first_of_safe(tree, name, lexicon) for name, tree in trees.items()}
-    return {name: lexicon.alphabet.set_of(first) or not_chars() for name, first in firsts.items() if first}
+    sets = {first: lexicon.alphabet.set_of(first) or not_chars() for first in set(firsts.values()) if first}
+    return {name: sets[first] for name, first in firsts.items() if first}

@@ -8,7 +8,7 @@ and cannot run on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
@@ -67,6 +67,7 @@ class RawText:
         self._known: dict[int, _Facts] = {}  # by identity, of expressions that outlive this
         self._pieces: dict[tuple[str, bool], list[tuple[Literal, str | None, bool]]] = {}
         self._ends: dict[str, int] = {}
+        self._unmarked: dict[tuple[str, str], bool] = {}  # whether a word never holds a mark
 
     def opener_of(self, text: str, rule: str) -> str:
         """The opener that a text of a rule begins with; "" where there is none."""
@@ -146,13 +147,17 @@ class RawText:
             case CharSet():
                 return len(mark) > 1 or mark not in expr
             case Ref(name):
-                return self._has_no(mark, self._regular[name])
+                if (mark, name) not in self._unmarked:
+                    self._unmarked[mark, name] = self._has_no(mark, self._regular[name])
+                return self._unmarked[mark, name]
             case _:
                 return all(self._has_no(mark, part) for part in children(expr))
 
-    def are_raw(self, exprs: Iterable[Expr], *, quoted: bool = False) -> bool:
+    def are_raw(self, exprs: Collection[Expr], *, quoted: bool = False) -> bool:
         """Whether these, all regular, are raw text when they stand side by side: no JSON, and without quotes of their
         own no number and no words."""
+        if not quoted and all(isinstance(expr, Literal) for expr in exprs):
+            return False
         facts = _together(map(self._facts, exprs))
         return (
             (facts.sets or quoted)

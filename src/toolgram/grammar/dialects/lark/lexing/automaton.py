@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from toolgram.grammar.dialects.lark.lexing.alphabet import Alphabet
 from toolgram.grammar.ir import CharSet, Choice, Expr, Literal, Ref, Repeat, Rules, Sequence, Text, children
@@ -12,7 +12,8 @@ _MOST_COPIES = 64  # of a counted item; beyond, the count is forgotten, which ca
 _MOST_STATES = 4_000
 _DEEPEST = 20  # of words in one another
 
-_States = frozenset[int]
+States = int
+"""A set of states, a bit each: those that read something, and the one where a word may end."""
 
 
 class TooManyStates(Exception):
@@ -35,31 +36,35 @@ class Automaton:
         self._steps: list[list[tuple[int, int]]] = []
         begin = self._state()
         self._end = self._build(expr, begin, self._follower())
-        self._moves: dict[_States, tuple[tuple[int, _States], ...]] = {}
-        self.start = self._closed((begin,))
+        self._closed: dict[int, States] = {}
+        self._moves: dict[States, tuple[tuple[int, States], ...]] = {}
+        self.start = self._after_nothing(begin)
 
-    def accepts(self, states: _States) -> bool:
+    def accepts(self, states: States) -> bool:
         """Whether a word may end here."""
-        return self._end in states
+        return bool(states >> self._end & 1)
 
-    def next(self, states: _States) -> int:
+    def next(self, states: States) -> int:
         """The characters that a word can go on with."""
         mask = 0
         for step, _ in self.moves(states):
             mask |= step
         return mask
 
-    def moves(self, states: _States) -> tuple[tuple[int, _States], ...]:
+    def moves(self, states: States) -> tuple[tuple[int, States], ...]:
         """Disjoint sets of characters, each with the states that they lead to."""
         if states not in self._moves:
-            blocks: dict[_States, int] = {}
-            for mask, targets in _disjoint(step for state in states for step in self._steps[state]):
-                closed = self._closed(targets)
-                blocks[closed] = blocks.get(closed, 0) | mask
+            steps: dict[int, States] = {}
+            for state in _bits(states):
+                for mask, target in self._steps[state]:
+                    steps[mask] = steps.get(mask, 0) | self._after_nothing(target)
+            blocks: dict[States, int] = {}
+            for mask, targets in _disjoint(steps.items()):
+                blocks[targets] = blocks.get(targets, 0) | mask
             self._moves[states] = tuple((mask, targets) for targets, mask in blocks.items())
         return self._moves[states]
 
-    def step(self, states: _States, mask: int) -> _States | None:
+    def step(self, states: States, mask: int) -> States | None:
         """The states after a character of one class; None where no word goes on with it."""
         for step, to in self.moves(states):
             if step & mask:
@@ -73,15 +78,20 @@ class Automaton:
         self._steps.append([])
         return len(self._steps) - 1
 
-    def _closed(self, states: Iterable[int]) -> _States:
-        seen: set[int] = set()
-        waiting = list(states)
-        while waiting:
-            state = waiting.pop()
-            if state not in seen:
-                seen.add(state)
-                waiting.extend(self._empty[state])
-        return frozenset(seen)
+    def _after_nothing(self, begin: int) -> States:
+        """The state, and all that it leads to for nothing."""
+        if begin not in self._closed:
+            seen, reached = {begin}, 0
+            waiting = [begin]
+            while waiting:
+                state = waiting.pop()
+                if self._steps[state] or state == self._end:
+                    reached |= 1 << state
+                fresh = [to for to in self._empty[state] if to not in seen]
+                seen.update(fresh)
+                waiting += fresh
+            self._closed[begin] = reached
+        return self._closed[begin]
 
     def _follower(self) -> int:
         self._followers += 1
@@ -170,20 +180,27 @@ def _weight(expr: Expr) -> int:
     return len(expr.text) if isinstance(expr, Literal) else 1 + sum(map(_weight, children(expr)))
 
 
-def _disjoint(steps: Iterable[tuple[int, int]]) -> list[tuple[int, set[int]]]:
-    """Steps on overlapping sets of characters as steps of disjoint sets to sets of states."""
-    blocks: list[tuple[int, set[int]]] = []
-    for mask, target in steps:
-        cut: list[tuple[int, set[int]]] = []
-        for block, targets in blocks:
+def _bits(states: States) -> Iterator[int]:
+    while states:
+        lowest = states & -states
+        yield lowest.bit_length() - 1
+        states ^= lowest
+
+
+def _disjoint(steps: Iterable[tuple[int, States]]) -> list[tuple[int, States]]:
+    """Steps on overlapping sets of characters as steps of disjoint sets."""
+    blocks: list[tuple[int, States]] = []
+    for mask, targets in steps:
+        cut: list[tuple[int, States]] = []
+        for block, others in blocks:
             if common := block & mask:
-                cut.append((common, targets | {target}))
+                cut.append((common, others | targets))
                 if block != common:
-                    cut.append((block & ~common, targets))
+                    cut.append((block & ~common, others))
                 mask &= ~common
             else:
-                cut.append((block, targets))
+                cut.append((block, others))
         if mask:
-            cut.append((mask, {target}))
+            cut.append((mask, targets))
         blocks = cut
     return blocks

@@ -139,11 +139,15 @@ def _has_a_choice(network: Network, state: int, depth: int) -> bool:
 
 @dataclass(slots=True)
 class _Look:
-    """Looks at crowds one by one; `found`: by the lexeme that may end and the one that runs on, over what."""
+    """Looks at crowds one by one; `found`: by the lexeme that may end and the one that runs on, over what.
+
+    `parted`: the rules of which the crowds were given in which threads part again.
+    """
 
     network: Network
     depth: int
     found: dict[tuple[Lexeme, Lexeme], int] = field(default_factory=dict[tuple[Lexeme, Lexeme], int])
+    parted: set[str] = field(default_factory=set[str])
 
     def at(self, crowd: _Crowd) -> Iterator[_Crowd]:
         """Record the conflicts of what the threads may take, and give the crowds that come after."""
@@ -158,8 +162,7 @@ class _Look:
         spend(4 + len(by_number))
         if network.lexicon.are_apart(by_number):
             for heads in by_number.values():
-                if len(heads) > 1 or is_anywhere(heads[0].after):
-                    yield from self._together(heads, crowd)
+                yield from self._together(heads, crowd)
         else:
             yield from self._rivals(by_number, crowd)
         if not by_number:
@@ -188,7 +191,7 @@ class _Look:
         network, depth = self.network, self.depth
         ends_with: dict[int, set[int]] = {number: set() for number in by_number}
         for number, heads in by_number.items():
-            if any(network.runs_on(number, head.after, depth) for head in heads):
+            if network.may_run_on(number) and any(network.runs_on(number, head.after, depth) for head in heads):
                 self._cut(heads, heads, network.lexicon.meet(number, number)[0])
         for one, other in network.lexicon.rivals(tuple(by_number)):
             over, back, together = network.lexicon.meet(one, other)
@@ -202,21 +205,24 @@ class _Look:
                 heads = by_number[number] if other == number else [*by_number[number], *by_number[other]]
                 yield from self._together(heads, crowd)
 
-    def _together(self, heads: list[Head], crowd: _Crowd) -> Iterator[_Crowd]:
+    def _together(self, heads: list[Head], crowd: _Crowd) -> Iterable[_Crowd]:
         """The crowd after heads that took the same text, where there is something new in it."""
+        if len(heads) == 1 and not is_anywhere(heads[0].after):  # as nearly all are
+            return ()
         afters = {self.network.settled(head.after) for head in heads}
         if len(afters) > 1 and not (len(crowd) == 1 and _in_one_call(heads)):
-            yield _normal(afters)
-        elif len(crowd) > 1 or any(map(is_anywhere, crowd)):
-            yield from self._merged(*afters)
+            return (_normal(afters),)
+        return self._merged(afters) if len(crowd) > 1 or any(map(is_anywhere, crowd)) else ()
 
-    def _merged(self, *afters: Thread) -> Iterator[_Crowd]:
+    def _merged(self, afters: Iterable[Thread]) -> Iterator[_Crowd]:
         """The crowds where threads that came to one may part again, since they were called from different places, which
-        are forgotten: in its rule they go on alike, and they return together."""
+        are forgotten: in its rule they go on alike, and they return together. Each is given once."""
         for state, stack in filter(is_anywhere, afters):
             rule = self.network.rule_of[stack[1] if len(stack) > 1 else state]
-            for left in self.network.may_leave(rule, self.depth):
-                yield ((left, (ANYWHERE,)),)
+            if rule not in self.parted:
+                self.parted.add(rule)
+                for left in self.network.may_leave(rule, self.depth):
+                    yield ((left, (ANYWHERE,)),)
 
     def _cut(self, ended: list[Head], running: list[Head], over: int) -> None:
         """Record where those that run on over some characters cut those that ended."""

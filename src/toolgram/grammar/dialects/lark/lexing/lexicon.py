@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from toolgram.grammar.dialects.lark.lexing.alphabet import END, Alphabet, Letters, letters
-from toolgram.grammar.dialects.lark.lexing.automaton import Automaton, TooManyStates
+from toolgram.grammar.dialects.lark.lexing.automaton import Automaton, States, TooManyStates
 from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.ir import START, CharSet, Expr, Literal, Ref, Rules, Sequence, Text, seq
 from toolgram.grammar.walk import is_plain
@@ -184,9 +184,9 @@ class Lexicon:
             back |= self.alphabet.of_char(text[place]) if automaton.accepts(states) else 0
         return 0, back, False
 
-    def _run(self, automaton: Automaton, text: str) -> Iterator[frozenset[int]]:
+    def _run(self, automaton: Automaton, text: str) -> Iterator[States]:
         """The states after each character of a text, as far as the automaton goes."""
-        states: frozenset[int] | None = automaton.start
+        states: States | None = automaton.start
         for char in text:
             spend(4)
             states = automaton.step(states, self.alphabet.of_char(char))

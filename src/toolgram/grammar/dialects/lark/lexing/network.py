@@ -253,9 +253,13 @@ class Network:
 
     def runs_on(self, number: int, after: Thread, depth: int) -> int:
         """The characters after a lexeme over which it can run on itself, after which the thread goes on so."""
-        over = self.lexicon.may_run_on(number) if number >= 0 else 0
+        over = self.may_run_on(number)
         lost = over and over & self.follow(after, depth)
         return lost and lost & self.lexicon.meet(number, number)[0]
+
+    def may_run_on(self, number: int) -> int:
+        """All characters that a leaf might run on over: a quick look, never too few."""
+        return self.lexicon.may_run_on(number) if number >= 0 else 0
 
     def home(self, thread: Thread) -> str:
         """The rule that the thread's stack begins in."""
