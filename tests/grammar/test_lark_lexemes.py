@@ -54,6 +54,11 @@ def _assert_agree(grammar: Grammar, texts: list[str]) -> None:
         assert lark_accepts(lark, text) == grammar.accepts(text), text
 
 
+def test_what_reads_on_over_what_follows_is_one_with_it_though_it_is_back_where_it_began() -> None:
+    rules: Rules = {"root": seq(Ref("many"), "<"), "many": choice(seq("<", Ref("many")), EMPTY)}
+    _assert_agree(Grammar(rules), ["", "<", "<<", "<<<", "<a"])
+
+
 def test_strings_keys_and_numbers_are_lexemes() -> None:
     schema = {
         "type": "object",

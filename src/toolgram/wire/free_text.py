@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
+from itertools import product
 
 from toolgram.grammar.ir import (
     START,
@@ -24,6 +25,7 @@ from toolgram.grammar.until import automaton, text_after
 from toolgram.grammar.walk import fresh
 from toolgram.template.markers import CONTROL, TOKEN
 from toolgram.wire import format as wire
+from toolgram.wire.program import Program
 
 
 def free_text(markers: tuple[str, ...], first: tuple[str, ...], not_first: str, not_last: str) -> Expr:
@@ -46,6 +48,25 @@ def unclosed_text(markers: tuple[str, ...], ahead: wire.CallAhead, first: tuple[
         return free_text((*markers, *ahead.texts), first, "", "")
     quoting = Text((*without, *(START + begun for begun in ahead.told or ahead.rests)), START)
     return seq(free_text(without, first, "", ""), repeat(seq(opener(ahead), quoting)))
+
+
+def first_marks(format_: wire.WireFormat, program: Program) -> Iterable[str]:
+    """The marks that content must not begin with: what stands before a name in one and behind it in another as well, so
+    that each name is said once."""
+    nodes = [node for node in wire.walk(format_.turn) if isinstance(node, wire.NamedMark) and not node.anywhere]
+    pairs = product(dict.fromkeys(node.before for node in nodes), dict.fromkeys(node.after for node in nodes))
+    tools = dict.fromkeys(name for node in nodes for name in node.tools)
+    every = (wire.NamedMark(before, after).text(name) for before, after in pairs for name in tools)
+    return dict.fromkeys((*program.first_marks, *every))
+
+
+def thought(format_: wire.WireFormat, program: Program, stops: tuple[str, ...]) -> Expr:
+    """What reasoning may be."""
+    marks, last = (*program.markers("reasoning"), *stops), program.last_characters("reasoning")
+    ahead = next((node for node in wire.walk(format_.turn) if isinstance(node, wire.CallAhead)), None)
+    if ahead is None or last:
+        return free_text(marks, (), "", last)
+    return unclosed_text(tuple(mark for mark in marks if mark not in ahead.texts), ahead)
 
 
 def closed_or_called(

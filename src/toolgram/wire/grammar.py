@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product, zip_longest
+from itertools import zip_longest
 
 from toolgram.grammar import ir
 from toolgram.grammar.ir import (
@@ -27,7 +27,7 @@ from toolgram.wire import format as wire
 from toolgram.wire.after_words import AfterWords, calls_after_words
 from toolgram.wire.allowed import Calls, allowed, closing_content
 from toolgram.wire.encodings import AnyEncoding
-from toolgram.wire.free_text import closed_or_called, free_text, unclosed_text
+from toolgram.wire.free_text import closed_or_called, first_marks, free_text, thought, unclosed_text
 from toolgram.wire.marks import as_tokens
 from toolgram.wire.program import Program, compile_format
 from toolgram.wire.spacing import Spacing
@@ -80,8 +80,8 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
         names=names,
         rules=dict(rules),
         content=(*program.markers("content"), *turn.stops),
-        thought=_thought(format_, program, turn.stops),
-        first_marks=(*_first_marks(format_, program), *(text for text in first if len(text) > 1)),
+        thought=thought(format_, program, turn.stops),
+        first_marks=(*first_marks(format_, program), *(text for text in first if len(text) > 1)),
         content_first="".join(text for text in first if len(text) == 1),
         content_last=program.last_characters("content"),
         after_words=after_words,
@@ -357,25 +357,6 @@ def _readable(format_: wire.WireFormat, turn: Turn) -> Program:
     """What reads the turn: where no call is allowed none is looked for."""
     left = format_.turn if turn.calls != "none" else allowed(format_.turn, "none")
     return compile_format(left or wire.NOTHING_WRITTEN)
-
-
-def _first_marks(format_: wire.WireFormat, program: Program) -> Iterable[str]:
-    """The marks that content must not begin with: what stands before a name in one and behind it in another as well, so
-    that each name is said once."""
-    nodes = [node for node in wire.walk(format_.turn) if isinstance(node, wire.NamedMark) and not node.anywhere]
-    pairs = product(dict.fromkeys(node.before for node in nodes), dict.fromkeys(node.after for node in nodes))
-    tools = dict.fromkeys(name for node in nodes for name in node.tools)
-    every = (wire.NamedMark(before, after).text(name) for before, after in pairs for name in tools)
-    return dict.fromkeys((*program.first_marks, *every))
-
-
-def _thought(format_: wire.WireFormat, program: Program, stops: tuple[str, ...]) -> Expr:
-    """What reasoning may be."""
-    marks, last = (*program.markers("reasoning"), *stops), program.last_characters("reasoning")
-    ahead = next((node for node in wire.walk(format_.turn) if isinstance(node, wire.CallAhead)), None)
-    if ahead is None or last:
-        return free_text(marks, (), "", last)
-    return unclosed_text(tuple(mark for mark in marks if mark not in ahead.texts), ahead)
 
 
 def _leading_spaces(separator: wire.Node) -> tuple[str, ...]:

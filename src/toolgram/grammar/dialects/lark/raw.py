@@ -8,7 +8,7 @@ and cannot run on.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
@@ -153,11 +153,9 @@ class RawText:
             case _:
                 return all(self._has_no(mark, part) for part in children(expr))
 
-    def are_raw(self, exprs: Collection[Expr], *, quoted: bool = False) -> bool:
+    def are_raw(self, exprs: Iterable[Expr], *, quoted: bool = False) -> bool:
         """Whether these, all regular, are raw text when they stand side by side: no JSON, and without quotes of their
         own no number and no words."""
-        if not quoted and all(isinstance(expr, Literal) for expr in exprs):
-            return False
         facts = _together(map(self._facts, exprs))
         return (
             (facts.sets or quoted)

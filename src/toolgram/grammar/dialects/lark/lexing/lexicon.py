@@ -250,8 +250,7 @@ def _of_plain(ended: Expr, running: Expr) -> tuple[CharSet | None, bool]:
 
 def _of_itself(automaton: Automaton) -> int:
     """What a lexeme can run on over where it could have ended."""
-    over = 0
-    seen = {automaton.start}
+    over, seen = 0, set[States]()  # the start too is one only once something was read
     waiting = [automaton.start]
     while waiting:
         moves = automaton.moves(waiting.pop())
