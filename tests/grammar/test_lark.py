@@ -238,11 +238,16 @@ def test_what_is_nested_deeply_becomes_rules() -> None:
             assert lark_accepts(lark, near) == grammar.accepts(near)
 
 
-def test_what_a_text_must_not_begin_with_is_written_twice() -> None:
-    """Where it is left, and where the text ends or a mark begins amid it."""
-    first = tuple(f'{START}{{"name": "{name}"' for name in ("qx", "qy"))
-    written = Grammar({"root": seq(Text((*first, "<call>", "<|end|>"), START), "<call>")}).to("lark")
-    assert written.count("q") == 3  # once in what is not it
+@pytest.mark.parametrize("mark", ["<call>", "<call><get>"])
+def test_what_a_text_must_not_begin_with_takes_a_text_as_long_that_is_hardly_nested(mark: str) -> None:
+    def written(name: str) -> str:
+        first = tuple(f'{START}{{"name": "{name}{last}"' for last in "xy")
+        return Grammar({"root": seq(Text((*first, mark, "<|end|>"), START), mark)}).to("lark")
+
+    short, long = written("q" * 60), written("q" * 120)
+    assert len(long) < 2.1 * len(short)
+    assert lark_accepts(long, f'{{"name": "qq"}}{mark}')
+    assert not lark_accepts(long, f'{{"name": "{"q" * 120}x"{mark}')
 
 
 @pytest.mark.parametrize("seen", ["", "<", "a <get_", "<|", START])

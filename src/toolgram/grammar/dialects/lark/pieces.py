@@ -8,30 +8,36 @@ text must not begin with may be any texts; what several of them end with alike i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from toolgram.caching import counted
-from toolgram.grammar.ir import EMPTY, Expr, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import EMPTY, CharSet, Expr, choice, not_chars, optional, repeat, seq
 
 _not_chars = counted(1024)(not_chars)
 
-_Begun = tuple[frozenset[str], str]
-"""How the texts go on that may not come first, and how much of a marker has begun beside them."""
+AT_ONCE = 6  # characters that are read one after the other with nothing nested: engines take no deep expressions
+
+_Rests = frozenset[str]
+"""How some texts go on that have begun."""
+_Begun = tuple[_Rests, _Rests]
+"""How the texts go on that may not come first, and the markers that have begun beside them."""
 _Leave = Callable[[_Begun], Iterator[Expr]]
+
+_NONE: _Rests = frozenset()
 
 
 def text_in_pieces(markers: tuple[str, ...], first: tuple[str, ...]) -> Expr | None:
     """All text without the markers that begins with none of `first`; None where it cannot be told in pieces."""
-    begin = "".join(sorted({marker[0] for marker in markers}))
+    begin = _following(markers)
     if any(char in begin for marker in markers for char in marker[1:]):
         return None
     pieces = _Pieces(markers, frozenset(first), begin)
     if not first:
         return seq(pieces.plain, pieces.any)
     opened, ended = (pieces.from_(pieces.start, leave) for leave in (pieces.opened, pieces.ended))
-    return choice(seq(_either(opened), pieces.any), *ended)
+    return choice(seq(_either(opened), pieces.any), *([_either(ended)] if ended else []))
 
 
 @dataclass(frozen=True)
@@ -39,12 +45,12 @@ class _Pieces:
     """`begin` are the characters that begin a marker."""
 
     markers: tuple[str, ...]
-    first: frozenset[str]
+    first: _Rests
     begin: str
 
     @property
     def start(self) -> _Begun:
-        return self.first, ""
+        return self.first, _NONE
 
     @property
     def plain(self) -> Expr:
@@ -58,27 +64,22 @@ class _Pieces:
 
     def piece(self, char: str) -> Expr:
         """The piece that begins so."""
-        return seq(char, self.going_on(char))
+        return seq(char, self.going_on(_after(char, self.markers)))
 
-    def going_on(self, marker: str) -> Expr:
-        """The rest of a piece in which this much of a marker has begun."""
-        return optional(choice(*self.ways_on(marker, "")))
-
-    def ways_on(self, marker: str, others: str) -> Iterator[Expr]:
-        """The ways to go on in such a piece, or in none, but with one of these characters."""
-        following = _following(each[len(marker) :] for each in self.markers if marker and each.startswith(marker))
-        yield seq(_not_chars(*self.begin, *following, *others), self.plain)
-        for char in following:
-            if marker + char not in self.markers and char not in others:
-                yield seq(char, self.going_on(marker + char))
+    def going_on(self, rests: _Rests) -> Expr:
+        """The rest of a piece in which markers have begun."""
+        return _either(self.from_((_NONE, rests), self.opened))
 
     def opened(self, begun: _Begun) -> Iterator[Expr]:
-        """What leaves the first texts here, up to where any pieces may follow."""
-        texts, marker = begun
-        following = _following(texts)
-        yield from self.ways_on(marker, following)
+        """What goes on here with neither the first texts nor the markers, up to where any pieces may follow."""
+        texts, rests = begun
+        first, more = _following(texts), _following(rests)
+        yield _not_chars(*self.begin, *first, *more)
+        if texts:  # without any, the markers are followed themselves
+            afters = ((char, _after(char, rests)) for char in more if char not in first)
+            yield from (seq(char, self.going_on(after)) for char, after in afters if "" not in after)
         if self.is_shut(texts):
-            yield from (self.piece(char) for char in self.begin if char not in following and char not in self.markers)
+            yield from (self.piece(char) for char in self.begin if char not in first and char not in self.markers)
         else:
             yield EMPTY
 
@@ -87,12 +88,12 @@ class _Pieces:
         if self.is_shut(begun[0]):
             yield EMPTY
 
-    def is_shut(self, texts: frozenset[str]) -> bool:
+    def is_shut(self, texts: _Rests) -> bool:
         """Whether one of the first texts goes on with what begins a piece."""
         return any(text[0] in self.begin for text in texts)
 
     def from_(self, begun: _Begun, leave: _Leave) -> list[Expr]:
-        """The ways from such a beginning to where it is left: through each `joint` they are written once."""
+        """The ways from such a beginning to where it is left: beyond each joint they are written once."""
         left, joined = self.ways(begun, leave)
         for joint, ways in joined.items():
             if rest := self.from_(joint, leave):
@@ -101,25 +102,30 @@ class _Pieces:
 
     def ways(self, begun: _Begun, leave: _Leave) -> tuple[list[Expr], dict[_Begun, list[Expr]]]:
         """The ways from such a beginning to where it is left, and to each joint."""
-        left, joined = list(leave(begun)), dict[_Begun, list[Expr]]()
-        for char, longer in self.longer(begun):
-            if longer in self.joints:
-                joined.setdefault(longer, []).append(seq(char))
-                continue
-            inside, beyond = self.ways(longer, leave)
-            if inside:
-                left.append(seq(char, _either(inside)))
-            for joint, found in beyond.items():
-                joined.setdefault(joint, []).append(seq(char, _either(found)))
-        return left, joined
+        plain, others, joined = list[Expr](), list[Expr](), dict[_Begun, list[Expr]]()
+        waiting = [("", begun)]
+        for way, here in waiting:
+            for exit_ in leave(here):
+                (plain if isinstance(exit_, CharSet) else others).append(seq(way, exit_))
+            for char, longer in self.longer(here):
+                if longer in self.joints:
+                    joined.setdefault(longer, []).append(seq(way + char))
+                elif len(way) < AT_ONCE - 1:
+                    waiting.append((way + char, longer))
+                else:
+                    inside, beyond = self.ways(longer, leave)
+                    others += [seq(way + char, _either(inside))] if inside else []
+                    for joint, found in beyond.items():
+                        joined.setdefault(joint, []).append(seq(way + char, _either(found)))
+        return [*([seq(choice(*plain), self.plain)] if plain else []), *others], joined
 
     @cached_property
     def joints(self) -> frozenset[_Begun]:
         """The beginnings that are come to in several ways."""
         count = Counter[_Begun]()
         waiting = [self.start]
-        while waiting:
-            for _, longer in self.longer(waiting.pop()):
+        for begun in waiting:
+            for _, longer in self.longer(begun):
                 count[longer] += 1
                 if count[longer] == 1:
                     waiting.append(longer)
@@ -127,17 +133,22 @@ class _Pieces:
 
     def longer(self, begun: _Begun) -> Iterator[tuple[str, _Begun]]:
         """Such beginnings that are longer by a character, and are text."""
-        texts, marker = begun
-        for char in _following(texts):
-            after = frozenset(text[1:] for text in texts if text[0] == char)
-            grown = char if char in self.begin else marker + char if marker else ""
-            if "" not in after and grown not in self.markers:
-                yield char, (after, grown if any(each.startswith(grown) for each in self.markers) else "")
+        texts, rests = begun
+        for char in _following(texts or rests):
+            first = _after(char, texts)
+            more = _after(char, self.markers) if char in self.begin else _after(char, rests)
+            if "" not in first | more:
+                yield char, (first, more)
 
 
-def _following(texts: Iterator[str] | frozenset[str]) -> str:
+def _following(texts: Iterable[str]) -> str:
     """The characters with which these texts begin."""
-    return "".join(sorted({text[0] for text in texts if text}))
+    return "".join(sorted({text[0] for text in texts}))
+
+
+def _after(char: str, texts: Iterable[str]) -> _Rests:
+    """How the texts go on that begin with this character."""
+    return frozenset(text[1:] for text in texts if text[0] == char)
 
 
 def _either(ways: list[Expr]) -> Expr:

@@ -6,10 +6,10 @@ leads there or ends: what comes before it, any text from there on, and what neve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from toolgram.caching import counted
-from toolgram.grammar.dialects.lark.pieces import text_in_pieces
+from toolgram.grammar.dialects.lark.pieces import AT_ONCE, text_in_pieces
 from toolgram.grammar.ir import EMPTY, NOTHING, START, CharSet, Choice, Expr, Text, choice, less, optional, seq
 from toolgram.grammar.regular.elimination import eliminated
 from toolgram.grammar.until import State, automaton
@@ -89,21 +89,32 @@ def _not_first(texts: tuple[str, ...], markers: tuple[str, ...]) -> Expr:
         if state is not None:
             state_of[begun] = state
 
+    def longer(begun: str) -> Iterator[str]:
+        """Those that begin so, each after the shorter ones, of so many characters more at most that are text."""
+        waiting = [begun]
+        for here in waiting:
+            yield here
+            if len(here) - len(begun) < AT_ONCE:
+                waiting += (here + char for char in following[here] if here + char in state_of)
+
     def leaving(begun: str) -> dict[int, Expr]:
         """What leaves them, by the state that it leads to."""
         ways: dict[int, list[Expr]] = {}
-        for charset, target in states[state_of[begun]].edges:
-            if target not in alike and (others := _less(charset, "".join(following[begun]))).ranges:
-                ways.setdefault(target, []).append(others)
-        for char in following[begun]:
-            if begun + char in state_of:
-                for target, way in leaving(begun + char).items():
-                    ways.setdefault(target, []).append(seq(char, way))
+        for here in longer(begun):
+            lead = here[len(begun) :]
+            if len(lead) == AT_ONCE:
+                for target, way in leaving(here).items():
+                    ways.setdefault(target, []).append(seq(lead, way))
+                continue
+            for charset, target in states[state_of[here]].edges:
+                if target not in alike and (others := _less(charset, "".join(following[here]))).ranges:
+                    ways.setdefault(target, []).append(seq(lead, others))
         return {target: choice(*parts) for target, parts in ways.items()}
 
     def staying(begun: str) -> Expr:
+        leads = [here[len(begun) :] for here in longer(begun) if here != begun]
         return optional(
-            _either(*(seq(char, staying(begun + char)) for char in following[begun] if begun + char in state_of))
+            _either(*(seq(lead, staying(begun + lead)) if len(lead) == AT_ONCE else seq(lead) for lead in leads))
         )
 
     def begun_by(target: int) -> CharSet | None:
