@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolgram.api.openapi.document import OF_BODIES, document
 from toolgram.server.context import Desk, json_response
+from toolgram.server.keeping import forgetting
 from toolgram.server.limits import Admission
 from toolgram.server.mcp import servers_of
 from toolgram.server.memory import give_back
@@ -30,9 +31,11 @@ from toolgram.server.routes.completions import completions
 from toolgram.server.routes.mcp import mcp_call, mcp_servers
 from toolgram.server.routes.messages import count_tokens, messages
 from toolgram.server.routes.responses import input_tokens, responses
+from toolgram.server.routes.stored import forget, input_items, response
 from toolgram.server.routes.tokenize import detokenize, tokenize
 from toolgram.server.routes.tools import import_tools
 from toolgram.server.settings import Settings
+from toolgram.server.store import Store
 from toolgram.server.tracing import exporting
 
 if TYPE_CHECKING:
@@ -119,12 +122,17 @@ async def _page(_desk: Desk, request: Request) -> ASGIApp:
 _GET: dict[str, Handler] = {
     "/v1/models": _models,
     "/v1/models/{name:path}": _one_model,
+    "/v1/responses/{id}": response,
+    "/v1/responses/{id}/input_items": input_items,
     "/v1/mcp/servers": mcp_servers,
     "/health": _health,
     "/metrics": _metrics,
     "/openapi.json": _openapi,
     **dict.fromkeys(pages(), _page),
 }
+
+
+_DELETE: dict[str, Handler] = {"/v1/responses/{id}": forget}
 
 
 class _Endpoint:
@@ -160,15 +168,17 @@ def create_app(
     beyond = settings.parallel if in_turn else 0
     admission = Admission(settings.parallel, settings.queue, settings.timeout, metrics, beyond)
     servers = servers_of(settings.mcp)
-    desk = Desk(Models(tuple(models), settings.any_model_name), settings, admission, metrics, servers)
+    store = Store(settings.max_store if settings.workers == 1 else 0)
+    desk = Desk(Models(tuple(models), settings.any_model_name), settings, admission, metrics, servers, store=store)
 
     @asynccontextmanager
     async def lifespan(_app: Router) -> AsyncGenerator[None]:
         # Threads mostly wait for their turn.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "toolgram"))
-        trimming = asyncio.create_task(give_back(lambda: admission.idle))
+        beside = [asyncio.create_task(each) for each in (give_back(lambda: admission.idle), forgetting(store))]
         yield
-        trimming.cancel()
+        for task in beside:
+            task.cancel()
         await front.ended()
         for server in servers.values():
             await server.stop()
@@ -177,7 +187,7 @@ def create_app(
         if end_spans is not None:
             await asyncio.to_thread(end_spans)  # sends what it still has
 
-    methods = (("POST", _POST), ("GET", _GET))
+    methods = (("POST", _POST), ("GET", _GET), ("DELETE", _DELETE))
     routes = [
         Route(path, _Endpoint(handler, desk), methods=[method])
         for method, handlers in methods
@@ -195,7 +205,7 @@ def _with_origins(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
     return CORSMiddleware(
         app,
         allow_origins=list(origins),
-        allow_methods=["GET", "POST"],
+        allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["*"],
         expose_headers=["x-request-id", *OF_BODIES, "retry-after"],
     )
