@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import jsonschema_rs
 import openai
 import pytest
 from openai import OpenAI
 
 from live_server import serving
 from server.test_hostile import Counting, wait_for
+from toolgram.api.openapi.document import document
 from toolgram.engines.replay import Replay
 from toolgram.server.recording.values import Recording
 from toolgram.server.settings import Settings
@@ -61,6 +64,16 @@ def refused(make: Callable[[], object], status: int = 404) -> Any:
         make()
     assert caught.value.status_code == status
     return caught.value
+
+
+def documented(client: OpenAI, method: str, path: str) -> None:
+    """The answer is one of `/openapi.json`."""
+    answer = httpx2.request(method.upper(), str(client.base_url).removesuffix("/v1/") + path)
+    told = document()
+    route = re.sub("resp_[0-9a-f]+", "{id}", path)
+    schema = told["paths"][route][method]["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema_rs.validator_for({**schema, "components": told["components"]}).validate(answer.json())
+    assert answer.status_code == 200
 
 
 @pytest.mark.parametrize("how", ["whole", "streamed"])
@@ -114,7 +127,9 @@ def test_a_response_is_read_again_as_it_was_given_and_forgotten() -> None:
         said = client.responses.create(**COMMON, input="Hi.", metadata={"a": "b"})
         assert client.responses.retrieve(said.id).model_dump() == said.model_dump()
         later = client.responses.create(**COMMON, input=results(said), previous_response_id=said.id)
-        client.responses.delete(said.id)
+        documented(client, "get", f"/v1/responses/{said.id}")
+        documented(client, "get", f"/v1/responses/{later.id}/input_items")
+        documented(client, "delete", f"/v1/responses/{said.id}")
         for make in (client.responses.retrieve, client.responses.delete, client.responses.input_items.list):
             error = refused(lambda make=make: make(said.id))
             assert error.code == "response_not_found"

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.middleware.cors import CORSMiddleware
@@ -135,14 +134,24 @@ _GET: dict[str, Handler] = {
 _DELETE: dict[str, Handler] = {"/v1/responses/{id}": forget}
 
 
-class _Endpoint:
-    """A handler as an ASGI application; a class, since Starlette would treat a function differently."""
+_METHODS = {"POST": _POST, "GET": _GET, "DELETE": _DELETE}
 
-    def __init__(self, handler: Handler, desk: Desk) -> None:
-        self._handler = partial(handler, desk)
+
+class _Endpoint:
+    """A path as an ASGI application; a class, since Starlette would treat a function differently."""
+
+    def __init__(self, path: str, desk: Desk) -> None:
+        self._handlers = {method: handlers[path] for method, handlers in _METHODS.items() if path in handlers}
+        self._desk = desk
+
+    @property
+    def methods(self) -> list[str]:
+        """Those that it has."""
+        return list(self._handlers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = await self._handler(Request(scope, receive))
+        handler = self._handlers.get(scope["method"]) or self._handlers["GET"]  # of a HEAD
+        answer = await handler(self._desk, Request(scope, receive))
         await answer(scope, receive, send)
 
 
@@ -187,14 +196,11 @@ def create_app(
         if end_spans is not None:
             await asyncio.to_thread(end_spans)  # sends what it still has
 
-    methods = (("POST", _POST), ("GET", _GET), ("DELETE", _DELETE))
-    routes = [
-        Route(path, _Endpoint(handler, desk), methods=[method])
-        for method, handlers in methods
-        for path, handler in handlers.items()
-    ]
+    paths = tuple(dict.fromkeys(path for handlers in _METHODS.values() for path in handlers))
+    endpoints = [(path, _Endpoint(path, desk)) for path in paths]
+    routes = [Route(path, endpoint, methods=endpoint.methods) for path, endpoint in endpoints]
     router = Router(routes, lifespan=lifespan, redirect_slashes=False)
-    front = Front(router, settings, metrics, admission, frozenset((*_POST, *_GET)), observer, tracer)
+    front = Front(router, settings, metrics, admission, frozenset(paths), observer, tracer)
     return _with_origins(front, settings.origins)
 
 
@@ -205,7 +211,7 @@ def _with_origins(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
     return CORSMiddleware(
         app,
         allow_origins=list(origins),
-        allow_methods=["GET", "POST", "DELETE"],
+        allow_methods=list(_METHODS),
         allow_headers=["*"],
         expose_headers=["x-request-id", *OF_BODIES, "retry-after"],
     )
