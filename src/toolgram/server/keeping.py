@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import orjson
 
 from toolgram.api.errors import ApiError
 from toolgram.api.json_text import json_bytes
-from toolgram.api.responses.input import Earlier, references
+from toolgram.api.responses.input import Earlier, new_items, references
 from toolgram.api.responses.request import SentBody
 from toolgram.server.bodies import parsed
 from toolgram.server.middleware import too_large
@@ -92,12 +92,18 @@ def _item(store: Store, client: Client, id_: str, at: int, settings: Settings) -
     raise ApiError(404, "item_not_found", reason, f"/input/{at}/id")
 
 
-def packed(items: Sequence[Mapping[str, Any]], id_: str) -> tuple[bytes, ...]:
-    """Items that a request brings, as they are kept: one without an id has one made of that of its response."""
-    return tuple(json_bytes(_with_id(item, id_, number)) for number, item in enumerate(items))
+def drafted(store: Store, client: Client, sent: SentBody, before: Found, id_: str) -> Draft | None:
+    """What is to be kept with the response of this id; None for nothing: the body asks for that, or is too large."""
+    if not store.largest or sent.body.store is False:
+        return None
+    items = new_items(sent.body, sent.given, before.earlier)
+    packed = tuple(json_bytes(_with_id(item, id_, number)) for number, item in enumerate(items))
+    size = sum(map(len, packed)) + (0 if before.before is None else before.before.size)
+    return Draft(id_, client, before.before, packed) if size <= store.largest else None
 
 
 def _with_id(item: Mapping[str, Any], id_: str, number: int) -> Json:
+    """An item with an id, which is made of that of its response where it has none."""
     kind = item.get("type") or "message"
     own = item.get("id") or f"{_PREFIXES.get(kind, 'item')}_{id_.removeprefix('resp_')}_in{number}"
     return {"id": own, "type": kind, **{name: value for name, value in item.items() if name not in ("id", "type")}}

@@ -112,7 +112,8 @@ class Front:
         try:
             key = self._known_key(headers)
             who = key or (scope.get("client") or ("",))[0]
-            record.client = Client(b"", who) if key is None else Client(sha256(key).digest(), sha256(key).digest())
+            digest = b"" if key is None else sha256(key).digest()
+            record.client = Client(digest, digest or who)
             with work.on(self._admission.errand(who)):
                 await self._answered(scope, receive, answer, headers, knows_key=key is not None)
         except ClientGone:

@@ -91,6 +91,7 @@ class Store:
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.most = most
+        self.largest = most // _LARGEST
         self.held = 0
         self._clock = clock
         self._kept = OrderedDict[str, tuple[Kept, float]]()
@@ -113,7 +114,7 @@ class Store:
 
     def put(self, kept: Kept) -> bool:
         """Keep a response, and forget what there is no room for; not where its conversation would fill an eighth."""
-        if kept.weight + kept.turn.whole > self.most // _LARGEST:
+        if kept.weight + kept.turn.whole > self.largest:
             return False
         holder = kept.turn.holder
         with self._lock:

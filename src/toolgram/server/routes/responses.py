@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +17,11 @@ from toolgram.api.responses.input import Earlier, new_items
 from toolgram.api.responses.request import CheckedBody, ResponsesRequest, SentBody, sent_body
 from toolgram.api.responses.response import Json, ResponseWriter
 from toolgram.server.context import Desk, Job, json_response
-from toolgram.server.keeping import Draft, Found, found, keep, packed
+from toolgram.server.keeping import Draft, Found, drafted, found, keep
 from toolgram.server.mcp import request_of, turns
 from toolgram.server.request_log import record_of
 from toolgram.server.sse import all_named
-from toolgram.server.store import Client, Store
+from toolgram.server.store import Store
 from toolgram.work import in_thread
 
 _ENDS = ("response.completed", "response.incomplete")
@@ -73,28 +73,23 @@ async def _request(desk: Desk, request: Request, id_: str | None = None) -> tupl
     And what is to be kept of it with the response of this id.
     """
     urls, client = {name: server.url for name, server in desk.mcp.items()}, record_of(request.scope).client
-    keeps = id_ if desk.store.most else None
+
+    def read_with(sent: SentBody, before: Found) -> _Read:
+        body = sent.checked(urls, before.earlier)
+        draft = None if id_ is None else drafted(desk.store, client, sent, before, id_)
+        return _Read(body, None if body.asked else body.request(), draft)
 
     def begun(given: Any) -> tuple[SentBody, _Read | None]:
         sent = sent_body(given)
-        return sent, None if sent.goes_on else _read(sent, Found(Earlier(), None), urls, client, keeps)
+        return sent, None if sent.goes_on else read_with(sent, Found(Earlier(), None))
 
     sent, read = await desk.body(request, begun)
     if read is None:  # what is short names what is long
         before = await in_thread(found, desk.store, client, sent, desk.settings)
-        read = await in_thread(_read, sent, before, urls, client, keeps)
+        read = await in_thread(read_with, sent, before)
         if (capture := record_of(request.scope).capture) is not None:
             capture.read(_whole_body(sent, before))
     return await request_of(desk, request, read.body) if read.request is None else read.request, read.draft
-
-
-def _read(sent: SentBody, before: Found, urls: Mapping[str, str], client: Client, id_: str | None) -> _Read:
-    """A body with what it names; something is kept under an id, unless the body asks for the contrary."""
-    body, draft = sent.checked(urls, before.earlier), None
-    if id_ is not None and sent.body.store is not False:
-        items = packed(new_items(sent.body, sent.given, before.earlier), id_)
-        draft = Draft(id_, client, before.before, items)
-    return _Read(body, None if body.asked else body.request(), draft)
 
 
 def _whole_body(sent: SentBody, before: Found) -> dict[str, Any]:
