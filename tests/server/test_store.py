@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -183,3 +184,23 @@ def test_what_it_says_it_holds_is_what_it_takes() -> None:
     finally:
         tracemalloc.stop()
     assert store.held / 2 < taken < store.held * 1.1
+
+
+def test_threads_may_share_it() -> None:
+    store = Store(MOST)
+
+    def work(number: int) -> None:
+        last = None
+        for i in range(300):
+            last = kept(f"{number}-{i}", f"holder{number % 3}", size=100, before=last if i % 3 else None)
+            store.put(last)
+            store.find(b"", f"{(number + 1) % 6}-{i}")
+            store.forget(b"", f"{(number + 2) % 6}-{i - 1}")
+            store.forget_old()
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    assert store.held <= MOST
+    for id_ in ids(store):
+        assert store.forget(b"", id_)
+    assert (store.held, len(store._weights), len(store._uses)) == (0, 0, 0)

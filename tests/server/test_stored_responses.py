@@ -128,6 +128,7 @@ def test_a_response_is_read_again_as_it_was_given_and_forgotten() -> None:
         assert client.responses.retrieve(said.id).model_dump() == said.model_dump()
         later = client.responses.create(**COMMON, input=results(said), previous_response_id=said.id)
         documented(client, "get", f"/v1/responses/{said.id}")
+        assert refused(lambda: client.responses.retrieve(said.id, stream=True), 400).param == "stream"
         documented(client, "get", f"/v1/responses/{later.id}/input_items")
         documented(client, "delete", f"/v1/responses/{said.id}")
         for make in (client.responses.retrieve, client.responses.delete, client.responses.input_items.list):
@@ -166,6 +167,18 @@ def test_another_key_can_neither_read_nor_forget_nor_go_on() -> None:
             refused(make)
         refused(lambda: client.responses.retrieve(said.id), 401)
         assert mine.responses.retrieve(said.id).output_text == "Hi."
+
+
+def test_who_floods_it_pushes_out_nothing_of_others() -> None:
+    with running(*["Hi."] * 80, api_keys=("one", "two"), max_store=1 << 16) as (client, _):
+        greedy, modest = client.with_options(api_key="one"), client.with_options(api_key="two")
+        for _ in range(20):
+            greedy.responses.create(**COMMON, input="x" * 4000)
+        said = [modest.responses.create(**COMMON, input="Hi.").id for _ in range(5)]
+        for _ in range(40):
+            last = greedy.responses.create(**COMMON, input="x" * 4000)
+        assert all(modest.responses.retrieve(id_).store for id_ in said)
+        assert greedy.responses.retrieve(last.id)
 
 
 @pytest.mark.parametrize(
@@ -207,6 +220,15 @@ def test_odd_ids_are_those_of_nothing(id_: str) -> None:
             refused(lambda: client.responses.create(**COMMON, input="x", previous_response_id=id_))
         else:  # as clients send it that have none
             client.responses.create(**COMMON, input="x", previous_response_id=id_)
+
+
+def test_half_a_character_is_read_as_from_a_body() -> None:
+    with running("a\ud800b", "Yes.") as (client, engine):
+        first = client.responses.create(**COMMON, input="Hi.")
+        second = client.responses.create(**COMMON, input=f"{2**70}", previous_response_id=first.id)
+        said = client.responses.input_items.list(second.id, order="asc").data
+    assert "a\ufffdb" in engine.calls[1].text
+    assert said[1].content[0].text == "a\ufffdb"  # type: ignore[union-attr]
 
 
 def test_an_incomplete_response_is_kept_and_a_failed_one_is_not() -> None:

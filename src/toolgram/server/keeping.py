@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from toolgram.api.errors import ApiError
 from toolgram.api.json_text import json_bytes
 from toolgram.api.responses.input import Earlier, new_items, references
@@ -128,7 +126,7 @@ def response_of(kept: Kept) -> bytes:
 def input_of(kept: Kept) -> Iterator[Json]:
     """The items that a response was given for, the last one first, those of earlier responses too."""
     items = kept.turn.conversation
-    return map(orjson.loads, reversed(items[: len(items) - len(kept.turn.output)]))
+    return (parsed(bytearray(item)) for item in reversed(items[: len(items) - len(kept.turn.output)]))
 
 
 def known(store: Store, client: Client, id_: str, settings: Settings) -> Kept:

@@ -136,7 +136,7 @@ _ROUTES = {
     "/v1/responses/{id}": _Route(
         "A response that is kept.",
         ref("Response"),
-        (*_TOLD, 404),
+        (400, *_TOLD, 404),
         parameters=(_ID,),
         deleted=responses.FORGOTTEN,
     ),

@@ -22,7 +22,9 @@ _ORDERS = ("asc", "desc")
 
 
 async def response(desk: Desk, request: Request) -> ASGIApp:
-    """A response that is kept."""
+    """A response that is kept; what was streamed is not streamed again."""
+    if request.query_params.get("stream") == "true":
+        raise ApiError(400, "not_supported", "a response that is kept is given whole: leave it out", "/stream")
     kept = _kept(desk, request)
     return Response(response_of(kept), 200, record_of(request.scope).headers, "application/json")
 
