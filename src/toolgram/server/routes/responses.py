@@ -72,23 +72,26 @@ async def _request(desk: Desk, request: Request, id_: str | None = None) -> tupl
 
     And what is to be kept of it with the response of this id.
     """
-    urls, client = {name: server.url for name, server in desk.mcp.items()}, record_of(request.scope).client
+    urls, record = {name: server.url for name, server in desk.mcp.items()}, record_of(request.scope)
 
     def read_with(sent: SentBody, before: Found) -> _Read:
         body = sent.checked(urls, before.earlier)
-        draft = None if id_ is None else drafted(desk.store, client, sent, before, id_)
+        draft = None if id_ is None else drafted(desk.store, record.client, sent, before, id_)
         return _Read(body, None if body.asked else body.request(), draft)
 
     def begun(given: Any) -> tuple[SentBody, _Read | None]:
         sent = sent_body(given)
         return sent, None if sent.goes_on else read_with(sent, Found(Earlier(), None))
 
+    def gone_on(sent: SentBody) -> _Read:
+        before = found(desk.store, record.client, sent, desk.settings)
+        if record.capture is not None:
+            record.capture.read(_whole_body(sent, before))
+        return read_with(sent, before)
+
     sent, read = await desk.body(request, begun)
-    if read is None:  # what is short names what is long
-        before = await in_thread(found, desk.store, client, sent, desk.settings)
-        read = await in_thread(read_with, sent, before)
-        if (capture := record_of(request.scope).capture) is not None:
-            capture.read(_whole_body(sent, before))
+    if read is None:  # what is short names what is long, which few hold at a time
+        read = await in_thread(gone_on, sent)
     return await request_of(desk, request, read.body) if read.request is None else read.request, read.draft
 
 
