@@ -159,7 +159,7 @@ def test_a_choice_may_name_what_is_in_a_namespace(choice: dict[str, Any], names:
         ({"tool_choice": {"type": "web_search"}}, "/tool_choice"),
         ({"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "mcp"}]}}, "/tool_choice/tools"),
         ({"tool_choice": {"type": "function", "name": "close"}}, "/tool_choice/name"),
-        ({"input": [{"type": "item_reference", "id": "x"}]}, "/input/0/type"),
+        ({"input": [{"type": "item_reference", "id": "x"}]}, "/input/0/id"),
         ({"previous_response_id": "resp_1"}, "/previous_response_id"),
         ({"tools": [{"type": "namespace", "name": "a", "tools": [{"type": "function"}]}]}, "/tools/0/tools/0/name"),
     ],

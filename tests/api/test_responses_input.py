@@ -9,7 +9,8 @@ import pytest
 import toolgram
 from situations import CHATML
 from toolgram.api.responses.body import ENCRYPTED, LOGPROBS
-from toolgram.api.responses.request import read_responses_request
+from toolgram.api.responses.input import Earlier
+from toolgram.api.responses.request import read_responses_request, sent_body
 from toolgram.api.responses.sealed import sealed
 
 USER = {"role": "user", "content": "Go."}
@@ -117,4 +118,25 @@ def test_what_cannot_be_included_is_named() -> None:
 def test_a_reference_to_an_item_is_told_what_to_send() -> None:
     with pytest.raises(toolgram.InvalidRequest, match="send the item itself") as raised:
         read_responses_request({"input": [USER, {"type": "item_reference", "id": "rs_1"}]})
-    assert raised.value.pointer == "/input/1/type"
+    assert raised.value.pointer == "/input/1/id"
+
+
+@pytest.mark.parametrize("new", ["Now.", [{"role": "user", "content": "Now."}]])
+def test_what_is_wrong_has_its_place_in_the_body_that_was_sent(new: Any) -> None:
+    earlier = Earlier([USER, said("Yes."), {"type": "additional_tools", "tools": [{"type": "web_search"}]}])
+    sent = sent_body({"input": new, "previous_response_id": "resp_1"})
+    assert sent.goes_on
+    request = sent.checked({}, earlier).request().generation
+    assert [message["content"] for message in request.request.messages] == ["Go.", "Yes.", "Now."]
+    assert request.request.places["/messages/0"] == "/previous_response_id"
+    assert request.request.places["/messages/2"] == ("/input" if isinstance(new, str) else "/input/0")
+    assert request.ignored == ("tools.web_search",)
+    with pytest.raises(toolgram.InvalidRequest, match="answers no call") as raised:
+        sent_body({"input": [output("a")], "previous_response_id": "resp_1"}).checked({}, earlier).request()
+    assert raised.value.pointer == "/input/0"
+
+
+def test_a_conversation_has_no_more_items_than_a_body() -> None:
+    sent = sent_body({"input": [USER] * 9000, "previous_response_id": "resp_1"})
+    with pytest.raises(toolgram.InvalidRequest, match="at most 16384 items, not 18000"):
+        sent.checked({}, Earlier([USER] * 9000))

@@ -104,7 +104,8 @@ def test_options_and_environment(
     log = tmp_path / "log.jsonl"
     options = ["serve", "--port", "0", "--alias", "gpt-x", "-np", "3", "--log-file", str(log), "--max-body", "100"]
     options += ["--shutdown-timeout", "3"]
-    result = CliRunner().invoke(app, options, env={"TOOLGRAM_API_KEY": "one two", "TOOLGRAM_HOST": "127.0.0.2"})
+    env = {"TOOLGRAM_API_KEY": "one two", "TOOLGRAM_HOST": "127.0.0.2", "TOOLGRAM_MAX_STORE": "0"}
+    result = CliRunner().invoke(app, options, env=env)
     assert result.exception is None, result.output
     assert "serving smollm2 at http://127.0.0.2:4321/v1" in result.output
     assert "no --model given" in result.output
@@ -118,8 +119,9 @@ def test_options_and_environment(
         assert (model["id"], model["aliases"]) == ("smollm2", ["gpt-x"])
         long = httpx2.post(f"{address}/v1/chat/completions", headers=headers, content=b"x" * 101)
         assert long.status_code == 413
+        assert "--max-store 0" in httpx2.get(f"{address}/v1/responses/resp_1", headers=headers).text
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [line["status"] for line in lines] == [401, 200, 413]
+    assert [line["status"] for line in lines] == [401, 200, 413, 404]
 
 
 @pytest.mark.parametrize(

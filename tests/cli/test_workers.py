@@ -111,6 +111,10 @@ def test_workers_share_the_work_and_are_replaced(tmp_path: Path) -> None:
         server.upstream.free.set()
         answer = server.ask().json()
         assert answer["choices"][0]["message"]["content"] == "one two three"
+        response = httpx2.post(f"{server.address}/v1/responses", json={"input": "Hi."}, timeout=_PATIENCE).json()
+        assert response["store"] is False  # another process would not know it
+        asked_again = httpx2.get(f"{server.address}/v1/responses/{response['id']}", timeout=_PATIENCE)
+        assert (asked_again.status_code, "--workers" in asked_again.text) == (404, True)
         server.ask_until(lambda: len(server.processes()) == 2)
         assert server.process.pid not in server.processes()
         killed = min(server.processes())

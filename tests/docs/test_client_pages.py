@@ -90,10 +90,15 @@ def test_every_client_has_a_page_in_the_table() -> None:
 
 
 TURNS = {
+    "index": [Message("Hello."), Message("Ada.")],
     "langgraph": [Message(tool_calls=(ToolCall("price", '{"item": "tea"}', None),)), Message("It costs 2.5 euros.")],
     "pydantic-ai": [Message(tool_calls=(ToolCall("final_result", '{"city": "Paris", "sky": "clear"}', None),))],
 }
-PRINTED = {"langgraph": "It costs 2.5 euros.", "pydantic-ai": "city='Paris' sky='clear'"}
+PRINTED = {
+    "index": "Ada.\n['message', 'message', 'message']",
+    "langgraph": "It costs 2.5 euros.",
+    "pydantic-ai": "city='Paris' sky='clear'",
+}
 
 
 @pytest.mark.parametrize("page", TURNS)
@@ -101,8 +106,8 @@ def test_a_program_runs(page: str) -> None:
     style = find_style("hermes")
     assert style is not None
     (program,) = re.findall(rf"{re.escape(MARK)}\n```python\n(.*?)```", text_of(page), re.DOTALL)
-    (served,) = re.findall(rf"{re.escape(MARK)}\n```sh\n(.*?)\n```", text_of(page), re.DOTALL)
-    assert served == "toolgram serve --any-model-name"
+    served = re.findall(rf"{re.escape(MARK)}\n```sh\n(.*?)\n```", text_of(page), re.DOTALL)
+    assert served == ([] if page == "index" else ["toolgram serve --any-model-name"])
     answers = [style_text(page, turn) for turn in TURNS[page]]
     with serving(Replay(*answers), Settings(style="hermes", any_model_name=True), CHATML) as address:
         command = [sys.executable, "-c", program.replace("http://127.0.0.1:8000", address)]

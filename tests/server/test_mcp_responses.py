@@ -227,6 +227,24 @@ def test_an_approved_call_is_run_and_the_model_goes_on(streamed: bool) -> None:
     assert engine.calls[2].text.count(RESULT.format(3)) == 1
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_an_approval_may_name_what_is_kept(*, named: bool) -> None:
+    tool = {**TOOL, "require_approval": "always"}
+    with running(*ANSWERED, "Yes, 3.") as (client, engine):
+        first = client.responses.create(**body(tools=[tool]))
+        waiting = first.output[-1]
+        answer = {"type": "mcp_approval_response", "approval_request_id": waiting.id, "approve": True}
+        items = [{"role": "user", "content": "1 + 2?"}, *({"type": "item_reference", "id": i.id} for i in first.output)]
+        on = {"input": [*items, answer]} if named else {"input": [answer], "previous_response_id": first.id}
+        said = client.responses.create(**body(tools=[tool], **on))
+        assert [item.type for item in said.output] == ["mcp_call", "message"]  # the tools are not listed again
+        assert (said.output[0].output, said.output[0].approval_request_id) == ("3", waiting.id)
+        last = client.responses.create(**body(tools=[tool], input="Sure?", previous_response_id=said.id))
+        assert [item.type for item in last.output] == ["message"]
+    assert RESULT.format(3) in engine.calls[1].text
+    assert RESULT.format(3) in engine.calls[2].text
+
+
 def test_an_approval_asked_is_streamed_when_it_is_whole() -> None:
     with running(list(ANSWERED[0])) as (client, _):
         events = told(client, tools=[{**TOOL, "require_approval": None}])

@@ -122,10 +122,10 @@ def test_the_fault_of_an_engine_comes_behind_what_was_said() -> None:
     ("options", "param"),
     [
         ({"input": []}, "input"),
-        ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
+        ({"store": "no"}, "store"),
+        ({"conversation": "conv_1"}, "conversation"),
         ({"input": [{"role": "robot", "content": "x"}]}, "input[0].role"),
         ({"input": [{"type": "function_call_output", "call_id": "x", "output": "3"}]}, "input[0]"),
-        ({"previous_response_id": "resp_1"}, "previous_response_id"),
         ({"tools": [{"type": "web_search"}], "tool_choice": "required"}, "tool_choice"),
         ({"tools": [{**ADD, "parameters": {"type": "objekt"}}]}, "tools[0].parameters"),
         ({"tools": [ADD], "tool_choice": {"type": "function", "name": "g"}}, "tool_choice.name"),

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.middleware.cors import CORSMiddleware
@@ -17,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolgram.api.openapi.document import OF_BODIES, document
 from toolgram.server.context import Desk, json_response
+from toolgram.server.keeping import forgetting
 from toolgram.server.limits import Admission
 from toolgram.server.mcp import servers_of
 from toolgram.server.memory import give_back
@@ -30,9 +30,11 @@ from toolgram.server.routes.completions import completions
 from toolgram.server.routes.mcp import mcp_call, mcp_servers
 from toolgram.server.routes.messages import count_tokens, messages
 from toolgram.server.routes.responses import input_tokens, responses
+from toolgram.server.routes.stored import forget, input_items, response
 from toolgram.server.routes.tokenize import detokenize, tokenize
 from toolgram.server.routes.tools import import_tools
 from toolgram.server.settings import Settings
+from toolgram.server.store import Store
 from toolgram.server.tracing import exporting
 
 if TYPE_CHECKING:
@@ -119,6 +121,8 @@ async def _page(_desk: Desk, request: Request) -> ASGIApp:
 _GET: dict[str, Handler] = {
     "/v1/models": _models,
     "/v1/models/{name:path}": _one_model,
+    "/v1/responses/{id}": response,
+    "/v1/responses/{id}/input_items": input_items,
     "/v1/mcp/servers": mcp_servers,
     "/health": _health,
     "/metrics": _metrics,
@@ -127,14 +131,27 @@ _GET: dict[str, Handler] = {
 }
 
 
-class _Endpoint:
-    """A handler as an ASGI application; a class, since Starlette would treat a function differently."""
+_DELETE: dict[str, Handler] = {"/v1/responses/{id}": forget}
 
-    def __init__(self, handler: Handler, desk: Desk) -> None:
-        self._handler = partial(handler, desk)
+
+_METHODS = {"POST": _POST, "GET": _GET, "DELETE": _DELETE}
+
+
+class _Endpoint:
+    """A path as an ASGI application; a class, since Starlette would treat a function differently."""
+
+    def __init__(self, path: str, desk: Desk) -> None:
+        self._handlers = {method: handlers[path] for method, handlers in _METHODS.items() if path in handlers}
+        self._desk = desk
+
+    @property
+    def methods(self) -> list[str]:
+        """Those that it has."""
+        return list(self._handlers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = await self._handler(Request(scope, receive))
+        handler = self._handlers.get(scope["method"]) or self._handlers["GET"]  # of a HEAD
+        answer = await handler(self._desk, Request(scope, receive))
         await answer(scope, receive, send)
 
 
@@ -160,15 +177,17 @@ def create_app(
     beyond = settings.parallel if in_turn else 0
     admission = Admission(settings.parallel, settings.queue, settings.timeout, metrics, beyond)
     servers = servers_of(settings.mcp)
-    desk = Desk(Models(tuple(models), settings.any_model_name), settings, admission, metrics, servers)
+    store = Store(settings.max_store if settings.workers == 1 else 0)
+    desk = Desk(Models(tuple(models), settings.any_model_name), settings, admission, metrics, servers, store=store)
 
     @asynccontextmanager
     async def lifespan(_app: Router) -> AsyncGenerator[None]:
         # Threads mostly wait for their turn.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "toolgram"))
-        trimming = asyncio.create_task(give_back(lambda: admission.idle))
+        beside = [asyncio.create_task(each) for each in (give_back(lambda: admission.idle), forgetting(store))]
         yield
-        trimming.cancel()
+        for task in beside:
+            task.cancel()
         await front.ended()
         for server in servers.values():
             await server.stop()
@@ -177,14 +196,11 @@ def create_app(
         if end_spans is not None:
             await asyncio.to_thread(end_spans)  # sends what it still has
 
-    methods = (("POST", _POST), ("GET", _GET))
-    routes = [
-        Route(path, _Endpoint(handler, desk), methods=[method])
-        for method, handlers in methods
-        for path, handler in handlers.items()
-    ]
+    paths = tuple(dict.fromkeys(path for handlers in _METHODS.values() for path in handlers))
+    endpoints = [(path, _Endpoint(path, desk)) for path in paths]
+    routes = [Route(path, endpoint, methods=endpoint.methods) for path, endpoint in endpoints]
     router = Router(routes, lifespan=lifespan, redirect_slashes=False)
-    front = Front(router, settings, metrics, admission, frozenset((*_POST, *_GET)), observer, tracer)
+    front = Front(router, settings, metrics, admission, frozenset(paths), observer, tracer)
     return _with_origins(front, settings.origins)
 
 
@@ -195,7 +211,7 @@ def _with_origins(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
     return CORSMiddleware(
         app,
         allow_origins=list(origins),
-        allow_methods=["GET", "POST"],
+        allow_methods=list(_METHODS),
         allow_headers=["*"],
         expose_headers=["x-request-id", *OF_BODIES, "retry-after"],
     )

@@ -35,6 +35,7 @@ from toolgram.server.recording.capture import Capture, capturing
 from toolgram.server.request_log import record_of
 from toolgram.server.settings import Settings
 from toolgram.server.sse import EventStream, comment, while_connected
+from toolgram.server.store import Store
 from toolgram.server.tracing import generated, planned
 from toolgram.spans import span
 from toolgram.template.apart import Apart
@@ -70,7 +71,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The server's models, settings, limits and counts, and the MCP servers of its configuration by their names."""
+    """The server's models, settings, limits and counts, and the MCP servers of its configuration by their names.
+
+    There is a `store` where responses are kept for later requests.
+    """
 
     models: Models
     settings: Settings
@@ -78,6 +82,7 @@ class Desk:
     metrics: Metrics
     mcp: Mapping[str, McpServer] = field(default_factory=dict[str, "McpServer"])
     apart: Apart = field(default_factory=Apart)
+    store: Store = field(default_factory=lambda: Store(0))
 
     async def body(self, request: Request, read: Callable[[Any], T]) -> T:
         """The JSON of a request's body, read by `read`; a long one in a thread, so that others are served meanwhile.

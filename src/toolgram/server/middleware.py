@@ -9,6 +9,7 @@ import re
 import time
 import uuid
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
 from starlette.exceptions import HTTPException
@@ -27,6 +28,7 @@ from toolgram.server.recording.capture import PATHS, Capture, Observer
 from toolgram.server.request_log import Line, Record, put, record_of
 from toolgram.server.settings import Settings
 from toolgram.server.sse import ClientGone
+from toolgram.server.store import Client
 from toolgram.server.tracing import Ended, of_request
 
 if TYPE_CHECKING:
@@ -109,7 +111,10 @@ class Front:
 
         try:
             key = self._known_key(headers)
-            with work.on(self._admission.errand(key or (scope.get("client") or ("",))[0])):
+            who = key or (scope.get("client") or ("",))[0]
+            digest = b"" if key is None else sha256(key).digest()
+            record.client = Client(digest, digest or who)
+            with work.on(self._admission.errand(who)):
                 await self._answered(scope, receive, answer, headers, knows_key=key is not None)
         except ClientGone:
             status = _CLIENT_GONE

@@ -15,6 +15,7 @@ from toolgram.planning.plan import Plan
 from toolgram.server.recording.capture import Capture
 from toolgram.server.recording.values import Recording
 from toolgram.server.settings import Settings
+from toolgram.server.store import Client
 
 _KEY = "toolgram.record"
 _LONGEST_MESSAGE = 1000  # characters of an error's in the log
@@ -38,6 +39,7 @@ class Record:
     contents: dict[str, Any] = field(default_factory=dict[str, Any])
     message: str = ""
     capture: Capture | None = None
+    client: Client = field(default_factory=Client)
 
     def planned(self, model: str, plan: Plan) -> None:
         """The plan was made."""

@@ -23,6 +23,7 @@ class Settings:
     What fails is written into the folder `record`, with `redact` without what was said.
     With `otel` each request has spans, which go where the variables of OpenTelemetry say.
     `mcp` are the MCP servers whose tools a request may ask for, in the form that editors use.
+    What is kept of responses for later requests has at most `max_store` bytes; 0, and several `workers`, keep nothing.
     With `any_model_name` the first model answers to any name there is no model of, since agents ask for their own.
     """
 
@@ -34,6 +35,7 @@ class Settings:
     timeout: float = 600.0
     keep_alive: float = 10.0
     max_body: int = 16 << 20
+    max_store: int = 64 << 20
     body_timeout: float = 60.0
     shutdown_timeout: int = 25
     max_tokens: int | None = None
@@ -46,3 +48,4 @@ class Settings:
     redact: bool = False
     otel: bool = False
     mcp: Mapping[str, Any] | None = None
+    workers: int = 1

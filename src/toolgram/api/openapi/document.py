@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 
@@ -19,7 +19,7 @@ _WHY = {
     400: "Something is wrong with the body: `param` and `pointer` say where.",
     401: "The key is not one of the server's.",
     403: "The name in `Host`, or the site of the page that calls, is not one that the server allows.",
-    404: "There is no such model.",
+    404: "There is no such model, or no such response or item is kept.",
     405: "The route is not for this method.",
     408: "The body did not arrive in time.",
     413: "The body is too large.",
@@ -69,7 +69,10 @@ OF_BODIES = ("x-toolgram-relaxations", "x-toolgram-divergences", "x-toolgram-ign
 
 @dataclass(frozen=True)
 class _Route:
-    """A route: a POST if it takes a body, else a GET. With `own_503` such an answer has the form of the others."""
+    """A route: a POST if it takes a body, else a GET. With `own_503` such an answer has the form of the others.
+
+    `deleted` is the answer of a DELETE, where there is one.
+    """
 
     about: str
     answer: Json
@@ -81,6 +84,7 @@ class _Route:
     media: str = "application/json"
     parameters: tuple[Json, ...] = ()
     own_503: bool = False
+    deleted: Json | None = None
 
 
 _VERSION: Json = {
@@ -90,6 +94,12 @@ _VERSION: Json = {
     "schema": STRING,
 }
 _NAME: Json = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+_ID: Json = {**_NAME, "name": "id"}
+_PAGE: tuple[Json, ...] = (
+    {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}},
+    {"name": "order", "in": "query", "schema": {**one_word("asc", "desc"), "default": "desc"}},
+    {"name": "after", "in": "query", "description": "The id of an item: those behind it.", "schema": STRING},
+)
 
 _ROUTES = {
     "/v1/chat/completions": _Route(
@@ -109,7 +119,7 @@ _ROUTES = {
         examples.COMPLETIONS,
     ),
     "/v1/responses": _Route(
-        "Answer a conversation, in the shape of OpenAI's responses; no state is kept.",
+        "Answer a conversation, in the shape of OpenAI's responses; it is kept for a while unless `store` is false.",
         ref("Response"),
         _RUN,
         ref("ResponsesBody"),
@@ -122,6 +132,19 @@ _ROUTES = {
         _PLAN,
         ref("ResponsesBody"),
         examples=examples.INPUT_TOKENS,
+    ),
+    "/v1/responses/{id}": _Route(
+        "A response that is kept.",
+        ref("Response"),
+        (400, *_TOLD, 404),
+        parameters=(_ID,),
+        deleted=responses.FORGOTTEN,
+    ),
+    "/v1/responses/{id}/input_items": _Route(
+        "What a response was given for, with what stood before it in the conversation.",
+        responses.INPUT_ITEMS,
+        (400, *_TOLD, 404),
+        parameters=(_ID, *_PAGE),
     ),
     "/v1/messages": _Route(
         "Answer a conversation, in Anthropic's shape.",
@@ -207,6 +230,9 @@ def _path(route: _Route) -> Json:
     operation: Json = {"summary": route.about, "responses": _responses(route)}
     if route.parameters:
         operation["parameters"] = list(route.parameters)
+    if route.deleted is not None:
+        forget = {**operation, "summary": "Forget it.", "responses": _responses(replace(route, answer=route.deleted))}
+        return {"get": operation, "delete": forget}
     if route.body is None:
         return {"get": operation}
     content = {"schema": route.body, "examples": {name: {"value": value} for name, value in route.examples.items()}}

@@ -9,8 +9,8 @@ from toolgram.api.openapi.shapes import (
     ESTIMATED,
     INTEGER,
     LOGPROBS,
+    NAME,
     NOTED,
-    NULL,
     OBJECT,
     STRING,
     Json,
@@ -73,7 +73,7 @@ _ECHO: Json = {
     "max_tool_calls": nullable(INTEGER),
     "metadata": OBJECT,
     "parallel_tool_calls": BOOLEAN,
-    "previous_response_id": NULL,
+    "previous_response_id": nullable(STRING),
     "reasoning": given(effort=nullable(STRING), summary=nullable(STRING)),
     "service_tier": STRING,
     "store": BOOLEAN,
@@ -100,6 +100,15 @@ ANSWER = given(
     model=STRING,
     output=array(_OUTPUT),
     usage=nullable(_USAGE),
+)
+
+FORGOTTEN = given(id=STRING, object=always("response"), deleted={"const": True})
+INPUT_ITEMS = given(
+    object=always("list"),
+    data=array({"type": "object", "properties": {"id": NAME, "type": NAME}, "required": ["id", "type"]}),
+    first_id=nullable(STRING),
+    last_id=nullable(STRING),
+    has_more=BOOLEAN,
 )
 
 

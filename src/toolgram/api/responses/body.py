@@ -39,7 +39,7 @@ from toolgram.conversation.fields import (
 # What OpenAI has and a text does not change for.
 WITHOUT_EFFECT = frozenset(
     (
-        *("store", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
+        *("service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_options"),
         *("prompt_cache_retention", "stream_options", "truncation"),
         "client_metadata",
     )
@@ -48,7 +48,7 @@ ENCRYPTED = "reasoning.encrypted_content"
 """What an answer may include besides: its reasoning in a form that is handed back."""
 LOGPROBS = "message.output_text.logprobs"
 """What it may include, too: how likely the tokens of its text were."""
-State = Annotated[Any, absent("no state is kept here: give the whole conversation as input", empty=True)]
+State = Annotated[Any, absent("this is not kept here: give a previous response, or all of it as input", empty=True)]
 
 
 class ResponseText(Fields):
@@ -215,7 +215,7 @@ class ReasoningItem(Fields):
 
 
 class ReferenceItem(Fields):
-    """An item that OpenAI keeps."""
+    """An item of an earlier response."""
 
     type: Literal["item_reference"] | None = None
     id: str
@@ -362,7 +362,7 @@ class ReasoningOptions(Fields):
 
 
 class ResponsesBody(OpenAISampling):
-    """A body of `/v1/responses`. No state is kept from one to the next."""
+    """A body of `/v1/responses`, whose response is kept for later ones unless `store` is false."""
 
     input: Annotated[
         Annotated[str, of("string")] | Annotated[Turns[Item], of("items")],
@@ -389,7 +389,8 @@ class ResponsesBody(OpenAISampling):
     style: str | None = None
     stream: bool | None = None
     metadata: Labels | None = None
-    previous_response_id: State = None
+    store: bool | None = None
+    previous_response_id: str | None = None
     conversation: State = None
     prompt: State = None
     background: State = None

@@ -68,7 +68,7 @@ class Conversation:
         It stands behind the turn of its call, whatever was said meanwhile.
         """
         if not self._callers:
-            reason = "answers no call: the item of its call must stand before it, since no state is kept here"
+            reason = "answers no call: the item of its call must stand before it, or in a previous response"
             raise InvalidRequest(pointer, reason)
         if (caller := self._callers.get(id_)) is None:
             known = ", ".join(map(repr, self._callers))

@@ -127,7 +127,7 @@ class Answers:
     def check(self, answer: McpApprovalResponseItem, pointer: str) -> None:
         """Raises InvalidRequest for an answer to what was not asked."""
         if answer.approval_request_id not in self.asked | self.ran:
-            reason = "no mcp_approval_request of the input has this id: give the whole conversation as input"
+            reason = "no mcp_approval_request has this id, in the input or in a previous response"
             raise InvalidRequest(f"{pointer}/approval_request_id", reason)
 
 

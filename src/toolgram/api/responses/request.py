@@ -1,4 +1,4 @@
-"""A body of OpenAI's `/v1/responses`, read as a conversation of ours. No state is kept from one to the next."""
+"""A body of OpenAI's `/v1/responses`, read as a conversation of ours, with what it names of earlier responses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from toolgram.api.responses.body import (
     OutputItem,
     Part,
     ReasoningItem,
-    ReferenceItem,
     ResponseImage,
     ResponseOther,
     ResponseRefusal,
@@ -29,6 +28,7 @@ from toolgram.api.responses.body import (
     ToolsItem,
 )
 from toolgram.api.responses.conversation import Conversation
+from toolgram.api.responses.input import Earlier, Input, input_of, references
 from toolgram.api.responses.mcp import NOT_OFFERED, UNANSWERED, Answers, ApprovedCall, Asked, Listing, McpPlace, denial
 from toolgram.api.responses.mcp_body import (
     McpApprovalRequestItem,
@@ -81,14 +81,15 @@ class CheckedBody:
     """
 
     body: ResponsesBody
+    input: Input
     given: Json
     is_mcp: bool
     asked: tuple[Asked, ...]
 
     def request(self, listings: Sequence[Listing] = ()) -> ResponsesRequest:
         """The request that it makes with what they listed. Raises InvalidRequest with a pointer into it."""
-        offered = offer(self.body, listings)
-        said = _said(self.body, offered, is_mcp=self.is_mcp)
+        offered = offer(self.body, self.input, listings)
+        said = _said(self.body, self.input, offered, is_mcp=self.is_mcp)
         told = tuple(listing for listing in listings if listing.is_told)
         generation, approved = _generation(self.body, offered, said), said.approved
         echo = _echo(self.body, self.given)
@@ -120,20 +121,42 @@ _OF_THE_SERVER = frozenset(
 _OF_MCP = (McpListItem, McpCallItem, McpApprovalRequestItem, McpApprovalResponseItem)
 
 
-def checked_body(body: Any, servers: Mapping[str, str]) -> CheckedBody:
-    """A body before the MCP servers of a configuration, their names and addresses, list what it asks them for.
+@dataclass(frozen=True, slots=True)
+class SentBody:
+    """A body of `/v1/responses` as it was sent, which may name what was kept of earlier responses."""
 
-    Raises InvalidRequest with a pointer into it.
-    """
+    body: ResponsesBody
+    given: Json
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it names any."""
+        return bool(self.body.previous_response_id or references(self.body))
+
+    def checked(self, servers: Mapping[str, str], earlier: Earlier = Earlier()) -> CheckedBody:  # noqa: B008 - frozen
+        """It before the MCP servers of a configuration, their names and addresses, list what it asks them for.
+
+        Raises InvalidRequest with a pointer into it, for what it names and is not there too.
+        """
+        said = input_of(self.body, earlier)
+        asked = asked_of(self.body, said, servers) if servers else ()
+        return CheckedBody(self.body, said, self.given, bool(servers), asked)
+
+
+def sent_body(body: Any) -> SentBody:
+    """A body as it was sent. Raises InvalidRequest with a pointer into it."""
     given = json_of(body)
     checked = validated(ResponsesBody, given)
     refuse_constraints(checked, "text.format", OF_CHAT)
-    return CheckedBody(checked, given, bool(servers), asked_of(checked, servers) if servers else ())
+    return SentBody(checked, given)
 
 
 def read_responses_request(body: Any) -> ResponsesRequest:
-    """The request that a body makes where there are no MCP servers. Raises InvalidRequest with a pointer into it."""
-    return checked_body(body, {}).request()
+    """The request that a body makes where there are no MCP servers, and nothing is kept.
+
+    Raises InvalidRequest with a pointer into it.
+    """
+    return sent_body(body).checked({}).request()
 
 
 def _generation(body: ResponsesBody, offered: Offer, said: Conversation) -> Generation:
@@ -169,19 +192,16 @@ def _logprobs(body: ResponsesBody) -> int | None:
     return body.top_logprobs or 0 if asked else None
 
 
-def _said(body: ResponsesBody, offered: Offer, *, is_mcp: bool) -> Conversation:
+def _said(body: ResponsesBody, items: Input, offered: Offer, *, is_mcp: bool) -> Conversation:
     """The conversation of a body, and the types of the items that are left out of it."""
-    said = Conversation(Answers.of(() if isinstance(body.input, str) else body.input))
+    said = Conversation(Answers.of(items.items))
     if body.instructions is not None:
         said.add("system", body.instructions, "/instructions")
-    if isinstance(body.input, str):
-        said.add("user", body.input, "/input")
-    else:
-        for i, item in enumerate(body.input):
-            if is_mcp or not isinstance(item, _OF_MCP):
-                _item(said, item, f"/input/{i}", offered)
-            else:
-                said.left_out.append(f"input.{item.type}")
+    for item, place in zip(items.items, items.places, strict=True):
+        if is_mcp or not isinstance(item, _OF_MCP):
+            _item(said, item, place, offered)
+        else:
+            said.left_out.append(f"input.{item.type}")
     if not said.messages:
         raise InvalidRequest("/input", "must hold at least one message")
     return said
@@ -231,9 +251,6 @@ def _item(said: Conversation, item: Item, pointer: str, offered: Offer) -> None:
             pass  # its tools are among those offered
         case _ if item.type in _OF_THE_SERVER:
             said.left_out.append(f"input.{item.type}")
-        case ReferenceItem():
-            reason = "no items are stored here: send the item itself (clients do so with `store` false)"
-            raise InvalidRequest(f"{pointer}/type", reason)
         case _:
             raise InvalidRequest(f"{pointer}/type", f"an item of type {item.type!r} cannot be shown to a model here")
 
@@ -323,7 +340,7 @@ def _echo(body: ResponsesBody, given: Json) -> Message:
         "max_tool_calls": body.max_tool_calls,
         "metadata": body.metadata or {},
         "parallel_tool_calls": True if body.parallel_tool_calls is None else body.parallel_tool_calls,
-        "previous_response_id": None,
+        "previous_response_id": body.previous_response_id or None,
         "reasoning": {"effort": effort, "summary": _summary(body)},
         "service_tier": "default",
         "store": False,

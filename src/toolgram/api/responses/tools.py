@@ -30,6 +30,7 @@ from toolgram.api.responses.body import (
     ToolsItem,
 )
 from toolgram.api.responses.body import Tool as AnyTool
+from toolgram.api.responses.input import Input
 from toolgram.api.responses.mcp import Asked, Listing, McpPlace
 from toolgram.api.responses.mcp_body import McpChoice, McpListItem, McpTools
 from toolgram.conversation import body as chat
@@ -76,15 +77,14 @@ class Offer:
         )
 
 
-def asked_of(body: ResponsesBody, servers: Mapping[str, str]) -> tuple[Asked, ...]:
+def asked_of(body: ResponsesBody, said: Input, servers: Mapping[str, str]) -> tuple[Asked, ...]:
     """The MCP servers whose tools a body asks for, of those of the configuration: names and addresses, "" for none.
 
     Raises InvalidRequest for one that there is not, and for two of one label.
     """
-    items = () if isinstance(body.input, str) else body.input
-    listed = {item.server_label for item in items if isinstance(item, McpListItem) and item.error is None}
+    listed = {item.server_label for item in said.items if isinstance(item, McpListItem) and item.error is None}
     made: dict[str, Asked] = {}
-    for tool, pointer, _ in _all(body):
+    for tool, pointer, _ in _all(body, said):
         if isinstance(tool, McpTools):
             label, at = tool.server_label, f"{pointer}/server_label"
             if label in made:
@@ -104,7 +104,7 @@ def _server(tool: McpTools, servers: Mapping[str, str], pointer: str) -> str:
     )
 
 
-def offer(body: ResponsesBody, listings: Sequence[Listing] = ()) -> Offer:
+def offer(body: ResponsesBody, said: Input, listings: Sequence[Listing] = ()) -> Offer:
     """The tools of a body, and those that MCP servers list for it.
 
     Raises InvalidRequest for two of one name, and for a grammar that cannot be enforced.
@@ -113,7 +113,7 @@ def offer(body: ResponsesBody, listings: Sequence[Listing] = ()) -> Offer:
     places: dict[str, Place] = {}
     left_out: list[str] = []
     plain = {tool.name for tool in body.tools or () if isinstance(tool, ResponsesFunction | ResponsesCustom)}
-    for tool, pointer, namespace in _all(body):
+    for tool, pointer, namespace in _all(body, said):
         if isinstance(tool, McpTools) and listings:
             left_out += [f"tools.mcp.{name}" for name in tool.further if name not in _WITHOUT_EFFECT]
             continue
@@ -198,12 +198,11 @@ def _check_failed(offered: Offer, tools: Sequence[object]) -> None:
         raise ApiError(503, "mcp_server_failed", f"a call is required, but {why}", pointer)
 
 
-def _all(body: ResponsesBody) -> Iterator[tuple[AnyTool, str, str | None]]:
+def _all(body: ResponsesBody, said: Input) -> Iterator[tuple[AnyTool, str, str | None]]:
     """Every tool, where it stands, and the namespace that holds it; some are added by an item of the input."""
     lists: list[tuple[Sequence[AnyTool], str]] = [(body.tools or (), "/tools")]
-    if not isinstance(body.input, str):
-        items = enumerate(body.input)
-        lists += [(item.tools, f"/input/{i}/tools") for i, item in items if isinstance(item, ToolsItem)]
+    items = zip(said.items, said.places, strict=True)
+    lists += [(item.tools, f"{place}/tools") for item, place in items if isinstance(item, ToolsItem)]
     for tools, at in lists:
         for i, tool in enumerate(tools):
             if isinstance(tool, Namespace):

@@ -173,6 +173,15 @@ def serve(
     max_body: Annotated[
         int, typer.Option(metavar="BYTES", min=1, envvar=_env("MAX_BODY"), help="The largest request body.")
     ] = 16 << 20,
+    max_store: Annotated[
+        int,
+        typer.Option(
+            metavar="BYTES",
+            min=0,
+            envvar=_env("MAX_STORE"),
+            help="The most that is kept of responses, for requests that go on from them (with one worker).",
+        ),
+    ] = 64 << 20,
     api_key: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY", envvar=_env("API_KEY"), help="An API key for clients; may be repeated."),
@@ -276,6 +285,7 @@ def serve(
         timeout=timeout,
         keep_alive=keep_alive,
         max_body=max_body,
+        max_store=max_store,
         shutdown_timeout=shutdown_timeout,
         max_tokens=max_tokens,
         style=style,
@@ -287,6 +297,7 @@ def serve(
         redact=redact,
         otel=otel,
         mcp=None if mcp is None else read_mcp(mcp),
+        workers=workers,
     )
     check(settings, host, port)
     aliases, profiles = tuple(alias or ()), tuple(profile or ())
