@@ -9,6 +9,7 @@ import httpx2
 import openai
 import pytest
 from openai import OpenAI
+from openai.lib.responses_tool_runner import RegisteredFunction, ResponsesToolRunner
 from pydantic import BaseModel
 
 from live_server import serving
@@ -167,13 +168,12 @@ def test_reasoning_comes_back_by_what_is_encrypted_of_it() -> None:
 @pytest.mark.parametrize("how", [{}, {"stream": True}, {"stream": True, "eager": True}])
 @pytest.mark.parametrize("more", [{}, {"reasoning": {"summary": "auto"}, "include": ["reasoning.encrypted_content"]}])
 def test_the_sdks_runner_of_tools_takes_each_item_for_its_own_and_sends_it_back(how: Any, more: Any) -> None:
-    runners = pytest.importorskip("openai.lib.responses_tool_runner")
     thought = "<think>\nOne and two.\n</think>\n\n"
     engine = Replay(list(f"{thought}Let me see.\n{CALL.format(1, 2)}\n{CALL.format(3, 4)}"), list(f"{thought}3 and 7."))
-    add = runners.RegisteredFunction(ADD, lambda given: str(given["a"] + given["b"]))
+    add = RegisteredFunction(ADD, lambda given: str(given["a"] + given["b"]))
     with serving(engine, Settings(style="hermes")) as address:
         asked: Any = {"model": "recorded", "input": [{"role": "user", "content": "1 + 2? 3 + 4?"}], **more}
-        said = runners.ResponsesToolRunner(functions=[add]).run(client(address), asked, **how)
+        said = ResponsesToolRunner(functions=[add]).run(client(address), asked, **how)
     assert said.output_text == "3 and 7."
     for told in ("Let me see.", "3", "7"):
         assert told in engine.calls[1].text

@@ -55,7 +55,7 @@ def asked(client: OpenAI, how: str, **options: Any) -> Any:
         return client.responses.create(**COMMON, **options)
     with client.responses.stream(**COMMON, **options) as stream:
         last = list(stream)[-1]
-    return last.response  # type: ignore[union-attr]
+    return last.response  # type: ignore[union-attr]  # the last event has it
 
 
 def refused(make: Callable[[], object], status: int = 404) -> Any:
@@ -145,9 +145,9 @@ def test_the_items_of_an_input_come_in_pages() -> None:
         items: list[Any] = [{"role": "user", "content": str(i)} for i in range(25)]
         said = client.responses.create(**COMMON, input=items)
         list_ = client.responses.input_items.list
-        assert [item.content for item in list_(said.id, limit=7)] == [str(i) for i in reversed(range(25))]  # type: ignore[union-attr]
+        assert [item.content for item in list_(said.id, limit=7)] == [str(i) for i in reversed(range(25))]  # type: ignore[union-attr]  # all are messages
         page = list_(said.id, limit=7, order="asc")
-        assert ([item.content for item in page.data], page.has_more) == ([str(i) for i in range(7)], True)  # type: ignore[union-attr]
+        assert ([item.content for item in page.data], page.has_more) == ([str(i) for i in range(7)], True)  # type: ignore[union-attr]  # as above
         for options in ({"limit": 0}, {"limit": 101}, {"order": "up"}, {"after": "msg_1"}):
             error = refused(lambda options=options: list_(said.id, **options), 400)
             assert error.param == next(iter(options))
@@ -213,7 +213,7 @@ def test_odd_ids_are_those_of_nothing(id_: str) -> None:
         said = client.responses.create(**COMMON, input="Hi.")
         hexed = said.id.removeprefix("resp_")
         for odd in (id_, f"msg_{hexed}_1", f"rs_{hexed}_0", f"msg_{hexed}_in7", f"msg_{hexed}_999999", said.id):
-            error = refused(lambda odd=odd: client.responses.create(**COMMON, input=[{"id": odd}]))  # type: ignore[list-item]
+            error = refused(lambda odd=odd: client.responses.create(**COMMON, input=[{"id": odd}]))  # type: ignore[list-item]  # odd
             assert error.code == "item_not_found"
             assert len(error.message) < 600
         if id_:
@@ -228,7 +228,7 @@ def test_half_a_character_is_read_as_from_a_body() -> None:
         second = client.responses.create(**COMMON, input=f"{2**70}", previous_response_id=first.id)
         said = client.responses.input_items.list(second.id, order="asc").data
     assert "a\ufffdb" in engine.calls[1].text
-    assert said[1].content[0].text == "a\ufffdb"  # type: ignore[union-attr]
+    assert said[1].content[0].text == "a\ufffdb"  # type: ignore[union-attr]  # a message
 
 
 def test_an_incomplete_response_is_kept_and_a_failed_one_is_not() -> None:
@@ -240,7 +240,7 @@ def test_an_incomplete_response_is_kept_and_a_failed_one_is_not() -> None:
     with running(engine=Replay(list("abcdef"), fail_after=3)) as (client, _):
         events = list(client.responses.create(**COMMON, input="Hi.", stream=True))
         assert (events[0].type, events[-1].type) == ("response.created", "response.failed")
-        refused(lambda: client.responses.retrieve(events[0].response.id))  # type: ignore[union-attr]
+        refused(lambda: client.responses.retrieve(events[0].response.id))  # type: ignore[union-attr]  # as its type says
 
 
 def test_a_stream_whose_client_is_gone_is_not_kept() -> None:
@@ -249,7 +249,7 @@ def test_a_stream_whose_client_is_gone_is_not_kept() -> None:
         with client.responses.create(**COMMON, input="Hi.", stream=True) as stream:
             begun = next(iter(stream))
         wait_for(lambda: not engine.running)
-        refused(lambda: client.responses.retrieve(begun.response.id))  # type: ignore[union-attr]
+        refused(lambda: client.responses.retrieve(begun.response.id))  # type: ignore[union-attr]  # the first event has it
 
 
 def test_what_does_not_fit_is_not_kept_and_what_was_used_least_goes_first() -> None:

@@ -10,7 +10,7 @@ from toolgram.grammar.ir import Token, seq
 from toolgram.planning.turn import compile_turn
 from toolgram.planning.turn_spec import TurnSpec
 from toolgram.wire import format as wire
-from toolgram.wire.after_words import calls_after_words
+from toolgram.wire.after_words import without_calls_after_words
 from toolgram.wire.allowed import allowed, without_reasoning
 from toolgram.wire.instructions import Exit
 from toolgram.wire.program import compile_format
@@ -24,8 +24,7 @@ def lazy_grammar(spec: TurnSpec) -> tuple[str, Grammar]:
     """
     if spec.calls != "any" or spec.answer is not None:
         raise GrammarError("only calls that are neither required nor beside a response schema have a lazy grammar")
-    after_words = calls_after_words(spec.format)
-    format_ = after_words.format if after_words else spec.format
+    format_ = without_calls_after_words(spec.format)
     turn = without_reasoning(format_.turn)
     format_ = replace(format_, turn=turn)
     grammar = compile_turn(replace(spec, format=format_, calls="only", opened="")).grammar

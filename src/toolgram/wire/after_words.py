@@ -32,10 +32,16 @@ class AfterWords(NamedTuple):
 def with_calls_after_words(format_: wire.WireFormat, calls: wire.Node, tools: tuple[str, ...]) -> wire.WireFormat:
     """The format, in which these calls may follow the content with which a turn begins; as it is where none can."""
     on_a_line = wire.Seq(wire.Lit("\n"), calls)
-    ahead = _ahead(format_, on_a_line, tools)
-    if ahead is None or format_.reasoning:
+    ahead = None if format_.reasoning else _ahead(format_, on_a_line, tools)
+    if ahead is None:
         return format_
     return replace(format_, turn=_after_content(format_.turn, wire.Seq(wire.Opt(wire.Lit("\n")), ahead, on_a_line)))
+
+
+def without_calls_after_words(format_: wire.WireFormat) -> wire.WireFormat:
+    """The format without them; as it is where it has none."""
+    found = calls_after_words(format_)
+    return found.format if found else format_
 
 
 @lru_cache(maxsize=512)

@@ -6,7 +6,7 @@ Not every text that begins so is a call, but a grammar must know it soon: it has
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from toolgram.wire.json_shapes import CALL_TYPE, TYPE, ArrayShape, Leaf, ObjectShape, Shape
 
@@ -16,7 +16,7 @@ _OF_TOOLS = f"{string.ascii_lowercase}_\\"
 """With what names of tools begin, a model's own inventions too, and those of people and places hardly."""
 
 
-def of_json(shape: Shape, names: Iterable[str]) -> tuple[str, ...]:
+def of_json(shape: Shape, names: Collection[str]) -> tuple[str, ...]:
     """Texts of which one begins each value that may be a call of one of these tools, or a list of them; none where it
     is neither.
 

@@ -24,7 +24,7 @@ from toolgram.grammar.rest import rest_after
 from toolgram.schema import RuleNames
 from toolgram.schema.writing.json_style import Spelling, quoted
 from toolgram.wire import format as wire
-from toolgram.wire.after_words import AfterWords, calls_after_words
+from toolgram.wire.after_words import AfterWords, calls_after_words, without_calls_after_words
 from toolgram.wire.allowed import Calls, allowed, closing_content
 from toolgram.wire.encodings import AnyEncoding
 from toolgram.wire.free_text import closed_or_called, first_marks, free_text, thought, unclosed_text
@@ -71,7 +71,7 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
     Where there are both tools and a response schema, the turn is either calls or an answer, with no text beside.
     """
     after_words = calls_after_words(format_) if turn.calls == "any" and turn.answer is None else None
-    format_ = after_words.format if after_words else format_
+    format_ = without_calls_after_words(format_)
     program = compile_format(format_.turn)
     first = _readable(format_, turn).first_of_text([callee.name for callee in turn.callees])
     lowering = _Lowering(

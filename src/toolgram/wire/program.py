@@ -7,7 +7,7 @@ from free text exactly those marks at which the reader would end it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -159,7 +159,7 @@ class Program:
         """With what a call may begin that no mark opens, where free text may stand as well."""
         return "".join(sorted({first for place in self._beside_text if (first := self._first_of_call(place))}))
 
-    def first_of_text(self, names: Iterable[str] = ()) -> tuple[str, ...]:
+    def first_of_text(self, names: Collection[str] = ()) -> tuple[str, ...]:
         """What free text must not begin with: those characters, but of JSON, and of what stands before names, only what
         may turn out to be a call, of one of these tools."""
         found: dict[str, None] = {}
@@ -168,7 +168,7 @@ class Program:
                 found.update(dict.fromkeys(self._beginnings(place, names) or (first,)))
         return tuple(text for text in found if text[0] == text or text[0] not in found)
 
-    def _beginnings(self, place: Instruction, names: Iterable[str]) -> tuple[str, ...]:
+    def _beginnings(self, place: Instruction, names: Collection[str]) -> tuple[str, ...]:
         match place:
             case JsonAt(shape):
                 return beginnings.of_json(shape, names)

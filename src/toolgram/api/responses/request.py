@@ -133,7 +133,7 @@ class SentBody:
         """Whether it names any."""
         return bool(self.body.previous_response_id or references(self.body))
 
-    def checked(self, servers: Mapping[str, str], earlier: Earlier = Earlier()) -> CheckedBody:  # noqa: B008 - frozen
+    def checked(self, servers: Mapping[str, str], earlier: Earlier) -> CheckedBody:
         """It before the MCP servers of a configuration, their names and addresses, list what it asks them for.
 
         Raises InvalidRequest with a pointer into it, for what it names and is not there too.
@@ -156,7 +156,7 @@ def read_responses_request(body: Any) -> ResponsesRequest:
 
     Raises InvalidRequest with a pointer into it.
     """
-    return sent_body(body).checked({}).request()
+    return sent_body(body).checked({}, Earlier()).request()
 
 
 def _generation(body: ResponsesBody, offered: Offer, said: Conversation) -> Generation:

@@ -66,10 +66,10 @@ async def _answer(desk: Desk, request: Request, job: Job, head: Head) -> dict[st
 
 async def _events(desk: Desk, request: Request, job: Job, head: Head) -> AsyncGenerator[bytes, None]:
     writers = [ChunkWriter(head, index) for index in range(job.n)]
+    # All choices begin in their order, whichever is the first to say something: OpenAI's SDK counts on it.
+    begun = (chunk for writer in writers for chunk in writer.begin())
     async with aclosing(desk.items(request, job)) as items:
         async for index, item in items:
-            # All choices begin in their order, whichever is the first to say something: OpenAI's SDK counts on it.
-            begun = [chunk for writer in writers for chunk in writer.begin()]
             if chunks := b"".join(map(data, (*begun, *writers[index].feed(item)))):
                 yield chunks
     if head.include_usage:
