@@ -21,8 +21,9 @@ from toolgram.api.openapi.document import document
 from toolgram.api.responses.body import ResponsesBody
 from toolgram.api.responses.request import read_responses_request
 from toolgram.api.tokens import TokensBody
-from toolgram.conversation.body import ChatBody, ChatMessage, Custom, CustomTool, Function, FunctionTool, TextPart
+from toolgram.conversation.body import ChatBody, ChatMessage, TextPart
 from toolgram.conversation.fields import Fields, validated
+from toolgram.conversation.tool_shapes import Custom, CustomTool, Function, FunctionTool
 from toolgram.planning.plan import Plan
 
 NOW = datetime(2026, 1, 1)

@@ -18,10 +18,8 @@ from toolgram.conversation.fields import (
     Held,
     Many,
     Number,
-    Schema,
     Some,
     Turns,
-    among,
     by,
     kind,
     of,
@@ -31,6 +29,7 @@ from toolgram.conversation.fields import (
     wrong,
 )
 from toolgram.conversation.formats import ResponseFormat, SchemaOrText, StructuredOutputs, Texts
+from toolgram.conversation.tool_shapes import Function, FunctionType, Tool, function_or_custom
 
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -92,9 +91,6 @@ class CalledFunction(Fields):
     arguments: Arguments = "{}"
 
 
-FunctionType = Annotated[str, among("function", "custom"), WithJsonSchema({"type": "string", "const": "function"})]
-
-
 class FunctionCall(Fields):
     """A call of a function in the history."""
 
@@ -116,11 +112,6 @@ class CustomCall(Fields):
     type: Literal["custom"]
     id: str | None = None
     custom: CustomInput
-
-
-def function_or_custom(value: Any) -> str:
-    """The kind of a tool, or of a call."""
-    return "custom" if type_of(value) == "custom" else "function"
 
 
 Call = Annotated[
@@ -150,70 +141,6 @@ class ChatMessage(Fields):
 
 
 # Tools --------------------------------------------------------------------------------------------------------------
-
-
-class Function(Fields):
-    """A function that the model may call; `parameters` is a JSON Schema."""
-
-    name: Filled
-    description: str | None = None
-    parameters: Schema | None = None
-    strict: bool | None = None
-
-
-class FunctionTool(Fields):
-    """A tool that is a function."""
-
-    type: FunctionType | None = None
-    function: Function
-
-
-class CustomGrammar(Fields):
-    """A grammar for the input of a custom tool."""
-
-    syntax: Literal["regex", "lark"]
-    definition: str
-
-
-class PlainInput(Fields):
-    """Any text."""
-
-    type: Literal["text"]
-
-
-class GrammarInput(Fields):
-    """Text that a grammar admits."""
-
-    type: Literal["grammar"]
-    grammar: CustomGrammar
-
-
-CustomFormat = Annotated[
-    PlainInput | GrammarInput,
-    whole(
-        'must be {"type": "text"} or {"type": "grammar", "grammar": {"syntax": "regex" or "lark", "definition": "…"}}'
-    ),
-]
-
-
-class Custom(Fields):
-    """A tool whose input is text."""
-
-    name: Filled
-    description: str | None = None
-    format: CustomFormat | None = None
-
-
-class CustomTool(Fields):
-    """A tool whose input is text, not JSON."""
-
-    type: Literal["custom"]
-    custom: Custom
-
-
-Tool = Annotated[
-    Annotated[FunctionTool, of("function")] | Annotated[CustomTool, of("custom")], by(function_or_custom, "is no tool")
-]
 
 
 class Named(Fields):

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Any, TypeGuard
 
-from toolgram.conversation.body import Custom, CustomGrammar, GrammarInput, PlainInput
+from toolgram.conversation.fields import Json
 from toolgram.conversation.lark_patterns import as_pattern
 from toolgram.conversation.patterns import as_a_whole
+from toolgram.conversation.tool_shapes import Custom, CustomGrammar, GrammarInput, PlainInput
 from toolgram.errors import GrammarError, InvalidRequest
 
 INPUT = "input"
@@ -53,6 +55,29 @@ def call_as_function(name: str, said: str) -> dict[str, Any]:
     """A call of a custom tool, as in the history of a conversation, as the call of its function."""
     arguments = json.dumps({INPUT: said}, ensure_ascii=False)
     return {"type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def with_inputs(messages: Iterable[Json], custom: Collection[str]) -> tuple[Json, ...]:
+    """The messages, in whose calls of these custom tools what is said may stand as it is, in the place of arguments.
+
+    Cursor sends calls of its ApplyPatch so, as those of a function.
+    """
+    return tuple(_with_inputs(each, custom) if custom and each.get("tool_calls") else each for each in messages)
+
+
+def _with_inputs(message: Json, custom: Collection[str]) -> Json:
+    calls = [
+        {**call, **call_as_function(name, said)}
+        if (name := call["function"]["name"]) in custom and _is_input(said := call["function"].get("arguments"))
+        else call
+        for call in message["tool_calls"]
+    ]
+    return {**message, "tool_calls": calls}
+
+
+def _is_input(arguments: Any) -> TypeGuard[str]:
+    """Whether the arguments of a call are an input as it is."""
+    return isinstance(arguments, str) and not arguments.lstrip().startswith("{")
 
 
 def input_of(arguments: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -12,19 +12,25 @@ from toolgram.conversation.body import (
     ChatBody,
     ChatMessage,
     ChosenFunction,
-    Custom,
     CustomCall,
-    CustomTool,
-    Function,
-    FunctionTool,
-    GrammarInput,
     NamedCustom,
     NamedFunction,
     RefusalPart,
 )
-from toolgram.conversation.custom_tools import DEFINITION, as_function, call_as_function
+from toolgram.conversation.custom_tools import DEFINITION, as_function, call_as_function, with_inputs
 from toolgram.conversation.fields import Fields, Json, json_of, validated
 from toolgram.conversation.json_text import arguments_meant
+from toolgram.conversation.tool_shapes import (
+    Custom,
+    CustomGrammar,
+    CustomTool,
+    FlatCustom,
+    FlatFunction,
+    FlatGrammar,
+    Function,
+    FunctionTool,
+    GrammarInput,
+)
 from toolgram.errors import InvalidRequest, nearest
 
 # What a template is given anyway, or stands for a date that is an argument of its own.
@@ -145,7 +151,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
         raise InvalidRequest(form.pointer, "does not go with tools, which have a grammar of theirs")
     adds = body.add_generation_prompt
     return Request(
-        messages=tuple(map(message_json, body.messages, given["messages"])),
+        messages=with_inputs(map(message_json, body.messages, given["messages"]), names_of_custom(tools)),
         tools=tools,
         tool_choice=_choice(body, tools),
         parallel_tool_calls=body.parallel_tool_calls if body.functions is None else False,
@@ -244,10 +250,31 @@ def tools_of(body: ChatBody, given: Json) -> tuple[Tool, ...]:
     )
 
 
-def _tool(tool: FunctionTool | CustomTool, source: Json, pointer: str) -> Tool:
-    if isinstance(tool, CustomTool):
-        return custom_tool(tool.custom, f"{pointer}/custom", DEFINITION)
-    return function_tool(tool.function, source, f"{pointer}/function")
+def names_of_custom(tools: Iterable[Tool]) -> frozenset[str]:
+    """The names of those of the tools that are custom."""
+    return frozenset(tool.name for tool in tools if tool.custom)
+
+
+def _tool(tool: FunctionTool | CustomTool | FlatFunction | FlatCustom, source: Json, pointer: str) -> Tool:
+    match tool:
+        case FunctionTool():
+            return function_tool(tool.function, source, f"{pointer}/function")
+        case CustomTool():
+            return custom_tool(tool.custom, f"{pointer}/custom", DEFINITION)
+        case _:
+            return flat_tool(tool, pointer)
+
+
+def flat_tool(tool: FlatFunction | FlatCustom, pointer: str) -> Tool:
+    """A tool of `/v1/responses`: templates print it in the shape of chat completions."""
+    if isinstance(tool, FlatFunction):
+        return tool_of(tool, pointer, f"{pointer}/parameters")
+    grammar = None
+    if isinstance(tool.format, FlatGrammar):
+        within = CustomGrammar(syntax=tool.format.syntax, definition=tool.format.definition)
+        grammar = GrammarInput(type="grammar", grammar=within)
+    custom = Custom(name=tool.name, description=tool.description, format=grammar)
+    return custom_tool(custom, pointer, "format/definition")
 
 
 def function_tool(function: Function, source: Json, pointer: str) -> Tool:

@@ -31,6 +31,14 @@ class StreamOptions(Fields):
     include_tokens: bool | None = None
 
 
+class ChatOptions(Fields):
+    """What a body of `/v1/responses` that is answered as a chat may say of chat completions."""
+
+    max_tokens: Limit | None = None
+    max_completion_tokens: Limit | None = None
+    stream_options: StreamOptions | None = None
+
+
 class BroughtTemplate(Fields):
     """A chat template in the place of the model's, and the texts of two tokens beside it."""
 

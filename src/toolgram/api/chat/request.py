@@ -1,16 +1,22 @@
-"""A body of `/v1/chat/completions`, read."""
+"""A body of `/v1/chat/completions`, read.
+
+Cursor's agent sends bodies of `/v1/responses` there, and reads chat completions; in its other modes custom tools of the
+one API stand beside functions of the other. It takes every call for one of a function.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard, cast
 
-from toolgram.api.chat.body import WITHOUT_EFFECT, BroughtTemplate, ChatCompletionBody, ExplainBody
+from toolgram.api.chat.body import WITHOUT_EFFECT, BroughtTemplate, ChatCompletionBody, ChatOptions, ExplainBody
 from toolgram.api.generation import Generation, GivenTemplate
+from toolgram.api.responses.request import read_responses_request
 from toolgram.api.results import check_results
 from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.conversation.fields import Json, further_of, json_of, validated
-from toolgram.conversation.request import request_of
+from toolgram.conversation.request import names_of_custom, request_of
+from toolgram.conversation.tool_shapes import FlatCustom
 from toolgram.errors import InvalidRequest
 
 
@@ -18,13 +24,15 @@ from toolgram.errors import InvalidRequest
 class ChatRequest:
     """A chat-completions body; `legacy`: its tools are `functions`, and its answer has a `function_call`.
 
-    `include_usage` and `include_tokens`: the stream tells what it cost, and its tokens.
+    `include_usage` and `include_tokens`: the stream tells what it cost, and its tokens. `as_functions` are the custom
+    tools whose calls are told as those of functions.
     """
 
     generation: Generation
     include_usage: bool = False
     include_tokens: bool = False
     legacy: bool = False
+    as_functions: frozenset[str] = frozenset()
 
 
 def read_chat_request(body: Any) -> ChatRequest:
@@ -33,6 +41,8 @@ def read_chat_request(body: Any) -> ChatRequest:
     Unknown fields are ignored, since clients of other servers send theirs: the generation names them.
     """
     given = json_of(body)
+    if _has_input(given):
+        return _of_responses(given)
     return _chat_request(validated(ChatCompletionBody, given), given)
 
 
@@ -66,8 +76,33 @@ def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
             *further_of("structured_outputs", body.structured_outputs),
         ),
     )
-    usage, tokens = (options.include_usage, options.include_tokens) if options else (None, None)
-    return ChatRequest(generation, usage or False, tokens or False, body.functions is not None)
+    return ChatRequest(
+        generation,
+        include_usage=(options is not None and options.include_usage) or False,
+        include_tokens=(options is not None and options.include_tokens) or False,
+        legacy=body.functions is not None,
+        as_functions=frozenset(tool.name for tool in body.tools or () if isinstance(tool, FlatCustom)),
+    )
+
+
+def _has_input(given: Any) -> TypeGuard[Json]:
+    """Whether a body says its conversation as `/v1/responses` has it."""
+    return isinstance(given, dict) and "input" in given and not cast("Json", given).get("messages")
+
+
+def _of_responses(given: Json) -> ChatRequest:
+    """The request of a body of `/v1/responses`, which is answered as a chat."""
+    own = validated(ChatOptions, {key: given[key] for key in ChatOptions.model_fields if key in given})
+    rest = {key: value for key, value in given.items() if key not in ("messages", *ChatOptions.model_fields)}
+    limit = own.max_tokens if own.max_completion_tokens is None else own.max_completion_tokens
+    generation = read_responses_request(rest if limit is None else {"max_output_tokens": limit, **rest}).generation
+    options = own.stream_options
+    return ChatRequest(
+        generation,
+        include_usage=(options is not None and options.include_usage) or False,
+        include_tokens=(options is not None and options.include_tokens) or False,
+        as_functions=names_of_custom(generation.request.tools),
+    )
 
 
 def _logprobs(body: ChatCompletionBody) -> int | None:

@@ -30,7 +30,8 @@ class Head:
     """What an answer and all chunks of it say of themselves.
 
     `logprobs`: the chunks tell how likely their tokens were, if the engine does; `include_tokens`: they tell each
-    token, whether the grammar forced it, and where the model alone would have written another one.
+    token, whether the grammar forced it, and where the model alone would have written another one. Calls of the custom
+    tools that are `as_functions` are told as those of functions, with their input as it is in the place of arguments.
     """
 
     id: str
@@ -40,6 +41,13 @@ class Head:
     include_usage: bool = False
     include_tokens: bool = False
     logprobs: bool = True
+    as_functions: frozenset[str] = frozenset()
+
+    def called(self, name: str, said: str) -> Json:
+        """The call of a custom tool."""
+        if name in self.as_functions:
+            return {"type": "function", "function": {"name": name, "arguments": said}}
+        return {"type": "custom", "custom": {"name": name, "input": said}}
 
 
 def completion(head: Head, replies: Sequence[Reply], logprobs: Sequence[Sequence[TokenLogprobs]]) -> Json:
@@ -95,14 +103,13 @@ def _message(head: Head, reply: Reply) -> Json:
         return json
     if head.legacy:
         return json | {"function_call": _function(message.tool_calls[0])}
-    return json | {"tool_calls": [_call(call) for call in message.tool_calls]}
+    return json | {"tool_calls": [_call(head, call) for call in message.tool_calls]}
 
 
-def _call(call: ToolCall) -> Json:
+def _call(head: Head, call: ToolCall) -> Json:
     cut = {"incomplete": True} if call.incomplete else {}
     if isinstance(call, CustomToolCall):
-        said = {"name": call.name, "input": call.input}
-        return {"id": call.id, "type": "custom", "custom": said, **cut}
+        return {"id": call.id, **head.called(call.name, call.input), **cut}
     return {"id": call.id, "type": "function", "function": _function(call), **cut}
 
 
@@ -210,7 +217,7 @@ class ChunkWriter:
             return self._chunk(told)
         delta: Json = {"index": index, "id": call.id}
         if call.custom:
-            delta |= {"type": "custom", "custom": {"name": call.name, "input": input_of(arguments)}}
+            delta |= self.head.called(call.name, input_of(arguments))
         else:
             delta |= {"type": "function", "function": {"name": call.name, "arguments": arguments}}
         return self._chunk({"tool_calls": [delta]})

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from toolgram.api.messages.body import AnthropicTool, OtherTool
-from toolgram.conversation.body import Function
 from toolgram.conversation.request import Tool, tool_of
+from toolgram.conversation.tool_shapes import Function
 
 Json = dict[str, Any]
 

@@ -16,7 +16,7 @@ from toolgram.api.responses.mcp_body import (
     McpTools,
 )
 from toolgram.api.sampling import MAX_TOP_LOGPROBS, Limit, OpenAISampling
-from toolgram.conversation.body import Effort, Function, PlainInput
+from toolgram.conversation.body import Effort
 from toolgram.conversation.fields import (
     Count,
     Fields,
@@ -35,6 +35,7 @@ from toolgram.conversation.fields import (
     unlike,
     whole,
 )
+from toolgram.conversation.tool_shapes import FlatCustom, FlatFunction
 
 # What OpenAI has and a text does not change for.
 WITHOUT_EFFECT = frozenset(
@@ -94,35 +95,6 @@ Content = Annotated[
 ]
 
 
-class ResponsesFunction(Function):
-    """A function that the model may call."""
-
-    type: Literal["function"]
-
-
-class FlatGrammar(Fields):
-    """Text that a grammar admits."""
-
-    type: Literal["grammar"]
-    syntax: Literal["regex", "lark"]
-    definition: str
-
-
-class ResponsesCustom(Fields):
-    """A tool whose input is text, not JSON."""
-
-    type: Literal["custom"]
-    name: Filled
-    description: str | None = None
-    format: (
-        Annotated[
-            PlainInput | FlatGrammar,
-            whole('must be {"type": "text"} or {"type": "grammar", "syntax": "regex" or "lark", "definition": "…"}'),
-        ]
-        | None
-    ) = None
-
-
 class HostedTool(Fields):
     """A tool that OpenAI runs."""
 
@@ -135,9 +107,7 @@ def _tool(value: Any) -> str:
 
 
 InnerTool = Annotated[
-    Annotated[ResponsesFunction, of("function")]
-    | Annotated[ResponsesCustom, of("custom")]
-    | Annotated[HostedTool, of("other")],
+    Annotated[FlatFunction, of("function")] | Annotated[FlatCustom, of("custom")] | Annotated[HostedTool, of("other")],
     by(lambda value: named if (named := _tool(value)) in ("function", "custom") else "other", "must be a tool"),
 ]
 
@@ -152,8 +122,8 @@ class Namespace(Fields):
 
 
 Tool = Annotated[
-    Annotated[ResponsesFunction, of("function")]
-    | Annotated[ResponsesCustom, of("custom")]
+    Annotated[FlatFunction, of("function")]
+    | Annotated[FlatCustom, of("custom")]
     | Annotated[Namespace, of("namespace")]
     | Annotated[McpTools, of("mcp")]
     | Annotated[HostedTool, of("other")],

@@ -41,9 +41,9 @@ from toolgram.api.responses.tools import Offer, Place, asked_of, choice, offer
 from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.api.unsupported import OF_CHAT, refuse_constraints
 from toolgram.conversation.answers import ResponseFormat, described
-from toolgram.conversation.custom_tools import call_as_function
+from toolgram.conversation.custom_tools import call_as_function, with_inputs
 from toolgram.conversation.fields import Json, further_of, json_of, validated
-from toolgram.conversation.request import Request, template_kwargs
+from toolgram.conversation.request import Request, names_of_custom, template_kwargs
 from toolgram.errors import InvalidRequest
 
 Message = dict[str, Any]
@@ -206,7 +206,7 @@ def _said(body: ResponsesBody, items: Input, offered: Offer, *, is_mcp: bool) ->
 def _request(body: ResponsesBody, offered: Offer, said: Conversation) -> Request:
     effort = None if body.reasoning is None else body.reasoning.effort
     return Request(
-        messages=said.messages,
+        messages=with_inputs(said.messages, names_of_custom(offered.tools)),
         tools=offered.tools,
         tool_choice=choice(body, offered),
         parallel_tool_calls=body.parallel_tool_calls,

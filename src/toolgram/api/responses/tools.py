@@ -20,21 +20,18 @@ from toolgram.api.errors import ApiError
 from toolgram.api.responses.body import (
     AllowedNames,
     AnyNamed,
-    FlatGrammar,
     HostedChoice,
     NamedTool,
     Namespace,
     ResponsesBody,
-    ResponsesCustom,
-    ResponsesFunction,
     ToolsItem,
 )
 from toolgram.api.responses.body import Tool as AnyTool
 from toolgram.api.responses.input import Input
 from toolgram.api.responses.mcp import Asked, Listing, McpPlace
 from toolgram.api.responses.mcp_body import McpChoice, McpListItem, McpTools
-from toolgram.conversation import body as chat
-from toolgram.conversation.request import Tool, ToolChoice, custom_tool, distinct, required, some, tool_of
+from toolgram.conversation.request import Tool, ToolChoice, distinct, flat_tool, required, some
+from toolgram.conversation.tool_shapes import FlatCustom, FlatFunction
 from toolgram.errors import InvalidRequest
 
 _WITHOUT_EFFECT = ("server_description", "allowed_callers", "defer_loading")  # of a server's tools
@@ -112,15 +109,15 @@ def offer(body: ResponsesBody, said: Input, listings: Sequence[Listing] = ()) ->
     tools: list[Tool] = []
     places: dict[str, Place] = {}
     left_out: list[str] = []
-    plain = {tool.name for tool in body.tools or () if isinstance(tool, ResponsesFunction | ResponsesCustom)}
+    plain = {tool.name for tool in body.tools or () if isinstance(tool, FlatFunction | FlatCustom)}
     for tool, pointer, namespace in _all(body, said):
         if isinstance(tool, McpTools) and listings:
             left_out += [f"tools.mcp.{name}" for name in tool.further if name not in _WITHOUT_EFFECT]
             continue
-        if not isinstance(tool, ResponsesFunction | ResponsesCustom):
+        if not isinstance(tool, FlatFunction | FlatCustom):
             left_out.append(f"tools.{tool.type}")
             continue
-        made = _made(tool, pointer)
+        made = flat_tool(tool, pointer)
         if namespace is not None:
             seen = _joined(namespace, tool.name)
             while seen in plain:
@@ -209,17 +206,6 @@ def _all(body: ResponsesBody, said: Input) -> Iterator[tuple[AnyTool, str, str |
                 yield from ((inner, f"{at}/{i}/tools/{j}", tool.name) for j, inner in enumerate(tool.tools))
             else:
                 yield tool, f"{at}/{i}", None
-
-
-def _made(tool: ResponsesFunction | ResponsesCustom, pointer: str) -> Tool:
-    if isinstance(tool, ResponsesFunction):
-        return tool_of(tool, pointer, f"{pointer}/parameters")
-    grammar = None
-    if isinstance(tool.format, FlatGrammar):
-        within = chat.CustomGrammar(syntax=tool.format.syntax, definition=tool.format.definition)
-        grammar = chat.GrammarInput(type="grammar", grammar=within)
-    custom = chat.Custom(name=tool.name, description=tool.description, format=grammar)
-    return custom_tool(custom, pointer, "format/definition")
 
 
 def _renamed(tool: Tool, name: str) -> Tool:

@@ -36,6 +36,7 @@ async def chat_completions(desk: Desk, request: Request) -> ASGIApp:
         include_usage=read.include_usage,
         include_tokens=read.include_tokens,
         logprobs=job.sampling.logprobs is not None,
+        as_functions=read.as_functions,
     )
     if read.include_tokens and not head.logprobs:
         job = replace(job, sampling=replace(job.sampling, logprobs=0))  # engines report single tokens only with them
