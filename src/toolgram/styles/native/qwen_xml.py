@@ -45,6 +45,8 @@ PARAMETERS = Tagged(
     close="\n</parameter>\n",
     python_words=True,
     followed_by="<",
+    # The last value is not always closed (vllm-project/vllm#57699, ggml-org/llama.cpp#18077).
+    unclosed="\n</function>\n</tool_call>",
 )
 
 _FUNCTION = Seq(Mark("<function="), Name(), Lit(">\n"), Arguments(PARAMETERS), Mark("</function>"))
