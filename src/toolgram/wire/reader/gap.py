@@ -165,7 +165,10 @@ def _step_text(
 
 
 def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive: list[Thread]) -> Thread | None:
-    """A name or id: it may end here, if what follows begins so, or go on; an id, or a name said again, is one word."""
+    """A name or id: it may end here, if what follows begins so, or go on; an id, or a name said again, is one word.
+
+    No mark stands in a name.
+    """
     if thread.captured:
         said = name.form.replace("{id}", thread.captured) if name.action == "id" else thread.captured
         done = thread.actions if name.action == "again" else (*thread.actions, (name.action, said))
@@ -179,7 +182,8 @@ def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive:
         return None
     if thread.captured or not char.isspace():
         thread = thread._replace(captured=thread.captured + char)
-    alive.append(thread)
+    if not thread.captured.endswith(program.marks):
+        alive.append(thread)
     return None
 
 
@@ -202,6 +206,17 @@ def ended(program: Program, threads: Iterable[Thread]) -> Thread | None:
                     return thread
             case _:
                 pass
+    return None
+
+
+def without_arguments(program: Program, threads: Iterable[Thread]) -> tuple[Action, ...] | None:
+    """What a way did that has come to a call's arguments, behind which the turn may be over; None where none has."""
+    for thread in threads:
+        instruction = program.code[thread.at]
+        if isinstance(instruction, ArgumentsAt):
+            for place, more in program.closure(instruction.next):
+                if isinstance(program.code[place], StopAt):
+                    return thread.actions + more
     return None
 
 
