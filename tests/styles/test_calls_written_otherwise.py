@@ -113,9 +113,29 @@ def test_no_thought_of_gpt_oss_holds_the_header_of_a_message() -> None:
 
 
 @pytest.mark.parametrize(
+    "header",
+    [
+        " to=user<|channel|>final",
+        "<|channel|>final to=user",
+        "<|channel|>commentary to=user",
+        "<|channel|>commentary to=assistant",
+        "<|channel|>commentary to=assistant<|channel|>final",
+    ],
+)
+def test_what_gpt_oss_says_to_somebody_is_no_call(header: str) -> None:
+    for text in ("It rains.", ARGUMENTS):
+        message = plan("harmony").parse(f"{THEN}{header}<|message|>{text}")
+        assert (message.content, message.reasoning, message.tool_calls) == (text, "The weather is needed.", ())
+    thought = (
+        f"{THOUGHT.replace('analysis', 'analysis to=assistant')}<|end|><|start|>assistant<|channel|>final<|message|>"
+    )
+    message = plan("harmony").parse(f"{thought}It rains.")
+    assert (message.content, message.reasoning) == ("It rains.", "The weather is needed.")
+
+
+@pytest.mark.parametrize(
     ("style", "text"),
     [
-        ("harmony", f"{THEN}<|channel|>commentary to=assistant<|channel|>final<|message|>to=get_weather"),
         ("ministral", f"get_weather[ARGS]{ARGUMENTS}"),
         ("qwen_xml", JSON),
         ("glm_4_7", f"get_weather\n{ARGUMENTS}"),

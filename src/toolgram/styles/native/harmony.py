@@ -50,8 +50,10 @@ _JSON = Seq(Lit(" "), Opt(Mark("<|constrain|>")), Lit("json"))
 _OTHERS = ("JSON", "code", "text", "markdown", "python", "response")
 _TYPE = Opt(Lenient(_JSON, *(Seq(Lit(" "), Opt(Mark("<|constrain|>")), Lit(other)) for other in _OTHERS)))
 
-_THOUGHT = Seq(_LEAD, _CHANNEL, Lit("analysis"), _MESSAGE, Reasoning())
-_ANSWER = Seq(_LEAD, _CHANNEL, Alt(Lit("final"), Lit("commentary")), _TYPE, _MESSAGE, Content())
+# What is said to somebody is no call of a tool.
+_SAID_TO = Lenient(NOTHING_WRITTEN, Lit(" to=user"), Lit(" to=assistant"))
+_THOUGHT = Seq(_LEAD, _SAID_TO, _CHANNEL, Lit("analysis"), _SAID_TO, _MESSAGE, Reasoning())
+_ANSWER = Seq(_LEAD, _SAID_TO, _CHANNEL, Alt(Lit("final"), Lit("commentary")), _SAID_TO, _TYPE, _MESSAGE, Content())
 
 WIRE = WireFormat(
     Chain(
