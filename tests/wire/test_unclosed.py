@@ -11,7 +11,7 @@ import toolgram
 from llama_oracle import gbnf_accepted
 from made_up import SHARED
 from oracles import TokenOracles, ebnf_accepts, lark_accepts, structural_tag_accepts
-from situations import WEATHER, fed, joined, tool
+from situations import CHATML, WEATHER, fed, joined, tool
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import ReasoningDelta
 from toolgram.grammar.grammar import Grammar
@@ -199,7 +199,7 @@ def test_in_which_styles_calls_can_close_reasoning() -> None:
     cannot = {style.name for style in NATIVE if style.wire.reasoning and not can(style)}
     # Ids before names, headers that say what follows, and tokens that come again within an opener.
     assert cannot == {"command_r7b", "command_a_text", "harmony", "kimi_k3", "minimax_m3"}
-    assert {style.name for style in NATIVE if style.calls_close_reasoning} == {"qwen_xml"} <= reasoning
+    assert {style.name for style in NATIVE if style.calls_close_reasoning} == {"qwen_xml", "glm_4_5"} <= reasoning
 
 
 def test_a_name_that_begins_another_is_told_from_it(template: toolgram.ChatTemplate) -> None:
@@ -232,3 +232,17 @@ def test_turns_that_are_told_by_what_follows_an_opener_are_the_same_turns(marker
     assert joined_.accepts("<t><call>x<call>two(2)") is bool(rules)
     for text in ("<t>a", "<t><call>on</t>", "<t><call>one(1) so ", "<t></t><call>one(1)"):
         assert not joined_.accepts(text), text
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_glm_calls_amid_its_thoughts(choice: str) -> None:
+    said = {"role": "assistant", "content": "Noon.", "reasoning_content": "I know that."}
+    asked = {"role": "user", "content": "Rain?"}
+    body = {"messages": [asked, said, asked], "tools": TOOLS, "tool_choice": choice}
+    plan = toolgram.plan(body, CHATML, style="glm_4_5")
+    call = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>"
+    text = f"\n<think>I may <tool_call> it.\n{call}"
+    assert accepted(plan, text)
+    message = parse(plan, text)
+    assert [(each.name, each.arguments) for each in message.tool_calls] == [("get_weather", '{"city": "Oslo"}')]
+    assert (message.content, (message.reasoning or "").strip()) == (None, "I may <tool_call> it.")

@@ -32,4 +32,11 @@ def _wire(parameters: Tagged, line: str) -> WireFormat:
 
 
 GLM_4_7 = ToolStyle("glm_4_7", _wire(_TIGHT, ""), "keys and values between tags: GLM 4.7, Laguna S")
-GLM_4_5 = ToolStyle("glm_4_5", _wire(_LINES, "\n"), "as glm_4_7, but each on its own line: GLM 4.5, 4.6, Laguna XS")
+GLM_4_5 = ToolStyle(
+    "glm_4_5",
+    _wire(_LINES, "\n"),
+    "as glm_4_7, but each on its own line: GLM 4.5, 4.6, Laguna XS",
+    # They call amid their thoughts (sgl-project/sglang#17714). GLM 4.7 does (vllm-project/vllm#56635), but its grammars
+    # in Lark would be three times as large, as tags follow a name at once.
+    calls_close_reasoning=True,
+)
