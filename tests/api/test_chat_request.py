@@ -70,9 +70,10 @@ def test_sampling_is_as_openai_has_it() -> None:
         ({"functions": [FUNCTION], "function_call": 1}, "function_call"),
         ({"regex": "a", "choice": ["b"]}, "choice"),
         ({"grammar": 1}, "grammar"),
-        ({"guided_json": {"type": "object"}}, "guided_json"),
-        ({"structured_outputs": {"choice": ["a"]}}, "structured_outputs"),
-        ({"json_schema": {}}, "json_schema"),
+        ({"guided_json": "{"}, "guided_json"),
+        ({"structured_outputs": {"choice": []}}, "structured_outputs.choice"),
+        ({"structured_outputs": {"structural_tag": "{}"}}, "structured_outputs.structural_tag"),
+        ({"json_schema": {}, "regex": "a"}, "json_schema"),
         ({"messages": [USER, {"role": "tool", "content": "x", "tool_call_id": "c1"}]}, "messages[1]"),
         (
             {"messages": [{"role": "assistant", "tool_calls": [CALL]}, {"role": "tool", "tool_call_id": "c2"}]},

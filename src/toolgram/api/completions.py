@@ -11,15 +11,20 @@ from pydantic import Field
 
 from toolgram.api.chat.body import StreamOptions
 from toolgram.api.chat.response import Head, usage_json
-from toolgram.api.generation import gbnf_constraint
 from toolgram.api.sampling import Limit, OpenAISampling, sampling_of, unsaid
 from toolgram.api.unsupported import refuse_constraints
-from toolgram.conversation.body import TextFormat
+from toolgram.conversation.answers import GivenGrammar
 from toolgram.conversation.fields import Filled, Number, Some, absent, by, json_of, of, validated, whole
+from toolgram.conversation.formats import TextFormat
 from toolgram.engines.base import Logprob, Sampling, TokenLogprobs, Usage
 from toolgram.errors import InvalidRequest
 from toolgram.grammar.constraint import Constraint
+from toolgram.grammar.grammar import Grammar
+from toolgram.planning.own_grammar import rules_of
+from toolgram.schema.writing.json_style import RuleNames
 
+GRAMMAR = "/grammar"
+"""Where a body has its grammar."""
 MAX_PROMPTS = 128
 MAX_N = 128
 MAX_LOGPROBS = 20
@@ -103,7 +108,7 @@ def read_completion_request(body: Any) -> CompletionRequest:
             checked, max_tokens=checked.max_tokens, stop=checked.stop, seed=checked.seed, logprobs=checked.logprobs
         ),
         unsaid=unsaid(checked),
-        constraint=None if checked.grammar is None else gbnf_constraint(checked.grammar),
+        constraint=None if checked.grammar is None else _constraint(GivenGrammar(checked.grammar, GRAMMAR)),
         model=checked.model,
         n=n,
         echo=checked.echo or False,
@@ -111,6 +116,11 @@ def read_completion_request(body: Any) -> CompletionRequest:
         include_usage=(options is not None and options.include_usage) or False,
         ignored=tuple(name for name in checked.further if name not in WITHOUT_EFFECT),
     )
+
+
+def _constraint(given: GivenGrammar) -> Constraint:
+    _, rules = rules_of(given, RuleNames(), "root")
+    return Constraint(Grammar(rules))
 
 
 def _prompts(value: str | list[int] | list[str | list[int]]) -> tuple[str | tuple[int, ...], ...]:

@@ -11,19 +11,13 @@ from toolgram.chat.guarantees import refuse_parts
 from toolgram.conversation.request import Request, placed
 from toolgram.engines.base import Sampling
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, TemplateError
-from toolgram.grammar.constraint import Constraint
-from toolgram.grammar.dialects.gbnf_reader import read_gbnf
-from toolgram.grammar.grammar import Grammar
 from toolgram.planning.plan import Plan, plan_of
 from toolgram.planning.profile import Profile
 from toolgram.planning.prompt import Parts
 from toolgram.template.adapt import parts_beside_text, shown_result
 from toolgram.template.chat_template import ChatTemplate
 
-GRAMMAR = "/grammar"
-"""Where a body has a grammar of its own."""
 _LONGEST = 1 << 16  # characters
-_MOST_RULES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +47,8 @@ class Generation:
     """A body, read.
 
     `unsaid` are the fields of `sampling` that the body leaves to the model, and `limit` is the one that bounds the
-    tokens. `model` None is the server's default;
-    `grammar` is GBNF for the whole answer; `chat_template` stands in for the model's; `ignored` are fields that are not
-    known here.
+    tokens. `model` None is the server's default; `chat_template` stands in for the model's; `ignored` are fields that
+    are not known here.
     """
 
     request: Request
@@ -64,7 +57,6 @@ class Generation:
     limit: str = "max_tokens"
     model: str | None = None
     style: str | None = None
-    grammar: str | None = None
     chat_template: GivenTemplate | None = None
     n: int = 1
     stream: bool = False
@@ -88,8 +80,7 @@ class Generation:
             template, profile = self.chat_template.instead_of(template), None
         request, left_out = _in_text(self.request)
         made = plan_of(request, template, self.style or style, now, profile, fits)
-        made = replace(made, left_out=(*left_out, *made.left_out)) if left_out else made
-        return made if self.grammar is None else _with_grammar(made, self.grammar)
+        return replace(made, left_out=(*left_out, *made.left_out)) if left_out else made
 
 
 def _in_text(request: Request) -> tuple[Request, tuple[str, ...]]:
@@ -101,27 +92,6 @@ def _in_text(request: Request) -> tuple[Request, tuple[str, ...]]:
         return request, ()
     messages = tuple({**each, "content": shown_result(each.get("content"))} for each in request.messages)
     return replace(request, messages=messages), left_out
-
-
-def _with_grammar(made: Plan, gbnf: str) -> Plan:
-    if made.constraint is not None:
-        raise InvalidRequest(GRAMMAR, "does not go with tools or a response_format, which have a grammar of theirs")
-    return replace(made, constraint=gbnf_constraint(gbnf))
-
-
-def gbnf_constraint(gbnf: str) -> Constraint:
-    """The constraint of a grammar that a body brings. Raises InvalidRequest for what is not GBNF, or too much of it."""
-    if len(gbnf) > _LONGEST:
-        raise InvalidRequest(GRAMMAR, f"has {len(gbnf)} characters: a grammar may have at most {_LONGEST}")
-    try:
-        rules = read_gbnf(gbnf)
-    except GrammarError as error:
-        raise InvalidRequest(GRAMMAR, f"is not GBNF: {error}") from error
-    except RecursionError as error:
-        raise InvalidRequest(GRAMMAR, "its groups and repetitions are nested too deeply") from error
-    if len(rules) > _MOST_RULES:
-        raise InvalidRequest(GRAMMAR, f"has {len(rules)} rules: a grammar may have at most {_MOST_RULES}")
-    return Constraint(Grammar(rules))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ _KINDS = {"image_url": "an image", "image": "an image", "input_audio": "a sound"
 
 
 def refuse_unenforced(request: Request, engine: Engine) -> None:
-    """Raises InvalidRequest where a call is required, or a schema is strict, before an engine that enforces nothing."""
+    """Raises InvalidRequest for a call that is required, a strict schema, or a grammar, if the engine enforces none."""
     if not engine.capabilities.unenforced:
         return
     if request.tool_choice.mode == "required":
@@ -25,6 +25,8 @@ def refuse_unenforced(request: Request, engine: Engine) -> None:
             raise InvalidRequest(tool.pointer, f"the tool is strict, but {_WHY}")
     if request.response_format is not None and request.response_format.strict:
         raise InvalidRequest(request.response_format.pointer, f"the schema is strict, but {_WHY}")
+    if request.grammar is not None:
+        raise InvalidRequest(request.grammar.pointer, f"the answer has a grammar, but {_WHY}")
 
 
 def refuse_parts(request: Request, left_out: Collection[str]) -> None:

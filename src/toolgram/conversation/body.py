@@ -7,10 +7,9 @@ beside them. What says how tokens are chosen and told is added where an answer i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
-from pydantic.config import JsonDict, JsonValue
+from pydantic import AfterValidator, WithJsonSchema
 
 from toolgram.conversation.fields import (
     Count,
@@ -31,6 +30,7 @@ from toolgram.conversation.fields import (
     whole,
     wrong,
 )
+from toolgram.conversation.formats import ResponseFormat, SchemaOrText, StructuredOutputs, Texts
 
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -289,92 +289,14 @@ class ChosenFunction(Fields):
 LegacyChoice = Annotated[Literal["none", "auto"] | ChosenFunction, whole('must be "none", "auto" or {"name": …}')]
 
 
-# Answers ------------------------------------------------------------------------------------------------------------
-
-_FORMAT = (
-    'must be {"type": "text"}, {"type": "json_object"}, {"type": "json_schema", "json_schema": {"schema": …}}, '
-    '{"type": "regex", "regex": "…"} or {"type": "choice", "choice": ["…", …]}, of texts that are not empty'
-)
-
-
-class TextFormat(Fields):
-    """An answer without a form."""
-
-    type: Literal["text"]
-
-
-class NamedSchema(Fields):
-    """A JSON Schema for the answer, and what it is for; `strict`: a keyword that cannot be enforced is refused."""
-
-    name: str | None = None
-    description: str | None = None
-    schema_: Schema = Field(alias="schema")
-    strict: bool | None = None
-
-
-_OF_ANY_OBJECT: JsonDict = {"properties": {"type": {"const": "json_object"}}}
-_WITH_SCHEMA: list[JsonValue] = [
-    {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in ("json_schema", "schema")
-]
-
-
-class JsonFormat(Fields):
-    """An answer in JSON: any object, or what a schema admits, which llama.cpp's server takes beside `type`."""
-
-    type: Literal["json_object", "json_schema"]
-    model_config = ConfigDict(json_schema_extra={"anyOf": [_OF_ANY_OBJECT, *_WITH_SCHEMA]})
-
-    json_schema: NamedSchema | None = None
-    schema_: Schema | None = Field(default=None, alias="schema")
-    name: str | None = None
-    strict: bool | None = None
-
-    @model_validator(mode="after")
-    def _has_a_schema(self) -> Self:
-        if self.type == "json_schema" and self.json_schema is None and self.schema_ is None:
-            raise wrong(_FORMAT)
-        return self
-
-
-class RegexFormat(Fields):
-    """An answer that matches a regular expression as a whole (ECMA-262)."""
-
-    type: Literal["regex"]
-    regex: str
-
-
-Texts = Annotated[Some[Filled], whole("must be a list of texts, none of them empty")]
-
-
-class ChoiceFormat(Fields):
-    """An answer that is one of some texts."""
-
-    type: Literal["choice"]
-    choice: Texts
-
-
-def _format(value: Any) -> str | None:
-    named = type_of(value)
-    kinds = {"text": "text", "json_object": "json", "json_schema": "json", "regex": "regex", "choice": "choice"}
-    return kinds.get(named or "")
-
-
-ResponseFormat = Annotated[
-    Annotated[TextFormat, of("text")]
-    | Annotated[JsonFormat, of("json")]
-    | Annotated[RegexFormat, whole(_FORMAT), of("regex")]
-    | Annotated[ChoiceFormat, whole(_FORMAT), of("choice")],
-    by(_format, _FORMAT),
-]
-
-
 # The body -----------------------------------------------------------------------------------------------------------
 
 
 class ChatBody(Fields):
     """A chat-completions body, as far as its prompt, its grammar and its reader depend on it.
 
-    `regex` and `choice` are short for response formats; `functions` and `function_call` for tools and a choice of them.
+    `regex` and `choice` are short for response formats, as vLLM's, SGLang's and llama-server's names are, and `grammar`
+    is GBNF for the whole answer; `functions` and `function_call` are short for tools and a choice of them.
     """
 
     messages: Turns[ChatMessage]
@@ -386,6 +308,14 @@ class ChatBody(Fields):
     response_format: ResponseFormat | None = None
     regex: str | None = None
     choice: Texts | None = None
+    grammar: str | None = None
+    structured_outputs: StructuredOutputs | None = None
+    guided_json: SchemaOrText | None = None
+    guided_regex: str | None = None
+    guided_choice: Texts | None = None
+    guided_grammar: str | None = None
+    json_schema: SchemaOrText | None = None
+    ebnf: str | None = None
     reasoning_effort: Effort | None = None
     reasoning_format: Literal["auto", "none"] | None = None
     reasoning_max_tokens: Count | None = None

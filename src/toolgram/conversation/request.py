@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
+from toolgram.conversation.answers import Form, GivenGrammar, ResponseFormat, form_of
 from toolgram.conversation.body import (
     AllowedTools,
     ChatBody,
     ChatMessage,
-    ChoiceFormat,
     ChosenFunction,
     Custom,
     CustomCall,
@@ -18,16 +18,13 @@ from toolgram.conversation.body import (
     Function,
     FunctionTool,
     GrammarInput,
-    JsonFormat,
     NamedCustom,
     NamedFunction,
     RefusalPart,
-    RegexFormat,
 )
 from toolgram.conversation.custom_tools import DEFINITION, as_function, call_as_function
 from toolgram.conversation.fields import Fields, Json, json_of, validated
 from toolgram.conversation.json_text import arguments_meant
-from toolgram.conversation.patterns import as_a_whole
 from toolgram.errors import InvalidRequest, nearest
 
 # What a template is given anyway, or stands for a date that is an argument of its own.
@@ -68,19 +65,6 @@ class ToolChoice:
 
 
 @dataclass(frozen=True)
-class ResponseFormat:
-    """A schema that the answer must match; `pointer` is where the schema stands in the request.
-
-    A `plain` answer is not JSON but the text itself, which the schema describes as a string.
-    """
-
-    schema: Any
-    strict: bool
-    pointer: str
-    plain: bool = False
-
-
-@dataclass(frozen=True)
 class Request:
     """A request after checking; `messages` are as given, which is how templates print them.
 
@@ -96,6 +80,7 @@ class Request:
     tool_choice: ToolChoice = ToolChoice("auto")
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
+    grammar: GivenGrammar | None = None
     reasoning_format: Literal["auto", "none"] = "auto"
     reasoning_max_tokens: int | None = None
     calls_close_reasoning: bool | None = None
@@ -106,6 +91,11 @@ class Request:
     add_generation_prompt: bool = True
     chat_template_kwargs: Json = field(default_factory=dict[str, Any])
     places: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def form(self) -> Form | None:
+        """What the answer must be; None where any text will do."""
+        return self.response_format or self.grammar
 
     @property
     def announced_tools(self) -> tuple[Tool, ...]:
@@ -150,13 +140,17 @@ def request_of(body: ChatBody, given: Json) -> Request:
     if body.reasoning_max_tokens is not None and body.reasoning_format == "none":
         told = 'with reasoning_format "none" reasoning is not told from content'
         raise InvalidRequest("/reasoning_max_tokens", told)
+    form = form_of(body)
+    if isinstance(form, GivenGrammar) and tools:
+        raise InvalidRequest(form.pointer, "does not go with tools, which have a grammar of theirs")
     adds = body.add_generation_prompt
     return Request(
         messages=tuple(map(message_json, body.messages, given["messages"])),
         tools=tools,
         tool_choice=_choice(body, tools),
         parallel_tool_calls=body.parallel_tool_calls if body.functions is None else False,
-        response_format=_response_format(body),
+        response_format=form if isinstance(form, ResponseFormat) else None,
+        grammar=form if isinstance(form, GivenGrammar) else None,
         reasoning_format=body.reasoning_format or "auto",
         reasoning_max_tokens=body.reasoning_max_tokens,
         calls_close_reasoning=body.calls_close_reasoning,
@@ -330,53 +324,3 @@ def some(tools: tuple[Tool, ...], mode: Literal["auto", "required"], named: Sequ
         if name not in known:
             raise InvalidRequest(pointer, f"there is no tool named {name!r}; {nearest(name, known)}")
     return ToolChoice(mode, tuple(name for name, _ in named))
-
-
-# Answers ------------------------------------------------------------------------------------------------------------
-
-
-def _response_format(body: ChatBody) -> ResponseFormat | None:
-    given = [key for key in ("response_format", "regex", "choice") if getattr(body, key) is not None]
-    if len(given) > 1:
-        raise InvalidRequest(f"/{given[1]}", f"does not go with {given[0]}: give one of them")
-    if body.regex is not None:
-        return regex_format(body.regex, "/regex")
-    if body.choice is not None:
-        return choice_format(body.choice, "/choice")
-    at = "/response_format"
-    match body.response_format:
-        case RegexFormat(regex=pattern):
-            return regex_format(pattern, f"{at}/regex")
-        case ChoiceFormat(choice=texts):
-            return choice_format(texts, f"{at}/choice")
-        case JsonFormat(json_schema=inner) if inner is not None:
-            schema = described(inner.schema_, inner.description)
-            return ResponseFormat(schema, inner.strict or False, f"{at}/json_schema/schema")
-        case JsonFormat(schema_=schema, strict=strict) if schema is not None:
-            return ResponseFormat(schema, strict or False, f"{at}/schema")
-        case JsonFormat():
-            return ResponseFormat({"type": "object"}, strict=False, pointer=at)
-        case _:
-            return None
-
-
-def described(schema: Any, description: str | None) -> Any:
-    """The schema with what a format says of it besides: the model is shown the schema alone."""
-    if not description or not isinstance(schema, Mapping):
-        return schema
-    given = cast("Json", schema)
-    own = given.get("description")
-    if own is not None and not isinstance(own, str):  # no text, to which more could be added
-        return given
-    return {**given, "description": description if own in (None, "", description) else f"{description}\n{own}"}
-
-
-def regex_format(pattern: str, pointer: str) -> ResponseFormat:
-    """An answer that matches a regular expression as a whole."""
-    schema = {"type": "string", "pattern": as_a_whole(pattern, pointer)}
-    return ResponseFormat(schema, strict=True, pointer=pointer, plain=True)
-
-
-def choice_format(texts: Sequence[str], pointer: str) -> ResponseFormat:
-    """An answer that is one of some texts."""
-    return ResponseFormat({"enum": list(texts)}, strict=True, pointer=pointer, plain=True)

@@ -22,7 +22,7 @@ def lazy_grammar(spec: TurnSpec) -> tuple[str, Grammar]:
     Raises GrammarError where the whole output must be constrained, since a call or an answer in a schema is asked for,
     and where no mark tells that a call begins.
     """
-    if spec.calls != "any" or spec.answer is not None:
+    if spec.calls != "any" or spec.form is not None:
         raise GrammarError("only calls that are neither required nor beside a response schema have a lazy grammar")
     format_ = without_calls_after_words(spec.format)
     turn = without_reasoning(format_.turn)

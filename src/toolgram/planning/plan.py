@@ -114,7 +114,7 @@ class Plan:
         None where nothing must follow, or there is no place for reasoning.
         """
         spec = self._turn.spec
-        must_follow = spec.calls == "only" or self._turn.answer is not None
+        must_follow = spec.calls == "only" or spec.form is not None
         return self._turn.grammar.shortest if spec.format.reasoning and must_follow else None
 
     @property
@@ -135,7 +135,7 @@ class Plan:
                 use(_constraint(compile_turn(replace(spec, tools=(tool,), answer=None))))
             except (GrammarError, GrammarRefused, InvalidRequest):
                 return placed(self.request.places, tool.schema_pointer)
-        return placed(self.request.places, "/tools" if spec.answer is None else spec.answer.pointer)
+        return placed(self.request.places, "/tools" if spec.form is None else spec.form.pointer)
 
     def call_ids(self, seed: int | None = None) -> IdMaker:
         """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""
@@ -260,7 +260,7 @@ def _plan_of(
     unshown = unshown_results(checked.messages, capabilities)
     spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened, tail=tail(template))
     turn = compile_turn(spec)
-    constrained = bool(checked.tools) or checked.response_format is not None
+    constrained = bool(checked.tools) or spec.form is not None
     return Plan(
         request=checked,
         style=chosen,
@@ -287,12 +287,12 @@ def _format(request: Request, template: ChatTemplate, style: ToolStyle, prompt: 
         format_ = closed_by_calls(format_, tools)
     if (promised := promise(template, style)) is not None:
         format_ = ended(format_, *promised)
-    if mode in ("auto", "none") and request.response_format is None:
+    if mode in ("auto", "none") and request.form is None:
         format_ = with_asides(format_)
     if mode != "auto":
         return format_
     format_ = without_forgotten(format_)
-    if style.calls_after_words is None or request.response_format is not None:
+    if style.calls_after_words is None or request.form is not None:
         return format_
     return with_calls_after_words(format_, style.calls_after_words, tools)
 

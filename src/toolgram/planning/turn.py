@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 from toolgram.caching import Document, weighed
+from toolgram.conversation.answers import GivenGrammar
 from toolgram.conversation.custom_tools import INPUT
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.conversation.patterns import as_given
@@ -19,6 +20,7 @@ from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import NOTHING, Expr
 from toolgram.grammar.regular.automata import Automaton
 from toolgram.grammar.regular.regex_syntax import Malformed, Unsupported, parse
+from toolgram.planning.own_grammar import mark_in, rules_of
 from toolgram.planning.read_as_calls import beginnings_of_calls, values_read_as_calls
 from toolgram.planning.readable_names import is_readable
 from toolgram.planning.tool_arguments import Wanted, arguments_of
@@ -171,6 +173,8 @@ class _Compilation:
             name, reason = next(iter(self.uncallable.items()))
             raise InvalidRequest("/tools", f"no tool can be called; as to {name!r}: {reason}")
         language, plain = None, None
+        if spec.grammar is not None:
+            plain = self.given_grammar(spec.grammar)
         if (given := spec.answer) is not None:
             if given.plain:
                 language, plain = self.plain_answer(given, beside_calls=bool(callees))
@@ -189,7 +193,7 @@ class _Compilation:
             callees=callees,
             calls=spec.calls,
             parallel=spec.parallel,
-            answer=(lambda encoding: self.answers[encoding].expr) if self.answers else None,
+            answer=None if spec.form is None else self.answer_in,
             plain=plain,
             plain_ends=plain_ends,
             string=string.expr,
@@ -214,6 +218,23 @@ class _Compilation:
             language,
             plain_ends,
         )
+
+    def answer_in(self, encoding: AnyEncoding) -> Expr:
+        """The answer in an encoding of the format."""
+        if self.spec.grammar is not None:
+            raise InvalidRequest(
+                self.spec.grammar.pointer, "this style has its answers in JSON, and no other text in it"
+            )
+        return self.answers[encoding].expr
+
+    def given_grammar(self, given: GivenGrammar) -> Expr:
+        """An answer that keeps to the request's own grammar."""
+        root, rules = rules_of(given, self.names, "answer")
+        marks = (*reading_program(self.spec).markers("content"), *self.spec.stops)
+        if (mark := mark_in(rules, marks)) is not None:
+            raise InvalidRequest(given.pointer, f"writes {mark!r}, which is a mark of the model's format")
+        self.keep(rules)
+        return root
 
     def but_calls(self, answer: Compiled, given: Answer) -> Compiled:
         """The answer without the values that read as calls, in a format whose calls may be bare JSON objects."""

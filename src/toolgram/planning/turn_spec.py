@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolgram.caching import Document, made_of
+from toolgram.conversation.answers import GivenGrammar
 from toolgram.conversation.request import Request, Tool
 from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.wire import format as wire
@@ -40,7 +41,7 @@ class Answer:
 @hash_once
 @dataclass(frozen=True, slots=True)
 class TurnSpec(HashedOnce):
-    """What decides a turn's grammar: the tools that may be called, how, and the schema of the answer.
+    """What decides a turn's grammar: the tools that may be called, how, and the schema or the grammar of the answer.
 
     Equal requests share one grammar. `opened` is the part of the turn that the prompt holds already; where the
     reasoning is not `reasoning_apart` it stays in the content, tags and all. `tail` is white space that the template
@@ -56,6 +57,12 @@ class TurnSpec(HashedOnce):
     opened: str = ""
     reasoning_apart: bool = True
     tail: str = ""
+    grammar: GivenGrammar | None = None
+
+    @property
+    def form(self) -> Answer | GivenGrammar | None:
+        """What the answer must be; None where any text will do."""
+        return self.answer or self.grammar
 
 
 def turn_spec(
@@ -75,6 +82,7 @@ def turn_spec(
         opened=opened,
         reasoning_apart=request.reasoning_format != "none",
         tail=tail,
+        grammar=request.grammar,
     )
 
 
@@ -87,7 +95,8 @@ def _callable(tool: Tool) -> CallableTool:
 def weight(spec: TurnSpec) -> int:
     """How many bytes are kept for a turn, roughly."""
     answers = () if spec.answer is None else (spec.answer.schema,)
-    return made_of(*(tool.parameters for tool in spec.tools), *answers)
+    grammars = () if spec.grammar is None else (spec.grammar.gbnf,)
+    return made_of(*(tool.parameters for tool in spec.tools), *answers, *grammars)
 
 
 def light(spec: TurnSpec) -> int:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from toolgram import work
 from toolgram.api.errors import ApiError, param
 from toolgram.api.explain import relaxations_json
-from toolgram.api.generation import GRAMMAR, Generation, grammar_at_fault
+from toolgram.api.generation import Generation, grammar_at_fault
 from toolgram.api.json_text import json_bytes
 from toolgram.api.notes import divergences_of_choices
 from toolgram.chat import Reply, relaxations_of, stream
@@ -56,17 +56,13 @@ _LONGEST_HEADER = 4000  # proxies refuse more than 8 KB of headers
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request that is ready to run; `prompt_tokens` is None if the engine does not count tokens.
-
-    With `grammar_given` the grammar is the body's own.
-    """
+    """A request that is ready to run; `prompt_tokens` is None if the engine does not count tokens."""
 
     served: Served
     plan: Plan
     sampling: Sampling
     n: int = 1
     prompt_tokens: int | None = None
-    grammar_given: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +126,7 @@ class Desk:
             capture.plan = plan
         if relaxations := relaxations_of(plan, served.engine):
             record.headers["x-toolgram-relaxations"] = _header(relaxations_json(relaxations))
-        return Job(served, plan, sampling, generation.n, count, generation.grammar is not None)
+        return Job(served, plan, sampling, generation.n, count)
 
     async def prompt_tokens(self, request: Request, generation: Generation) -> int:
         """How many tokens the prompt of a request has. Raises as `job` does, and ApiError where nothing counts them."""
@@ -172,7 +168,7 @@ class Desk:
             refuse_unenforced(plan.request, served.engine)
         if runs:
             with capturing(capture, ready=True):
-                make_ready(plan, served, given=generation.grammar is not None)
+                make_ready(plan, served)
         return plan, count
 
     def tell_ignored(self, request: Request, fields: Sequence[str]) -> None:
@@ -201,7 +197,7 @@ class Desk:
             return generated(items, job.served, sampling, as_json=form is not None and not form.plain)
 
         streams = [written(index, sampling) for index, sampling in enumerate(_seeded(job), start=turn)]
-        with grammar_at_fault(GRAMMAR if job.grammar_given else "/tools"), capturing(capture):
+        with grammar_at_fault(_of_grammar(job.plan)), capturing(capture):
             async with aclosing(merged(streams, self.admission)) as items:
                 async for choice, item in items:
                     index = choice + turn
@@ -248,16 +244,21 @@ class Desk:
         return EventStream(events, self.admission.work(), as_event, record.headers, keep_alive, alive)
 
 
-def make_ready(plan: Plan, served: Served, *, given: bool) -> None:
-    """Compiles the plan's grammar. Raises InvalidRequest for one that the engine refuses; it may be the body's own."""
+def make_ready(plan: Plan, served: Served) -> None:
+    """Compiles the plan's grammar. Raises InvalidRequest for one that the engine refuses."""
     if plan.constraint is None:
         return
     try:
         served.compile(plan.constraint)
     except (GrammarError, GrammarRefused) as error:
-        raise InvalidRequest(GRAMMAR if given else plan.at_fault(served.compile), str(error)) from error
+        raise InvalidRequest(plan.at_fault(served.compile), str(error)) from error
     except TooMuchWork as error:
-        raise InvalidRequest(GRAMMAR if given else "/tools", str(error)) from error
+        raise InvalidRequest(_of_grammar(plan), str(error)) from error
+
+
+def _of_grammar(plan: Plan) -> str:
+    """A pointer to what the grammar of a plan is of, where nobody looks closer."""
+    return "/tools" if plan.request.grammar is None else plan.request.grammar.pointer
 
 
 def _texts(generation: Generation) -> Iterator[str]:

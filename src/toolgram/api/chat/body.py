@@ -56,7 +56,6 @@ class ChatCompletionBody(ChatBody, OpenAISampling):
     stream_options: StreamOptions | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Number(0, MAX_TOP_LOGPROBS, whole=True)] | None = None
-    grammar: str | None = None
     style: str | None = None
     chat_template: BodyTemplate | None = None
     modalities: Annotated[Many[Literal["text"]], whole("only text is written here")] | None = None

@@ -9,7 +9,6 @@ from toolgram.api.chat.body import WITHOUT_EFFECT, BroughtTemplate, ChatCompleti
 from toolgram.api.generation import Generation, GivenTemplate
 from toolgram.api.results import check_results
 from toolgram.api.sampling import sampling_of, unsaid
-from toolgram.api.unsupported import refuse_constraints
 from toolgram.conversation.fields import Json, further_of, json_of, validated
 from toolgram.conversation.request import request_of
 from toolgram.errors import InvalidRequest
@@ -45,8 +44,6 @@ def read_explain_request(body: Any) -> tuple[ChatRequest, str]:
 
 
 def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
-    refuse_constraints(body, "response_format, regex, choice or grammar")
-    _check_one_form(body)
     options = body.stream_options
     if options is not None and not body.stream:
         raise InvalidRequest("/stream_options", "is only allowed where stream is true")
@@ -60,24 +57,17 @@ def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
         limit="max_tokens" if body.max_completion_tokens is None else "max_completion_tokens",
         model=body.model,
         style=body.style,
-        grammar=body.grammar,
         chat_template=_template(body),
         n=body.n or 1,
         stream=body.stream or False,
         ignored=(
             *(name for name in body.further if name not in WITHOUT_EFFECT),
             *further_of("stream_options", options),
+            *further_of("structured_outputs", body.structured_outputs),
         ),
     )
     usage, tokens = (options.include_usage, options.include_tokens) if options else (None, None)
     return ChatRequest(generation, usage or False, tokens or False, body.functions is not None)
-
-
-def _check_one_form(body: ChatCompletionBody) -> None:
-    if body.grammar is not None:
-        for key in ("response_format", "regex", "choice"):
-            if getattr(body, key) is not None:
-                raise InvalidRequest("/grammar", f"does not go with {key}: give one of them")
 
 
 def _logprobs(body: ChatCompletionBody) -> int | None:

@@ -39,8 +39,9 @@ from toolgram.api.messages.body import (
 from toolgram.api.messages.offer import Offer
 from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.api.unsupported import OF_CHAT, refuse_constraints
+from toolgram.conversation.answers import ResponseFormat
 from toolgram.conversation.fields import further_of, json_of, validated
-from toolgram.conversation.request import Request, ResponseFormat, ToolChoice, required, template_kwargs
+from toolgram.conversation.request import Request, ToolChoice, required, template_kwargs
 from toolgram.errors import InvalidRequest
 
 Json = dict[str, Any]

@@ -40,14 +40,10 @@ from toolgram.api.responses.sealed import unsealed
 from toolgram.api.responses.tools import Offer, Place, asked_of, choice, offer
 from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.api.unsupported import OF_CHAT, refuse_constraints
+from toolgram.conversation.answers import ResponseFormat, described
 from toolgram.conversation.custom_tools import call_as_function
 from toolgram.conversation.fields import Json, further_of, json_of, validated
-from toolgram.conversation.request import (
-    Request,
-    ResponseFormat,
-    described,
-    template_kwargs,
-)
+from toolgram.conversation.request import Request, template_kwargs
 from toolgram.errors import InvalidRequest
 
 Message = dict[str, Any]

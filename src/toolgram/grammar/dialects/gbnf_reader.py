@@ -1,4 +1,7 @@
-"""Reads GBNF as llama.cpp does (`src/llama-grammar.cpp`), and refuses what it refuses or hangs on."""
+"""Reads GBNF as llama.cpp does (`src/llama-grammar.cpp`), and refuses what it refuses or hangs on.
+
+Names of rules may have an underscore, as XGrammar takes them and vLLM's documents write them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ MOST_REPEATS = 2000
 
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
-_NAME = re.compile(r"[A-Za-z0-9-]+")
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _COUNTS = re.compile(r"\{[ \t]*(\d+)[ \t]*(?:(,)[ \t]*(\d+)?[ \t]*)?\}")
 _TOKEN = re.compile(r"<(?:\[(\d+)\]|[^<>\r\n]+)>")
 _ESCAPE = re.compile(r'\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([nrt"\\\[\]-]))')

@@ -14,7 +14,9 @@ from toolgram.server.recording.values import Recording, Written
 _KEPT_FIELDS = frozenset(
     (
         *("model", "tools", "functions", "tool_choice", "function_call", "response_format", "text", "output_config"),
-        *("style", "grammar", "regex", "choice", "chat_template", "reasoning", "reasoning_effort", "stream_options"),
+        *("style", "grammar", "regex", "choice", "structured_outputs", "json_schema", "ebnf"),
+        *("guided_json", "guided_regex", "guided_choice", "guided_grammar"),
+        *("chat_template", "reasoning", "reasoning_effort", "stream_options"),
     )
 )
 _KEPT_KEYS = frozenset(("role", "type", "name", "id", "call_id", "tool_call_id", "tool_use_id", "status", "format"))

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from toolgram.api.chat.response import Head
 from toolgram.api.completions import (
+    GRAMMAR,
     CompletionRequest,
     Likely,
     choice,
@@ -21,7 +22,7 @@ from toolgram.api.completions import (
     together,
 )
 from toolgram.api.errors import ApiError
-from toolgram.api.generation import GRAMMAR, grammar_at_fault
+from toolgram.api.generation import grammar_at_fault
 from toolgram.engines.base import Chunk, Prompt, Sampling, Usage
 from toolgram.errors import EngineError, PromptTooLong
 from toolgram.grammar.constraint import Constraint

@@ -1,0 +1,135 @@
+"""The form that an answer must have: a schema or a grammar, by whichever name a body states it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolgram.conversation.body import ChatBody
+from toolgram.conversation.fields import Json
+from toolgram.conversation.formats import ChoiceFormat, GrammarFormat, JsonFormat, RegexFormat, TextFormat
+from toolgram.conversation.patterns import as_a_whole
+from toolgram.errors import InvalidRequest
+
+
+@dataclass(frozen=True)
+class ResponseFormat:
+    """A schema that the answer must match; `pointer` is where the schema stands in the request.
+
+    A `plain` answer is not JSON but the text itself, which the schema describes as a string.
+    """
+
+    schema: Any
+    strict: bool
+    pointer: str
+    plain: bool = False
+
+
+@dataclass(frozen=True)
+class GivenGrammar:
+    """A grammar in GBNF that the whole answer must keep to; `pointer` is where it stands in the request."""
+
+    gbnf: str
+    pointer: str
+
+
+Form = ResponseFormat | GivenGrammar
+
+
+def form_of(body: ChatBody) -> Form | None:
+    """The form of the answer; None where any text is one. Raises InvalidRequest where two are stated."""
+    stated = list(_stated(body))
+    if len(stated) > 1:
+        (first, *_), (second, *_) = stated[:2]
+        raise InvalidRequest(f"/{second}", f"does not go with {first}: give one of them")
+    return next((read(value, f"/{name}") for name, value, read in stated), None)
+
+
+def _stated(body: ChatBody) -> Iterator[tuple[str, Any, Callable[[Any, str], Form]]]:
+    """What states a form: its name, what it says, and how that is read."""
+    if not isinstance(body.response_format, TextFormat | None):
+        yield "response_format", body.response_format, _by_format
+    own = ((name, getattr(body, name)) for name in _READ)
+    outputs = body.structured_outputs
+    inner = {} if outputs is None else outputs.given
+    more = ((f"structured_outputs/{name}", inner.get(name)) for name in _READ_INSIDE)
+    for name, value in (*own, *more):
+        if value is not None and value is not False:
+            yield name, value, _READ.get(name) or _READ_INSIDE[name.rpartition("/")[2]]
+
+
+def _by_format(value: Any, pointer: str) -> Form:
+    match value:
+        case RegexFormat(regex=pattern):
+            return regex_format(pattern, f"{pointer}/regex")
+        case ChoiceFormat(choice=texts):
+            return choice_format(texts, f"{pointer}/choice")
+        case GrammarFormat(grammar=gbnf):
+            return GivenGrammar(gbnf, f"{pointer}/grammar")
+        case JsonFormat(json_schema=inner) if inner is not None:
+            schema = described(inner.schema_, inner.description)
+            return ResponseFormat(schema, inner.strict or False, f"{pointer}/json_schema/schema")
+        case JsonFormat(schema_=schema, strict=strict) if schema is not None:
+            return ResponseFormat(schema, strict or False, f"{pointer}/schema")
+        case _:
+            return any_object(pointer)
+
+
+def described(schema: Any, description: str | None) -> Any:
+    """The schema with what a format says of it besides: the model is shown the schema alone."""
+    if not description or not isinstance(schema, Mapping):
+        return schema
+    given = cast("Json", schema)
+    own = given.get("description")
+    if own is not None and not isinstance(own, str):  # no text, to which more could be added
+        return given
+    return {**given, "description": description if own in (None, "", description) else f"{description}\n{own}"}
+
+
+def any_object(pointer: str) -> ResponseFormat:
+    """An answer that is any object in JSON."""
+    return ResponseFormat({"type": "object"}, strict=False, pointer=pointer)
+
+
+def regex_format(pattern: str, pointer: str) -> ResponseFormat:
+    """An answer that matches a regular expression as a whole."""
+    schema = {"type": "string", "pattern": as_a_whole(pattern, pointer)}
+    return ResponseFormat(schema, strict=True, pointer=pointer, plain=True)
+
+
+def choice_format(texts: Sequence[str], pointer: str) -> ResponseFormat:
+    """An answer that is one of some texts."""
+    return ResponseFormat({"enum": list(texts)}, strict=True, pointer=pointer, plain=True)
+
+
+def _schema_format(schema: Any, pointer: str) -> ResponseFormat:
+    """An answer of a schema, which may be given as its JSON text."""
+    if isinstance(schema, str):
+        try:
+            schema = json.loads(schema)
+        except (ValueError, RecursionError):
+            raise InvalidRequest(pointer, "must be a JSON Schema, or its JSON text") from None
+    return ResponseFormat(schema, strict=False, pointer=pointer)
+
+
+_READ_INSIDE: Mapping[str, Callable[[Any, str], Form]] = {
+    "regex": regex_format,
+    "choice": choice_format,
+    "grammar": GivenGrammar,
+    "json": _schema_format,
+    "json_object": lambda _, pointer: any_object(pointer),
+}
+_READ: Mapping[str, Callable[[Any, str], Form]] = {
+    "regex": regex_format,
+    "choice": choice_format,
+    "grammar": GivenGrammar,
+    "guided_regex": regex_format,
+    "guided_choice": choice_format,
+    "guided_grammar": GivenGrammar,
+    "guided_json": _schema_format,
+    "json_schema": _schema_format,
+    "ebnf": GivenGrammar,
+}
+"""By the names that vLLM, SGLang and llama-server have for the form of an answer."""
