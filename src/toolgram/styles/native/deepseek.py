@@ -91,7 +91,8 @@ def _dsml(name: str, section: str, other: str, about: str) -> ToolStyle:
         Mark(f"</｜DSML｜{section}>", (f"</｜DSML｜{other}>",)),
     )
     reasoning = think(after_opener="", before_closer="", after="")
-    return ToolStyle(name, WireFormat(Seq(reasoning, Opt(Content()), Opt(calls))), about)
+    wire = WireFormat(Seq(reasoning, Opt(Content()), Opt(calls)))
+    return ToolStyle(name, wire, about, calls_close_reasoning=True)  # as the parsers of llama.cpp have it
 
 
 DEEPSEEK_R1 = ToolStyle(
@@ -105,6 +106,7 @@ DEEPSEEK_V3_1 = ToolStyle(
     "deepseek_v3_1",
     WireFormat(Seq(think(after_opener="", before_closer="", after=""), Opt(Content()), _section(_V3_CALL, Lit("")))),
     "name and JSON between control tokens: DeepSeek V3.1",
+    calls_close_reasoning=True,  # where it thinks: sgl-project/sglang#9446
 )
 DEEPSEEK_V3_2 = _dsml("deepseek_v3_2", "function_calls", "tool_calls", "DSML: DeepSeek V3.2")
 DEEPSEEK_V4 = _dsml("deepseek_v4", "tool_calls", "function_calls", "as deepseek_v3_2, but tool_calls: DeepSeek V4")

@@ -52,6 +52,7 @@ GEMMA_4 = ToolStyle(
     "gemma_4",
     WireFormat(Seq(_REASONING, _STRAY, Opt(Content()), _STRAY, Many(_CALL))),
     'call:f{k:v}, strings between <|"|>: Gemma 4',
+    calls_close_reasoning=True,  # as turns show: ollama/ollama#18307, waybarrios/vllm-mlx#609
 )
 
 ESCAPED = Encoding(
