@@ -54,9 +54,16 @@ _BEGIN, _END = Mark("<｜tool▁call▁begin｜>"), Mark("<｜tool▁call▁end�
 _SEPARATOR = Mark("<｜tool▁sep｜>")
 
 
+# The distilled models of R1 confuse its signs (ggml-org/llama.cpp#11607).
+_SECTION = Mark(
+    "<｜tool▁calls▁begin｜>",
+    ("<｜tool_calls_begin｜>", "<｜tool calls begin｜>", "<｜tool\\_calls\\_begin｜>", "<｜tool▁calls｜>"),
+)
+
+
 def _section(call: Node, separator: Node) -> Node:
     calls = Many(Call(call), separator=separator, min=1)
-    return Opt(Seq(Mark("<｜tool▁calls▁begin｜>"), calls, Mark("<｜tool▁calls▁end｜>")))
+    return Opt(Seq(Lenient(_SECTION, NOTHING_WRITTEN), calls, Mark("<｜tool▁calls▁end｜>")))
 
 
 _R1_CALL = Seq(_BEGIN, Lit("function"), _SEPARATOR, Name(), Lit("\n```json\n"), Arguments(), Lit("\n```"), _END)
