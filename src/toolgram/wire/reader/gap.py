@@ -201,6 +201,8 @@ def ended(program: Program, threads: Iterable[Thread]) -> Thread | None:
         match program.code[thread.at]:
             case StopAt():
                 return thread
+            case FreeAt() as text if _stops(program, text.next):
+                return thread
             case TextAt(text, next_) if text[thread.offset :].isspace():
                 if _may_stop(program, next_):
                     return thread
@@ -245,12 +247,16 @@ def shared_actions(threads: Sequence[Thread]) -> tuple[Action, ...]:
     return first[:shared]
 
 
-def free_text_way(program: Program, threads: Iterable[Thread]) -> Thread | None:
-    """The way on which free text begins here, if all that stands before it are marks: it ends at them."""
+def free_text_way(program: Program, threads: Sequence[Thread]) -> Thread | None:
+    """The way on which free text begins here, if all that stands before it are marks: it ends at them.
+
+    None where a call may begin that no mark opens, which the first character tells.
+    """
     for thread in threads:
         match program.code[thread.at]:
             case FreeAt():
-                return thread
+                begins = (not each.offset and program.first_of_call(program.code[each.at]) for each in threads)
+                return None if any(begins) else thread
             case MarkAt() if not thread.offset:
                 continue
             case _:
@@ -276,6 +282,11 @@ def _is_amid_mark(program: Program, way: Thread) -> bool:
 def past_marks(program: Program, threads: Iterable[Thread], instead: TextInstead) -> list[Thread]:
     """The ways that have come past the mark up to which their text could have been free; none where that is open."""
     return [way for way in threads if instead.amid_mark and not _is_amid_mark(program, way)]
+
+
+def is_text_beside_calls(program: Program, chosen: Thread, char: str) -> bool:
+    """Whether free text is chosen where a call that no mark opens may begin with this character as well."""
+    return isinstance(program.code[chosen.at], FreeAt) and char in program.first_characters
 
 
 def text_instead(

@@ -29,6 +29,7 @@ from toolgram.wire.reader.gap import (
     free_text_way,
     is_before_name,
     is_no_name,
+    is_text_beside_calls,
     past_marks,
     shared_actions,
     step,
@@ -184,7 +185,9 @@ class InGap(State):
         alive: list[Thread] = []
         chosen = None
         for thread in self.threads:
-            if (chosen := step(program, thread, char, alive)) is not None:
+            found = step(program, thread, char, alive)
+            chosen = found if chosen is None else chosen
+            if chosen is not None and not is_text_beside_calls(program, chosen, char):
                 break
         if chosen is not None and (instead := text_instead(program, chosen, char, alive, reading.here)) is not None:
             self.instead, chosen = instead, None
