@@ -33,7 +33,7 @@ def texts(marker: str, longest: int) -> list[str]:
 @pytest.mark.parametrize("marker", MARKERS)
 @pytest.mark.parametrize(("least", "most"), BOUNDS)
 def test_lengths_are_kept_but_for_beginnings_of_the_marker(marker: str, least: int, most: int | None) -> None:
-    raw = raw_text(marker, None, least, most, exact=False)
+    raw = raw_text((marker,), None, least, most, exact=False)
     accepts = Matcher(rules_of(raw)).accepts
     loose = {keyword for keyword, _ in raw.loose}
     assert loose <= {"minLength", "maxLength"}
@@ -51,7 +51,7 @@ def test_lengths_are_kept_but_for_beginnings_of_the_marker(marker: str, least: i
 @pytest.mark.parametrize("marker", MARKERS)
 @pytest.mark.parametrize(("least", "most"), [(0, 4), (2, 5), (3, None)])
 def test_what_is_exact_is_exact(marker: str, least: int, most: int | None) -> None:
-    raw = raw_text(marker, None, least, most, exact=True)
+    raw = raw_text((marker,), None, least, most, exact=True)
     assert not raw.loose
     accepts = Matcher(rules_of(raw)).accepts
     for text in texts(marker, 5):
@@ -60,7 +60,7 @@ def test_what_is_exact_is_exact(marker: str, least: int, most: int | None) -> No
 
 
 def test_a_language_keeps_its_own_lengths_and_not_the_marker() -> None:
-    raw = raw_text("<b>", pattern("^[ab<>]+$"), 2, 4, exact=False)
+    raw = raw_text(("<b>",), pattern("^[ab<>]+$"), 2, 4, exact=False)
     accepts = Matcher(rules_of(raw)).accepts
     for text in texts("<b>", 4):
         fits = re.fullmatch("[ab<>]{2,4}", text) is not None and "<b>" not in text
@@ -68,14 +68,14 @@ def test_a_language_keeps_its_own_lengths_and_not_the_marker() -> None:
 
 
 def test_a_large_count_is_as_small_as_a_small_one() -> None:
-    small, large = (size(raw_text("</parameter>", None, 0, most, exact=False).expr) for most in (50, 5_000))
+    small, large = (size(raw_text(("</parameter>",), None, 0, most, exact=False).expr) for most in (50, 5_000))
     assert large == small < 200
-    assert raw_text("</parameter>", None, 0, None, exact=False).expr == Text(("</parameter>",))
-    assert not raw_text("</parameter>", None, 0, 11, exact=False).loose  # no marker fits into it
+    assert raw_text(("</parameter>",), None, 0, None, exact=False).expr == Text(("</parameter>",))
+    assert not raw_text(("</parameter>",), None, 0, 11, exact=False).loose  # no marker fits into it
 
 
 def test_the_dialects_agree_on_counted_text_before_its_marker() -> None:
-    grammar = Grammar(rules_of(raw_text("</p>", None, 1, 6, exact=False), "\n</p>", chars("xy"), "</p>"))
+    grammar = Grammar(rules_of(raw_text(("</p>",), None, 1, 6, exact=False), "\n</p>", chars("xy"), "</p>"))
     inside = ["a\n</p>x</p>", "<</p\n</p>y</p>", "\n\n</p>x</p>", "</b></\n</p>x</p>", "abcdef\n</p>x</p>"]
     outside = ["\n</p>x</p>", "abcdefg\n</p>x</p>", "a</p>b\n</p>x</p>", "a\n</p>x", "a\n</p>"]
     for accepted, found in ((True, inside), (False, outside)):

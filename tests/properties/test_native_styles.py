@@ -97,7 +97,7 @@ class Case:
     @property
     def call_id(self) -> wire.CallId | None:
         """What the ids on the wire are; None where there are none."""
-        ids = [node for node in wire.walk(STYLES[self.style].wire.turn) if isinstance(node, wire.CallId)]
+        ids = [node for node in wire.walk(STYLES[self.style].wire.turn, written=True) if isinstance(node, wire.CallId)]
         return ids[0] if ids else None
 
     @property

@@ -26,6 +26,11 @@ CALLS = {
         "<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>",
         '{"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>',
     ),
+    "deepseek_v3_1": (
+        "<｜tool▁calls▁begin｜>",
+        "<｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>",
+        '{"city": "Oslo"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    ),
     "deepseek_v3_2": (
         "<｜DSML｜function_calls>\n",
         '<｜DSML｜invoke name="get_weather">\n',
@@ -80,4 +85,40 @@ def test_a_call_that_closes_the_reasoning_needs_its_opener() -> None:
 
 def test_the_styles_whose_openers_are_forgotten() -> None:
     changed = {style.name for style in all_styles() if without_forgotten(style.wire) != style.wire}
-    assert changed == {"qwen_xml", "kimi_k2", "deepseek_v3_2", "deepseek_v4"}
+    forgotten = {"qwen_xml", "kimi_k2", "deepseek_r1", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4"}
+    assert changed == forgotten | {"granite_3_3", "command_r", "mixtral"}  # the latter misspell a mark
+
+
+R1 = """\
+<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather
+```json
+{"city": "Oslo"}
+```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"""
+MISSPELLED = [
+    ("kimi_k2", "<|tool_call_section_begin|>" + "".join(CALLS["kimi_k2"][1:])),
+    *(
+        ("deepseek_r1", f"<｜tool{begin}｜>{R1}")
+        for begin in ("_calls_begin", " calls begin", r"\_calls\_begin", "▁calls")
+    ),
+    ("deepseek_v3_2", "\n\n" + "".join(CALLS["deepseek_v3_2"]).replace("function_calls", "tool_calls")),
+    ("granite_3_3", '<tool_call>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]'),
+    ("mixtral", '<tool\\_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool\\_call>'),
+]
+
+
+@pytest.mark.parametrize(("style", "text"), MISSPELLED)
+def test_a_mark_that_is_read_may_be_written(style: str, text: str) -> None:
+    """Else its last sign could not be: what is read as a mark is no text."""
+    made = plan(style)
+    assert made.constraint is not None
+    grammar = made.constraint.grammar
+    assert grammar.accepts(text)
+    assert lark_accepts(grammar.to("lark"), text)
+    assert ebnf_accepts(grammar.to("ebnf"), text)
+    assert gbnf_accepted(grammar.to("gbnf"), {text}) == {text}
+    (call,) = made.parse(text).tool_calls
+    assert (call.name, call.arguments) == ("get_weather", '{"city": "Oslo"}')
+    assert made.parse(text).content is None
+    must = plan(style, tool_choice="required").constraint
+    assert must is not None
+    assert not must.grammar.accepts(text)

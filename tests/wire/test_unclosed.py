@@ -11,7 +11,7 @@ import toolgram
 from llama_oracle import gbnf_accepted
 from made_up import SHARED
 from oracles import TokenOracles, ebnf_accepts, lark_accepts, structural_tag_accepts
-from situations import WEATHER, fed, joined, tool
+from situations import CHATML, WEATHER, fed, joined, tool
 from toolgram import Message, ToolCall
 from toolgram.conversation.events import ReasoningDelta
 from toolgram.grammar.grammar import Grammar
@@ -199,7 +199,49 @@ def test_in_which_styles_calls_can_close_reasoning() -> None:
     cannot = {style.name for style in NATIVE if style.wire.reasoning and not can(style)}
     # Ids before names, headers that say what follows, and tokens that come again within an opener.
     assert cannot == {"command_r7b", "command_a_text", "harmony", "kimi_k3", "minimax_m3"}
-    assert {style.name for style in NATIVE if style.calls_close_reasoning} == {"qwen_xml"} <= reasoning
+    closing = {style.name for style in NATIVE if style.calls_close_reasoning}
+    assert closing == {"qwen_xml", "glm_4_5", "kimi_k2", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "gemma_4"}
+    assert closing <= reasoning - cannot
+
+
+THINKING = {"chat_template_kwargs": {"thinking": True, "enable_thinking": True}}
+BEGUN_IN_THOUGHT = {  # by template: what opens the reasoning, if the prompt has not, and a call
+    "moonshotai-Kimi-K2": (
+        "<think>",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
+        '{"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>',
+    ),
+    "deepseek-ai-DeepSeek-V3.1": (
+        "",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>"
+        '{"city": "Oslo"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    ),
+    "deepseek-ai-DeepSeek-V3.2": (
+        "",
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">'
+        "Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+    ),
+    "google-gemma-4-31B-it": (
+        "<|channel>thought\n",
+        '<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>}<tool_call|>',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEGUN_IN_THOUGHT)
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_the_calls_of_models_that_forget_to_close_their_thoughts(name: str, choice: str) -> None:
+    opened, call = BEGUN_IN_THOUGHT[name]
+    plan = planned(named(name), tool_choice=choice, reasoning_max_tokens=500, **THINKING)
+    text = f"{opened}I look it up.{call}"
+    assert accepted(plan, text)
+    message = parse(plan, text)
+    assert called(message) == [("get_weather", {"city": "Oslo"})]
+    assert (message.reasoning, message.content) == ("I look it up.", None)
+    assert plan.writable(message)
+    quoting = f"{opened}I look it up.{call.replace('get_weather', 'get_snow')}"
+    assert not accepted(plan, quoting)
+    assert not parse(plan, quoting).tool_calls
 
 
 def test_a_name_that_begins_another_is_told_from_it(template: toolgram.ChatTemplate) -> None:
@@ -232,3 +274,17 @@ def test_turns_that_are_told_by_what_follows_an_opener_are_the_same_turns(marker
     assert joined_.accepts("<t><call>x<call>two(2)") is bool(rules)
     for text in ("<t>a", "<t><call>on</t>", "<t><call>one(1) so ", "<t></t><call>one(1)"):
         assert not joined_.accepts(text), text
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_glm_calls_amid_its_thoughts(choice: str) -> None:
+    said = {"role": "assistant", "content": "Noon.", "reasoning_content": "I know that."}
+    asked = {"role": "user", "content": "Rain?"}
+    body = {"messages": [asked, said, asked], "tools": TOOLS, "tool_choice": choice}
+    plan = toolgram.plan(body, CHATML, style="glm_4_5")
+    call = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>"
+    text = f"\n<think>I may <tool_call> it.\n{call}"
+    assert accepted(plan, text)
+    message = parse(plan, text)
+    assert [(each.name, each.arguments) for each in message.tool_calls] == [("get_weather", '{"city": "Oslo"}')]
+    assert (message.content, (message.reasoning or "").strip()) == (None, "I may <tool_call> it.")

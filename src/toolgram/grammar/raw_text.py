@@ -35,22 +35,26 @@ class RawText(NamedTuple):
     loose: tuple[tuple[str, str], ...] = ()
 
 
-def raw_text(marker: str, language: Automaton | None, least: int, most: int | None, *, exact: bool) -> RawText:
-    """The texts of a language (None: all) without this marker, of `least` to `most` characters (None: any number).
+def raw_text(
+    markers: tuple[str, ...], language: Automaton | None, least: int, most: int | None, *, exact: bool
+) -> RawText:
+    """The texts of a language (None: all) without these markers, of `least` to `most` characters (None: any number).
 
+    White space that a marker begins with is no part of it where characters are counted, which it would be too much for.
     Raises TooLarge where it takes too many states.
     """
     if language is None and (not exact or (least, most) == (0, None)):
-        return _counted(marker, least, most)
-    return _exact(marker, language, least, most)
+        bare = markers if most is None else tuple(marker.lstrip() for marker in markers)
+        return _counted(bare, least, most)
+    return _exact(markers, language, least, most)
 
 
 @remembered(maxsize=256)
-def _exact(marker: str, language: Automaton | None, least: int, most: int | None) -> RawText:
+def _exact(markers: tuple[str, ...], language: Automaton | None, least: int, most: int | None) -> RawText:
     if language is None:
-        language = without(marker)
-    elif may_contain(language, marker):
-        language = intersection(language, without(marker))
+        language = without(markers)
+    elif found := tuple(marker for marker in markers if may_contain(language, marker)):
+        language = intersection(language, without(found))
     return RawText(*numbered(lambda rule: expression(language, lambda chars: chars, rule, "", least, most)))
 
 
@@ -61,11 +65,11 @@ def may_contain(language: Automaton, text: str) -> bool:
 
 
 @counted(256)
-def _counted(marker: str, least: int, most: int | None) -> RawText:
-    states = automaton((marker,))
+def _counted(markers: tuple[str, ...], least: int, most: int | None) -> RawText:
+    states = automaton(markers)
     if most is not None and most < least:
         return RawText(NOTHING)
-    if most is not None and most < len(marker):
+    if most is not None and most < min(map(len, markers)):
         return RawText(repeat(not_chars(), least, most))
     kept = min(least, _MOST_COUNTED)
     if most is not None and kept == 1:
@@ -73,12 +77,13 @@ def _counted(marker: str, least: int, most: int | None) -> RawText:
     else:
         left = None if most is None else most - kept
         beginnings = _beginnings(states, kept).items()
-        expr = choice(*(seq(begun, _rest(states, marker, number, left)) for number, begun in beginnings))
+        expr = choice(*(seq(begun, _rest(states, markers, number, left)) for number, begun in beginnings))
     loose: list[tuple[str, str]] = []
     if kept < least:
         loose.append(("minLength", f"{kept} characters at least"))
     if most is not None:
-        loose.append(("maxLength", f"{most} characters at most, where the beginnings of {marker!r} do not count"))
+        begun = " and ".join(map(repr, markers))
+        loose.append(("maxLength", f"{most} characters at most, where the beginnings of {begun} do not count"))
     return RawText(expr, (), tuple(loose))
 
 
@@ -95,10 +100,10 @@ def _beginnings(states: tuple[State, ...], count: int) -> dict[int, Expr]:
     return found
 
 
-def _rest(states: tuple[State, ...], marker: str, number: int, most: int | None) -> Expr:
+def _rest(states: tuple[State, ...], markers: tuple[str, ...], number: int, most: int | None) -> Expr:
     """What may follow in a state, until nothing of a marker has begun `most` times."""
     if most is None:
-        return Text((marker,), states[number].seen)
+        return Text(markers, states[number].seen)
     again, begun = _again(states), optional(_begun(states))
     if number == _HOME:
         return seq(repeat(again, 0, most), begun)

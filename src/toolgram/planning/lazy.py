@@ -12,8 +12,8 @@ from toolgram.planning.turn_spec import TurnSpec
 from toolgram.wire import format as wire
 from toolgram.wire.after_words import without_calls_after_words
 from toolgram.wire.allowed import allowed, without_reasoning
-from toolgram.wire.instructions import Exit
-from toolgram.wire.program import compile_format
+from toolgram.wire.instructions import Exit, MarkAt, TextAt
+from toolgram.wire.program import Program, compile_format
 
 
 def lazy_grammar(spec: TurnSpec) -> tuple[str, Grammar]:
@@ -41,10 +41,22 @@ def lazy_grammar(spec: TurnSpec) -> tuple[str, Grammar]:
 
 
 def _marks_of_calls(turn: wire.Node) -> list[Exit]:
-    """The marks at which a turn of calls begins, and nothing else does."""
+    """The marks at which a turn of calls begins, and nothing else does; where models forget them, they are free to."""
     calls = allowed(turn, "only")
-    if calls is None or compile_format(turn).first_characters:  # a call may begin without a mark too
+    if calls is None:
+        return []
+    program = compile_format(calls)
+    if compile_format(turn).first_characters and not _begins_with_mark(program, program.start):
         return []
     others = wire.WireFormat(allowed(turn, "none") or wire.NOTHING_WRITTEN).marks
-    program = compile_format(calls)
     return [mark for mark in program.exits(program.start) if mark.text not in others]
+
+
+def _begins_with_mark(program: Program, at: int) -> bool:
+    """Whether a turn that is written begins with a mark, or with one after white space."""
+    (first, _), *_ = program.closure(at)
+    match program.code[first]:
+        case TextAt(text, next_) if text.isspace():
+            return _begins_with_mark(program, next_)
+        case instruction:
+            return isinstance(instruction, MarkAt)

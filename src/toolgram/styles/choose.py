@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from toolgram.errors import InvalidRequest, TemplateError
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.detect import comes_near, fit, writes_other_json
+from toolgram.styles.detect import comes_near, fit, reads_as_written, writes_alike, writes_other_json
 from toolgram.styles.discovery import discover
 from toolgram.styles.generic import COMPACT
 from toolgram.styles.leading import that_begins
@@ -36,7 +36,7 @@ def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[Tool
         if found is None:
             raise InvalidRequest("/style", no_such_style(style))
         return found, "it was asked for"
-    best = max(all_styles(), key=lambda candidate: (fit(template, candidate), _is_of(candidate, template.model)))
+    best = max(all_styles(), key=lambda candidate: _fitness(template, candidate))
     if fit(template, best):
         if not template.capabilities.supports_tool_calls:
             return best, "the template shows tools, or asks for calls, as it does"
@@ -54,6 +54,15 @@ def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[Tool
         return COMPACT, f"{found.why}, so that we ask for calls in a format of ours{near}{trouble}"
     kept = next((known for known in all_styles() if known.wire == found.style.wire and not known.is_generic), None)
     return kept or found.style, f"{found.why}{near}{trouble}"
+
+
+def _fitness(template: ChatTemplate, style: ToolStyle) -> tuple[int, bool, bool, bool]:
+    """How well a style fits; of those that fit alike, the one that is the model's goes first, that writes such calls,
+    and that reads them as its own."""
+    found, is_of = fit(template, style), _is_of(style, template.model)
+    if not found or not template.capabilities.supports_tool_calls:
+        return found, is_of, False, False
+    return found, is_of, writes_alike(template, style), reads_as_written(template, style)
 
 
 def _is_of(style: ToolStyle, model: str) -> bool:

@@ -55,19 +55,43 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
     if not reads(_PROBE):
         return _fit_of_what_is_asked(template, style)
     written, texts = _both_calls(template, style)
-    exact = 0 if written is None else (written in texts) + any(written.strip() in text for text in texts)
+    exact = 0 if written is None else _is_one_of(written, texts) + any(written.strip() in text for text in texts)
     return 3 * sum(map(reads, _MORE)) + 1 + exact
+
+
+@lru_cache(maxsize=4096)
+def writes_alike(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether the style writes a call as the template does, but for white space."""
+    written, texts = _both_calls(template, style)
+    bare = None if written is None else "".join(written.split())
+    return bare is not None and any(bare in "".join(text.split()) for text in texts)
+
+
+@lru_cache(maxsize=4096)
+def reads_as_written(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether the style reads the template's call even without what only a reader takes: that may be another's form."""
+    plain = _as_written(style)
+    program, opened, said = plain.program(ONE.name), beginnings(template, plain), _with_id(_PROBE, style)
+    return any(says(program, each, text, said) for text in rendered_turns(template, said) for each in opened)
+
+
+def _as_written(style: ToolStyle) -> ToolStyle:
+    """The style without what only a reader takes."""
+    return replace(style, wire=replace(style.wire, turn=wire.as_written(style.wire.turn)))
 
 
 @lru_cache(maxsize=512)
 def writes_other_json(template: ChatTemplate, style: ToolStyle) -> bool:
     """Whether the calls of the template are other JSON objects than those of the style, which reads them."""
-    written, texts = _both_calls(template, style)
     is_json = any(isinstance(node, wire.Object) for node in wire.walk(style.wire.turn, written=True))
-    if written is None or not is_json or missing(template, style):
+    if not is_json or write_freely(style.wire, _with_id(_PROBE, style, ONE.id)) is None or missing(template, style):
         return False
-    wanted = "".join(written.split())
-    return not any(wanted in "".join(text.split()) for text in texts)
+    return not writes_alike(template, style)
+
+
+def _is_one_of(written: str, texts: tuple[str, ...]) -> bool:
+    """Whether a turn is one of these texts, which have what the template writes before the end of a turn as well."""
+    return written.rstrip() in (text.rstrip() for text in texts)
 
 
 def _both_calls(template: ChatTemplate, style: ToolStyle) -> tuple[str | None, tuple[str, ...]]:
@@ -110,7 +134,7 @@ def missing(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
 
 def comes_near(template: ChatTemplate, style: ToolStyle) -> bool:
     """Whether the template's calls have the marks of the style's, and yet the style does not read them."""
-    near = bool(_marks_of_calls(style)) and not style.is_generic and not missing(template, style)
+    near = bool(_marks_of_calls(style)) and not style.is_generic and not missing(template, _as_written(style))
     return near and not fit(template, style)
 
 

@@ -33,6 +33,7 @@ from toolgram.wire.format import (
     Reasoning,
     Seq,
     WireFormat,
+    as_written,
     holds,
     rebuild,
 )
@@ -223,8 +224,14 @@ class _Marked:
     def _row(self, items: tuple[Node, ...]) -> Iterator[Node]:
         for item, following in zip_longest(items, items[1:]):
             yield self._of_calls(item)
-            if isinstance(item, _BESIDE) and isinstance(following, _BESIDE):
+            if following and isinstance(_edge(item, -1), _BESIDE) and isinstance(_edge(following, 0), _BESIDE):
                 yield Lit(self._place(""))
+
+
+def _edge(node: Node, at: int) -> Node:
+    """The first or the last of what is written of a node."""
+    written = as_written(node)
+    return _edge(written.items[at], at) if isinstance(written, Seq) and written.items else written
 
 
 def _laid_out(node: Node, layout: Layout | None) -> Node:

@@ -1,8 +1,11 @@
-"""Openers that models forget: what they write then is a call for the reader, and where they may call for the grammar.
+"""Openers that models forget, or misspell: what follows is a call for the reader, and where they may call for the
+grammar.
 
 Qwen3-Coder leaves out `<tool_call>` in every fifth call or so, most of all after some words, and goes on with
 `<function=…>` (QwenLM/Qwen3-Coder#475, ollama/ollama#17742). A grammar without that would not turn it back: the model
-has begun its call, and would be led from it into some text.
+has begun its call, and would be led from it into some text. Kimi K2 writes the tag of its section in the singular, the
+distilled DeepSeek R1 with other signs between the words (ggml-org/llama.cpp#17376, #11607): text never holds what is
+read as a tag, so that but for its last sign such a tag would be written, and then something else.
 """
 
 from __future__ import annotations
@@ -17,16 +20,19 @@ from toolgram.wire import format as wire
 def without_forgotten(format_: wire.WireFormat) -> wire.WireFormat:
     """The format, in which what opens a call or a section of them need not be there where the reader misses nothing.
 
-    That is so where a mark follows it, at which all text before ends too.
+    That is so where a mark follows it, at which all text before ends too. And each mark may stand in any of the ways in
+    which it is read.
     """
     return replace(format_, turn=_admitted(format_.turn))
 
 
 def _admitted(node: wire.Node) -> wire.Node:
     match node:
+        case wire.Mark(aliases=(_, *_)):
+            return wire.Alt(*map(wire.Mark, node.spellings))
         case wire.Seq(items):
             return wire.Seq(*(
-                wire.Alt(item.item, wire.NOTHING_WRITTEN)
+                wire.Alt(_admitted(item.item), wire.NOTHING_WRITTEN)
                 if isinstance(item, wire.Lenient) and _may_be_forgotten(item) and _begins_with_mark(items[at + 1 :])
                 else _admitted(item)
                 for at, item in enumerate(items)

@@ -59,7 +59,7 @@ class WireFormat(HashedOnce):
     @cached_property
     def call_id(self) -> CallId | None:
         """The id of a call, None where the wire carries none."""
-        return next((node for node in walk(self.turn) if isinstance(node, CallId)), None)
+        return next((node for node in walk(self.turn, written=True) if isinstance(node, CallId)), None)
 
     @cached_property
     def reasoning(self) -> bool:

@@ -157,14 +157,14 @@ class Program:
     @cached_property
     def first_characters(self) -> str:
         """With what a call may begin that no mark opens, where free text may stand as well."""
-        return "".join(sorted({first for place in self._beside_text if (first := self._first_of_call(place))}))
+        return "".join(sorted({first for place in self._beside_text if (first := self.first_of_call(place))}))
 
     def first_of_text(self, names: Collection[str] = ()) -> tuple[str, ...]:
         """What free text must not begin with: those characters, but of JSON, and of what stands before names, only what
         may turn out to be a call, of one of these tools."""
         found: dict[str, None] = {}
         for place in self._beside_text:
-            if first := self._first_of_call(place):
+            if first := self.first_of_call(place):
                 found.update(dict.fromkeys(self._beginnings(place, names) or (first,)))
         return tuple(text for text in found if text[0] == text or text[0] not in found)
 
@@ -188,7 +188,7 @@ class Program:
                     found += places
         return tuple(found)
 
-    def _first_of_call(self, place: Instruction) -> str:
+    def first_of_call(self, place: Instruction) -> str:
         """The characters with which a call begins that no mark opens; "" where it is none."""
         match place:
             case JsonAt() | ArgumentsAt():

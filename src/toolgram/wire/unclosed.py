@@ -83,8 +83,12 @@ def _up_to_reasoning(node: wire.Node) -> wire.Node:
 
 
 def _ahead(format_: wire.WireFormat, calls: wire.Node, tools: tuple[str, ...]) -> wire.CallAhead | None:
-    """How calls of these tools begin; None where what comes before their names is not always the same."""
+    """How calls of these tools begin; None where what comes before their names is not always the same.
+
+    Where some begin with a token, it is these: another beginning is too little to tell a call amid thoughts.
+    """
     begun = openings(format_, calls)
+    begun = [way for way in begun if TOKEN.search(way[0])] or begun
     lead = begun[0][0] if begun else ""
     tokens = TOKEN.findall(lead)
     # Where a token comes again within an opener, engines cannot tell where text ends and a call begins.

@@ -10,9 +10,9 @@ from toolgram.work import remembered
 
 
 @remembered(maxsize=16)
-def without(text: str) -> Automaton:
-    """The texts that do not contain this one. Raises TooLarge."""
-    return complement(language(_literally(text)))
+def without(texts: tuple[str, ...]) -> Automaton:
+    """The texts that contain none of these. Raises TooLarge."""
+    return complement(language(Alt(tuple(map(_literally, texts)))))
 
 
 @remembered(maxsize=16)

@@ -156,7 +156,7 @@ def _language(n: Normalizer, place: Place, keyword: str, text: str, most: int | 
         reason = "what it counts makes too many cases"
         n.unsupported(place.pointer, keyword, reason, "the pattern, with parts of any length")
     if automaton is not None and not n.encoding.escapes:
-        automaton = automata.intersection(automaton, without(n.encoding.quote))
+        automaton = automata.intersection(automaton, without((n.encoding.quote,)))
     return types.string(low, high, automaton, exact=keyword != "format" or is_exact(text))
 
 

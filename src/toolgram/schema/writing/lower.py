@@ -208,7 +208,7 @@ class Lowering:
     def _language(self, automaton: Automaton, low: int = 0, high: int | None = None) -> Expr:
         """The texts of a language as a string holds them; a raw string does not hold its quote."""
         if not self.spelling.encoding.escapes:
-            automaton = intersection(automaton, without(self.spelling.encoding.quote))
+            automaton = intersection(automaton, without((self.spelling.encoding.quote,)))
         return self._written(automaton, self._one_of, "text", low, high, plain_string)
 
     def _one_of(self, charset: CharSet) -> Expr:

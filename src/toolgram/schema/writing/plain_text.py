@@ -25,7 +25,7 @@ def plain_language(schema: Mapping[str, Any], excluded: Iterable[str], begun: tu
     try:
         language = of_texts(schema["enum"]) if "enum" in schema else pattern(schema["pattern"])
         for text in excluded:
-            language = intersection(language, without(text))
+            language = intersection(language, without((text,)))
         if begun:
             language = intersection(language, begun_otherwise(begun))
     except (Malformed, Unsupported, TooLarge) as error:

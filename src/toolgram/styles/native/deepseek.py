@@ -54,9 +54,16 @@ _BEGIN, _END = Mark("<｜tool▁call▁begin｜>"), Mark("<｜tool▁call▁end�
 _SEPARATOR = Mark("<｜tool▁sep｜>")
 
 
+# The distilled models of R1 confuse its signs (ggml-org/llama.cpp#11607).
+_SECTION = Mark(
+    "<｜tool▁calls▁begin｜>",
+    ("<｜tool_calls_begin｜>", "<｜tool calls begin｜>", "<｜tool\\_calls\\_begin｜>", "<｜tool▁calls｜>"),
+)
+
+
 def _section(call: Node, separator: Node) -> Node:
     calls = Many(Call(call), separator=separator, min=1)
-    return Opt(Seq(Mark("<｜tool▁calls▁begin｜>"), calls, Mark("<｜tool▁calls▁end｜>")))
+    return Opt(Seq(Lenient(_SECTION, NOTHING_WRITTEN), calls, Mark("<｜tool▁calls▁end｜>")))
 
 
 _R1_CALL = Seq(_BEGIN, Lit("function"), _SEPARATOR, Name(), Lit("\n```json\n"), Arguments(), Lit("\n```"), _END)
@@ -91,7 +98,8 @@ def _dsml(name: str, section: str, other: str, about: str) -> ToolStyle:
         Mark(f"</｜DSML｜{section}>", (f"</｜DSML｜{other}>",)),
     )
     reasoning = think(after_opener="", before_closer="", after="")
-    return ToolStyle(name, WireFormat(Seq(reasoning, Opt(Content()), Opt(calls))), about)
+    wire = WireFormat(Seq(reasoning, Opt(Content()), Opt(calls)))
+    return ToolStyle(name, wire, about, calls_close_reasoning=True)  # as the parsers of llama.cpp have it
 
 
 DEEPSEEK_R1 = ToolStyle(
@@ -105,6 +113,7 @@ DEEPSEEK_V3_1 = ToolStyle(
     "deepseek_v3_1",
     WireFormat(Seq(think(after_opener="", before_closer="", after=""), Opt(Content()), _section(_V3_CALL, Lit("")))),
     "name and JSON between control tokens: DeepSeek V3.1",
+    calls_close_reasoning=True,  # where it thinks: sgl-project/sglang#9446
 )
 DEEPSEEK_V3_2 = _dsml("deepseek_v3_2", "function_calls", "tool_calls", "DSML: DeepSeek V3.2")
 DEEPSEEK_V4 = _dsml("deepseek_v4", "tool_calls", "function_calls", "as deepseek_v3_2, but tool_calls: DeepSeek V4")

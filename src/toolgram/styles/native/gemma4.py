@@ -16,6 +16,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.wire.encodings import Encoding
 from toolgram.wire.format import (
     NOTHING_WRITTEN,
+    Alt,
     Arguments,
     Call,
     Content,
@@ -41,17 +42,24 @@ NOTATION = Encoding(
     other_null="None",  # the template prints null as Python does, though no other word
 )
 
-_CALL = Call(Seq(Mark("<|tool_call>"), Lit("call:"), Name(), Arguments(NOTATION), Mark("<tool_call|>")))
+_TOKEN = Mark("<|tool_call>")
+_CALL = Call(Seq(Lit("call:"), Name(), Arguments(NOTATION), Mark("<tool_call|>")))
+# Behind their thoughts, or where they have none, and between calls, the models at times forget the token.
+_BARE = Many(_CALL, separator=Alt(_TOKEN, NOTHING_WRITTEN), min=1)
 
 # The models sometimes repeat the channel tokens.
 _OPEN, _CLOSE = Mark("<|channel>"), Mark("<channel|>")
 _AGAIN, _STRAY = Lenient(NOTHING_WRITTEN, _OPEN), Lenient(NOTHING_WRITTEN, _CLOSE)
 _REASONING = Opt(Seq(_OPEN, _AGAIN, Lit("thought\n"), Reasoning(), _CLOSE))
 
+_SAID = Seq(Opt(Content()), _STRAY)
+
 GEMMA_4 = ToolStyle(
     "gemma_4",
-    WireFormat(Seq(_REASONING, _STRAY, Opt(Content()), _STRAY, Many(_CALL))),
+    WireFormat(Seq(_REASONING, _STRAY, _SAID, Many(Seq(_TOKEN, _CALL)))),
     'call:f{k:v}, strings between <|"|>: Gemma 4',
+    own_ways=WireFormat(Seq(_REASONING, _STRAY, Alt(Seq(_SAID, Opt(Seq(_TOKEN, _BARE))), _BARE))),
+    calls_close_reasoning=True,  # as turns show: ollama/ollama#18307, waybarrios/vllm-mlx#609
 )
 
 ESCAPED = Encoding(

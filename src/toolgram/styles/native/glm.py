@@ -13,19 +13,30 @@ from __future__ import annotations
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.native.common import thinking
 from toolgram.wire.encodings import Tagged
-from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Opt, Seq, WireFormat
+from toolgram.wire.format import Arguments, Call, Content, Lenient, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
 
 _TIGHT = Tagged("glm", open="<arg_key>", after_key=(("", "</arg_key><arg_value>"),), close="</arg_value>")
 _LINES = Tagged("glm_lines", open="<arg_key>", after_key=(("", "</arg_key>\n<arg_value>"),), close="</arg_value>\n")
 
+# Some write JSON (ml-explore/mlx-lm#792): after the name, or with it.
+_JSON = Object(("name", Name()), ("arguments", Arguments()))
+
 
 def _wire(parameters: Tagged, line: str) -> WireFormat:
     """Each part begins with `line`, so that a call may follow an answer or come first."""
-    call = Seq(Mark("<tool_call>"), Name(), Lit(line), Arguments(parameters), Mark("</tool_call>"))
+    named = Seq(Name(), Lit(line), Lenient(Arguments(parameters), Arguments()))
+    call = Seq(Mark("<tool_call>"), Lenient(named, _JSON), Mark("</tool_call>"))
     calls = Many(Call(call), separator=Lit(line), min=1)
     reasoning = thinking("<think>", "</think>", before=line)
     return WireFormat(Seq(reasoning, Opt(Seq(Lit(line), Content())), Opt(Seq(Lit(line), calls))))
 
 
 GLM_4_7 = ToolStyle("glm_4_7", _wire(_TIGHT, ""), "keys and values between tags: GLM 4.7, Laguna S")
-GLM_4_5 = ToolStyle("glm_4_5", _wire(_LINES, "\n"), "as glm_4_7, but each on its own line: GLM 4.5, 4.6, Laguna XS")
+GLM_4_5 = ToolStyle(
+    "glm_4_5",
+    _wire(_LINES, "\n"),
+    "as glm_4_7, but each on its own line: GLM 4.5, 4.6, Laguna XS",
+    # They call amid their thoughts (sgl-project/sglang#17714). GLM 4.7 does (vllm-project/vllm#56635), but its grammars
+    # in Lark would be three times as large, as tags follow a name at once.
+    calls_close_reasoning=True,
+)

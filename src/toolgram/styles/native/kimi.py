@@ -89,6 +89,7 @@ KIMI_K2 = ToolStyle(
     "functions.name:0 and JSON between control tokens: Kimi K2",
     announced_by="tool_declare<|im_middle|>",
     reasons=True,
+    calls_close_reasoning=True,  # K2 Thinking and later: vllm-project/vllm#32216, sgl-project/sglang#18199
 )
 KIMI_K3 = ToolStyle(
     "kimi_k3",

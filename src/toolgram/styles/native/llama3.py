@@ -10,7 +10,11 @@ formats"), and the models sometimes write it before other calls too: where tools
 
     <|python_tag|>brave_search.call(query="weather in Paris")
 
-Nor from the form of OpenAI's API, which models write that saw tools in it (vllm-project/vllm#19024)::
+After it Llama 3.3 writes calls of other tools in Python (meta-llama/llama-models#266), which are read::
+
+    <|python_tag|>get_weather(city="Paris")
+
+Nor is it kept from the form of OpenAI's API, which models write that saw tools in it (vllm-project/vllm#19024)::
 
     {"type": "function", "name": "get_weather", "parameters": {"city": "Paris"}}
 """
@@ -20,6 +24,7 @@ from __future__ import annotations
 from toolgram.styles.base import ToolStyle
 from toolgram.wire.encodings import PYTHON
 from toolgram.wire.format import (
+    NOTHING_WRITTEN,
     Alt,
     Arguments,
     Call,
@@ -40,7 +45,7 @@ from toolgram.wire.format import (
 _TAG = Mark("<|python_tag|>")
 CALL = Call(Object(("name", Name()), ("parameters", Arguments())))
 TYPED = Call(Object(("type", Const("function")), ("name", Name()), ("parameters", Arguments())))
-_BUILT_IN = Call(Seq(_TAG, Name(), Lit(".call"), Arguments(PYTHON)))
+_BUILT_IN = Call(Seq(_TAG, Name(), Lenient(Lit(".call"), NOTHING_WRITTEN), Arguments(PYTHON)))
 
 
 def _several(call: Node) -> Many:

@@ -33,6 +33,7 @@ from toolgram.wire.format import (
     Many,
     Mark,
     Name,
+    Object,
     Opt,
     Seq,
     WireFormat,
@@ -45,12 +46,18 @@ PARAMETERS = Tagged(
     close="\n</parameter>\n",
     python_words=True,
     followed_by="<",
+    # The last value is not always closed (vllm-project/vllm#57699, ggml-org/llama.cpp#18077).
+    unclosed="\n</function>\n</tool_call>",
 )
 
 _FUNCTION = Seq(Mark("<function="), Name(), Lit(">\n"), Arguments(PARAMETERS), Mark("</function>"))
 # Qwen3-Coder sometimes forgets the opening tag.
 _OPENING = Lenient(Seq(Mark("<tool_call>"), Lit("\n")), NOTHING_WRITTEN)
-_CALL = Call(Seq(_OPENING, _FUNCTION, Lit("\n"), Mark("</tool_call>")))
+# Small and quantized ones forget the closing tag too (raullenchai/Rapid-MLX#1031), and Qwen 3.5 at times writes the
+# JSON of Qwen 3 between them (ml-explore/mlx-swift-lm#529).
+_CLOSING = Lenient(Seq(Lit("\n"), Mark("</tool_call>")), NOTHING_WRITTEN)
+_JSON = Seq(Mark("<tool_call>"), Lit("\n"), Object(("name", Name()), ("arguments", Arguments())))
+_CALL = Call(Seq(Lenient(Seq(_OPENING, _FUNCTION), _JSON), _CLOSING))
 
 QWEN_XML = ToolStyle(
     "qwen_xml",

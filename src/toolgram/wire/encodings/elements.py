@@ -137,7 +137,7 @@ class _Grammar:
         for part in parts:
             match part:
                 case types.String() | types.Text():
-                    written.append(self.values.string(part, pointer, self.tags.lead))
+                    written.append(self.values.string(part, pointer, (self.tags.lead,)))
                 case types.Array() | types.Items():
                     if not _is_item(parts, self.tags):
                         written.append(self._items(part, hint, pointer, may_be_empty="string" not in kinds))

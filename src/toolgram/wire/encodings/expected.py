@@ -63,6 +63,11 @@ class Expected:
         return "{}" if "object" in self.kinds else "null" if "null" in self.kinds else '""'
 
     @property
+    def may_have_no_members(self) -> bool:
+        """Whether an object that is declared here may be empty."""
+        return any(not option.min and not any(item.required for item in option.properties) for option in self._objects)
+
+    @property
     def nullable(self) -> tuple[str, ...]:
         """The keys of an object that must be there and may be null: a notation may leave them out to say that they are.
 

@@ -20,6 +20,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _PLAIN = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^'\\]+")}
 _SHORT = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _DIGITS = {"u": 4, "x": 2, "U": 8}
+_CONTROL = re.compile(r"[\x00-\x1f]")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT_OUT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -49,12 +50,17 @@ def escape(text: str) -> str:
 
 
 class RawValue:
-    """Passes one JSON value on as it is, and finds its end by its strings and brackets."""
+    """Passes one JSON value on as it is, and finds its end by its strings and brackets.
 
-    __slots__ = ("_depth", "_escaped", "_in_string", "_kind", "_sink")
+    With `mends`, line breaks and other controls in its strings, which are none of JSON, come out as escapes: models
+    that nothing constrains write them so, most of all in the text of files.
+    """
 
-    def __init__(self, sink: Sink) -> None:
+    __slots__ = ("_depth", "_escaped", "_in_string", "_kind", "_mends", "_sink")
+
+    def __init__(self, sink: Sink, *, mends: bool = False) -> None:
         self._sink = sink
+        self._mends = mends
         self._kind: Literal["", "container", "string", "scalar"] = ""
         self._depth = 0
         self._in_string = False
@@ -76,14 +82,15 @@ class RawValue:
             end = match.end() if match else i
             status = Status.DONE if end < len(buffer) else Status.MORE
         else:
-            end, status = self._nested(buffer, i)
+            start, end, status = self._nested(buffer, start, i)
         self._sink(buffer[start:end])
         return end, status
 
     def cut(self, rest: str) -> None:
         """All was handed on as it came."""
 
-    def _nested(self, buffer: str, i: int) -> tuple[int, Status]:
+    def _nested(self, buffer: str, start: int, i: int) -> tuple[int, int, Status]:
+        """From where on nothing was passed on yet, where what was read ends, and how it stands."""
         size = len(buffer)
         while i < size:
             if self._escaped:
@@ -91,7 +98,11 @@ class RawValue:
                 i += 1
                 continue
             match = (_IN_STRING if self._in_string else _OUTSIDE).match(buffer, i)
-            i = match.end() if match else i
+            end = match.end() if match else i
+            if self._mends and self._in_string and _CONTROL.search(buffer, i, end):
+                self._sink(buffer[start:i] + escape(buffer[i:end]))
+                start = end
+            i = end
             if i == size:
                 break
             char = buffer[i]
@@ -103,8 +114,8 @@ class RawValue:
             else:
                 self._depth += 1 if char in "{[" else -1
             if self._depth == 0 and not self._in_string:
-                return i, Status.DONE
-        return i, Status.MORE
+                return start, i, Status.DONE
+        return start, i, Status.MORE
 
     @property
     def may_end(self) -> bool:

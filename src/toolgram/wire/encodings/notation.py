@@ -55,7 +55,7 @@ class Encoding(Notation, AnyEncoding):
     def reader(self, expected: Expected, sink: Sink) -> ArgumentsReader:
         """JSON is passed on as it is."""
         del expected
-        return RawValue(sink) if self.is_json else Transcoder(self, sink)
+        return RawValue(sink, mends=True) if self.is_json else Transcoder(self, sink)
 
     def arguments(
         self, canonical: Canonical, spelling: Spelling, names: RuleNames, hint: str, *, exact: bool

@@ -9,11 +9,13 @@ from functools import cached_property
 from toolgram.wire.encodings.entities import Entities
 from toolgram.wire.encodings.expected import Expected
 from toolgram.wire.encodings.json import Sink, Status, escape, skip_space
-from toolgram.wire.encodings.raw import Manner, ValueReader, value_reader
+from toolgram.wire.encodings.manner import Manner
+from toolgram.wire.encodings.raw import ValueReader, value_reader
 from toolgram.wire.marks import Marks
 
 _MAX_KEY = 512
 KEY = "{key}"  # in what closes a value
+_BETWEEN = re.compile(r"\s+|(?<=>)(?=<)")
 _OF_A_TAG = r"[^\s<>()\[\]{}|｜/=\"']"  # what a key is made of where it is a tag itself
 
 
@@ -28,8 +30,10 @@ class ParameterTags:
     Python does, so that its models write them so, or as JSON has them. `escapes` are characters of keys with what
     stands for them, that of the escapes themselves first: ("&", "&amp;"). With `quoted` strings are JSON as well.
     `entities` stand for some characters of values, one of which is in `close`. What closes a value is `followed_by`
-    this, white space aside: a reader takes it for text of the value else. A grammar takes the tags of `other` too,
-    which differ from these in white space: a template of the family has it so.
+    this, white space aside: a reader takes it for text of the value else. `unclosed` is what follows the last value
+    where its models forget to close that: a reader ends the value there, and a grammar has no string with the beginning
+    of it, so that they close it. A grammar takes the tags of `other` too, which differ from these in white space: a
+    template of the family has it so.
     """
 
     name: str
@@ -42,6 +46,7 @@ class ParameterTags:
     quoted: bool = False
     entities: Entities | None = None
     followed_by: str = ""
+    unclosed: str = ""
     other: ParameterTags | None = None
 
     def after(self, kind: str) -> str:
@@ -57,6 +62,11 @@ class ParameterTags:
         """The mark that ends a raw value."""
         return self.after_value(key).strip()
 
+    def ends(self, key: str) -> tuple[str, ...]:
+        """What no raw value contains: the mark that ends it, and with what one that is left open would go on."""
+        begun = self.unclosed.partition(">")[0]  # models that must not write the word of this tag write the right one
+        return (self.closer(key), begun) if begun else (self.closer(key),)
+
     @cached_property
     def tag(self) -> str:
         """What opens a parameter, without white space before it: a reader takes any."""
@@ -65,7 +75,7 @@ class ParameterTags:
     @cached_property
     def manner(self) -> Manner:
         """How values are written."""
-        return Manner(self.fence, self.quoted, self.entities, self.followed_by)
+        return Manner(self.fence, self.quoted, self.entities, self.followed_by, self.unclosed)
 
     @property
     def keys_are_tags(self) -> bool:
@@ -142,7 +152,9 @@ class ParameterTags:
 
 
 def _lenient(text: str) -> str:
-    return r"\s*".join(map(re.escape, text.split())) + (r"\n?" if text.endswith("\n") else "")
+    """The pattern of a text, with any white space where it has some, and between its tags."""
+    pieces = _BETWEEN.split(text.strip())
+    return r"\s*".join(map(re.escape, pieces)) + (r"\n?" if text.endswith("\n") else "")
 
 
 class TaggedReader:

@@ -26,6 +26,7 @@ from toolgram.wire.encodings.base import Spell, ToolArguments
 from toolgram.wire.encodings.entities import Entities
 from toolgram.wire.encodings.expected import CONTAINERS, STRING, Expected
 from toolgram.wire.encodings.json import RawValue, Sink, Status, escape, skip_space
+from toolgram.wire.encodings.manner import PLAIN, Manner
 from toolgram.wire.encodings.printed import WORDS, PrintedValue, as_json_text
 from toolgram.wire.marks import Marks
 
@@ -48,19 +49,8 @@ class ValueReader(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Manner:
-    """How values are written: a string may stand inside a `fence`, which is no part of it; `quoted` strings are JSON;
-    for some characters `entities` stand."""
-
-    fence: tuple[str, str] = ("", "")
-    quoted: bool = False
-    entities: Entities | None = None
-    followed_by: str = ""
-
-
 def value_reader(
-    close: str, expected: Expected, kinds: frozenset[str], sink: Sink, manner: Manner = Manner()
+    close: str, expected: Expected, kinds: frozenset[str], sink: Sink, manner: Manner = PLAIN
 ) -> ValueReader:
     """What reads a value that is `expected`, of these JSON types. `close` ends it: its mark, and white space that
     belongs to neither.
@@ -72,18 +62,18 @@ def value_reader(
         return Collected(close, expected, kinds, sink, manner)
     if manner.quoted and "string" in kinds:
         raw = value_reader(close, expected, kinds, sink, replace(manner, quoted=False))
-        return ByBeginning(partial(_by_beginning, '"', NestedJson(close, sink), raw))
+        return ByBeginning(partial(_by_beginning, '"', NestedJson(close, sink, manner), raw))
     if kinds <= CONTAINERS:
-        return NestedJson(close, sink)
+        return NestedJson(close, sink, manner)
     if kinds == STRING:
-        reader = RawString(close, sink, entities, manner.followed_by)
+        reader = RawString(close, sink, manner)
         fenced = RawString(fence[1] + close, sink)
     else:
         reader = Collected(close, expected, kinds, sink, manner)
         fenced = Collected(fence[1] + close, expected, kinds & STRING, sink)
     if kinds & CONTAINERS and not (kinds & STRING and expected.text_may_begin_as_json):
         # In the strings of its JSON the mark may stand.
-        return ByBeginning(partial(_by_beginning, "[{", NestedJson(close, sink), reader))
+        return ByBeginning(partial(_by_beginning, "[{", NestedJson(close, sink, manner), reader))
     return ByBeginning(partial(_by_fence, fence[0], fenced, reader)) if fence[0] else reader
 
 
@@ -127,16 +117,17 @@ class ByBeginning:
 class RawString:
     """A string as it is, up to the mark that closes it; handed on as it comes."""
 
-    __slots__ = ("_before", "_begun", "_closer", "_entities", "_followed_by", "_held", "_marks", "_sink")
+    __slots__ = ("_before", "_begun", "_closer", "_endings", "_entities", "_followed_by", "_held", "_marks", "_sink")
 
-    def __init__(self, close: str, sink: Sink, entities: Entities | None = None, followed_by: str = "") -> None:
+    def __init__(self, close: str, sink: Sink, manner: Manner = PLAIN) -> None:
         self._closer = close.strip()
         self._before = close[: close.index(self._closer)]
-        self._marks = Marks.of((self._closer,), (self._before + self._closer,))
+        self._endings = Marks.of(manner.endings)
+        self._marks = Marks.of((self._closer,), (self._before + self._closer, *manner.endings))
         self._sink = sink
         self._begun = False
-        self._entities = entities
-        self._followed_by = followed_by
+        self._entities = manner.entities
+        self._followed_by = manner.followed_by
         self._held = ""  # what may be the beginning of an entity
 
     def _begin(self) -> None:
@@ -159,7 +150,9 @@ class RawString:
         if not self._begun:
             self._begun = True
             self._begin()
-        end = buffer.find(self._closer, start)
+        left_open = self._endings.find.search(buffer, start) if self._endings.find else None
+        most = left_open.start() if left_open else len(buffer)
+        end = buffer.find(self._closer, start, most)
         while end >= 0 and self._followed_by:
             after = skip_space(buffer, end + len(self._closer))
             if after == len(buffer):  # it may be text of the value
@@ -168,7 +161,11 @@ class RawString:
                 return keep, Status.MORE
             if buffer.startswith(self._followed_by, after):
                 break
-            end = buffer.find(self._closer, after)
+            end = buffer.find(self._closer, after, most)
+        if end < 0 and left_open:
+            self._more(buffer[start:most])
+            self._end()
+            return most, Status.DONE
         if end < 0:
             keep = self._marks.held_back(buffer, start)
             self._more(buffer[start:keep])
@@ -184,13 +181,13 @@ class Collected(RawString):
     __slots__ = ("_expected", "_kinds", "_pieces", "_starts")
 
     def __init__(
-        self, close: str, expected: Expected, kinds: frozenset[str], sink: Sink, manner: Manner = Manner()
+        self, close: str, expected: Expected, kinds: frozenset[str], sink: Sink, manner: Manner = PLAIN
     ) -> None:
         self._expected = expected
         self._kinds = kinds
         self._pieces: list[str] = []
         self._starts = '{["' if manner.quoted else "{["  # of what is JSON for sure
-        super().__init__(close, sink, manner.entities, manner.followed_by)
+        super().__init__(close, sink, manner)
 
     def _begin(self) -> None:
         pass
@@ -217,11 +214,12 @@ class Collected(RawString):
 class NestedJson:
     """An object, an array or a string in JSON, passed on as it comes; brackets too many after it are dropped."""
 
-    __slots__ = ("_closer", "_done", "_marks", "_sink", "_value")
+    __slots__ = ("_closer", "_done", "_endings", "_marks", "_sink", "_value")
 
-    def __init__(self, close: str, sink: Sink) -> None:
+    def __init__(self, close: str, sink: Sink, manner: Manner = PLAIN) -> None:
         self._closer = close.strip()
-        self._marks = Marks.of((self._closer,))
+        self._endings = Marks.of(manner.endings)
+        self._marks = Marks.of((self._closer,), manner.endings)
         self._sink = sink
         self._value: RawValue | PrintedValue | None = None
         self._done = False
@@ -241,6 +239,8 @@ class NestedJson:
             if status is not Status.DONE:
                 return i, status
             self._done = True
+        if self._endings.begins(buffer, i):
+            return i, Status.DONE
         end = buffer.find(self._closer, i)
         until = end if end >= 0 else self._marks.held_back(buffer, i)
         too_many = _TOO_MANY.match(buffer, i, until)
@@ -303,7 +303,7 @@ def holds_json(kind: Type) -> bool:
 class BetweenTags:
     """Makes the expressions of values between tags for one tool, over `rules`; what they do not enforce is noted.
 
-    Strings end at a mark, which none of them contains. Where they need not be `exact`, lengths may be counted loosely.
+    Strings contain nothing of what ends them. Where they need not be `exact`, lengths may be counted loosely.
     """
 
     canonical: Canonical
@@ -318,44 +318,44 @@ class BetweenTags:
         """The arguments, of such values."""
         return ToolArguments(expr, spell, self.rules, self.relaxations, self.capped)
 
-    def any(self, mark: str, entities: Entities | None = None) -> Expr:
-        """Any text up to the mark, which has a character for which an entity stands, where there are some."""
-        return Text((mark,)) if entities is None else entities.text(None).expr
+    def any(self, ends: tuple[str, ...], entities: Entities | None = None) -> Expr:
+        """Any text up to what ends it, which has a character for which an entity stands, where there are some."""
+        return Text(ends) if entities is None else entities.text(None).expr
 
     def string(
-        self, kind: types.String | types.Text, pointer: str, mark: str, entities: Entities | None = None
+        self, kind: types.String | types.Text, pointer: str, ends: tuple[str, ...], entities: Entities | None = None
     ) -> Expr:
         """As `any`, but for what a string may be; where its schema allows too many for a grammar, any at all."""
         if isinstance(kind, types.Text):
             if entities is not None:
                 return entities.literal(kind.value)
-            return NOTHING if mark in kind.value else seq(kind.value)
-        raw = self._raw_string(kind, mark, entities)
+            return NOTHING if any(end in kind.value for end in ends) else seq(kind.value)
+        raw = self._raw_string(kind, ends, entities)
         self.relaxations += [Relaxation(pointer, *each) for each in raw.loose]
         return raw.expr
 
-    def _raw_string(self, kind: types.String, mark: str, entities: Entities | None) -> RawText:
-        """The strings without the mark, as an expression over the rules, and what of them is not exact."""
+    def _raw_string(self, kind: types.String, ends: tuple[str, ...], entities: Entities | None) -> RawText:
+        """The strings without what ends them, as an expression over the rules, and what of them is not exact."""
         try:
-            if (plain := self._plain_string(kind, mark, entities)) is not None:
+            if (plain := self._plain_string(kind, ends, entities)) is not None:
                 return RawText(plain)
             if entities is None:
-                raw = raw_text(mark, kind.automaton, kind.min, kind.max, exact=self.exact)
+                raw = raw_text(ends, kind.automaton, kind.min, kind.max, exact=self.exact)
             else:
                 raw = entities.text(kind.automaton, kind.min, kind.max)
         except TooLarge:
             keyword = "maxLength" if kind.automaton is None else "pattern"
-            return RawText(self.any(mark, entities), (), ((keyword, "any string between raw tags"),))
-        key = kind, mark, self.exact, entities
+            return RawText(self.any(ends, entities), (), ((keyword, "any string between raw tags"),))
+        key = kind, ends, self.exact, entities
         new = {str(at): self.names.shared(f"raw-text-{at + 1}", key) for at in range(len(raw.bodies))}
         self.rules.update({new[str(at)]: renamed(body, new) for at, body in enumerate(raw.bodies)})
         expr = self._named(renamed(raw.expr, new), "raw-text", key)
         return raw._replace(expr=expr, bodies=())
 
-    def _plain_string(self, kind: types.String, mark: str, entities: Entities | None) -> Expr | None:
+    def _plain_string(self, kind: types.String, ends: tuple[str, ...], entities: Entities | None) -> Expr | None:
         """The strings if they are the same between quotes: then they are one rule, by the name that JSON has for it."""
         language, low, high = kind.automaton, kind.min, kind.max
-        never = (mark,) if entities is None else (char for char, _ in entities.pairs)
+        never = ends if entities is None else (char for char, _ in entities.pairs)
         if language is None or any(may_contain(language, text) for text in never):
             return None
         plain = plain_string(language, self.spelling, low, high)

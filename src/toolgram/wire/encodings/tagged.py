@@ -162,18 +162,18 @@ class _Parameters:
         return choice(*(as_tokens(text(tags)) for tags in (self.tags, self.tags.other) if tags is not None))
 
     def _value(self, item: types.Property, kinds: frozenset[str]) -> Expr:
-        kind, hint, mark = self.canonical.resolve(item.value), f"{self.hint}-{item.name}", self.tags.closer(item.name)
+        kind, hint, ends = self.canonical.resolve(item.value), f"{self.hint}-{item.name}", self.tags.ends(item.name)
         entities = self.tags.entities
         if kind == types.ANY:
             raw = "string" in kinds and not self.tags.quoted
-            return self._any(kind, mark, hint) if raw else self.values.json(kind, hint, entities)
+            return self._any(kind, ends, hint) if raw else self.values.json(kind, hint, entities)
         parts = [part for part in options_of(self.canonical, kind) if kinds_of(self.canonical, part) <= kinds]
         if self.tags.quoted:
             return self.values.json(types.union(parts), hint, entities)
         if types.String() in parts:  # JSON is some text as well, and read as what it may be
-            return self._any(types.union(part for part in parts if part != types.String()), mark, hint)
+            return self._any(types.union(part for part in parts if part != types.String()), ends, hint)
         strings = [
-            self.values.string(part, item.pointer, mark, entities)
+            self.values.string(part, item.pointer, ends, entities)
             for part in parts
             if isinstance(part, types.String | types.Text)
         ]
@@ -181,10 +181,10 @@ class _Parameters:
         printed = [PRINTED[part.text] for part in others if self.tags.python_words and isinstance(part, types.Word)]
         return choice(*strings, *([self.values.json(types.union(others), hint, entities)] if others else []), *printed)
 
-    def _any(self, kind: types.Type, mark: str, hint: str) -> Expr:
-        """Any text up to the mark, and what is JSON of this type, where it is none as it has no entities."""
+    def _any(self, kind: types.Type, ends: tuple[str, ...], hint: str) -> Expr:
+        """Any text up to what ends it, and what is JSON of this type, where it is none as it has no entities."""
         entities = self.tags.entities
-        text = self.values.any(mark, entities)
+        text = self.values.any(ends, entities)
         apart = entities is not None and not entities.in_json and kind != types.NEVER
         return choice(text, self.values.json(kind, hint)) if apart else text
 
@@ -235,7 +235,7 @@ def _written(tags: Tagged, key: str, value: Any, spelled: str, expected: Expecte
     kinds = expected.kinds if expected else frozenset((kind,))
     alike = frozenset(each for each in kinds if tags.after(each) == told)
     is_text = kind == "string" or ("string" in alike and expected is not None and expected.text_may_begin_as_json)
-    if is_text and tags.closer(key) in inside:
+    if is_text and any(end in inside for end in tags.ends(key)):
         return None
     if kind != "string":
         return whole if not is_text or tags.read(inside) == spelled else None

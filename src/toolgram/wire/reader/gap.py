@@ -165,7 +165,10 @@ def _step_text(
 
 
 def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive: list[Thread]) -> Thread | None:
-    """A name or id: it may end here, if what follows begins so, or go on; an id, or a name said again, is one word."""
+    """A name or id: it may end here, if what follows begins so, or go on; an id, or a name said again, is one word.
+
+    No mark stands in a name.
+    """
     if thread.captured:
         said = name.form.replace("{id}", thread.captured) if name.action == "id" else thread.captured
         done = thread.actions if name.action == "again" else (*thread.actions, (name.action, said))
@@ -179,7 +182,8 @@ def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive:
         return None
     if thread.captured or not char.isspace():
         thread = thread._replace(captured=thread.captured + char)
-    alive.append(thread)
+    if not thread.captured.endswith(program.marks):
+        alive.append(thread)
     return None
 
 
@@ -197,11 +201,24 @@ def ended(program: Program, threads: Iterable[Thread]) -> Thread | None:
         match program.code[thread.at]:
             case StopAt():
                 return thread
+            case FreeAt() as text if _stops(program, text.next):
+                return thread
             case TextAt(text, next_) if text[thread.offset :].isspace():
                 if _may_stop(program, next_):
                     return thread
             case _:
                 pass
+    return None
+
+
+def without_arguments(program: Program, threads: Iterable[Thread]) -> tuple[Action, ...] | None:
+    """What a way did that has come to a call's arguments, behind which the turn may be over; None where none has."""
+    for thread in threads:
+        instruction = program.code[thread.at]
+        if isinstance(instruction, ArgumentsAt):
+            for place, more in program.closure(instruction.next):
+                if isinstance(program.code[place], StopAt):
+                    return thread.actions + more
     return None
 
 
@@ -230,12 +247,16 @@ def shared_actions(threads: Sequence[Thread]) -> tuple[Action, ...]:
     return first[:shared]
 
 
-def free_text_way(program: Program, threads: Iterable[Thread]) -> Thread | None:
-    """The way on which free text begins here, if all that stands before it are marks: it ends at them."""
+def free_text_way(program: Program, threads: Sequence[Thread]) -> Thread | None:
+    """The way on which free text begins here, if all that stands before it are marks: it ends at them.
+
+    None where a call may begin that no mark opens, which the first character tells.
+    """
     for thread in threads:
         match program.code[thread.at]:
             case FreeAt():
-                return thread
+                begins = (not each.offset and program.first_of_call(program.code[each.at]) for each in threads)
+                return None if any(begins) else thread
             case MarkAt() if not thread.offset:
                 continue
             case _:
@@ -261,6 +282,11 @@ def _is_amid_mark(program: Program, way: Thread) -> bool:
 def past_marks(program: Program, threads: Iterable[Thread], instead: TextInstead) -> list[Thread]:
     """The ways that have come past the mark up to which their text could have been free; none where that is open."""
     return [way for way in threads if instead.amid_mark and not _is_amid_mark(program, way)]
+
+
+def is_text_beside_calls(program: Program, chosen: Thread, char: str) -> bool:
+    """Whether free text is chosen where a call that no mark opens may begin with this character as well."""
+    return isinstance(program.code[chosen.at], FreeAt) and char in program.first_characters
 
 
 def text_instead(

@@ -222,7 +222,7 @@ class ShapeReader:
                 sink, is_string = _nowhere, False
         if char in ",}]:":
             return None
-        return StringValue(sink) if is_string else RawValue(sink)
+        return StringValue(sink) if is_string else RawValue(sink, mends=role == "arguments")
 
     def _value(self, top: _Value, buffer: str, i: int) -> tuple[int, Status]:
         end, status = top.scanner.consume(buffer, i)

@@ -29,6 +29,7 @@ from toolgram.wire.reader.gap import (
     free_text_way,
     is_before_name,
     is_no_name,
+    is_text_beside_calls,
     past_marks,
     shared_actions,
     step,
@@ -36,6 +37,7 @@ from toolgram.wire.reader.gap import (
     text_instead,
     ways,
     ways_past,
+    without_arguments,
     word_due,
 )
 from toolgram.wire.reader.json_object import ShapeReader
@@ -183,7 +185,9 @@ class InGap(State):
         alive: list[Thread] = []
         chosen = None
         for thread in self.threads:
-            if (chosen := step(program, thread, char, alive)) is not None:
+            found = step(program, thread, char, alive)
+            chosen = found if chosen is None else chosen
+            if chosen is not None and not is_text_beside_calls(program, chosen, char):
                 break
         if chosen is not None and (instead := text_instead(program, chosen, char, alive, reading.here)) is not None:
             self.instead, chosen = instead, None
@@ -236,8 +240,10 @@ class InGap(State):
         return _as_text(self.reading, instead.way, self.threads, sum(map(len, self.reading.before)) + instead.at)
 
     def end(self, rest: str, *, cut: bool) -> bool:
-        """The turn is complete where it may stop; else what was taken of a mark, a name or a call is reported."""
-        del cut
+        """The turn is complete where it may stop; else what was taken of a mark, a name or a call is reported.
+
+        Where it was not `cut` off, a call of a tool that needs none has no arguments: some models say that so.
+        """
         reading = self.reading
         if self.instead is not None:
             return _said(reading, self._as_text(self.instead) + rest)
@@ -245,6 +251,10 @@ class InGap(State):
             if not act(reading, way.actions):
                 _said(reading, reading.again)
             return True
+        if not cut and (empty := without_arguments(reading.program, self.threads)) is not None:
+            tool = next((text for action, text in empty if action == "name"), reading.emit.tool)
+            if reading.expected.get(tool, UNKNOWN).may_have_no_members:
+                return act(reading, empty)
         reading.tell_committed(way.actions for way in self.threads)
         if not reading.emit.in_named_call:
             text, reason = reading.taken() + rest, "the text ends inside " + awaited(reading.program, self.threads)

@@ -221,7 +221,7 @@ class LenientReader:
     def _tell_calls(self, text: str) -> bool:
         """Tell the calls that a JSON value is; False where it is none."""
         try:
-            value = json.loads(text)
+            value = json.loads(text, strict=False)  # line breaks in strings are mended
         except (ValueError, RecursionError):
             return False
         items = cast("list[Any]", value if isinstance(value, list) else [value])
