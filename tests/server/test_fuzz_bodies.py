@@ -31,16 +31,18 @@ MOST = 256
 """Megabytes that the server may hold for one body more than it does between bodies."""
 REST = 12.0
 """Seconds after which a server that has nothing to do has given back what is free."""
+STORE = 4 << 20
+"""Bytes of responses that are kept, which are as many after the first tenth of the bodies as after all."""
 TOOLS = (*[1] * 30, *[2] * 12, *[5] * 7, 40)
 """How many tools there are: each costs what a body does."""
 ALONE = """
-from server.test_fuzz_bodies import LONGEST, Compiling
+from server.test_fuzz_bodies import LONGEST, STORE, Compiling
 from situations import CHATML
 from toolgram.cli.serve import run
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
 
-run((Served("recorded", CHATML, Compiling()),), Settings(timeout=LONGEST), "127.0.0.1", 0, None)
+run((Served("recorded", CHATML, Compiling()),), Settings(timeout=LONGEST, max_store=STORE), "127.0.0.1", 0, None)
 """
 Json = dict[str, Any]
 
