@@ -74,3 +74,118 @@ def test_thoughts_are_told_under_one_name(stream: bool) -> None:
     deltas = [choice["delta"] for line in lines for choice in json.loads(line)["choices"]]
     assert "".join(delta.get("reasoning_content") or "" for delta in deltas) == "It is a cat."
     assert not any("reasoning" in delta for delta in deltas)
+
+
+# Pictures that tools answered with ------------------------------------------------------------------------------------
+
+AFTER_RESULTS = {
+    # https://github.com/cline/cline/blob/main/sdk/packages/llms/src/providers/middleware/split-tool-images.ts
+    "cline": ([called("c"), result("c"), by_user(IMAGE)], ["messages[3].content[0]"]),
+    # https://github.com/block/goose/blob/main/crates/goose/src/providers/formats/openai.rs
+    "goose": (
+        [called("c", "d"), result("c"), by_user(IMAGE), by_user(IMAGE), result("d"), by_user(IMAGE)],
+        ["messages[3].content[0]", "messages[4].content[0]", "messages[6].content[0]"],
+    ),
+    # https://github.com/badlogic/pi-mono/blob/main/packages/ai/src/providers/openai-completions.ts
+    "pi": (
+        [called("c"), result("c"), by_user(said("Image of the tool's result:"), IMAGE, IMAGE)],
+        ["messages[3].content[1]", "messages[3].content[2]"],
+    ),
+}
+
+
+@pytest.mark.parametrize("client", AFTER_RESULTS)
+def test_a_picture_that_stands_behind_a_result_is_told_in_words(client: str) -> None:
+    turns, places = AFTER_RESULTS[client]
+    engine = Replay("A cat.")
+    with serving(engine) as address:
+        answer = httpx2.post(address + CHAT, json=body(*turns)).raise_for_status()
+    assert answer.headers["x-toolgram-ignored"].split(", ") == places
+    assert engine.calls[0].text.count(TOLD) == len(places)
+
+
+@pytest.mark.parametrize(
+    ("turns", "place"),
+    [
+        ([by_user(IMAGE)], "/messages/1/content/0"),
+        ([called("c"), result("c"), {"role": "assistant", "content": "Ok."}, by_user(IMAGE)], "/messages/4/content/0"),
+        ([called("c"), result("c"), by_user(said("And this one?"), IMAGE)], "/messages/3/content/1"),
+        ([called("c"), result("c"), by_user(said("See the tool. " * 20), IMAGE)], "/messages/3/content/1"),
+        ([called("c"), result("c"), by_user(said("Tool:"), said("Mine:"), IMAGE)], "/messages/3/content/2"),
+        ([called("c"), result("c"), by_user({"type": "input_audio", "input_audio": {}})], "/messages/3/content/0"),
+    ],
+)
+def test_a_picture_of_the_users_is_refused_as_before(turns: list[Any], place: str) -> None:
+    with serving(Replay("A cat.")) as address:
+        answer = httpx2.post(address + CHAT, json=body(*turns))
+    assert (answer.status_code, answer.json()["error"]["pointer"]) == (400, place)
+
+
+def test_words_of_the_users_between_results_are_refused_as_before() -> None:
+    with serving(Replay("A cat.")) as address:
+        answer = httpx2.post(address + CHAT, json=body(called("c", "d"), result("c"), ASKED, result("d")))
+    assert (answer.status_code, answer.json()["error"]["pointer"]) == (400, "/messages/4")
+
+
+# Copilot Chat -------------------------------------------------------------------------------------------------------
+
+
+def test_copilot_chat_asks_for_chat_completions() -> None:
+    """https://github.com/microsoft/vscode-copilot-chat/blob/main/src/platform/networking/common/openai.ts"""
+    kept: Any = {"cot_id": "x", "cot_summary": "I look.", "copilot_cache_control": {"type": "ephemeral"}}
+    turn = {**called("c"), "content": "", **kept}
+    more: Any = {"temperature": 0, "top_p": 1, "n": 1, "stream": True, "stream_options": {"include_usage": True}}
+    with serving(Replay(LOOKS)) as address:
+        answer = httpx2.post(address + CHAT, json=body(turn, result("c"), ASKED, **more)).raise_for_status()
+    chunks = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+    assert isinstance(chunks[-1]["usage"]["total_tokens"], int)
+    calls = [call for chunk in chunks for choice in chunk["choices"] for call in choice["delta"].get("tool_calls", ())]
+    assert (calls[0]["function"]["name"], bool(calls[0]["id"])) == ("look", True)
+    assert all("id" not in call for call in calls[1:])  # a call with another id is another one to it
+
+
+def test_copilot_chat_asks_for_responses() -> None:
+    """Its own past turns all have one id, and an image follows the result
+    (https://github.com/microsoft/vscode-copilot-chat/blob/main/src/platform/endpoint/node/responsesApi.ts).
+    """
+
+    def turn(text: str) -> Any:
+        content: Any = [{"type": "output_text", "text": text, "annotations": []}]
+        return {"type": "message", "role": "assistant", "id": "msg_123", "status": "completed", "content": content}
+
+    def call(id_: str) -> Any:
+        return {"type": "function_call", "call_id": id_, "name": "look", "arguments": '{"path": "a.png"}'}
+
+    image = {"type": "input_image", "detail": "auto", "image_url": URL}
+    given: Any = [
+        {"role": "system", "content": [{"type": "input_text", "text": "You see."}]},
+        {"role": "user", "content": [{"type": "input_text", "text": "Look."}]},
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "of another server"},
+        turn("I look."),
+        call("c"),
+        {"type": "function_call_output", "call_id": "c", "output": "taken"},
+        {"role": "user", "content": [{"type": "input_text", "text": "Picture of the tool call above:"}, image]},
+        turn("And again."),
+        call("d"),
+        {"type": "function_call_output", "call_id": "d", "output": "taken"},
+    ]
+    asked: Any = {
+        "model": "recorded",
+        "style": "hermes_2_pro",
+        "input": given,
+        "tools": [{"type": "function", **LOOK["function"], "strict": False}],
+        "stream": True,
+        "store": True,
+        "truncation": "disabled",
+        "include": ["reasoning.encrypted_content"],
+        "reasoning": {"effort": "medium", "summary": "detailed"},
+        "text": {"verbosity": "low"},
+        "prompt_cache_key": "k",
+        "context_management": [{"type": "compaction", "compact_threshold": 50000}],
+    }
+    engine = Replay("A cat.")
+    with serving(engine) as address:
+        answer = httpx2.post(address + RESPONSES, json=asked).raise_for_status()
+    assert "response.completed" in answer.text
+    assert answer.headers["x-toolgram-ignored"].split(", ")[-1] == "input[6].content[1]"
+    assert engine.calls[0].text.count(TOLD) == 1
