@@ -189,3 +189,49 @@ def test_copilot_chat_asks_for_responses() -> None:
     assert "response.completed" in answer.text
     assert answer.headers["x-toolgram-ignored"].split(", ")[-1] == "input[6].content[1]"
     assert engine.calls[0].text.count(TOLD) == 1
+
+
+# Others -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_minus_one_token_is_no_limit(name: str) -> None:
+    """So llama.cpp has it, and clients of local servers write it (https://github.com/abetlen/llama-cpp-python/pull/111,
+    https://github.com/Arize-ai/phoenix/issues/3964).
+    """
+    with serving(Replay("A cat is there.", "A cat is there.")) as address:
+        answers = [httpx2.post(address + CHAT, json=body(**{name: most})) for most in (-1, None, -2)]
+    assert [answer.status_code for answer in answers] == [200, 200, 400]
+    assert [answer.json()["choices"][0]["finish_reason"] for answer in answers[:2]] == ["stop", "stop"]
+
+
+def test_dify_asks_for_thoughts_in_every_way_that_servers_know() -> None:
+    """https://github.com/langgenius/dify-official-plugins/blob/main/models/openai_api_compatible/models/llm/llm.py"""
+    ways = {
+        "chat_template_kwargs": {"enable_thinking": True, "thinking": True, "reasoning_effort": "low"},
+        "thinking": {"type": "enabled"},
+        "enable_thinking": True,
+        "reasoning_effort": "low",
+        "reasoning_format": "deepseek",
+    }
+    with serving(Replay("<think>\nIt is a cat.\n</think>\n\nA cat."), template=THINKS) as address:
+        answer = httpx2.post(address + CHAT, json=body(style="hermes", **ways)).raise_for_status()
+    message = answer.json()["choices"][0]["message"]
+    assert (message["reasoning_content"], message["content"]) == ("It is a cat.", "A cat.")
+
+
+def test_roo_code_makes_each_of_its_tools_strict() -> None:
+    """https://github.com/RooCodeInc/Roo-Code/blob/main/src/api/providers/base-provider.ts"""
+    lines = {"type": "object", "properties": {"from": {"type": "integer"}, "to": {"type": "integer"}}}
+    closed = {**lines, "required": ["from", "to"], "additionalProperties": False}
+    parameters = {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "lines": {"type": "array", "items": closed, "minItems": 1}},
+        "required": ["path", "lines"],
+        "additionalProperties": False,
+    }
+    tool = {"type": "function", "function": {"name": "read", "strict": True, "parameters": parameters}}
+    turns = [{**called("c"), "content": ""}, result("c", "(empty)"), by_user(said("<environment_details>x</…>"))]
+    with serving(Replay(LOOKS)) as address:
+        asked = body(*turns, tools=[LOOK, tool], tool_choice="auto", parallel_tool_calls=True)
+        assert httpx2.post(address + CHAT, json=asked).status_code == 200
