@@ -11,7 +11,7 @@ from pydantic import Field
 
 from toolgram.api.chat.body import StreamOptions
 from toolgram.api.chat.response import Head, usage_json
-from toolgram.api.sampling import Limit, OpenAISampling, sampling_of, unsaid
+from toolgram.api.sampling import Limit, MostTokens, OpenAISampling, sampling_of, unsaid
 from toolgram.api.unsupported import refuse_constraints
 from toolgram.conversation.answers import GivenGrammar
 from toolgram.conversation.fields import Filled, Number, Some, absent, by, json_of, of, validated, whole
@@ -64,7 +64,7 @@ class CompletionBody(OpenAISampling):
 
     prompt: Prompts
     model: str | None = None
-    max_tokens: Limit | None = None
+    max_tokens: MostTokens = None
     n: Annotated[int, Number(1, MAX_N, whole=True)] | None = None
     best_of: Limit | None = None
     echo: bool | None = None

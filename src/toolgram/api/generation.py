@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from toolgram.api.results import answers_of_tools
 from toolgram.chat.guarantees import refuse_parts
 from toolgram.conversation.request import Request, placed
 from toolgram.engines.base import Sampling
@@ -85,8 +86,9 @@ class Generation:
 
 def _in_text(request: Request) -> tuple[Request, tuple[str, ...]]:
     """The request with nothing but text in its results, and where else there was more. Raises InvalidRequest."""
+    answers = answers_of_tools(request.messages)
     parts = parts_beside_text(request.messages)
-    left_out = tuple(placed(request.places, at) for at, role, _ in parts if role == "tool")
+    left_out = tuple(placed(request.places, at) for at, _, _ in parts if int(at.split("/", 3)[2]) in answers)
     refuse_parts(request, left_out)
     if not left_out:
         return request, ()

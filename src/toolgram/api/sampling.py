@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from toolgram.conversation.fields import Fields, Filled, Number, at_most, by, of
+from toolgram.conversation.fields import MAX_INTEGER, Fields, Filled, Number, at_most, by, of
 from toolgram.engines.base import LEAST_REPETITION_PENALTY, MOST_REPETITION_PENALTY, Sampling, SamplingDefaults
 
 T = TypeVar("T", int, float)
@@ -22,6 +22,15 @@ Stop = Annotated[
     by(lambda value: "one" if isinstance(value, str) else "several", "must be a string or a list"),
 ]
 Limit = Annotated[int, Number(1, whole=True)]
+_UNLIMITED = -1
+MostTokens = Annotated[
+    Limit | None,
+    BeforeValidator(lambda value: None if value == _UNLIMITED else value),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX_INTEGER}, {"const": _UNLIMITED}, {"type": "null"}]}
+    ),
+]
+"""How many tokens an answer may have; -1 is no limit, as with llama.cpp."""
 Penalty = Annotated[float, Number(-2, 2)]
 _BIAS_KEY = "^[0-9]{1,9}$"
 

@@ -223,7 +223,8 @@ class ChatBody(Fields):
     """A chat-completions body, as far as its prompt, its grammar and its reader depend on it.
 
     `regex` and `choice` are short for response formats, as vLLM's, SGLang's and llama-server's names are, and `grammar`
-    is GBNF for the whole answer; `functions` and `function_call` are short for tools and a choice of them.
+    is GBNF for the whole answer; `functions` and `function_call` are short for tools and a choice of them. The
+    `reasoning_format` "deepseek" is what llama-server calls that of "auto" here: reasoning told apart from the answer.
     """
 
     messages: Turns[ChatMessage]
@@ -244,7 +245,7 @@ class ChatBody(Fields):
     json_schema: SchemaOrText | None = None
     ebnf: str | None = None
     reasoning_effort: Effort | None = None
-    reasoning_format: Literal["auto", "none"] | None = None
+    reasoning_format: Literal["auto", "deepseek", "none"] | None = None
     reasoning_max_tokens: Count | None = None
     calls_close_reasoning: bool | None = None
     end_repetitions: bool | None = None

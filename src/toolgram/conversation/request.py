@@ -157,7 +157,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
         parallel_tool_calls=body.parallel_tool_calls if body.functions is None else False,
         response_format=form if isinstance(form, ResponseFormat) else None,
         grammar=form if isinstance(form, GivenGrammar) else None,
-        reasoning_format=body.reasoning_format or "auto",
+        reasoning_format="none" if body.reasoning_format == "none" else "auto",
         reasoning_max_tokens=body.reasoning_max_tokens,
         calls_close_reasoning=body.calls_close_reasoning,
         end_repetitions=body.end_repetitions is not False,

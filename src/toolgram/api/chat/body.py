@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import WithJsonSchema
 
-from toolgram.api.sampling import MAX_TOP_LOGPROBS, Limit, OpenAISampling
+from toolgram.api.sampling import MAX_TOP_LOGPROBS, MostTokens, OpenAISampling
 from toolgram.conversation.body import ChatBody
 from toolgram.conversation.fields import Fields, Labels, Many, Number, absent, by, of, whole
 
@@ -34,8 +34,8 @@ class StreamOptions(Fields):
 class ChatOptions(Fields):
     """What a body of `/v1/responses` that is answered as a chat may say of chat completions."""
 
-    max_tokens: Limit | None = None
-    max_completion_tokens: Limit | None = None
+    max_tokens: MostTokens = None
+    max_completion_tokens: MostTokens = None
     stream_options: StreamOptions | None = None
 
 
@@ -58,8 +58,8 @@ class ChatCompletionBody(ChatBody, OpenAISampling):
 
     model: str | None = None
     n: Annotated[int, Number(1, MAX_CHOICES, whole=True)] | None = None
-    max_tokens: Limit | None = None
-    max_completion_tokens: Limit | None = None
+    max_tokens: MostTokens = None
+    max_completion_tokens: MostTokens = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     logprobs: bool | None = None

@@ -24,6 +24,10 @@ from toolgram.engines.base import Chunk, TokenLogprobs, Usage
 
 Json = dict[str, Any]
 
+REASONING = "reasoning_content"
+"""What thoughts are told as, and under no second name: clients take two names for one field that comes twice, and give
+up (aaif-goose/goose#8715), or show each thought twice (MoonshotAI/kimi-code#3928)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -98,7 +102,7 @@ def _message(head: Head, reply: Reply) -> Json:
     message = reply.message
     json: Json = {"role": "assistant", "content": message.content, "refusal": None}
     if message.reasoning is not None:
-        json |= {"reasoning_content": message.reasoning, "reasoning": message.reasoning}
+        json[REASONING] = message.reasoning
     if not message.tool_calls:
         return json
     if head.legacy:
@@ -166,7 +170,7 @@ class ChunkWriter:
                 yield from self._arguments(self._calls[index], index, text)
             case ReasoningDelta(text):
                 if text:
-                    yield self._chunk({"reasoning_content": text, "reasoning": text})
+                    yield self._chunk({REASONING: text})
             case ToolCallStart(index, name, id_):
                 self._calls.append(call := _Call(name, id_, isinstance(item, CustomCallStart)))
                 if id_ is not None and not call.custom:

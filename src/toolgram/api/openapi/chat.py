@@ -39,7 +39,6 @@ _CUT: Json = {"incomplete": {"const": True}}
 _ANSWER = given(
     {
         "reasoning_content": STRING,
-        "reasoning": STRING,
         "function_call": _WRITTEN,
         "tool_calls": array(
             any_of(
@@ -65,7 +64,6 @@ _DELTA = given(
         "role": always("assistant"),
         "content": nullable(STRING),
         "reasoning_content": STRING,
-        "reasoning": STRING,
         "function_call": given({"name": STRING}, arguments=STRING),
         "tool_calls": array(
             any_of(
