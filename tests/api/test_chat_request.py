@@ -189,7 +189,7 @@ def test_efforts_are_told_to_the_template() -> None:
     request = read_chat_request(body(reasoning_effort="low")).generation.request
     assert request.chat_template_kwargs == {"reasoning_effort": "low"}
     request = read_chat_request(body(reasoning_effort="none")).generation.request
-    assert request.chat_template_kwargs == {"enable_thinking": False}
+    assert request.chat_template_kwargs == {"enable_thinking": False, "thinking": False, "thinking_mode": "disabled"}
 
 
 def test_unknown_fields_are_named() -> None:

@@ -20,6 +20,7 @@ from toolgram.conversation.body import (
 from toolgram.conversation.custom_tools import DEFINITION, as_function, call_as_function, with_inputs
 from toolgram.conversation.fields import Fields, Json, json_of, validated
 from toolgram.conversation.json_text import arguments_meant
+from toolgram.conversation.thinking import as_variables, thinking_of
 from toolgram.conversation.tool_shapes import (
     Custom,
     CustomGrammar,
@@ -147,6 +148,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
         told = 'with reasoning_format "none" reasoning is not told from content'
         raise InvalidRequest("/reasoning_max_tokens", told)
     form = form_of(body)
+    thinking = thinking_of(body.model_extra or {})
     if isinstance(form, GivenGrammar) and tools:
         raise InvalidRequest(form.pointer, "does not go with tools, which have a grammar of theirs")
     adds = body.add_generation_prompt
@@ -158,14 +160,17 @@ def request_of(body: ChatBody, given: Json) -> Request:
         response_format=form if isinstance(form, ResponseFormat) else None,
         grammar=form if isinstance(form, GivenGrammar) else None,
         reasoning_format="none" if body.reasoning_format == "none" else "auto",
-        reasoning_max_tokens=body.reasoning_max_tokens,
+        reasoning_max_tokens=thinking.most if body.reasoning_max_tokens is None else body.reasoning_max_tokens,
         calls_close_reasoning=body.calls_close_reasoning,
         end_repetitions=body.end_repetitions is not False,
         tool_bias=body.tool_bias,
         parallel_tool_bias=body.parallel_tool_bias,
         continue_final_message=continues,
         add_generation_prompt=not continues if adds is None else adds,
-        chat_template_kwargs=template_kwargs(body.chat_template_kwargs or {}, body.reasoning_effort),
+        chat_template_kwargs={
+            **({} if thinking.on is None else as_variables(on=thinking.on)),
+            **template_kwargs(body.chat_template_kwargs or {}, body.reasoning_effort or thinking.effort),
+        },
     )
 
 
@@ -179,7 +184,7 @@ def template_kwargs(given: Json, effort: str | None) -> Json:
             raise InvalidRequest(f"/chat_template_kwargs/{name}", "the template is given this from the request itself")
     if effort is None:
         return given
-    return {**({"enable_thinking": False} if effort == "none" else {"reasoning_effort": effort}), **given}
+    return {**(as_variables(on=False) if effort == "none" else {"reasoning_effort": effort}), **given}
 
 
 def placed(places: Mapping[str, str], pointer: str) -> str:

@@ -16,6 +16,7 @@ from toolgram.api.results import check_results
 from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.conversation.fields import Json, further_of, json_of, validated
 from toolgram.conversation.request import names_of_custom, request_of
+from toolgram.conversation.thinking import thinking_of
 from toolgram.conversation.tool_shapes import FlatCustom
 from toolgram.errors import InvalidRequest
 
@@ -58,6 +59,7 @@ def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
     if options is not None and not body.stream:
         raise InvalidRequest("/stream_options", "is only allowed where stream is true")
     limit = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
+    heeded = thinking_of(body.model_extra or {}).heeded
     request = request_of(body, given)
     check_results(request)
     generation = Generation(
@@ -71,7 +73,7 @@ def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
         n=body.n or 1,
         stream=body.stream or False,
         ignored=(
-            *(name for name in body.further if name not in WITHOUT_EFFECT),
+            *(name for name in body.further if name not in WITHOUT_EFFECT | heeded),
             *further_of("stream_options", options),
             *further_of("structured_outputs", body.structured_outputs),
         ),

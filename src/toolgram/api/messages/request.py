@@ -42,6 +42,7 @@ from toolgram.api.unsupported import OF_CHAT, refuse_constraints
 from toolgram.conversation.answers import ResponseFormat
 from toolgram.conversation.fields import further_of, json_of, validated
 from toolgram.conversation.request import Request, ToolChoice, required, template_kwargs
+from toolgram.conversation.thinking import as_variables
 from toolgram.errors import InvalidRequest
 
 Json = dict[str, Any]
@@ -357,5 +358,5 @@ def _template_kwargs(body: CountBody) -> Mapping[str, Any]:
     effort = None if body.output_config is None else body.output_config.effort
     known: Json = {} if effort is None else {"reasoning_effort": effort}
     if body.thinking is not None:
-        known["enable_thinking"] = body.thinking.type != "disabled"
+        known |= as_variables(on=body.thinking.type != "disabled")
     return template_kwargs(known, None)
