@@ -1,4 +1,5 @@
-"""Text in pieces is all text without the markers that begins with none of some texts, and no other."""
+"""Text in pieces is all text without the markers that begins with none of some texts and is none of
+others, and no other."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from small_languages import SOME
 from toolgram.grammar.dialects.lark.pieces import text_in_pieces
+from toolgram.grammar.ir import END
 from toolgram.grammar.matcher import Matcher
 from toolgram.grammar.walk import size
 
@@ -20,14 +22,16 @@ MARKERS = st.builds(str.__add__, st.sampled_from("<\n"), st.text("ab", max_size=
 @given(
     st.lists(MARKERS, min_size=1, max_size=4, unique=True),
     st.lists(st.text(ALPHABET, min_size=1, max_size=4), max_size=4, unique=True),
+    st.lists(st.text(ALPHABET, max_size=4), max_size=2, unique=True),
 )
 @SOME
-def test_it_is_exactly_that_text(markers: list[str], first: list[str]) -> None:
-    expr = text_in_pieces(tuple(markers), tuple(first))
+def test_it_is_exactly_that_text(markers: list[str], first: list[str], whole: list[str]) -> None:
+    expr = text_in_pieces(tuple(markers), (*first, *(text + END for text in whole)))
     assert expr is not None
     matcher = Matcher({"root": expr})
     for text in STRINGS:
         expected = not text.startswith(tuple(first)) and not any(marker in text for marker in markers)
+        expected = expected and text not in whole
         assert matcher.accepts(text) == expected, text
 
 

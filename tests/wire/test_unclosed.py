@@ -200,7 +200,16 @@ def test_in_which_styles_calls_can_close_reasoning() -> None:
     # Ids before names, headers that say what follows, and tokens that come again within an opener.
     assert cannot == {"command_r7b", "command_a_text", "harmony", "kimi_k3", "minimax_m3"}
     closing = {style.name for style in NATIVE if style.calls_close_reasoning}
-    assert closing == {"qwen_xml", "glm_4_5", "kimi_k2", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "gemma_4"}
+    assert closing == {
+        "qwen_xml",
+        "glm_4_5",
+        "glm_4_7",
+        "kimi_k2",
+        "deepseek_v3_1",
+        "deepseek_v3_2",
+        "deepseek_v4",
+        "gemma_4",
+    }
     assert closing <= reasoning - cannot
 
 
@@ -220,6 +229,10 @@ BEGUN_IN_THOUGHT = {  # by template: what opens the reasoning, if the prompt has
         "",
         '<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">'
         "Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+    ),
+    "GLM-4.7-Flash": (
+        "",
+        "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>",
     ),
     "google-gemma-4-31B-it": (
         "<|channel>thought\n",
@@ -288,3 +301,35 @@ def test_glm_calls_amid_its_thoughts(choice: str) -> None:
     message = parse(plan, text)
     assert [(each.name, each.arguments) for each in message.tool_calls] == [("get_weather", '{"city": "Oslo"}')]
     assert (message.content, (message.reasoning or "").strip()) == (None, "I may <tool_call> it.")
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_a_tag_may_follow_the_name_at_once(choice: str) -> None:
+    plan = planned(named("GLM-4.7-Flash"), tool_choice=choice)
+    city, key = (f"<arg_key>{name}</arg_key><arg_value>Oslo</arg_value>" for name in ("city", "key"))
+    calls = {
+        f"<tool_call>get_weather{city}</tool_call>": ("get_weather", {"city": "Oslo"}),
+        f"<tool_call>get{key}</tool_call>": ("get", {"key": "Oslo"}),
+        "<tool_call>get</tool_call>": ("get", {}),
+    }
+    quotes = [
+        "I may <tool_call>get it",
+        "<tool_call>get<arg_value>",
+        "<tool_call>get_weather<arg_k",
+        "<tool_call>get_weather<<arg_key>",
+        "<tool_call>got<arg_key>city</arg_key></tool_call>",
+        "<tool_call>get_weather_of</tool_call>",
+        "<tool_call>get</think",
+    ]
+    for call, meant in calls.items():
+        for thought in ("", "I look.", *quotes):
+            assert accepted(plan, thought + call)
+            message = parse(plan, thought + call)
+            assert called(message) == [meant]
+            assert ((message.reasoning or ""), message.content) == (thought, None)
+    for quote in quotes:
+        text = f"{quote}</think>Noon."
+        assert accepted(plan, text) is (choice == "auto")
+        assert parse(planned(named("GLM-4.7-Flash")), text) == Message("Noon.", quote)
+    for broken in ("<tool_call>get<arg_key>kay</arg_key>", "<tool_call>get</tool_call></think>Noon."):
+        assert not accepted(plan, f"So {broken}")

@@ -14,6 +14,8 @@ from toolgram.grammar.hashing import HashedOnce, hash_once
 MAX_CODE_POINT = 0x10FFFF
 START = "\ud800"
 """What stands before the first character of a text, and nowhere in one: a surrogate is no character."""
+END = "\ud801"
+"""What stands after the last character of a text."""
 _SURROGATES = (0xD800, 0xDFFF)
 MUST = frozenset("1!")
 """How items of `Members` occur that must be there."""
@@ -88,7 +90,7 @@ class Text:
 
     `seen` is what came just before, so far as it may begin one of them: after "<tool" the text "_call>" would
     complete a "<tool_call>". Where it is START, a marker that begins with that is one which the text must not begin
-    with.
+    with; one that ends with END as well, as only lexemes of Lark have them, is one which the text must not be.
     """
 
     without: tuple[str, ...]

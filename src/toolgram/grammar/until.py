@@ -1,7 +1,8 @@
 """Text that contains none of some markers, as a deterministic automaton.
 
 It is the complement of Aho and Corasick's automaton ("Efficient string matching", 1975): a state is the longest end of
-the text so far that begins a marker, every state accepts, and the steps that would complete a marker are left out.
+the text so far that begins a marker, and the steps that would complete a marker are left out. Every state accepts, but
+those in which END would complete one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import cache
 
 from toolgram.caching import counted
 from toolgram.errors import GrammarError
-from toolgram.grammar.ir import EMPTY, START, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
+from toolgram.grammar.ir import EMPTY, END, START, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
 from toolgram.grammar.regular.minimal import alike, inverted
 
 _not_chars = counted(1024)(not_chars)  # most states lack the same few characters
@@ -20,10 +21,12 @@ _not_chars = counted(1024)(not_chars)  # most states lack the same few character
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state: `seen` is a text that leads to it, `edges` its disjoint steps as (characters, next state)."""
+    """A state: `seen` is a text that leads to it, `edges` its disjoint steps as (characters, next state); whether the
+    text may end here."""
 
     seen: str
     edges: tuple[tuple[CharSet, int], ...]
+    ends: bool = True
 
     def step(self, char: str) -> int | None:
         """The state after this character, or None if it would complete a marker."""
@@ -32,7 +35,7 @@ class State:
 
 @counted(1024)
 def automaton(without: tuple[str, ...], seen: str = "") -> tuple[State, ...]:
-    """The smallest automaton of `Text(without, seen)`; the first state is the start, and all of them accept.
+    """The smallest automaton of `Text(without, seen)`; the first state is the start.
 
     Raises GrammarError for an empty marker, and where `seen` already contains a marker.
     """
@@ -124,7 +127,8 @@ def _merged(table: _Table) -> tuple[State, ...]:
     first: dict[int, str] = {}
     for state in table:
         first.setdefault(group[state], state)
-    return tuple(State(first[number], _edges(table[first[number]], group)) for number in range(len(groups)))
+    states = ((first[number], table[first[number]]) for number in range(len(groups)))
+    return tuple(State(seen, _edges(steps, group), END not in steps) for seen, steps in states)
 
 
 def _edges(steps: dict[str, str | None], group: dict[str, int]) -> tuple[tuple[CharSet, int], ...]:

@@ -31,12 +31,15 @@ def _wire(parameters: Tagged, line: str) -> WireFormat:
     return WireFormat(Seq(reasoning, Opt(Seq(Lit(line), Content())), Opt(Seq(Lit(line), calls))))
 
 
-GLM_4_7 = ToolStyle("glm_4_7", _wire(_TIGHT, ""), "keys and values between tags: GLM 4.7, Laguna S")
+GLM_4_7 = ToolStyle(
+    "glm_4_7",
+    _wire(_TIGHT, ""),
+    "keys and values between tags: GLM 4.7, Laguna S",
+    calls_close_reasoning=True,  # as turns show: vllm-project/vllm#56635, anomalyco/opencode#6883
+)
 GLM_4_5 = ToolStyle(
     "glm_4_5",
     _wire(_LINES, "\n"),
     "as glm_4_7, but each on its own line: GLM 4.5, 4.6, Laguna XS",
-    # They call amid their thoughts (sgl-project/sglang#17714). GLM 4.7 does (vllm-project/vllm#56635), but its grammars
-    # in Lark would be three times as large, as tags follow a name at once.
-    calls_close_reasoning=True,
+    calls_close_reasoning=True,  # sgl-project/sglang#17714
 )

@@ -6,9 +6,18 @@ What the lexeme and the beginning of what follows it spell together is regular, 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from toolgram.grammar.components import components
-from toolgram.grammar.dialects.lark.openings import Opening, opening_of, up_to
+from toolgram.grammar.dialects.lark.openings import Opening, Place, Way, opening_of
+from toolgram.grammar.dialects.lark.taken import (
+    is_before_marker,
+    may_be_empty,
+    merged,
+    optional_spelling,
+    runs_on,
+    until_marker,
+)
 from toolgram.grammar.dialects.lark.tree import (
     Call,
     Fork,
@@ -24,7 +33,6 @@ from toolgram.grammar.dialects.lark.tree import (
     begins_anew,
     call_of,
     calls,
-    expression,
     factored,
     fork,
     leaves,
@@ -33,13 +41,9 @@ from toolgram.grammar.dialects.lark.tree import (
     weight,
 )
 from toolgram.grammar.hashing import HashedOnce
-from toolgram.grammar.ir import EMPTY, Expr, Literal, Repeat, Sequence, Text, seq
-from toolgram.grammar.walk import size
+from toolgram.grammar.ir import Expr, Literal
 from toolgram.work import give_way, spend
 
-MOST_MERGES = 4  # of one lexeme with what follows it
-_LARGEST_TAKEN = 40  # parts of what may be empty, which a lexeme takes whole
-_LARGEST_AFTER_LITERAL = 8
 _LONGEST_COPIED = 4  # leaves that are written once more for each option before them
 _DEEPEST = 40  # of rules put in the place of their calls, one in another
 _MOST_CALLS = 1_000  # that are so replaced in one pass, or three for each rule
@@ -47,6 +51,16 @@ _MOST_CALLS = 1_000  # that are so replaced in one pass, or three for each rule
 
 class Overgrown(Exception):
     """What follows would be written too often."""
+
+
+class _After(NamedTuple):
+    """What comes after a character that may begin a mark: the ways on; those of them that begin in every place, and
+    what else may follow a text; and the rules of the places."""
+
+    ways: list[Way]
+    begun: tuple[Node, ...]
+    others: tuple[Node, ...]
+    rules: dict[Place, str]
 
 
 @dataclass
@@ -63,6 +77,9 @@ class Growth:
     _due: list[tuple[str, Lexeme, str]] = field(default_factory=list[tuple[str, Lexeme, str]])
     _depth: int = 0
     _put_in: int = 0
+    _openings: dict[tuple[Opening, tuple[Node, ...]], _After] = field(
+        default_factory=dict[tuple[Opening, tuple[Node, ...]], _After]
+    )
     _within: str = ""  # the rule in which something grows
     _most: int = field(init=False)
 
@@ -83,6 +100,7 @@ class Growth:
                 self.rules[name] = self._grown(self.rules[name])
             names += list(self.rules)[known:]
         for new, lexeme, name in self._due:
+            self._within = new
             self.rules[new] = self._longer(lexeme, (self._inside(name),))
         return reachable(self.rules, ["root"])
 
@@ -199,29 +217,27 @@ class Growth:
         following, *others = rest
         tail = tuple(others)
         if isinstance(following, HashedOnce) and (opening := opening_of(lexeme.expr, following, self.rules)):
-            begun, ended = self._ways_on(opening, rest)
-            if begun:
-                return self._opened(opening, begun, ended)
+            after = self._after(opening, rest)
+            if after.ways:
+                return fork(*self._going_on(opening, opening.first, after))
         match following:
             case Lexeme():
-                taken, left = _until_marker(lexeme, following)
-                longer = _merged(lexeme, taken)
-                return (
-                    row(longer, *left, *tail) if left or not _is_before_marker(longer) else self._longer(longer, tail)
-                )
+                taken, left = until_marker(lexeme, following)
+                longer = merged(lexeme, taken)
+                return row(longer, *left, *tail) if left or not is_before_marker(longer) else self._longer(longer, tail)
             case Special():
                 return row(lexeme, *rest)
             case Only():
                 return row(following, self._longer(lexeme, tail))
             case Sealed():
-                if _runs_on(lexeme.expr):
+                if runs_on(lexeme.expr):
                     raise InTheWay
                 return row(lexeme, *rest)
             case Row(items):
                 return self._longer(lexeme, (*items, *tail))
             case Call() if self._stays(following) or not self._can_put_in():
                 return row(
-                    self._before_rule(lexeme, following) if _runs_on(lexeme.expr) else row(lexeme, following), *tail
+                    self._before_rule(lexeme, following) if runs_on(lexeme.expr) else row(lexeme, following), *tail
                 )
             case Call(name):
                 self._depth += 1
@@ -229,15 +245,15 @@ class Growth:
                 self._depth -= 1
                 return longer
             case Fork(options):
-                spelled = _optional_spelling(following, lexeme)
+                spelled = optional_spelling(following, lexeme)
                 if spelled is not None:
-                    return self._longer(_merged(lexeme, spelled), tail)
+                    return self._longer(merged(lexeme, spelled), tail)
                 tail = self._written_once(tail) if isinstance(lexeme.expr, Literal) else tail
                 return factored([self._longer(lexeme, (option, *tail)) for option in options])
             case Loop(item, least, most):
-                spelled = _optional_spelling(following, lexeme)
+                spelled = optional_spelling(following, lexeme)
                 if spelled is not None:
-                    return self._longer(_merged(lexeme, spelled), tail)
+                    return self._longer(merged(lexeme, spelled), tail)
                 rotated = self._rotated(item, least, most, tail)
                 if rotated is not None:
                     return self._longer(lexeme, (rotated,))
@@ -245,27 +261,50 @@ class Growth:
                 once = self._longer(lexeme, (item, *again, *tail))
                 return once if least else fork(once, self._longer(lexeme, tail))
 
-    def _opened(self, opening: Opening, begun: list[Node], ended: list[Node]) -> Node:
-        """A text and the ways on, with one rule for all that comes after a character that may begin a mark."""
-        if ended:
-            others = self._written_once((fork(*ended),))
-            ended = [self._longer(Lexeme(text), others) for text in (opening.text, opening.quoting)]
-        name = self._fresh(f"{self._within}-opened")
-        self._recursive[name] = True
-        opened = call_of(name, row(*begun, *ended))
-        first, again = (row(up_to(text, opening.char), opened) for text in (opening.text, opening.quoting))
-        self.rules[name] = fork(factored(begun), again, *ended[1:])
-        return fork(first, *ended[:1])
+    def _after(self, opening: Opening, rest: tuple[Node, ...]) -> _After:
+        """What comes after a character that may begin a mark, which is the same wherever a text began."""
+        key = opening._replace(first=frozenset()), rest
+        if key not in self._openings:
+            ways, ended = self._ways_on(opening, rest)
+            others = self._written_once((fork(*ended),)) if ways and ended else ()
+            begun = tuple(opening.begun(opening.base, ways))
+            if begun:
+                begun = (factored(begun),)
+            if len(opening.places) > 1:
+                begun = self._written_once(begun)
+            self._openings[key] = _After(ways, begun, others, {})
+        return self._openings[key]
 
-    def _ways_on(self, opening: Opening, rest: tuple[Node, ...]) -> tuple[list[Node], list[Node]]:
-        """The ways on that begin with a mark, without its first character, and the others."""
+    def _opened(self, opening: Opening, place: Place, after: _After) -> Call:
+        """The rule of a place."""
+        if place not in after.rules:
+            name = after.rules[place] = self._fresh(f"{self._within}-opened")
+            self._recursive[name] = True
+            self.rules[name] = row()  # so that the name is taken
+            more = opening.begun(place - opening.base, after.ways)
+            begun = [*after.begun, *([factored(more)] if more else [])]
+            self.rules[name] = fork(*begun, *self._going_on(opening, place, after))
+        every = [part for way in after.ways for part in (*way.only, way.after)]
+        return call_of(after.rules[place], row(*every, *after.others))
+
+    def _going_on(self, opening: Opening, place: Place, after: _After) -> list[Node]:
+        """What a text may go on with in a place: up to the next character that may begin a mark, or to its end."""
+        found: list[Node] = [row(opening.up_to(place), self._opened(opening, opening.base, after))]
+        for lead, to in opening.onward(place).items():
+            found.append(row(opening.leading(lead), self._opened(opening, to, after)))
+        if after.others:
+            found.append(self._longer(Lexeme(opening.text(place)), after.others))
+        return found
+
+    def _ways_on(self, opening: Opening, rest: tuple[Node, ...]) -> tuple[list[Way], list[Node]]:
+        """The ways on that begin with a mark, and the others."""
         if not rest:
             return [], [row()]
         following, *others = rest
         tail = tuple(others)
         match following:
-            case Lexeme(expr) if (after := opening.after(expr)) is not None:
-                return [row(after, *tail)], []
+            case Lexeme(expr) if (way := opening.after(expr)) is not None:
+                return [way._replace(after=row(way.after, *tail))], []
             case Row(items):
                 return self._ways_on(opening, (*items, *tail))
             case Fork(options):
@@ -274,8 +313,10 @@ class Growth:
                 return [way for begun, _ in ways for way in begun], [way for _, ended in ways for way in ended]
             case Only():
                 begun, ended = self._ways_on(opening, tail)
-                return [row(following, way) for way in begun], [row(following, way) for way in ended]
-            case Loop(item, least, most) if not _may_be_empty(item):
+                return [way._replace(only=(following, *way.only)) for way in begun], [
+                    row(following, way) for way in ended
+                ]
+            case Loop(item, least, most) if not may_be_empty(item):
                 again = _loop(item, max(least - 1, 0), None if most is None else most - 1)
                 begun, ended = self._ways_on(opening, (item, *again, *tail))
                 more, without = ([], []) if least else self._ways_on(opening, tail)
@@ -334,62 +375,5 @@ class Growth:
         return node
 
 
-def _runs_on(expr: Expr) -> bool:
-    """Whether it ends in any number of characters."""
-    last = expr.items[-1] if isinstance(expr, Sequence) else expr
-    return isinstance(last, Text | Repeat)
-
-
 def _loop(item: Node, least: int, most: int | None) -> tuple[Node, ...]:
     return () if most == 0 else (Loop(item, least, most),)
-
-
-def _merged(lexeme: Lexeme, taken: Expr) -> Lexeme:
-    return Lexeme(seq(lexeme.expr, taken), lexeme.name, merged=lexeme.merged + 1)
-
-
-def _until_marker(lexeme: Lexeme, following: Lexeme) -> tuple[Expr, tuple[Lexeme, ...]]:
-    """What a text, or one with a literal after it, takes of another literal: up to the end of the first marker that
-    it must not contain; and what is left."""
-    *_, last, begun = (EMPTY, *lexeme.expr.items) if isinstance(lexeme.expr, Sequence) else (EMPTY, lexeme.expr)
-    if not isinstance(begun, Literal):
-        last, begun = begun, EMPTY
-    if not (isinstance(last, Text) and isinstance(following.expr, Literal)):
-        return following.expr, ()
-    text = begun.text + following.expr.text
-    ends = [text.index(marker) + len(marker) for marker in last.without if marker in text]
-    end = min(ends, default=0)
-    if not len(begun.text) < end < len(text):
-        return following.expr, ()
-    return Literal(text[len(begun.text) : end]), (Lexeme(Literal(text[end:])),)
-
-
-def _is_before_marker(lexeme: Lexeme) -> bool:
-    """Whether a text has taken a literal that it may contain, so that this does not end it."""
-    match lexeme.expr:
-        case Sequence((*_, Text(without), Literal(text))):
-            return lexeme.merged < MOST_MERGES and not any(marker in text for marker in without)
-        case _:
-            return False
-
-
-def _optional_spelling(node: Node, lexeme: Lexeme) -> Expr | None:
-    """The node as an expression if it is regular, small and may be empty, so that a lexeme can take it whole; a literal
-    need not take more of it than its beginning."""
-    largest = _LARGEST_AFTER_LITERAL if isinstance(lexeme.expr, Literal) else _LARGEST_TAKEN
-    if weight(node) > largest:
-        return None
-    spelled = expression(node)
-    return spelled if spelled is not None and size(spelled) <= largest and _may_be_empty(node) else None
-
-
-def _may_be_empty(node: Node) -> bool:
-    match node:
-        case Row(items):
-            return all(map(_may_be_empty, items))
-        case Fork(options):
-            return any(map(_may_be_empty, options))
-        case Loop(item, least):
-            return not least or _may_be_empty(item)
-        case _:
-            return False

@@ -2,7 +2,7 @@
 such character on what makes no marker, up to the next.
 
 So it is only where these characters are nowhere else in a marker. Written so, it is as long as the markers. What the
-text must not begin with may be any texts; what several of them end with alike is written once.
+text must not begin with, or not be (END), may be any texts; what several of them end with alike is written once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from toolgram.caching import counted
-from toolgram.grammar.ir import EMPTY, CharSet, Expr, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import EMPTY, END, CharSet, Expr, choice, not_chars, optional, repeat, seq
 
 _not_chars = counted(1024)(not_chars)
 
@@ -59,8 +59,9 @@ class _Pieces:
 
     @cached_property
     def any(self) -> Expr:
-        """Any pieces."""
-        return repeat(choice(*(self.piece(char) for char in self.begin if char not in self.markers)), 0, None)
+        """Any pieces, if there are any."""
+        pieces = [self.piece(char) for char in self.begin if char not in self.markers]
+        return repeat(choice(*pieces), 0, None) if pieces else EMPTY
 
     def piece(self, char: str) -> Expr:
         """The piece that begins so."""
@@ -85,12 +86,12 @@ class _Pieces:
 
     def ended(self, begun: _Begun) -> Iterator[Expr]:
         """The end of the text, where not any piece may follow."""
-        if self.is_shut(begun[0]):
+        if self.is_shut(begun[0]) and END not in begun[0]:
             yield EMPTY
 
     def is_shut(self, texts: _Rests) -> bool:
-        """Whether one of the first texts goes on with what begins a piece."""
-        return any(text[0] in self.begin for text in texts)
+        """Whether one of the first texts goes on with what begins a piece, or the text must not end here."""
+        return END in texts or any(text[0] in self.begin for text in texts)
 
     def from_(self, begun: _Begun, leave: _Leave) -> list[Expr]:
         """The ways from such a beginning to where it is left: beyond each joint they are written once."""

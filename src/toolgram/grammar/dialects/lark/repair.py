@@ -13,11 +13,12 @@ from itertools import pairwise
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.dialects.lark.alike import opened_once
-from toolgram.grammar.dialects.lark.growth import MOST_MERGES, Growth, Overgrown
+from toolgram.grammar.dialects.lark.growth import Growth, Overgrown
 from toolgram.grammar.dialects.lark.lexing.crowds import Conflict, conflicts
 from toolgram.grammar.dialects.lark.lexing.follow import suspects
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
 from toolgram.grammar.dialects.lark.parts import named, sealed, unsealed
+from toolgram.grammar.dialects.lark.taken import MOST_MERGES
 from toolgram.grammar.dialects.lark.tree import (
     Fork,
     InTheWay,
@@ -196,7 +197,7 @@ def _to_cut(found: list[Conflict], growing: set[Lexeme], lexicon: Lexicon, words
         running = conflict.running
         if conflict.ended in growing or running in growing:
             continue
-        if isinstance(running.expr, Literal) and not conflict.ended.cut:
+        if isinstance(running.expr, Literal) and not (conflict.ended.cut and running.cut):
             at = lexicon.boundaries(running.expr.text, conflict.ended.expr, conflict.over)
             places.setdefault(running, {0, len(running.expr.text)}).update(at)
             cuts = pairwise(sorted(places[running]))

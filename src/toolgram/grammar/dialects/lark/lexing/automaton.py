@@ -169,7 +169,8 @@ class Automaton:
         numbers = [self._after(begin), *(self._state() for _ in states[1:])]
         end = self._state()
         for number, state in zip(numbers, states, strict=True):
-            self._empty[number].append(end)
+            if state.ends:
+                self._empty[number].append(end)
             self._steps[number].extend(
                 (self._alphabet.of_set(charset), numbers[target]) for charset, target in state.edges
             )
