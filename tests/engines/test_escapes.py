@@ -31,9 +31,10 @@ PIECES = [
     b"\n",
     b"a",
     b"'",
+    b"x1b",
 ]
 ESCAPES = Escapes.of(
-    {piece: token for token, piece in enumerate(PIECES) if piece}, np.array([*b"\0\\\\db\\\\  uu\"\na'"], np.uint8)
+    {piece: token for token, piece in enumerate(PIECES) if piece}, np.array([*b"\0\\\\db\\\\  uu\"\na'x"], np.uint8)
 )
 IN_A_STRING = [b"\\", b"\\\\", b"d", b"b", b"\\n", b" \\\\", b"users", b"u00e9", b'"', b"a", b"'"]
 AFTER_A_BACKSLASH = [b"\\", b"b", b"u00e9", b'"']
@@ -51,6 +52,13 @@ def likeliest(wanted: bytes, allowed: list[bytes], *, opened: bool = False, next
 @pytest.mark.parametrize("wanted", [b"d", b"users", b"\n", b"a", b"'"])
 def test_after_a_backslash_what_is_no_escape_makes_it_two(wanted: bytes) -> None:
     assert likeliest(wanted, AFTER_A_BACKSLASH, opened=True) == b"\\"
+
+
+@pytest.mark.parametrize("wanted", [b"d", b"users", b"\n", b"a"])
+def test_so_it_does_where_python_has_more_escapes(wanted: bytes) -> None:
+    of_python = [*AFTER_A_BACKSLASH, b"'", b"x1b"]
+    assert likeliest(wanted, of_python, opened=True) == b"\\"
+    assert [likeliest(piece, of_python, opened=True) for piece in (b"'", b"x1b")] == [b"'", b"x1b"]
 
 
 @pytest.mark.parametrize("wanted", [b"b", b"u00e9", b'"', b"\\"])

@@ -21,8 +21,19 @@ STRING: dict[str, Expr] = {
 _TEXTS = st.lists(st.text("ab é", max_size=4), min_size=1, max_size=5, unique=True).map(tuple)
 
 
+SINGLE = not_chars("'\\", (0, 31))
+BETWEEN_OTHERS: dict[str, Expr] = {
+    "other-char": choice(SINGLE, Ref("other-escape")),
+    "other-escape": seq("\\", chars("'n")),
+}
+
+
 def _but(*texts: str) -> Except:
     return Except(Ref("char"), RAW, Ref("escape"), texts)
+
+
+def _single_but(*texts: str) -> Except:
+    return Except(Ref("other-char"), SINGLE, Ref("other-escape"), texts, "'")
 
 
 @given(_TEXTS, _TEXTS)
@@ -38,6 +49,27 @@ def test_all_take_the_same(texts: tuple[str, ...], more: tuple[str, ...]) -> Non
         assert lark_accepts(lark, text) == expected, (text, lark)
         assert ebnf_accepts(ebnf, text) == expected, (text, ebnf)
         assert again.accepts(text) == expected, (text, gbnf)
+
+
+@given(_TEXTS)
+def test_so_do_they_between_other_quotes(texts: tuple[str, ...]) -> None:
+    root = seq("{", choice(_but(*texts), _single_but(*texts)), ": ", choice(_single_but("a"), _but("b")), "}")
+    grammar = Grammar({"root": root, **STRING, **BETWEEN_OTHERS})
+    lark, ebnf, gbnf = (grammar.to(dialect) for dialect in ("lark", "ebnf", "gbnf"))
+    again = Matcher(read_gbnf(gbnf))
+    assert all(grammar.accepts(grammar.sample(seed)) for seed in range(4))
+    for key in {*texts, "", "a", "abab", "é", "\\n", '\\"', "\\'", 'b"', "b'"}:
+        for quote, other in ("\"'", "'\""):
+            text = f"{{{quote}{key}{quote}: {other}x{other}}}"
+            expected = quote not in key.replace("\\" + quote, "") and key not in texts and "\\" + other not in key
+            assert grammar.accepts(text) == expected, text
+            assert lark_accepts(lark, text) == expected, (text, lark)
+            assert ebnf_accepts(ebnf, text) == expected, (text, ebnf)
+            assert again.accepts(text) == expected, (text, gbnf)
+    for text, expected in (("{'x': 'a'}", False), ("{'x': \"a\"}", True), ("{'x': 'b'}", True), ("{'x': 'b\"}", False)):
+        assert (grammar.accepts(text), lark_accepts(lark, text), ebnf_accepts(ebnf, text)) == (
+            expected and "x" not in texts,
+        ) * 3
 
 
 def test_the_second_may_be_left_out_too() -> None:

@@ -22,6 +22,7 @@ from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import (
     EMPTY,
     START,
+    CharSet,
     Expr,
     Literal,
     Ref,
@@ -37,10 +38,13 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.matcher import Matcher
-from toolgram.grammar.walk import uses
+from toolgram.grammar.walk import uses, with_children
 from toolgram.schema import schema_grammar
 
 _STRING = re.compile(r'"([^"\\]|\\.)*"', re.DOTALL)
+_EITHER = re.compile(r""""([^"\\]|\\.)*"|'([^'\\]|\\.)*'""", re.DOTALL)
+_SWAP = str.maketrans("\"'", "'\"")
+_SWAPPED = {chars('"a'): chars("'a"), not_chars('"\\'): not_chars("'\\"), not_chars('"'): not_chars("'")}
 _NAMES = st.text('ab"\\\né', max_size=3)
 
 
@@ -119,6 +123,33 @@ def test_what_is_taken_for_a_string_is_one(expr: Expr) -> None:
     if Quotes(rules, uses(rules), components(uses(rules))).is_string(expr):
         for seed in range(6):
             assert _STRING.fullmatch(matcher.sample(seed))
+
+
+@settings(max_examples=300, deadline=None)
+@given(_expressions(), _expressions(), st.booleans())
+def test_so_is_one_between_quotes_of_either_kind(one: Expr, other: Expr, nested: bool) -> None:
+    swapped = _swapped(other)
+    expr = seq(one, swapped) if nested else choice(one, swapped)
+    rules = {"root": choice(expr, Ref("of-python")), "expr": expr, "of-python": seq("'", repeat(not_chars("'\\")), "'")}
+    quotes = Quotes(rules, uses(rules), components(uses(rules)))
+    assert quotes.is_string(Ref("of-python"))
+    if quotes.is_string(expr):
+        matcher = Matcher({"root": expr})
+        for seed in range(6):
+            assert _EITHER.fullmatch(matcher.sample(seed))
+
+
+def _swapped(expr: Expr) -> Expr:
+    """The expression with the one kind of quotes for the other."""
+    match expr:
+        case Literal(text):
+            return Literal(text.translate(_SWAP))
+        case CharSet():
+            return _SWAPPED.get(expr, expr)
+        case Text(without):
+            return Text(tuple(each.translate(_SWAP) for each in without))
+        case _:
+            return with_children(expr, _swapped)
 
 
 @st.composite

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,8 @@ from toolgram.wire.encodings.notation import Transcoder
 GEMMA = Encoding("gemma", quote='<|"|>', escapes=False, bare_keys=True)
 SHORT_QUOTE = Encoding("ticks", quote="`", escapes=False, bare_keys=True)
 BARE = Encoding("bare", bare_keys=True, true="yes", false="no", null="nil")
-ENCODINGS = (GEMMA, SHORT_QUOTE, BARE, PYTHON)
+SINGLE = replace(PYTHON, name="single", quote="'", other_quote='"')
+ENCODINGS = (GEMMA, SHORT_QUOTE, BARE, PYTHON, SINGLE)
 each_encoding = pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encoding: encoding.name)
 
 
@@ -96,6 +98,8 @@ def test_every_sentence_is_read(encoding: Encoding, schema: dict[str, Any]) -> N
         (SHORT_QUOTE, {"a": "x"}, "{a: `x`}"),
         (BARE, {"a": True, "b": [False, None, '"']}, r'{a: yes, b: [no, nil, "\""]}'),
         (PYTHON, {"a": True, "b": {"a b": None}}, '(a=True, b={"a b": None})'),
+        (PYTHON, {"a": 'it\'s "so"'}, '(a="it\'s \\"so\\"")'),
+        (SINGLE, {"a": 'it\'s "so"', "b": {"a'b": []}}, "(a='it\\'s \"so\"', b={'a\\'b': []})"),
         (PYTHON, {}, "()"),
         (PYTHON, {"a b": 1}, None),
         (PYTHON, {"": 1}, None),
@@ -185,6 +189,8 @@ def test_constants_that_hold_the_quote() -> None:
     "options",
     [
         {"quote": "'"},
+        {"other_quote": "`"},
+        {"other_quote": "'", "escapes": False, "bare_keys": True},
         {"quote": "'''", "escapes": False, "bare_keys": True},
         {"quote": "", "escapes": False, "bare_keys": True},
         {"quote": "<q>", "escapes": False},

@@ -88,23 +88,26 @@ class Trees:
 
     rules: dict[str, Expr]
     _made: dict[Expr, Ref] = field(default_factory=dict[Expr, Ref])
-    """The rules made for such expressions, and by the characters of a string for any number of them, and the quote."""
+    """The rules made for such expressions, and for any number of the characters of a string, and its quote."""
 
     def rule(self, expr: Except, inside: str) -> Ref:
         """The rule for the expression, which is named like the rule that it is in, where it is met first."""
         if expr not in self._made:
-            then = partial(_other, expr, self._rest(expr.char))
-            self._made[expr] = write_tree(expr.texts, then, f"{inside}-key", self.rules)
+            then = partial(_other, expr, self._rest(expr))
+            self._made[expr] = write_tree(expr.texts, then, f"{inside}-key", self.rules, expr.quote)
         return self._made[expr]
 
-    def _rest(self, char: Expr) -> Ref:
-        if char not in self._made:
-            self._made[char] = Ref(fresh("string-rest", self.rules))
-            self.rules[self._made[char].name] = seq(repeat(char), '"')
-        return self._made[char]
+    def _rest(self, expr: Except) -> Ref:
+        rest = seq(repeat(expr.char), expr.quote)
+        if rest not in self._made:
+            self._made[rest] = Ref(fresh("string-rest", self.rules))
+            self.rules[self._made[rest].name] = rest
+        return self._made[rest]
 
 
-def write_tree(texts: Sequence[str], then: Callable[[str], Expr], wanted: str, rules: dict[str, Expr]) -> Ref:
+def write_tree(
+    texts: Sequence[str], then: Callable[[str], Expr], wanted: str, rules: dict[str, Expr], quote: str = '"'
+) -> Ref:
     """Adds the rules for a string that is none of these, with names like the one that is wanted.
 
     `then` gives what begins with a character that is none of some.
@@ -117,8 +120,8 @@ def write_tree(texts: Sequence[str], then: Callable[[str], Expr], wanted: str, r
         due.append((name, make))
         return Ref(name)
 
-    tree = OtherTexts(Letters(then, then, str, '"'), later)
-    whole = later(lambda: seq('"', tree.after_prefix(texts)))
+    tree = OtherTexts(Letters(then, then, str, quote), later)
+    whole = later(lambda: seq(quote, tree.after_prefix(texts)))
     for name, make in due:  # which grows
         rules[name] = make()
     return whole

@@ -100,21 +100,23 @@ class Text:
 @hash_once
 @dataclass(frozen=True, slots=True)
 class Except(HashedOnce):
-    """Any JSON string, in its quotes, but these texts; `excepts` says what it is in other expressions.
+    """Any string in its quotes but these texts; `excepts` says what it is in other expressions.
 
     `char` is one character inside the quotes as the other strings of the grammar have it: one of `raw`, or `escaped`,
-    which begins with a backslash. The texts, of which there is one at least, are all of characters of `raw`.
+    which begins with a backslash. The texts, of which there is one at least, are all of characters of `raw`, and none
+    of these is the `quote`.
     """
 
     char: Expr
     raw: CharSet
     escaped: Expr
     texts: tuple[str, ...]
+    quote: str = '"'
 
     @property
     def every(self) -> Expr:
         """All the strings, these texts too."""
-        return seq('"', repeat(self.char), '"')
+        return seq(self.quote, repeat(self.char), self.quote)
 
 
 @hash_once

@@ -58,7 +58,7 @@ def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
     if isinstance(expr, Ref):
         return Ref(names[expr.name])
     if isinstance(expr, Except):
-        return Except(renamed(expr.char, names), expr.raw, renamed(expr.escaped, names), expr.texts)
+        return Except(renamed(expr.char, names), expr.raw, renamed(expr.escaped, names), expr.texts, expr.quote)
     return with_children(expr, lambda part: renamed(part, names))
 
 

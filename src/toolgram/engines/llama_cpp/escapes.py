@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_FIRST = b"\"'\\/bfnrtu"  # of what follows the backslash of an escape, in any notation
+_FIRST = b"\"'\\/bfnrtuxU"  # of what follows the backslash of an escape, in any notation
 _ESCAPE = re.compile(rb"[\"\\/bfnrt]|u(?:[0-9a-fA-F]{4}|[0-9a-fA-F]{0,3}\Z)")
 _STRAY = re.compile(rb"((?:[^\\]|\\(?:%b))*)\\(?!%b|\Z)" % (_ESCAPE.pattern, _ESCAPE.pattern), re.DOTALL)
 

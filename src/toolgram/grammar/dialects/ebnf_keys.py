@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from toolgram.grammar.ir import EMPTY, CharSet, Choice, Except, Expr, Literal, Ref, chars, choice, not_chars, seq
 from toolgram.grammar.walk import fresh
 
-_QUOTE = Literal('"')
 _NONE = chars()
 _WHOLE = 0
 """The ending of no characters."""
@@ -60,6 +59,7 @@ class Others:
 
     raw: CharSet
     escaped: Expr
+    quote: str
     close: Expr
     """What stands after the characters of such a string: its quote, and more where more follows all of them."""
     rules: dict[str, Expr]
@@ -90,7 +90,7 @@ class Others:
             # The endings have a rule of their own: beside the loop, each such string takes XGrammar 2 ms to compile.
             ends = self._ends(texts)
             ends = self._named(ends) if isinstance(ends, Choice) and ends.options else ends
-            self.rules[name] = seq(_QUOTE, choice(loop, ends))
+            self.rules[name] = seq(self.quote, choice(loop, ends))
         self.rules[loop.name] = choice(*self._loop(loop))
         for name, first, rests in self._due:  # which grows
             self.rules[name] = seq(first, self._one_of(rests))

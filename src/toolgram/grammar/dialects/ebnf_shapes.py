@@ -147,9 +147,10 @@ class _Loops:
 
     def _key(self, expr: Except, closer: str, rule: str) -> Ref:
         if (expr, closer) not in self._keys:
-            kind = expr.char, closer
+            kind = expr.char, expr.quote + closer
             if kind not in self._others:
-                self._others[kind] = Others(expr.raw, self._opened(expr.escaped), Literal('"' + closer), self.rules)
+                close = Literal(expr.quote + closer)
+                self._others[kind] = Others(expr.raw, self._opened(expr.escaped), expr.quote, close, self.rules)
             self._keys[expr, closer] = self._others[kind].rule(expr, rule)
         return self._keys[expr, closer]
 

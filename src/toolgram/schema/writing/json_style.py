@@ -30,7 +30,7 @@ from toolgram.schema.writing.notation import BARE_WORD, JSON, Encoding
 from toolgram.schema.writing.numbers import same_length
 
 _LONGEST_NAME = 40  # of a rule
-_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_SHORT = {'"': '\\"', "'": "\\'", "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _HEX = "0123456789abcdef"
 KEY_START = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")))
 KEY_CHAR = chars("_", (ord("A"), ord("Z")), (ord("a"), ord("z")), (ord("0"), ord("9")))
@@ -39,7 +39,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN_NAME = re.compile("[a-z][a-z0-9]*(?:-[a-z0-9]+)*").fullmatch
 _CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])")
 _OTHERS = re.compile("[^a-z0-9]+")
-_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+QUOTES = "\"'"  # between which strings with escapes stand
+_ESCAPED = {quote: re.compile(rf"[{quote}\\\x00-\x1f]") for quote in QUOTES}
 
 
 @hash_once
@@ -62,6 +63,11 @@ class Spelling(HashedOnce):
     exponents: bool = True
     free: bool = False
     encoding: Encoding = JSON
+
+    @property
+    def by_quote(self) -> tuple[Spelling, ...]:
+        """The spelling, and where strings may stand between other quotes, that with those."""
+        return (self, *(replace(self, encoding=other) for other in self.encoding.by_quote[1:]))
 
     @property
     def inner(self) -> Spelling:
@@ -181,13 +187,14 @@ def quoted(text: str, spelling: Spelling) -> str:
     """The string in the notation; a raw one must not contain the quote."""
     if not spelling.encoding.escapes:
         return f"{spelling.encoding.quote}{text}{spelling.encoding.quote}"
-    if not _ESCAPED.search(text) and (text.isascii() or not spelling.ascii):
-        return f'"{text}"'
-    return f'"{"".join(_char(char, spelling) for char in text)}"'
+    quote = spelling.encoding.quote
+    if not _ESCAPED[quote].search(text) and (text.isascii() or not spelling.ascii):
+        return f"{quote}{text}{quote}"
+    return f"{quote}{''.join(_char(char, spelling) for char in text)}{quote}"
 
 
 def _char(char: str, spelling: Spelling) -> str:
-    if char in _SHORT:
+    if char in _SHORT and (char not in QUOTES or char == spelling.encoding.quote):
         return _SHORT[char]
     if char >= " " and (char < "\x80" or not spelling.ascii):
         return char
@@ -206,12 +213,12 @@ def one_char(charset: CharSet, spelling: Spelling) -> Expr:
 
 def raw_chars(but: str | CharSet, spelling: Spelling) -> CharSet:
     """The characters that a string holds as they are, without these."""
-    return _raw_chars(but, spelling.ascii)
+    return _raw_chars(but, spelling.ascii, spelling.encoding.quote)
 
 
 @counted(1024)
-def _raw_chars(but: str | CharSet, ascii_only: bool) -> CharSet:
-    return not_chars(*_pieces(but), '"\\', (0, 0x1F), *([(0x80, MAX_CODE_POINT)] if ascii_only else []))
+def _raw_chars(but: str | CharSet, ascii_only: bool, quote: str) -> CharSet:
+    return not_chars(*_pieces(but), quote + "\\", (0, 0x1F), *([(0x80, MAX_CODE_POINT)] if ascii_only else []))
 
 
 def _pieces(charset: str | CharSet) -> tuple[str | tuple[int, int], ...]:
@@ -220,12 +227,12 @@ def _pieces(charset: str | CharSet) -> tuple[str | tuple[int, int], ...]:
 
 def escapes(but: str | CharSet, spelling: Spelling) -> Expr:
     """The characters that a string holds escaped, without these, each in its one escape."""
-    return _escapes(but, spelling.ascii)
+    return _escapes(but, spelling.ascii, spelling.encoding.quote)
 
 
 @counted(1024)
-def _escapes(but: str | CharSet, ascii_only: bool) -> Expr:
-    codes = [code for code in (*range(0x20), *b'"\\') if chr(code) not in but]
+def _escapes(but: str | CharSet, ascii_only: bool, quote: str) -> Expr:
+    codes = [code for code in (*range(0x20), ord(quote), ord("\\")) if chr(code) not in but]
     short = "".join(_SHORT[chr(code)][1] for code in codes if chr(code) in _SHORT)
     controls = [f"{code:02x}" for code in codes if chr(code) not in _SHORT]
     options: list[Expr] = [seq("\\", chars(short))] if short else []
@@ -239,15 +246,20 @@ def _escapes(but: str | CharSet, ascii_only: bool) -> Expr:
 
 @counted(64)
 def any_escape(spelling: Spelling) -> Expr:
-    """Any escape of one character, a surrogate pair included."""
-    if not spelling.free or not spelling.encoding.escapes:
+    """Any escape of one character, a surrogate pair included; where Python's quotes are, those of Python, too."""
+    if not spelling.free:
         return escapes("", spelling)
     hex_ = chars("0123456789abcdefABCDEF")
     alone = choice(seq(chars("0123456789abcefABCEF"), hex_), seq(chars("dD"), chars("01234567")))
     lead = seq("\\u", chars("dD"), chars("89abAB"), repeat(hex_, 2, 2))
     trail = seq("\\u", chars("dD"), chars("cdefCDEF"), repeat(hex_, 2, 2))
-    short = seq("\\", chars('"\\bfnrt' + ("/" if spelling.encoding.is_json else "")))
-    return choice(short, seq("\\u", alone, repeat(hex_, 2, 2)), seq(lead, trail))
+    others = "/" if spelling.encoding.is_json else "'" if spelling.encoding.other_quote else ""
+    short = seq("\\", chars('"\\bfnrt' + others))
+    in_json = choice(short, seq("\\u", alone, repeat(hex_, 2, 2)), seq(lead, trail))
+    if not spelling.encoding.other_quote:
+        return in_json
+    beyond = choice(seq("0", chars("123456789abcdefABCDEF")), "10")  # for the basic plane there is \u
+    return choice(in_json, seq("\\x", repeat(hex_, 2, 2)), seq("\\U00", beyond, repeat(hex_, 4, 4)))
 
 
 def _escaped_range(low: int, high: int) -> Expr:

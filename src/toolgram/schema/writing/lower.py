@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from toolgram.errors import Relaxation, UnsupportedSchema
-from toolgram.grammar.excepts import Letters, OtherTexts
+from toolgram.grammar.excepts import OtherTexts
 from toolgram.grammar.ir import (
     NOTHING,
-    CharSet,
-    Choice,
-    Except,
     Expr,
     Ref,
-    Token,
     choice,
-    not_chars,
     optional,
     repeat,
     seq,
 )
-from toolgram.grammar.ir import Text as FreeText
-from toolgram.grammar.regular import to_expr
 from toolgram.grammar.regular.automata import Automaton, intersection
-from toolgram.grammar.regular.languages import without
 from toolgram.grammar.regular.regex import pattern
 from toolgram.schema import types
 from toolgram.schema.types import NEVER, Canonical, Type
@@ -37,10 +28,6 @@ from toolgram.schema.writing.json_style import (
     Frame,
     RuleNames,
     Spelling,
-    any_escape,
-    escapes,
-    quoted,
-    raw_chars,
     writable,
 )
 from toolgram.schema.writing.number_style import multiples, number_range
@@ -52,9 +39,8 @@ from toolgram.schema.writing.object_members import (
     some_members,
     unplaced,
 )
-from toolgram.schema.writing.plain_strings import one_of, plain_string
+from toolgram.schema.writing.strings import Languages, Strings
 
-_SHARED_SIZE = 12  # a larger language gets a rule
 _IDENTIFIERS = pattern("^[A-Za-z_][A-Za-z0-9_]*$")
 
 
@@ -77,15 +63,19 @@ class Lowering:
     capped: bool = False
     relaxations: list[Relaxation] = field(default_factory=list[Relaxation])
     _named: dict[tuple[Type, Frame], Ref] = field(default_factory=dict[tuple[Type, Frame], Ref])
-    _chars: dict[CharSet, Expr] = field(default_factory=dict[CharSet, Expr])
-    _texts: dict[Hashable, Expr] = field(default_factory=dict[Hashable, Expr])
-    _other: dict[str, Expr] = field(default_factory=dict[str, Expr])  # ends of strings, by what they do not begin with
     _rules: DocumentRules = field(init=False)
+    _languages: Languages = field(init=False)
+    _strings: list[Strings] = field(init=False)  # between each kind of quotes
     _inner: Frame = field(init=False)
 
     def __post_init__(self) -> None:
         self._inner = self.spelling.frame()
         self._rules = DocumentRules(self.names, self.spelling)
+        self._languages = Languages(self._rules)
+        self._strings = [
+            Strings(each, self._rules, self._languages, each.encoding.quote if number else None)
+            for number, each in enumerate(self.spelling.by_quote)
+        ]
 
     def expr(self, kind: Type, hint: str, frame: Frame | None = None) -> Expr:
         """The expression of a type; rules that it needs get names like the hint.
@@ -99,12 +89,9 @@ class Lowering:
             case types.Word(text):
                 return choice(*self.spelling.encoding.words(text))
             case types.Text(value):
-                return self._text(value)
+                return self._quoted(lambda strings: strings.text(value))
             case types.String(low, high, automaton):
-                if automaton is None:
-                    return self._string(low, high)
-                quote = self._quote()
-                return seq(quote, self._language(automaton, low, high), quote)
+                return self._string(low, high) if automaton is None else self._string_of(automaton, low, high)
             case types.Number():
                 return self._number(kind)
             case types.Union(options):
@@ -155,96 +142,19 @@ class Lowering:
 
     # Leaves
 
-    def _char(self, but: str = "") -> Expr:
-        """One character of a string that is none of `but`."""
-        if not but:
-            return self._rules.shared("string-char", lambda: choice(raw_chars("", self.spelling), self._any_escape()))
-        raw = quoted(but, self.spelling) == f'"{but}"'
-        return choice(raw_chars(but, self.spelling), self._escape() if raw else escapes(but, self.spelling))
-
-    def _any_escape(self) -> Ref:
-        return self._rules.shared("string-escape", lambda: any_escape(self.spelling))
-
-    def _escape(self) -> Ref:
-        """The one escape of a character that needs one: so none is spelled that is ruled out as it is."""
-        if not self.spelling.free:
-            return self._any_escape()
-        return self._rules.shared("key-escape", lambda: escapes("", self.spelling))
-
-    def _rest_but(self, but: str) -> Expr:
-        """The rest of a string, of which the next character is none of `but`."""
-        if but not in self._other:
-            rest = self._rules.shared("string-rest", lambda: seq(repeat(self._char()), '"'))
-            self._other[but] = seq(self._char(but), rest)
-        return self._other[but]
-
-    def _text(self, value: str) -> Expr:
-        encoding = self.spelling.encoding
-        if not writable(value) or not encoding.can_quote(value):
-            return NOTHING
-        if encoding.escapes:
-            return seq(quoted(value, self.spelling))
-        return seq(Token(encoding.quote), value, Token(encoding.quote))
-
     def _string(self, low: int, high: int | None) -> Expr:
-        encoding = self.spelling.encoding
+        def made() -> Expr:
+            return self._quoted(lambda strings: strings.every(low, high))
 
-        def body() -> Expr:
-            if encoding.escapes:
-                return seq('"', repeat(self._char(), low, high), '"')
-            quote = encoding.quote
-            if (low, high) == (0, None):
-                return seq(Token(quote), FreeText((quote,)), Token(quote))
-            if not encoding.counts_characters:
-                raise UnsupportedSchema("", "minLength" if low else "maxLength", "raw characters are not counted")
-            return seq(Token(quote), repeat(not_chars(quote), low, high), Token(quote))
+        return self._rules.shared("string", made) if (low, high) == (0, None) else made()
 
-        return self._rules.shared("string", body) if (low, high) == (0, None) else body()
+    def _string_of(self, automaton: Automaton, low: int = 0, high: int | None = None) -> Expr:
+        return self._quoted(lambda strings: strings.of(automaton, low, high))
 
-    def _quote(self) -> Expr | str:
-        encoding = self.spelling.encoding
-        return encoding.quote if encoding.escapes else Token(encoding.quote)
-
-    def _language(self, automaton: Automaton, low: int = 0, high: int | None = None) -> Expr:
-        """The texts of a language as a string holds them; a raw string does not hold its quote."""
-        if not self.spelling.encoding.escapes:
-            automaton = intersection(automaton, without((self.spelling.encoding.quote,)))
-        return self._written(automaton, self._one_of, "text", low, high, plain_string)
-
-    def _one_of(self, charset: CharSet) -> Expr:
-        """One of these characters."""
-        if charset not in self._chars:
-            self._chars[charset] = self._one_char(charset)
-        return self._chars[charset]
-
-    def _one_char(self, charset: CharSet) -> Expr:
-        made = one_of(charset, self.spelling)
-        if made is None:
-            return self._char()
-        return self._rules.shared("string-char", lambda: made, charset) if isinstance(made, Choice) else made
-
-    def _written(
-        self,
-        automaton: Automaton,
-        char: Callable[[CharSet], Expr],
-        hint: str,
-        low: int = 0,
-        high: int | None = None,
-        known: Callable[[Automaton, Spelling, int, int | None], Expr | None] | None = None,
-    ) -> Expr:
-        """The texts of a language, as `known` has them, if it does; rules are the same wherever the language is."""
-        key = (hint, automaton, low, high)
-        if key not in self._texts:
-            count = itertools.count(1)
-
-            def rule(_: str, make: Callable[[], Expr]) -> Ref:
-                return self._rules.shared_later(f"{hint}-{next(count)}", make, key)
-
-            body = known and known(automaton, self.spelling, low, high)
-            body = body or to_expr.expression(automaton, char, rule, hint, low, high)
-            shared = to_expr.size(body) > _SHARED_SIZE
-            self._texts[key] = self._rules.shared(hint, lambda: body, key) if shared else body
-        return self._texts[key]
+    def _quoted(self, make: Callable[[Strings], Expr]) -> Expr:
+        """What is made of strings between one kind of quotes, between any."""
+        first, *others = map(make, self._strings)
+        return choice(first, *others) if others else first
 
     def _number(self, kind: types.Number) -> Expr:
         capped = self.spelling.integer_digits is not None or (
@@ -252,7 +162,7 @@ class Lowering:
         )
         self.capped |= capped and (kind.low is None or kind.high is None)
         if kind.multiple is not None or kind.broken:
-            return self._written(multiples(kind, self.spelling), plain_char, "multiple")
+            return self._languages.written(multiples(kind, self.spelling), plain_char, "multiple")
         if kind.low is None and kind.high is None:
             name = "integer" if kind.integer else "number"
             return self._rules.shared(name, lambda: number_range(kind, self.spelling))
@@ -309,7 +219,9 @@ class Lowering:
             left_out = "no object, which needs it" if item.required else "no such key"
             self.relaxations.append(Relaxation(item.pointer, "properties", f"{left_out}: {reason}", "stricter"))
             return NOTHING
-        return seq(key, frame.between, self.expr(item.value, f"{name}-{item.name}"))
+        quoted = frame.keys == "quoted"
+        written = self._quoted(lambda strings: strings.text(item.name)) if quoted else key
+        return seq(written, frame.between, self.expr(item.value, f"{name}-{item.name}"))
 
     def _object(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """The members of an object, each in its place or later; where they are counted, in order."""
@@ -342,35 +254,20 @@ class Lowering:
     def _key_of(self, automaton: Automaton, frame: Frame) -> Expr:
         """A key of this language; one that is not quoted is an identifier."""
         if frame.keys == "quoted":
-            return seq('"', self._language(automaton), '"')
-        return self._written(intersection(automaton, _IDENTIFIERS), plain_char, "key")
+            return self._string_of(automaton)
+        return self._languages.written(intersection(automaton, _IDENTIFIERS), plain_char, "key")
 
     def _key_but(self, names: list[str], name: str, frame: Frame) -> Expr:
         """Any key but these; one that is not quoted is an identifier."""
         hint = f"{name}-other-key"
         if frame.keys == "quoted":
-            return self._string_but(names, hint) if names else self._string(0, None)
+            if not names:
+                return self._string(0, None)
+            return self._quoted(lambda strings: strings.but(names, hint))
         written = (frame.key(other, self.spelling, declared=False) for other in names)
         taken = ["", *filter(None, written)]  # a bare key has a character at least
-        return self._none_of(BARE_LETTERS, taken, hint)
-
-    def _string_but(self, texts: list[str], hint: str) -> Expr:
-        """Any string but these."""
-        if all(quoted(text, self.spelling) == f'"{text}"' for text in texts):
-            raw = raw_chars("", self.spelling)
-            hint = "key-char" if self.spelling.free else "string-char"
-            char = self._rules.shared(hint, lambda: choice(raw, self._escape()))
-            return Except(char, raw, self._escape(), tuple(texts))
-
-        def spelled(char: str) -> str:
-            return quoted(char, self.spelling)[1:-1]
-
-        letters = Letters(self._rest_but, self._rest_but, spelled, '"')
-        return seq('"', self._none_of(letters, texts, hint))
-
-    def _none_of(self, letters: Letters, texts: list[str], hint: str) -> Expr:
-        others = OtherTexts(letters, lambda make: self._rules.later(hint, lambda _: make()))
-        return others.after_prefix(texts)
+        others = OtherTexts(BARE_LETTERS, lambda make: self._rules.later(hint, lambda _: make()))
+        return others.after_prefix(taken)
 
     def _any_order(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """The members in every order, if there are not too many."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+_ESCAPING = (('"', None), ('"', "'"), ("'", '"'))  # the quotes of strings with escapes, and the others
 BARE_WORD = re.compile(r"""[^\s,(){}\[\]:="']+""")
 
 
@@ -19,9 +20,10 @@ class Encoding:
     With a `margin`, a line break and more, each member of the outermost object stands after it, on a line of its own,
     and `last_margin` before what closes the object, unless it is empty. With `sorts_keys` the keys of every object come
     in the order of the alphabet, as Jinja's `dictsort` has it, whatever the schema's is. Models may write null as
-    `other_null` as well, where templates print both.
-    Raises ValueError for a notation that cannot be read back: another quote with escapes, a raw one that overlaps
-    itself, raw strings as keys.
+    `other_null` as well, where templates print both, and put strings with escapes between `other_quote`s, as in Python,
+    whose escapes they may use then.
+    Raises ValueError for a notation that cannot be read back: other quotes with escapes than Python's, a raw one that
+    overlaps itself, raw strings as keys.
     """
 
     name: str
@@ -38,10 +40,13 @@ class Encoding:
     last_margin: str = ""
     sorts_keys: bool = False
     other_null: str | None = None
+    other_quote: str | None = None
 
     def __post_init__(self) -> None:
-        if self.escapes and self.quote != '"':
-            raise ValueError(f"{self.name}: strings with escapes stand between double quotes")
+        if self.escapes and (self.quote, self.other_quote) not in _ESCAPING:
+            raise ValueError(f"{self.name}: strings with escapes stand between double quotes, or Python's")
+        if self.other_quote and not self.escapes:
+            raise ValueError(f"{self.name}: raw strings stand between quotes of one kind")
         if not self.escapes and not self.bare_keys:
             raise ValueError(f"{self.name}: raw strings want bare keys")
         if not self.quote or any(self.quote.endswith(self.quote[:n]) for n in range(1, len(self.quote))):
@@ -56,6 +61,13 @@ class Encoding:
     def counts_characters(self) -> bool:
         """Whether the length of a string can be bounded: a quote of several characters in raw text is in the way."""
         return self.escapes or len(self.quote) == 1
+
+    @property
+    def by_quote(self) -> tuple[Encoding, ...]:
+        """The notation, and where strings may stand between other quotes, that with those."""
+        if self.other_quote is None:
+            return (self,)
+        return (self, replace(self, quote=self.other_quote, other_quote=self.quote))
 
     def ordered(self, keys: Iterable[str]) -> Iterable[str]:
         """Keys in the order in which they are written."""
@@ -75,4 +87,4 @@ class Encoding:
 
 
 JSON = Encoding("json")
-PYTHON = Encoding("python", true="True", false="False", null="None", keyword_arguments=True)
+PYTHON = Encoding("python", true="True", false="False", null="None", keyword_arguments=True, other_quote="'")

@@ -261,12 +261,13 @@ def _encoding(text: str) -> Encoding | None:
         true=word,
         false="False" if python else "false",
         null="None" if python else "null",
-        quote='"' if quote == "'" else quote,
+        quote=quote,
         escapes=quote in ("'", '"'),
         bare_keys=not keywords,
         keyword_arguments=keywords,
         item_separator=item_separator,
         key_separator=None if keywords else key_separator,
+        other_quote='"' if quote == "'" else "'" if keywords else None,
     )
 
 

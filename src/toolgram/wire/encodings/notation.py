@@ -81,7 +81,7 @@ class Encoding(Notation, AnyEncoding):
 
 
 JSON = Encoding("json")
-PYTHON = Encoding("python", true="True", false="False", null="None", keyword_arguments=True)
+PYTHON = Encoding("python", true="True", false="False", null="None", keyword_arguments=True, other_quote="'")
 
 
 @dataclass(slots=True)

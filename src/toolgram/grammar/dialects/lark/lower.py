@@ -23,16 +23,7 @@ from toolgram.grammar.dialects.lark.linear import (
 )
 from toolgram.grammar.dialects.lark.numbers import is_number, numeric
 from toolgram.grammar.dialects.lark.plainer import plainer
-from toolgram.grammar.dialects.lark.quotes import (
-    DONE,
-    ESCAPED,
-    INSIDE,
-    START,
-    Quotes,
-    after_text,
-    string_begin,
-    string_end,
-)
+from toolgram.grammar.dialects.lark.quotes import DONE, START, Quotes
 from toolgram.grammar.dialects.lark.raw import RawText, consists_of, holds_quotes
 from toolgram.grammar.dialects.lark.tree import (
     Call,
@@ -103,7 +94,7 @@ class _Lowering:
         self._made: list[Expr] = []
         self._raw = RawText(rules, used, self._regular, tokens)
         self._known = (
-            known_rules(rules, used, parts, self._raw.marks, self._raw.openers)
+            known_rules(rules, used, parts, (self._raw.marks, self._quotes.kinds), self._raw.openers)
             if same_elsewhere
             else dict[str, KnownRule]()
         )
@@ -212,7 +203,7 @@ class _Lowering:
                 rest.appendleft(Literal(item.text.removeprefix(opener)))
                 continue
             if isinstance(item, Literal):
-                begin = string_begin(item.text)
+                begin = self._quotes.string_begin(item.text)
                 between += [Literal(item.text[:begin])] if begin else []
                 if begin == len(item.text):
                     continue
@@ -232,14 +223,14 @@ class _Lowering:
         for taken, item in enumerate(chain((first,), rest)):
             left = ""
             if isinstance(item, Literal):
-                end = string_end(item.text, states)
-                states = after_text(states, item.text) if end is None else DONE
+                end = self._quotes.string_end(item.text, states)
+                states = self._quotes.after_text(states, item.text) if end is None else DONE
                 parts.append(Literal(item.text[:end]))
                 left = "" if end is None else item.text[end:]
             else:
                 states = self._quotes.after(states, item)
                 parts.append(item)
-            if states not in (INSIDE, ESCAPED, INSIDE | ESCAPED, DONE) or not self._is_regular(item):
+            if not (states == DONE or self._quotes.is_inside(states)) or not self._is_regular(item):
                 return None
             if states == DONE:
                 for _ in range(taken):

@@ -1,4 +1,4 @@
-"""Where JSON's strings lie in an expression: what is read from a quote to the next is one lexeme.
+"""Where the strings lie in an expression: what is read from a quote to the next like it is one lexeme.
 
 A lexeme that begins with a quote and ends with the next one can never run on over another such, nor be cut short by
 one, so that nothing needs to be searched for; and llguidance is at its best with whole strings.
@@ -7,37 +7,44 @@ one, so that nothing needs to be searched for; and llguidance is at its best wit
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 
 from toolgram.caching import counted
 from toolgram.grammar import ir
-from toolgram.grammar.hashing import found_once
-from toolgram.grammar.ir import CharSet, Choice, Except, Expr, Literal, Members, Ref, Repeat, Rules, Text
+from toolgram.grammar.hashing import HashedOnce, found_once
+from toolgram.grammar.ir import (
+    CharSet,
+    Choice,
+    Except,
+    Expr,
+    Literal,
+    Members,
+    Ref,
+    Repeat,
+    Rules,
+    Text,
+    children,
+)
 from toolgram.grammar.walk import Uses, is_plain
 
 START, INSIDE, ESCAPED, DONE, OTHER = (1 << number for number in range(5))
 """Before the string; in it; after a backslash in it; after its second quote; anywhere else."""
+_MORE = 2
+"""States that each other kind of quotes takes: in such a string, and after a backslash in it."""
 
 Relation = tuple[int, ...]
 """For each of these states, by number, the states that a text of an expression may lead to, as a bit mask."""
 
-_SAME: Relation = (START, INSIDE, ESCAPED, DONE, OTHER)
-_NOWHERE: Relation = (0, 0, 0, 0, 0)
-_QUOTE: Relation = (INSIDE, DONE, INSIDE, OTHER, OTHER)
-_BACKSLASH: Relation = (OTHER, ESCAPED, INSIDE, OTHER, OTHER)
-_PLAIN: Relation = (OTHER, INSIDE, INSIDE, OTHER, OTHER)
-_OUTSIDE: Relation = (OTHER, OTHER, OTHER, OTHER, OTHER)
-_BEGIN = re.compile(r'(?:^|[\s{\[(:,=>])"')
 _LONGEST_KNOWN = 100  # of a text that is remembered
-_MARK = re.compile(r'["\\]')
 
 
 class Quotes:
-    """What the rules and their expressions do to a string that is being read."""
+    """What the rules and their expressions do to a string that is being read, be it JSON's or one of Python."""
 
     def __init__(self, rules: Rules, used: Uses, components: Iterable[Sequence[str]]) -> None:
         """`components`: the rules that lead to one another, each after those that it leads to."""
+        self._reading = _PYTHON if any(map(_is_between_others, rules.values())) else _JSON
         self._known: dict[int, Relation] = {}  # by identity: the expressions are those of the rules
         self._of_rule: dict[str, Relation] = {}
         for component in components:
@@ -48,7 +55,7 @@ class Quotes:
 
     def _settle(self, component: Sequence[str], rules: Rules, used: Uses) -> None:
         """Work out the rules of one component, which need one another: their least fixed point."""
-        self._of_rule.update(dict.fromkeys(component, _NOWHERE))
+        self._of_rule.update(dict.fromkeys(component, self._reading.nowhere))
         users: dict[str, list[str]] = {name: [] for name in component}
         for name in component:
             for part in used[name]:
@@ -61,9 +68,15 @@ class Quotes:
                 self._of_rule[name] = relation
                 waiting.update(dict.fromkeys(users[name]))
 
+    @property
+    def kinds(self) -> str:
+        """The quotes between which there are strings."""
+        return self._reading.quotes
+
     def stays_inside(self, rule: str) -> bool:
         """Whether a rule's texts do not lead out of a string, or end it at most."""
-        return not _image(INSIDE, self._of_rule[rule]) & (START | OTHER)
+        relation = self._of_rule[rule]
+        return any(not _image(inside, relation) & (START | OTHER) for inside in self._reading.inside)
 
     def after(self, states: int, expr: Expr) -> int:
         """The states that an expression of the rules leads to from these."""
@@ -73,51 +86,133 @@ class Quotes:
         """Whether each text of an expression of the rules is a string, from its quote to the next."""
         return self.after(START, expr) == DONE
 
+    def is_inside(self, states: int) -> bool:
+        """Whether these are states inside one string."""
+        within = (inside | escaped for inside, escaped in self._reading.inside.items())
+        return any(states and not states & ~each for each in within)
+
+    def after_text(self, states: int, text: str) -> int:
+        """The states that a text leads to from these."""
+        return _image(states, self._reading.of_text(text))
+
+    def string_begin(self, text: str) -> int:
+        """The place of the first quote in the text that may begin a string, else its end."""
+        found = self._reading.begin.search(text)
+        return found.end() - 1 if found else len(text)
+
+    def string_end(self, text: str, state: int) -> int | None:
+        """The place after the quote in the text that ends the string that it is in; None if there is none."""
+        return self._reading.string_end(text, state)
+
     def _relation(self, expr: Expr) -> Relation:
         if is_plain(expr):
-            return _of_plain(expr)
+            return self._reading.of_plain(expr)
         relation = self._known.get(id(expr))
         if relation is None:
             relation = self._known[id(expr)] = self._made(expr, self._relation)
         return relation
 
     def _made_anew(self, expr: Expr) -> Relation:
-        return _of_plain(expr) if is_plain(expr) else self._made(expr, self._made_anew)
+        return self._reading.of_plain(expr) if is_plain(expr) else self._made(expr, self._made_anew)
 
     def _made(self, expr: Expr, of_part: Callable[[Expr], Relation]) -> Relation:
         if isinstance(expr, Ref):
             return self._of_rule[expr.name]
-        return self._made_anew(expr.every) if isinstance(expr, Except) else _of_parts(expr, of_part)
+        return self._made_anew(expr.every) if isinstance(expr, Except) else self._reading.of_parts(expr, of_part)
+
+
+class _Reading:
+    """What characters, texts and expressions do to a string between some quotes, of the kind that opens it."""
+
+    def __init__(self, quotes: str) -> None:
+        self.quotes = quotes
+        self._size = 5 + _MORE * (len(quotes) - 1)
+        more = [(1 << number, 2 << number) for number in range(5, self._size, _MORE)]
+        self.inside = dict([(INSIDE, ESCAPED), *more])
+        """The states inside a string, each with that after a backslash there."""
+        self.nowhere: Relation = (0,) * self._size
+        self.begin = re.compile(rf"(?:^|[\s{{\[(:,=>])[{quotes}]")
+        self._any_mark = re.compile(rf"[{quotes}\\]")
+        self._mark = {quote: re.compile(rf"[{quote}\\]") for quote in quotes}
+        self._begun: dict[int, tuple[str, int]] = {}  # by the state in a string its quote, and how much is escaped
+        self._plain = self._relation({})
+        self._outside: Relation = (OTHER,) * self._size
+        self._marks = {"\\": self._relation(self.inside)}
+        for quote, (inside, escaped) in zip(quotes, self.inside.items(), strict=True):
+            self._begun |= {inside: (quote, 0), escaped: (quote, 1)}
+            self._marks[quote] = self._relation({START: inside, inside: DONE})
+        self.of_plain: Callable[[Expr], Relation] = found_once(lambda expr: self.of_parts(expr, self.of_plain))
+        self._of_short_text = counted(512)(self._of_marks)
+
+    def _relation(self, changed: Mapping[int, int]) -> Relation:
+        """What a character does that leaves a string as it is, but for these states."""
+        stays = {state: inside for inside, escaped in self.inside.items() for state in (inside, escaped)}
+        return tuple({**stays, **changed}.get(1 << number, OTHER) for number in range(self._size))
+
+    def of_parts(self, expr: Expr, of_part: Callable[[Expr], Relation]) -> Relation:
+        """What an expression does, made of what its parts do."""
+        match expr:
+            case Literal():
+                return self.of_text(expr.text)
+            case ir.Sequence():
+                return reduce(_then, map(of_part, expr.items), _same(self._size))
+            case Choice():
+                return reduce(_either, map(of_part, expr.options), self.nowhere)
+            case CharSet():
+                return self._of_set(expr)
+            case Repeat(item, least, most):
+                return _times(of_part(item), least, most)
+            case Members(items, _, between):
+                one = reduce(_either, map(of_part, items), self.nowhere)
+                return _then(one, _times(_then(self.of_text(between), one), 0, None))
+            case Text(without):
+                raw = (self._plain, *(relation for char, relation in self._marks.items() if char not in without))
+                return _times(reduce(_either, raw), 0, None)
+            case _:
+                return self._outside
+
+    def of_text(self, text: str) -> Relation:
+        """What a text does."""
+        return self._of_short_text(text) if len(text) <= _LONGEST_KNOWN else self._of_marks(text)
+
+    def _of_marks(self, text: str) -> Relation:
+        relation = same = _same(self._size)
+        place = 0
+        for mark in self._any_mark.finditer(text):
+            relation = _then(relation, self._plain if mark.start() > place else same)
+            relation = _then(relation, self._marks[mark[0]])
+            place = mark.end()
+        return _then(relation, self._plain if len(text) > place else same)
+
+    def _of_set(self, charset: CharSet) -> Relation:
+        parts = [relation for char, relation in self._marks.items() if char in charset]
+        if sum(high - low + 1 for low, high in charset.ranges) > len(parts):
+            parts.append(self._plain)
+        return reduce(_either, parts, self.nowhere)
+
+    def string_end(self, text: str, state: int) -> int | None:
+        """The place after the quote in the text that ends the string that it is in; None if there is none."""
+        begun = (text[0], 1) if state == START else self._begun.get(state)
+        if begun is None:
+            return None
+        quote, place = begun
+        while mark := self._mark[quote].search(text, place):
+            if mark[0] == quote:
+                return mark.end()
+            place = mark.end() + 1
+        return None
+
+
+def _is_between_others(expr: Expr) -> bool:
+    """Whether there are characters of a string of Python in an expression that is not between JSON's quotes."""
+    return _has_others(expr) if isinstance(expr, HashedOnce) else False
 
 
 @found_once
-def _of_plain(expr: Expr) -> Relation:
-    return _of_parts(expr, _of_plain)
-
-
-def _of_parts(expr: Expr, of_part: Callable[[Expr], Relation]) -> Relation:
-    match expr:
-        case Literal():
-            return _of_text(expr.text)
-        case ir.Sequence():
-            return reduce(_then, map(of_part, expr.items), _SAME)
-        case Choice():
-            return reduce(_either, map(of_part, expr.options), _NOWHERE)
-        case CharSet():
-            return _of_set(expr)
-        case Repeat(item, least, most):
-            return _times(of_part(item), least, most)
-        case Members(items, _, between):
-            one = reduce(_either, map(of_part, items), _NOWHERE)
-            return _then(one, _times(_then(_of_text(between), one), 0, None))
-        case Text(without):
-            raw = (_PLAIN, *(relation for relation, char in _MARKS if char not in without))
-            return _times(reduce(_either, raw), 0, None)
-        case _:
-            return _OUTSIDE
-
-
-_MARKS = ((_QUOTE, '"'), (_BACKSLASH, "\\"))
+def _has_others(expr: Expr) -> bool:
+    if isinstance(expr, CharSet):
+        return "'" not in expr and '"' in expr and "\\" not in expr
+    return any(map(_is_between_others, children(expr)))
 
 
 def _image(states: int, relation: Relation) -> int:
@@ -144,7 +239,7 @@ def _times(item: Relation, least: int, most: int | None) -> Relation:
     """A repetition; where its count may vary, as if it might do so without bound."""
     if least == most:
         return _power(item, least)
-    more = _SAME
+    more = _same(len(item))
     while (longer := _either(more, _then(more, item))) != more:
         more = longer
     return _then(_power(item, least), more)
@@ -152,60 +247,15 @@ def _times(item: Relation, least: int, most: int | None) -> Relation:
 
 def _power(item: Relation, count: int) -> Relation:
     if count == 0:
-        return _SAME
+        return _same(len(item))
     half = _power(item, count // 2)
     twice = _then(half, half)
     return _then(twice, item) if count % 2 else twice
 
 
-def _of_text(text: str) -> Relation:
-    return _of_short_text(text) if len(text) <= _LONGEST_KNOWN else _of_marks(text)
+def _same(size: int) -> Relation:
+    """What the empty text does."""
+    return tuple(1 << number for number in range(size))
 
 
-@counted(512)
-def _of_short_text(text: str) -> Relation:
-    return _of_marks(text)
-
-
-def _of_marks(text: str) -> Relation:
-    relation = _SAME
-    place = 0
-    for mark in _MARK.finditer(text):
-        relation = _then(relation, _plain(mark.start() - place))
-        relation = _then(relation, _QUOTE if mark[0] == '"' else _BACKSLASH)
-        place = mark.end()
-    return _then(relation, _plain(len(text) - place))
-
-
-def _plain(count: int) -> Relation:
-    return _PLAIN if count else _SAME
-
-
-@found_once
-def _of_set(charset: CharSet) -> Relation:
-    marks = sum(char in charset for char in '"\\')
-    parts: list[Relation] = [relation for relation, char in _MARKS if char in charset]
-    if sum(high - low + 1 for low, high in charset.ranges) > marks:
-        parts.append(_PLAIN)
-    return reduce(_either, parts, _NOWHERE)
-
-
-def after_text(states: int, text: str) -> int:
-    """The states that a text leads to from these."""
-    return _image(states, _of_text(text))
-
-
-def string_begin(text: str) -> int:
-    """The place of the first quote in the text that may begin a string, else its end."""
-    found = _BEGIN.search(text)
-    return found.end() - 1 if found else len(text)
-
-
-def string_end(text: str, state: int) -> int | None:
-    """The place after the quote in the text that ends the string that it is in; None if there is none."""
-    place = {START: 1, INSIDE: 0, ESCAPED: 1}.get(state, len(text))
-    while mark := _MARK.search(text, place):
-        if mark[0] == '"':
-            return mark.end()
-        place = mark.end() + 1
-    return None
+_JSON, _PYTHON = _Reading('"'), _Reading("\"'")

@@ -114,7 +114,7 @@ class _Table:
         body = self._words[word.name] if isinstance(word, Ref) else word
         if isinstance(body, Except) and (not tail or isinstance(tail[0], Literal)):
             base = self._name(seq(self._every(body), *tail), "key" if tail else "string")
-            texts = seq('"', choice(*body.texts), '"', *tail)
+            texts = seq(body.quote, choice(*body.texts), body.quote, *tail)
             return f"{base} & ~{terminal(texts, {})}"
         expr = self._put_in(self._words[expr.name] if isinstance(expr, Ref) else expr)
         return terminal(expr, {name: self._name(Ref(name), name) for name in names_in(expr)})

@@ -46,9 +46,10 @@ END = 1
 class Alphabet:
     """The code points in classes that no expression of a grammar distinguishes and that begin with the same byte."""
 
-    def __init__(self, exprs: Iterable[Expr], words: Rules) -> None:
+    def __init__(self, exprs: Iterable[Expr], words: Rules, others: Iterable[str] = '"') -> None:
+        """`others`: characters that are told apart, too."""
         cuts: set[int] = set()
-        characters = {'"'}
+        characters = set(others)
         waiting = list(exprs)
         seen: set[str] = set()
         while waiting:

@@ -13,9 +13,11 @@ from itertools import pairwise
 from toolgram.grammar.dialects.lark.lexing.alphabet import END, Alphabet, Letters, letters
 from toolgram.grammar.dialects.lark.lexing.automaton import Automaton, States, TooManyStates
 from toolgram.grammar.dialects.lark.tree import Lexeme
-from toolgram.grammar.ir import START, CharSet, Expr, Literal, Ref, Rules, Sequence, Text, seq
+from toolgram.grammar.ir import START, CharSet, Choice, Except, Expr, Literal, Ref, Rules, Sequence, Text, seq
 from toolgram.grammar.walk import is_plain
 from toolgram.work import remembered, spend
+
+_QUOTES = "\"'"  # with which strings begin at most
 
 
 class Lexicon:
@@ -39,7 +41,9 @@ class Lexicon:
         self.tails = tuple(tails.values())
         self._words = words
         seen = (expr for expr, tail in tails.items() if inside or tail is None or expr in bare)
-        self.alphabet = Alphabet(seen, words)
+        self._of_opening: dict[str, str] = {}
+        openings = (self._openings(expr) for expr, tail in tails.items() if tail is not None and expr not in bare)
+        self.alphabet = Alphabet(seen, words, set('"').union(*openings))
         self._automata: dict[Expr, Automaton | None] = {}
         self._meetings: dict[tuple[int, int], tuple[int, int, bool]] = {}
         self._rivals: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}
@@ -52,9 +56,26 @@ class Lexicon:
         if tail is None:
             return letters(expr, self.alphabet, self._letters_of_word)
         everything = self.alphabet.everything
-        opening = expr.items[0] if isinstance(expr, Sequence) else expr
-        first = self.alphabet.of_char(opening.text[0] if isinstance(opening, Literal) else '"')
+        first = self.alphabet.of_chars(self._openings(expr))
         return Letters(nullable=False, first=first, later=everything, every=everything)
+
+    def _openings(self, expr: Expr) -> str:
+        """The characters that a string begins with."""
+        match expr:
+            case Literal(text) if text:
+                return text[0]
+            case Sequence((first, *_)):
+                return self._openings(first)
+            case Except():
+                return expr.quote
+            case Choice(options):
+                return "".join(dict.fromkeys("".join(map(self._openings, options))))
+            case Ref(name):
+                if name not in self._of_opening:
+                    self._of_opening[name] = self._openings(self._words[name])
+                return self._of_opening[name]
+            case _:
+                return _QUOTES
 
     def _letters_of_word(self, name: str) -> Letters:
         if name not in self._of_word:
