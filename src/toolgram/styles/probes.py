@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal
 
-from toolgram.conversation.thinking import as_variables
 from toolgram.errors import TemplateError
 from toolgram.template.capabilities import Capabilities, with_reasoning
 from toolgram.template.chat_template import ChatTemplate
@@ -21,7 +20,7 @@ TAG = re.compile(MARKER.pattern + r"|<[^<>\s][^<>\n]*>|\[[A-Z]+(?: [A-Z]+)+\]")
 """What looks like a tag of a template: a control token, anything between angle brackets on one line, [WORDS SO]."""
 
 _NOW = datetime(2024, 1, 2)
-_THINKS: dict[str, Any] = as_variables(on=True)
+_THINKS: dict[str, Any] = {"enable_thinking": True, "thinking": True}
 _JSON_TYPES = {
     bool: "boolean",
     int: "integer",
