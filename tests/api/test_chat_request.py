@@ -185,6 +185,14 @@ def test_a_schema_may_stand_where_llama_cpp_takes_it(kind: str) -> None:
     assert not plan.constraint.grammar.accepts('{"b": true}')
 
 
+@pytest.mark.parametrize(
+    ("choice", "only"), [("any", None), ({"type": "function", "name": "f"}, ("f",)), ("required", None)]
+)
+def test_a_choice_as_other_apis_have_it(choice: Any, only: tuple[str, ...] | None) -> None:
+    made = read_chat_request(body(tools=[TOOL], tool_choice=choice)).generation.request.tool_choice
+    assert (made.mode, made.only) == ("required", only)
+
+
 def test_efforts_are_told_to_the_template() -> None:
     request = read_chat_request(body(reasoning_effort="low")).generation.request
     assert request.chat_template_kwargs == {"reasoning_effort": "low"}

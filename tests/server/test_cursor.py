@@ -133,12 +133,15 @@ def test_in_its_other_modes_shapes_are_mixed() -> None:
         {"role": "tool", "tool_call_id": "c2", "content": "x = 2"},
         {"role": "user", "content": "And again."},
     ]
+    choice = {"type": "custom", "name": "ApplyPatch"}
     body = {"model": "recorded", "style": "hermes_2_pro", "messages": history, "tools": [NESTED, APPLY]}
     engine = Replay(PATCHES)
     with serving(engine) as address:
-        (call,), _, _, _ = streamed(address, body)
+        (call,), _, _, _ = streamed(address, {**body, "tool_choice": choice})
     assert call["arguments"] == PATCH + "\n"
     assert json.dumps(PATCH) in engine.calls[0].text
+    assert engine.calls[0].constraint is not None
+    assert not engine.calls[0].constraint.grammar.accepts(READS)
 
 
 def test_its_custom_tool_is_held_to_its_grammar() -> None:

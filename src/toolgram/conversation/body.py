@@ -172,6 +172,13 @@ AnyNamed = Annotated[
 ]
 
 
+class FlatNamed(Fields):
+    """The tool that is to be called, as `/v1/responses` has it."""
+
+    type: Literal["function", "custom"]
+    name: str
+
+
 class SomeTools(Fields):
     """The tools that may be called in this turn."""
 
@@ -196,12 +203,16 @@ def _choice(value: Any) -> str | None:
     if isinstance(value, str):
         return "mode"
     named = type_of(value)
-    return "allowed" if named == "allowed_tools" else "named" if named in ("function", "custom") else None
+    if named in ("function", "custom"):
+        is_flat = named not in value if isinstance(value, Mapping) else isinstance(value, FlatNamed)
+        return "flat" if is_flat else "named"
+    return "allowed" if named == "allowed_tools" else None
 
 
 ToolChoice = Annotated[
-    Annotated[Literal["none", "auto", "required"], whole(_CHOICE), of("mode")]
+    Annotated[Literal["none", "auto", "required", "any"], whole(_CHOICE), of("mode")]
     | Annotated[NamedFunction | NamedCustom, whole(_CHOICE), of("named")]
+    | Annotated[FlatNamed, whole(_CHOICE), of("flat")]
     | Annotated[AllowedTools, of("allowed")],
     by(_choice, _CHOICE),
 ]

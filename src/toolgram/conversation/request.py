@@ -13,6 +13,7 @@ from toolgram.conversation.body import (
     ChatMessage,
     ChosenFunction,
     CustomCall,
+    FlatNamed,
     NamedCustom,
     NamedFunction,
     RefusalPart,
@@ -324,12 +325,14 @@ def _choice(body: ChatBody, tools: tuple[Tool, ...]) -> ToolChoice:
             return ToolChoice("auto")
         case "none" | "auto" as mode:
             return ToolChoice(mode)
-        case "required":
+        case "required" | "any":  # as Mistral's API has it
             return required(tools, "/tool_choice")
         case ChosenFunction(name=name):
             return required(tools, "/function_call", (name, "/function_call/name"))
         case NamedFunction() | NamedCustom() as tool:
             return required(tools, "/tool_choice", _named(tool, "/tool_choice"))
+        case FlatNamed(name=name):
+            return required(tools, "/tool_choice", (name, "/tool_choice/name"))
         case AllowedTools(allowed_tools=allowed):
             at = "/tool_choice/allowed_tools/tools"
             named = [_named(tool, f"{at}/{i}") for i, tool in enumerate(allowed.tools)]
