@@ -77,6 +77,8 @@ def test_the_names_of_other_servers_mean_the_same(given: dict[str, Any], format_
         ({"grammar": LIST, "choice": ["a"]}, "/grammar", "choice"),
         ({"guided_json": "{"}, "/guided_json", "JSON text"),
         ({"guided_json": 1}, "/guided_json", "a schema is an object"),
+        ({"guided_json": False}, "/guided_json", "no answer can match"),
+        ({"structured_outputs": {"json": False}}, "/structured_outputs/json", "no answer can match"),
         ({"guided_regex": "("}, "/guided_regex", "not closed at offset 0"),
         ({"structured_outputs": {"regex": "("}}, "/structured_outputs/regex", "not closed at offset 0"),
         ({"structured_outputs": {"structural_tag": "{}"}}, "/structured_outputs/structural_tag", "give tools"),

@@ -173,3 +173,9 @@ def test_a_tool_that_means_another_shape_is_told_so(tool: dict[str, Any], reason
     template = toolgram.ChatTemplate("{{ messages[0].content }}", "", "</s>")
     with pytest.raises(InvalidRequest, match=reason):
         toolgram.plan({"messages": [{"role": "user", "content": "Hi."}], "tools": [tool]}, template)
+
+
+def test_a_tool_that_says_beside_its_name_that_it_takes_nothing_takes_nothing() -> None:
+    template = toolgram.ChatTemplate("{{ messages[0].content }}", "", "</s>")
+    tool = {"type": "function", "function": {"name": "now", "arguments": {}}}
+    assert toolgram.plan({"messages": [{"role": "user", "content": "Hi."}], "tools": [tool]}, template).constraint

@@ -34,3 +34,8 @@ def test_where_another_way_begins_like_a_name_each_is_asked_by_itself():
 def test_a_name_that_is_too_long_is_asked_for_by_itself():
     style = next(style for style in all_styles() if style.name == "hermes")
     assert is_readable("x" * 300, style.wire) == readable_names._reads_back("x" * 300, style.wire)
+
+
+def test_in_nearly_all_formats_no_name_need_be_asked_for():
+    asked = {style.name for style in all_styles() if not readable_names._reads_words(style.wire)}
+    assert asked == {"functionary_v2", "functionary_v3"}  # where `all` is no tool

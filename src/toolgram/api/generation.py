@@ -88,7 +88,7 @@ def _in_text(request: Request) -> tuple[Request, tuple[str, ...]]:
     """The request with nothing but text in its results, and where else there was more. Raises InvalidRequest."""
     answers = answers_of_tools(request.messages)
     parts = parts_beside_text(request.messages)
-    left_out = tuple(placed(request.places, at) for at, _, _ in parts if int(at.split("/", 3)[2]) in answers)
+    left_out = tuple(placed(request.places, part.pointer) for part in parts if part.message in answers)
     refuse_parts(request, left_out)
     if not left_out:
         return request, ()

@@ -34,7 +34,7 @@ def refuse_parts(request: Request, left_out: Collection[str]) -> None:
 
     `left_out` are the pointers to those in whose place a text stands.
     """
-    for pointer, _, kind in parts_beside_text(request.messages):
-        if (at := placed(request.places, pointer)) not in left_out:
-            what = _KINDS.get(kind, f"a part of type {kind!r}")
+    for part in parts_beside_text(request.messages):
+        if (at := placed(request.places, part.pointer)) not in left_out:
+            what = _KINDS.get(part.kind, f"a part of type {part.kind!r}")
             raise InvalidRequest(at, f"{what} cannot be given to the model yet: send text alone")

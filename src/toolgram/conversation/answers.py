@@ -51,13 +51,15 @@ def _stated(body: ChatBody) -> Iterator[tuple[str, Any, Callable[[Any, str], For
     """What states a form: its name, what it says, and how that is read."""
     if not isinstance(body.response_format, TextFormat | None):
         yield "response_format", body.response_format, _by_format
-    own = ((name, getattr(body, name)) for name in _READ)
-    outputs = body.structured_outputs
-    inner = {} if outputs is None else outputs.given
-    more = ((f"structured_outputs/{name}", inner.get(name)) for name in _READ_INSIDE)
-    for name, value in (*own, *more):
-        if value is not None and value is not False:
-            yield name, value, _READ.get(name) or _READ_INSIDE[name.rpartition("/")[2]]
+    for name, read in _READ.items():
+        if (value := getattr(body, name)) is not None:
+            yield name, value, read
+    inside = {} if body.structured_outputs is None else body.structured_outputs.given
+    for name, read in _READ_INSIDE.items():
+        if (value := inside.get(name)) is not None:
+            yield f"structured_outputs/{name}", value, read
+    if inside.get("json_object"):
+        yield "structured_outputs/json_object", True, lambda _, pointer: any_object(pointer)
 
 
 def _by_format(value: Any, pointer: str) -> Form:
@@ -119,7 +121,6 @@ _READ_INSIDE: Mapping[str, Callable[[Any, str], Form]] = {
     "choice": choice_format,
     "grammar": GivenGrammar,
     "json": _schema_format,
-    "json_object": lambda _, pointer: any_object(pointer),
 }
 _READ: Mapping[str, Callable[[Any, str], Form]] = {
     "regex": regex_format,

@@ -7,6 +7,7 @@ beside them. What says how tokens are chosen and told is added where an answer i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, WithJsonSchema
@@ -29,10 +30,10 @@ from toolgram.conversation.fields import (
     wrong,
 )
 from toolgram.conversation.formats import ResponseFormat, SchemaOrText, StructuredOutputs, Texts
+from toolgram.conversation.thinking import Effort, Thinking, thinking_of
 from toolgram.conversation.tool_shapes import Function, FunctionType, Tool, function_or_custom
 
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
-Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 # Messages -----------------------------------------------------------------------------------------------------------
 
@@ -265,3 +266,8 @@ class ChatBody(Fields):
     continue_final_message: bool | None = None
     add_generation_prompt: bool | None = None
     chat_template_kwargs: Held | None = None
+
+    @cached_property
+    def thoughts(self) -> Thinking:
+        """What further fields say of reasoning."""
+        return thinking_of(self.model_extra or {})

@@ -21,7 +21,7 @@ from toolgram.conversation.body import (
 from toolgram.conversation.custom_tools import DEFINITION, as_function, call_as_function, with_inputs
 from toolgram.conversation.fields import Fields, Json, json_of, validated
 from toolgram.conversation.json_text import arguments_meant
-from toolgram.conversation.thinking import as_variables, thinking_of
+from toolgram.conversation.thinking import as_variables
 from toolgram.conversation.tool_shapes import (
     Custom,
     CustomGrammar,
@@ -149,7 +149,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
         told = 'with reasoning_format "none" reasoning is not told from content'
         raise InvalidRequest("/reasoning_max_tokens", told)
     form = form_of(body)
-    thinking = thinking_of(body.model_extra or {})
+    thinking = body.thoughts
     if isinstance(form, GivenGrammar) and tools:
         raise InvalidRequest(form.pointer, "does not go with tools, which have a grammar of theirs")
     adds = body.add_generation_prompt

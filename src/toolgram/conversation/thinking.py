@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args
 
-from toolgram.conversation.body import Effort
-
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 _EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _TYPES = ("enabled", "disabled", "adaptive", "auto")
 _OPENROUTERS = frozenset(("effort", "enabled", "max_tokens"))

@@ -11,7 +11,6 @@ from toolgram.conversation.fields import Fields, Filled, Schema, among, by, of, 
 
 FunctionType = Annotated[str, among("function", "custom"), WithJsonSchema({"type": "string", "const": "function"})]
 
-
 _PARAMETERS_ELSEWHERE = ("input_schema", "inputSchema", "parametersJsonSchema", "arguments", "args_schema")
 
 
@@ -26,10 +25,10 @@ class Function(Fields):
     @model_validator(mode="after")
     def _has_its_parameters(self) -> Self:
         """Under another name they would be shown to the model, which could give none."""
-        if self.parameters is None:
-            for name in self.further:
-                if name in _PARAMETERS_ELSEWHERE:
-                    raise wrong(f"has {name}, but no parameters, as OpenAI's API names its schema")
+        further = self.model_extra or {}
+        for name in _PARAMETERS_ELSEWHERE if self.parameters is None else ():
+            if further.get(name):
+                raise wrong(f"has {name}, but no parameters, as OpenAI's API names its schema")
         return self
 
 

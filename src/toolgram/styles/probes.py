@@ -20,6 +20,7 @@ TAG = re.compile(MARKER.pattern + r"|<[^<>\s][^<>\n]*>|\[[A-Z]+(?: [A-Z]+)+\]")
 """What looks like a tag of a template: a control token, anything between angle brackets on one line, [WORDS SO]."""
 
 _NOW = datetime(2024, 1, 2)
+# The names that change no text beside the thoughts, as MiniMax M3's `thinking_mode` does.
 _THINKS: dict[str, Any] = {"enable_thinking": True, "thinking": True}
 _JSON_TYPES = {
     bool: "boolean",

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from toolgram.errors import InvalidRequest
 from toolgram.template.call_turns import IdForm, named, one_call_a_turn, short_id, with_ids
@@ -62,20 +62,29 @@ def adapt(
     return [_typed(turn) for turn in turns] if capabilities.requires_typed_content else turns
 
 
-def parts_beside_text(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str | None, str]]:
-    """Where a conversation holds what is not text, an image say: its place, the role of who said it, and its kind."""
+class BesideText(NamedTuple):
+    """A part of a message that is not text: which message, by whom, its place in it, and its kind."""
+
+    message: int
+    role: str | None
+    pointer: str
+    kind: str
+
+
+def parts_beside_text(messages: Sequence[Mapping[str, Any]]) -> Iterator[BesideText]:
+    """Where a conversation holds what is not text, an image say."""
     for at, message in enumerate(messages):
         if isinstance(content := message.get("content"), list):
             role = _ROLES.get(message.get("role", ""))
             for i, part in enumerate(cast("list[Any]", content)):
                 if _part_text(part) is None:
-                    yield f"/messages/{at}/content/{i}", role, _kind(part)
+                    yield BesideText(at, role, f"/messages/{at}/content/{i}", _kind(part))
 
 
 def unshown_results(messages: Sequence[Mapping[str, Any]], capabilities: Capabilities) -> tuple[str, ...]:
     """Where results hold what the template does not show, an image say; the model is shown a text that says so."""
     parts = parts_beside_text(messages)
-    return tuple(at for at, role, kind in parts if role == "tool" and kind not in capabilities.part_types)
+    return tuple(each.pointer for each in parts if each.role == "tool" and each.kind not in capabilities.part_types)
 
 
 def _kind(part: Any) -> str:

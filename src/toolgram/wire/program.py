@@ -95,10 +95,11 @@ class Program:
         """Whether what may come next at a place begins with no letter, digit, "_" or "-": a word goes on before it."""
         if at not in self._word_ends:
             self._word_ends[at] = False  # where it comes back to itself
-            self._word_ends[at] = not any(map(self._may_begin_word, (place for place, _ in self.closure(at))))
+            self._word_ends[at] = not any(map(self.may_begin_word, (place for place, _ in self.closure(at))))
         return self._word_ends[at]
 
-    def _may_begin_word(self, place: int) -> bool:
+    def may_begin_word(self, place: int) -> bool:
+        """Whether what stands at a place may begin with a letter, a digit, "_" or "-"."""
         match self.code[place]:
             case MarkAt(text) | AheadAt(text):
                 return _is_in_word(text[0])

@@ -9,14 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeGuard, cast
 
-from toolgram.api.chat.body import WITHOUT_EFFECT, BroughtTemplate, ChatCompletionBody, ChatOptions, ExplainBody
+from toolgram.api.chat.body import (
+    WITHOUT_EFFECT,
+    BroughtTemplate,
+    ChatCompletionBody,
+    ChatOptions,
+    ExplainBody,
+    StreamOptions,
+)
 from toolgram.api.generation import Generation, GivenTemplate
 from toolgram.api.responses.request import read_responses_request
 from toolgram.api.results import check_results
 from toolgram.api.sampling import sampling_of, unsaid
 from toolgram.conversation.fields import Json, further_of, json_of, validated
 from toolgram.conversation.request import names_of_custom, request_of
-from toolgram.conversation.thinking import thinking_of
 from toolgram.conversation.tool_shapes import FlatCustom
 from toolgram.errors import InvalidRequest
 
@@ -59,7 +65,6 @@ def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
     if options is not None and not body.stream:
         raise InvalidRequest("/stream_options", "is only allowed where stream is true")
     limit = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
-    heeded = thinking_of(body.model_extra or {}).heeded
     request = request_of(body, given)
     check_results(request)
     generation = Generation(
@@ -73,18 +78,18 @@ def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
         n=body.n or 1,
         stream=body.stream or False,
         ignored=(
-            *(name for name in body.further if name not in WITHOUT_EFFECT | heeded),
+            *(name for name in body.further if name not in WITHOUT_EFFECT | body.thoughts.heeded),
             *further_of("stream_options", options),
             *further_of("structured_outputs", body.structured_outputs),
         ),
     )
-    return ChatRequest(
-        generation,
-        include_usage=(options is not None and options.include_usage) or False,
-        include_tokens=(options is not None and options.include_tokens) or False,
-        legacy=body.functions is not None,
-        as_functions=frozenset(tool.name for tool in body.tools or () if isinstance(tool, FlatCustom)),
-    )
+    flat = frozenset(tool.name for tool in body.tools or () if isinstance(tool, FlatCustom))
+    return ChatRequest(generation, *_told(options), legacy=body.functions is not None, as_functions=flat)
+
+
+def _told(options: StreamOptions | None) -> tuple[bool, bool]:
+    """Whether a stream tells what it cost, and its tokens."""
+    return (False, False) if options is None else (options.include_usage or False, options.include_tokens or False)
 
 
 def _has_input(given: Any) -> TypeGuard[Json]:
@@ -98,13 +103,7 @@ def _of_responses(given: Json) -> ChatRequest:
     rest = {key: value for key, value in given.items() if key not in ("messages", *ChatOptions.model_fields)}
     limit = own.max_tokens if own.max_completion_tokens is None else own.max_completion_tokens
     generation = read_responses_request(rest if limit is None else {"max_output_tokens": limit, **rest}).generation
-    options = own.stream_options
-    return ChatRequest(
-        generation,
-        include_usage=(options is not None and options.include_usage) or False,
-        include_tokens=(options is not None and options.include_tokens) or False,
-        as_functions=names_of_custom(generation.request.tools),
-    )
+    return ChatRequest(generation, *_told(own.stream_options), as_functions=names_of_custom(generation.request.tools))
 
 
 def _logprobs(body: ChatCompletionBody) -> int | None:

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from toolgram.api.sampling import Limit, SamplingFields, Stops
-from toolgram.conversation.body import Effort
 from toolgram.conversation.fields import (
     Count,
     Fields,
@@ -23,6 +22,7 @@ from toolgram.conversation.fields import (
     unlike,
     whole,
 )
+from toolgram.conversation.thinking import Effort
 
 # What Anthropic has and a text does not change for.
 WITHOUT_EFFECT = frozenset(("metadata", "service_tier", "cache_control", "inference_geo"))

@@ -16,7 +16,6 @@ from toolgram.api.responses.mcp_body import (
     McpTools,
 )
 from toolgram.api.sampling import MAX_TOP_LOGPROBS, Limit, OpenAISampling
-from toolgram.conversation.body import Effort
 from toolgram.conversation.fields import (
     Count,
     Fields,
@@ -35,6 +34,7 @@ from toolgram.conversation.fields import (
     unlike,
     whole,
 )
+from toolgram.conversation.thinking import Effort
 from toolgram.conversation.tool_shapes import FlatCustom, FlatFunction
 
 # What OpenAI has and a text does not change for.

@@ -74,22 +74,39 @@ def text_due(program: Program, thread: Thread, buffer: str, i: int) -> str:
 
 
 def word_due(program: Program, threads: Sequence[Thread], buffer: str, i: int) -> str:
-    """The rest of a word in the buffer, where one way alone is left, amid a name that goes on until the word ends."""
-    thread = threads[0]
-    instruction = program.code[thread.at]
-    if len(threads) > 1 or not (thread.captured and isinstance(instruction, NameAt) and instruction.action == "name"):
+    """The rest of a word in the buffer, where all ways left are amid a name that goes on until the word ends."""
+    if not all(thread.captured and _is_in_name(program, thread) for thread in threads):
         return ""
-    if not program.ends_words(instruction.next):
-        return ""
-    word = _WORD.match(buffer, i, i + MAX_NAME - len(thread.captured))
+    longest = max(len(thread.captured) for thread in threads)
+    word = _WORD.match(buffer, i, i + MAX_NAME - longest)
     return word[0] if word else ""
 
 
-def is_before_name(program: Program, thread: Thread) -> bool:
-    """Whether a way is at the beginning of a name that goes on as long as a word does."""
-    instruction = program.code[thread.at]
-    begins = isinstance(instruction, NameAt) and instruction.action == "name" and not thread.captured
-    return begins and program.ends_words(following(program, thread.at))
+def awaits_name(program: Program, threads: Iterable[Thread]) -> bool:
+    """Whether a word that comes next, whatever its letters, is a name on each way that it leaves open, or its end."""
+    left = [way for way in threads if way.offset or way.captured or program.may_begin_word(way.at)]
+    return all(_is_in_name(program, way) for way in left) and not all(way.captured for way in left)
+
+
+def _is_in_name(program: Program, thread: Thread) -> bool:
+    """Whether a way is before or amid a name that goes on as long as a word does."""
+    match program.code[thread.at]:
+        case NameAt("name") as name:
+            return program.ends_words(name.next)
+        case _:
+            return False
+
+
+def stepped(program: Program, threads: Iterable[Thread], char: str) -> tuple[Thread | None, list[Thread]]:
+    """All ways on by a character: the one that it chooses, if it does, and those that are alive."""
+    alive: list[Thread] = []
+    chosen: Thread | None = None
+    for thread in threads:
+        found = step(program, thread, char, alive)
+        chosen = found if chosen is None else chosen
+        if chosen is not None and not _is_text_beside_calls(program, chosen, char):
+            break
+    return chosen, alive
 
 
 def after_text(program: Program, thread: Thread, taken: int) -> list[Thread]:
@@ -284,7 +301,7 @@ def past_marks(program: Program, threads: Iterable[Thread], instead: TextInstead
     return [way for way in threads if instead.amid_mark and not _is_amid_mark(program, way)]
 
 
-def is_text_beside_calls(program: Program, chosen: Thread, char: str) -> bool:
+def _is_text_beside_calls(program: Program, chosen: Thread, char: str) -> bool:
     """Whether free text is chosen where a call that no mark opens may begin with this character as well."""
     return isinstance(program.code[chosen.at], FreeAt) and char in program.first_characters
 

@@ -1,7 +1,7 @@
 """The places in which a reader may be, each a small state, and the steps from one to another.
 
-Free text ends at the first mark. In a gap all ways on through the format are followed at once. The end of a body, or of
-the value of an answer, its own syntax tells.
+Free text ends at the first mark. In a gap all ways on through the format are followed at once. The end of a body its
+own syntax tells, as that of an answer's value (`value`).
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ from toolgram.wire.reader.gap import (
     after_text,
     answer_instead,
     awaited,
+    awaits_name,
     calls_any,
     ended,
     first_exits,
     following,
     free_text_way,
-    is_before_name,
     is_no_name,
-    is_text_beside_calls,
     past_marks,
     shared_actions,
-    step,
+    stepped,
     text_due,
     text_instead,
     ways,
@@ -42,6 +41,7 @@ from toolgram.wire.reader.gap import (
 )
 from toolgram.wire.reader.json_object import ShapeReader
 from toolgram.wire.reader.reading import Reading, State
+from toolgram.wire.reader.value import InValue
 
 
 @dataclass(slots=True)
@@ -105,7 +105,9 @@ class InText(State):
                 return start, True
             if buffer[begin] in VALUE_STARTS:
                 self.reading.opened.drop(begin - start)
-                self.reading.state = InValue(self.reading, RawValue(partial(self.reading.text, self.free)), self.free)
+                value = RawValue(partial(self.reading.text, self.free))
+                over = partial(enter_text, self.reading, self.free, after_value=True)
+                self.reading.state = InValue(value, over, may_stop=self.free.may_stop)
                 return begin, False
         return None
 
@@ -142,8 +144,8 @@ class InGap(State):
 
     @property
     def awaits_a_name(self) -> bool:
-        """Where there is one way on, through a name that goes on as long as a word does."""
-        return len(self.threads) == 1 and is_before_name(self.reading.program, self.threads[0])
+        """Where all ways on go through a name that goes on as long as a word does."""
+        return awaits_name(self.reading.program, self.threads)
 
     def settle(self) -> None:
         """Do what all ways agree on, and go over to free text where it may begin here."""
@@ -170,7 +172,7 @@ class InGap(State):
             elif word := word_due(reading.program, self.threads, buffer, i):
                 i += len(word)
                 reading.here.append(word)
-                self.threads = [self.threads[0]._replace(captured=self.threads[0].captured + word)]
+                self.threads = [way._replace(captured=way.captured + word) for way in self.threads]
             else:
                 if not self._character(buffer[i]):
                     return i, False
@@ -182,13 +184,7 @@ class InGap(State):
     def _character(self, char: str) -> bool:
         """Go all ways on by a character; False where one is chosen instead, or none goes on."""
         reading, program = self.reading, self.reading.program
-        alive: list[Thread] = []
-        chosen = None
-        for thread in self.threads:
-            found = step(program, thread, char, alive)
-            chosen = found if chosen is None else chosen
-            if chosen is not None and not is_text_beside_calls(program, chosen, char):
-                break
+        chosen, alive = stepped(program, self.threads, char)
         if chosen is not None and (instead := text_instead(program, chosen, char, alive, reading.here)) is not None:
             self.instead, chosen = instead, None
         if self.instead is not None:
@@ -337,28 +333,6 @@ class InBody(State):
         """The quote, where the body is in a string of reasoning; in `rest` an escape may wait."""
         in_reasoning = isinstance(self.body, ShapeReader) and self.body.in_reasoning
         return ('"',) if in_reasoning and not rest else ()
-
-
-@dataclass(slots=True)
-class InValue(State):
-    """In the value of an answer, which is content as it comes; after it free text goes on."""
-
-    reading: Reading
-    value: RawValue
-    free: FreeText
-    threads: list[Thread] = field(default_factory=list[Thread])
-
-    def consume(self, buffer: str, start: int) -> tuple[int, bool]:
-        """Take the value."""
-        end, status = self.value.consume(buffer, start)
-        if status is Status.DONE:
-            enter_text(self.reading, self.free, after_value=True)
-        return end, status is Status.MORE
-
-    def end(self, rest: str, *, cut: bool) -> bool:
-        """The turn may end with a number or a word."""
-        del rest, cut
-        return self.value.may_end and self.free.may_stop
 
 
 def enter_text(reading: Reading, free: FreeText, *, fresh: bool = False, after_value: bool = False) -> None:
