@@ -21,7 +21,7 @@ from toolgram.engines.llama_cpp.gguf_model import BATCH, Model
 from toolgram.engines.llama_cpp.kv_cache import common
 from toolgram.engines.llama_cpp.outbox import Listener, Outbox
 from toolgram.engines.llama_cpp.sampling import Sampler
-from toolgram.engines.llama_cpp.scheduler import share, taking_turns
+from toolgram.engines.llama_cpp.scheduler import share
 from toolgram.errors import EngineError
 from toolgram.models.catalog import default_model
 
@@ -51,30 +51,6 @@ def test_shares_always_fit_and_something_always_moves() -> None:
         shares = share(pending, chance.choice((64, BATCH)))
         assert 0 < sum(shares) <= BATCH
         assert all(0 <= mine <= whole for mine, whole in zip(shares, pending, strict=True))
-
-
-def test_of_each_client_about_as_many_write_in_a_pass() -> None:
-    clients = ["a", "b", *"aaaaaaa", *"cccc"]
-    passes = [taking_turns(clients, turn) for turn in range(2)]
-    assert all(each[1] and all(each[9:]) and sum(each) == 4 + 1 + 4 for each in passes)
-    assert [sum(chosen) for chosen in zip(*passes, strict=True)] == [1, 2, *[1] * 7, *[2] * 4]
-
-
-@pytest.mark.parametrize("clients", ["", "a", "aaaaaaaa", "ab", "abbbb", "aaaaaabbbbbb"])
-def test_all_write_where_no_client_has_many_more(clients: str) -> None:
-    assert taking_turns(clients, 7) == [True] * len(clients)
-
-
-def test_those_of_a_client_with_more_take_turns_alike() -> None:
-    chance = random.Random(8)
-    for _ in range(300):
-        clients = [chance.choice("abc") for _ in range(chance.randint(1, 30))]
-        counts = [clients.count(client) for client in clients]
-        most = max(4, min(counts))
-        rounds = math.lcm(*counts)
-        passes = [taking_turns(clients, turn) for turn in range(rounds)]
-        for count, times in zip(counts, map(sum, zip(*passes, strict=True)), strict=True):
-            assert times == rounds * min(most, count) // count
 
 
 def test_what_texts_have_in_common() -> None:

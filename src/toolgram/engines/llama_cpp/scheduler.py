@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from toolgram.engines.llama_cpp.kv_cache import Slot, Slots, common
 from toolgram.engines.llama_cpp.outbox import Listener, Outbox
 from toolgram.engines.llama_cpp.prompt_lookup import LONGEST_DRAFT
 from toolgram.engines.llama_cpp.sampling import Logits
+from toolgram.engines.llama_cpp.turns import Turns
 from toolgram.errors import EngineError
 
 _T = TypeVar("_T")
@@ -25,7 +27,6 @@ _SHORT = 32  # tokens that are not worth cutting up
 _FEW = 2  # requests at once, beside which there is time to try drafts
 _WORTH_WAITING = 64  # tokens that another one is about to read, and that need not be read twice
 _TURN = 32  # tokens that a client writes, in all its answers, before one of them gives way to those of other clients
-_TOGETHER = 4  # answers of a client that are always written together, whatever others have: one by one takes longer
 _GRAIN = 64  # tokens of a prompt that a deterministic engine always evaluates together
 
 
@@ -83,8 +84,8 @@ class Scheduler:
     Where all places are taken, one of the client with most gives way to a client with fewer when it has written for a
     while, and waits to go on: so a client's many long answers do not keep out another's short one.
 
-    Each pass evaluates what those that write have to add, of each client about as many, and beside it a part of the
-    prompts that are being read.
+    Each pass evaluates what those that write have to add, unless their client has had more of the time than others
+    (`Turns`), and beside it a part of the prompts that are being read.
     What fails in one generation (its grammar, its sampling) ends that one alone.
 
     When the memory is full, what ended is forgotten, and then the youngest that runs goes back to wait: the oldest
@@ -107,7 +108,8 @@ class Scheduler:
         self._waiting = deque[Request]()
         self._live: list[_Live] = []  # the oldest first
         self._full = False  # nobody is let in until somebody ends
-        self._turn = 0  # of whom, where not all are evaluated together
+        self._turns = Turns()
+        self._turn = 0  # of whom, where one is evaluated alone
 
     def submit(self, request: Request) -> None:
         """Run a request when its turn comes."""
@@ -140,6 +142,7 @@ class Scheduler:
         self._outbox.send()  # what the last pass gave is read while the next one runs
         if not spans:
             return
+        began = time.perf_counter()
         alone = spans[0][0].request.cancel if len(spans) == 1 else Cancel()  # others must not suffer from one who goes
         try:
             logits = self._model.evaluate([span for _, span in spans], alone)
@@ -158,6 +161,8 @@ class Scheduler:
                 self._look(live, rows[0])
             if span.wanted and live in self._live:
                 self._advance(live, rows[-span.wanted :])
+        if all(len(span.tokens) == 1 for _, span in spans):
+            self._turns.took([live.request.client for live, _ in spans], time.perf_counter() - began)
 
     def _drop_cancelled(self) -> None:
         for request in [request for request in self._waiting if request.cancel.is_set()]:
@@ -216,9 +221,8 @@ class Scheduler:
         """What is evaluated in the next pass."""
         if self._deterministic:
             return self._one_span()
-        self._turn += 1
         writers = [live for live in self._live if live.generation.writing]
-        chosen = taking_turns([live.request.client for live in writers], self._turn)
+        chosen = self._turns.choose([live.request.client for live in writers])
         waiting = {live for live, is_chosen in zip(writers, chosen, strict=True) if not is_chosen}
         lives = [live for live in self._live if live not in waiting]
         shares = share([live.next for live in lives], _BESIDE_WRITERS if writers else BATCH)
@@ -344,17 +348,6 @@ def _is_reading(live: _Live, prompt: Sequence[int]) -> bool:
     """Whether it is about to read much that this prompt has in common with it."""
     known = len(live.slot.tokens)
     return live.pending > _WORTH_WAITING and common(live.generation.tokens, prompt) - known > _WORTH_WAITING
-
-
-def taking_turns(clients: Sequence[Hashable], turn: int) -> list[bool]:
-    """Whether each of those that write is evaluated in this turn: of each client as many as of the one with fewest, or
-    a few, which take not much longer together than one."""
-    own: dict[Hashable, list[int]] = {}
-    for at, client in enumerate(clients):
-        own.setdefault(client, []).append(at)
-    most = max(min(map(len, own.values()), default=0), _TOGETHER)
-    chosen = {places[(turn * most + i) % len(places)] for places in own.values() for i in range(min(most, len(places)))}
-    return [at in chosen for at in range(len(clients))]
 
 
 def share(pending: Sequence[int], room: int) -> list[int]:

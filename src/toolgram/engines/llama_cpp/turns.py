@@ -1,0 +1,90 @@
+"""Whose turn it is to write, where the many answers of one client would slow down the few of others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+_TOGETHER = 4  # answers of a client that are written together, whatever others have: one by one takes longer
+_LATEST = 1 / 32  # how much of what is known the latest pass is
+_VARIED = 0.1  # variance of the numbers of answers, from which on their times tell what one more takes
+_LEAST = 1 / 64  # of a pass, that one more takes: where nothing were known to, nobody would wait, and nothing be learnt
+
+
+class Pace:
+    """What a pass takes by the number of answers that it writes on: a line through those that were, the latest first.
+
+    On few cores one answer more may take as long as the first one does, on a large accelerator next to nothing.
+    """
+
+    def __init__(self) -> None:
+        self._passes = 0
+        self._means = (0.0, 0.0, 0.0, 0.0)  # of numbers, of times, of squared numbers, of numbers by times
+        self._varied: float | None = None  # seconds that one more took when last their number varied
+
+    def learn(self, answers: int, seconds: float) -> None:
+        """Learn what a pass took that wrote on so many answers, and did nothing else."""
+        self._passes += 1
+        rate = max(1 / self._passes, _LATEST)
+        new = (answers, seconds, answers * answers, answers * seconds)
+        number, time, squares, products = (old + rate * (one - old) for old, one in zip(self._means, new, strict=True))
+        self._means = (number, time, squares, products)
+        if (variance := squares - number * number) > _VARIED:
+            self._varied = (products - number * time) / variance
+
+    @property
+    def each(self) -> float:
+        """Seconds that one answer more takes: until it is known, as long as the others."""
+        number, time, *_ = self._means
+        return time / max(number, 1) if self._varied is None else max(self._varied, time * _LEAST)
+
+    @property
+    def one(self) -> float:
+        """Seconds that a pass takes which writes on one answer alone."""
+        number, time, *_ = self._means
+        return max(time - (number - 1) * self.each, self.each)
+
+
+@dataclass(slots=True)
+class _Account:
+    """What a client's answers have cost in seconds, and how many turns they had."""
+
+    cost: float
+    turns: int = 0
+
+
+class Turns:
+    """Divides the time of the model among clients: each writes as fast as if it had its part of it for itself.
+
+    A pass costs a client what its answers take, and its part of what a pass takes anyway. Who has cost more than
+    another, by more than a pass for one answer, waits until that one has as much.
+    """
+
+    def __init__(self) -> None:
+        self._pace = Pace()
+        self._accounts: dict[Hashable, _Account] = {}  # of those that write
+
+    def choose(self, clients: Sequence[Hashable]) -> list[bool]:
+        """Whether each of the answers that are written, of these clients, is written on in the next pass."""
+        counts = Counter(clients)
+        least = min((self._accounts[client].cost for client in counts if client in self._accounts), default=0.0)
+        self._accounts = {client: self._accounts.get(client, _Account(least)) for client in counts}
+        together = max(min(counts.values(), default=0), _TOGETHER)
+        chosen = [False] * len(clients)
+        for client, account in self._accounts.items():
+            if account.cost - least <= self._pace.one:
+                own = [at for at, one in enumerate(clients) if one == client]
+                turns = range(account.turns, account.turns + min(together, len(own)))
+                account.turns = turns.stop
+                for turn in turns:
+                    chosen[own[turn % len(own)]] = True
+        return chosen
+
+    def took(self, clients: Sequence[Hashable], seconds: float) -> None:
+        """Tell what a pass took that wrote on answers of these clients, and did nothing else."""
+        self._pace.learn(len(clients), seconds)
+        counts, each = Counter(clients), self._pace.each
+        anyway = max(seconds - len(clients) * each, 0.0) / len(counts)
+        for client in counts.keys() & self._accounts.keys():
+            self._accounts[client].cost += counts[client] * each + anyway

@@ -1,0 +1,95 @@
+"""How the time of the model is divided among clients that write, on machines of all kinds."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from toolgram.engines.llama_cpp.turns import Pace, Turns
+
+
+def written(clients: Sequence[str], takes: Callable[[int], float], seconds: float = 300.0) -> tuple[float, list[int]]:
+    """How long passes took that were as `Turns` says, and how many tokens each of these clients' answers got.
+
+    At first there are fewer answers, as always where requests come one after the other.
+    """
+    turns, spent = Turns(), 0.0
+    for count in range(1, len(clients) + 1):
+        turns.took(clients[:count], takes(count))
+    tokens = [0] * len(clients)
+    while spent < seconds:
+        chosen = turns.choose(clients)
+        who = [client for client, is_chosen in zip(clients, chosen, strict=True) if is_chosen]
+        assert who
+        turns.took(who, takes(len(who)))
+        spent += takes(len(who))
+        tokens = [count + is_chosen for count, is_chosen in zip(tokens, chosen, strict=True)]
+    return spent, tokens
+
+
+@pytest.mark.parametrize("more", [0.0, 0.02, 0.3, 1.0])
+@pytest.mark.parametrize("clients", ["abbb", "ab" + "b" * 30, "abcddddd", "aabbbbbbc", "ab", "aabb"])
+def test_each_client_writes_as_if_its_part_of_the_time_were_its_own(clients: str, more: float) -> None:
+    def takes(answers: int) -> float:
+        return 1 + more * (answers - 1)
+
+    spent, tokens = written(clients, takes)
+    counts = Counter(clients)
+    for client, count in counts.items():
+        own = sum(got for got, one in zip(tokens, clients, strict=True) if one == client)
+        together = min(count, 4)
+        alone = together * spent / takes(together)
+        assert own > 0.9 * alone / len(counts)
+
+
+@pytest.mark.parametrize("clients", ["a", "aaaaaaaa", "ab", "abc", "aabb"])
+def test_all_write_where_no_client_has_more_than_others(clients: str) -> None:
+    turns = Turns()
+    for _ in range(50):
+        assert turns.choose(clients) == [True] * len(clients)
+        turns.took(clients, 1.0 + len(clients))
+
+
+def test_none_wait_long_where_one_more_takes_no_time() -> None:
+    spent, tokens = written("abbb", lambda _: 1.0)
+    assert min(tokens) > 0.9 * spent
+
+
+def test_those_of_a_client_write_alike() -> None:
+    chance = random.Random(8)
+    for _ in range(30):
+        clients = "".join(chance.choice("abc") for _ in range(chance.randint(1, 30)))
+        _, tokens = written(clients, lambda answers: 2.0 + answers)
+        for client in set(clients):
+            own = [got for got, one in zip(tokens, clients, strict=True) if one == client]
+            assert max(own) - min(own) <= 1
+
+
+def test_who_comes_later_has_no_claim_to_what_others_had() -> None:
+    turns = Turns()
+    for _ in range(100):
+        clients = [client for client, chosen in zip("abbb", turns.choose("abbb"), strict=True) if chosen]
+        turns.took(clients, float(len(clients)))
+    passes: list[list[bool]] = []
+    for _ in range(8):
+        passes.append(turns.choose("abbbc"))
+        clients = [client for client, chosen in zip("abbbc", passes[-1], strict=True) if chosen]
+        turns.took(clients, float(len(clients)))
+    assert all(chosen[0] and chosen[4] for chosen in passes)
+    assert any(chosen[1] for chosen in passes)
+
+
+def test_what_an_answer_more_takes_is_known_once_their_number_varied() -> None:
+    pace = Pace()
+    for _ in range(100):
+        pace.learn(4, 2.0)
+    assert pace.each == pytest.approx(0.5)
+    for _ in range(100):
+        pace.learn(1, 1.4)
+    assert pace.each == pytest.approx(0.2, rel=0.01)
+    for answers in (1, 4) * 100:  # the machine has less to do
+        pace.learn(answers, 1.0)
+    assert 0 < pace.each < 0.03
