@@ -11,6 +11,18 @@ import pytest
 from toolgram.engines.llama_cpp.turns import Pace, Turns
 
 
+def choose(turns: Turns, clients: Sequence[str]) -> list[bool]:
+    """Whether each of the answers of these clients is written on next."""
+    waiting = turns.waiting(set(clients))
+    ready = [client for client in clients if client not in waiting]
+    chosen = iter(turns.choose(ready))
+    return [client not in waiting and next(chosen) for client in clients]
+
+
+def took(turns: Turns, clients: Sequence[str], seconds: float) -> None:
+    turns.took([(client, 1) for client in clients], seconds)
+
+
 def written(clients: Sequence[str], takes: Callable[[int], float], seconds: float = 300.0) -> tuple[float, list[int]]:
     """How long passes took that were as `Turns` says, and how many tokens each of these clients' answers got.
 
@@ -18,13 +30,13 @@ def written(clients: Sequence[str], takes: Callable[[int], float], seconds: floa
     """
     turns, spent = Turns(), 0.0
     for count in range(1, len(clients) + 1):
-        turns.took(clients[:count], takes(count))
+        took(turns, clients[:count], takes(count))
     tokens = [0] * len(clients)
     while spent < seconds:
-        chosen = turns.choose(clients)
+        chosen = choose(turns, clients)
         who = [client for client, is_chosen in zip(clients, chosen, strict=True) if is_chosen]
         assert who
-        turns.took(who, takes(len(who)))
+        took(turns, who, takes(len(who)))
         spent += takes(len(who))
         tokens = [count + is_chosen for count, is_chosen in zip(tokens, chosen, strict=True)]
     return spent, tokens
@@ -49,8 +61,8 @@ def test_each_client_writes_as_if_its_part_of_the_time_were_its_own(clients: str
 def test_all_write_where_no_client_has_more_than_others(clients: str) -> None:
     turns = Turns()
     for _ in range(50):
-        assert turns.choose(clients) == [True] * len(clients)
-        turns.took(clients, 1.0 + len(clients))
+        assert choose(turns, clients) == [True] * len(clients)
+        took(turns, clients, 1.0 + len(clients))
 
 
 def test_none_wait_long_where_one_more_takes_no_time() -> None:
@@ -71,15 +83,28 @@ def test_those_of_a_client_write_alike() -> None:
 def test_who_comes_later_has_no_claim_to_what_others_had() -> None:
     turns = Turns()
     for _ in range(100):
-        clients = [client for client, chosen in zip("abbb", turns.choose("abbb"), strict=True) if chosen]
-        turns.took(clients, float(len(clients)))
+        clients = [client for client, chosen in zip("abbb", choose(turns, "abbb"), strict=True) if chosen]
+        took(turns, clients, float(len(clients)))
     passes: list[list[bool]] = []
     for _ in range(8):
-        passes.append(turns.choose("abbbc"))
+        passes.append(choose(turns, "abbbc"))
         clients = [client for client, chosen in zip("abbbc", passes[-1], strict=True) if chosen]
-        turns.took(clients, float(len(clients)))
+        took(turns, clients, float(len(clients)))
     assert all(chosen[0] and chosen[4] for chosen in passes)
     assert any(chosen[1] for chosen in passes)
+
+
+def test_who_has_long_prompts_read_waits_for_who_writes() -> None:
+    turns = Turns()
+    spent = Counter[str]()
+    while sum(spent.values()) < 300:
+        waiting = turns.waiting({"a", "b"})
+        assert "a" not in waiting
+        tokens = [("a", 1), ("b", 63)] if "b" not in waiting else [("a", 1)]
+        seconds = 10.0 if len(tokens) > 1 else 1.0
+        turns.took(tokens, seconds)
+        spent["with b" if len(tokens) > 1 else "alone"] += seconds
+    assert 0.4 < spent["alone"] / 300 < 0.6
 
 
 def test_what_an_answer_more_takes_is_known_once_their_number_varied() -> None:

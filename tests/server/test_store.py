@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from toolgram.server.store import LIFETIME, Kept, Store, Turn
+from toolgram.api.responses.input import Earlier
+from toolgram.api.responses.request import sent_body
+from toolgram.server.keeping import Found, drafted, keep
+from toolgram.server.store import LIFETIME, Client, Kept, Store, Turn
 
 MOST = 1 << 16
 
@@ -184,6 +188,25 @@ def test_what_it_says_it_holds_is_what_it_takes() -> None:
     finally:
         tracemalloc.stop()
     assert store.held / 2 < taken < store.held * 1.1
+
+
+def test_long_texts_take_no_more_than_it_says() -> None:
+    gc.collect()
+    tracemalloc.start()
+    try:
+        store = Store(1 << 22)
+        for i in range(200):
+            text = {"type": "message", "role": "user", "content": "word " * 8000}
+            sent = sent_body({"model": "m", "input": [text]})
+            draft = drafted(store, Client(), sent, Found(Earlier(), None), f"resp_{i}")
+            assert draft is not None
+            asyncio.run(keep(store, draft, {"id": f"resp_{i}", "output": [{**text, "role": "assistant"}]}))
+            del text, sent, draft
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert store.held > store.most / 2
+    assert taken < store.held * 1.1
 
 
 def test_threads_may_share_it() -> None:

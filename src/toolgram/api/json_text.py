@@ -26,6 +26,14 @@ def json_bytes(value: Any) -> bytes:
         return orjson.dumps(_escaped(value))
 
 
+def kept_bytes(value: Any) -> bytes:
+    """The same as `json_bytes`, to be kept: in as much memory as it is long.
+
+    What orjson gives lies in all that it might have needed, for a long string thirteen times its length.
+    """
+    return bytes(memoryview(json_bytes(value)))
+
+
 def as_it_is(text: str) -> orjson.Fragment:
     """A JSON text, to stand in an answer as it was written."""
     return orjson.Fragment(text)

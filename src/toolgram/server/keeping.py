@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolgram.api.errors import ApiError
-from toolgram.api.json_text import json_bytes
+from toolgram.api.json_text import json_bytes, kept_bytes
 from toolgram.api.responses.input import Earlier, new_items, references
 from toolgram.api.responses.request import SentBody
 from toolgram.server.bodies import parsed
@@ -95,7 +95,7 @@ def drafted(store: Store, client: Client, sent: SentBody, before: Found, id_: st
     if not store.largest or sent.body.store is False:
         return None
     items = new_items(sent.body, sent.given, before.earlier)
-    packed = tuple(json_bytes(_with_id(item, id_, number)) for number, item in enumerate(items))
+    packed = tuple(kept_bytes(_with_id(item, id_, number)) for number, item in enumerate(items))
     size = sum(map(len, packed)) + (0 if before.before is None else before.before.size)
     return Draft(id_, client, before.before, packed) if size <= store.largest else None
 
@@ -109,9 +109,9 @@ def _with_id(item: Mapping[str, Any], id_: str, number: int) -> Json:
 
 async def keep(store: Store, draft: Draft, response: Json) -> bool:
     """Keep a response; whether there is room for it."""
-    output = tuple(map(json_bytes, response["output"]))
+    output = tuple(map(kept_bytes, response["output"]))
     turn = Turn.after(draft.before, draft.client.holder, draft.input, output)
-    fields = json_bytes({name: value for name, value in response.items() if name != "output"})
+    fields = kept_bytes({name: value for name, value in response.items() if name != "output"})
     kept = Kept(draft.id, draft.client.reader, turn, fields)
     if kept.weight + turn.weight > _LONG:
         return await asyncio.to_thread(store.put, kept)

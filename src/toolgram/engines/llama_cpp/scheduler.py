@@ -84,8 +84,8 @@ class Scheduler:
     Where all places are taken, one of the client with most gives way to a client with fewer when it has written for a
     while, and waits to go on: so a client's many long answers do not keep out another's short one.
 
-    Each pass evaluates what those that write have to add, unless their client has had more of the time than others
-    (`Turns`), and beside it a part of the prompts that are being read.
+    Each pass evaluates what those that write have to add, and beside it a part of the prompts that are being read;
+    clients that had more of the time than others wait (`Turns`).
     What fails in one generation (its grammar, its sampling) ends that one alone.
 
     When the memory is full, what ended is forgotten, and then the youngest that runs goes back to wait: the oldest
@@ -161,8 +161,7 @@ class Scheduler:
                 self._look(live, rows[0])
             if span.wanted and live in self._live:
                 self._advance(live, rows[-span.wanted :])
-        if all(len(span.tokens) == 1 for _, span in spans):
-            self._turns.took([live.request.client for live, _ in spans], time.perf_counter() - began)
+        self._turns.took([(live.request.client, len(span.tokens)) for live, span in spans], time.perf_counter() - began)
 
     def _drop_cancelled(self) -> None:
         for request in [request for request in self._waiting if request.cancel.is_set()]:
@@ -221,10 +220,12 @@ class Scheduler:
         """What is evaluated in the next pass."""
         if self._deterministic:
             return self._one_span()
-        writers = [live for live in self._live if live.generation.writing]
+        waiting = self._turns.waiting({live.request.client for live in self._live})
+        ready = [live for live in self._live if live.request.client not in waiting]
+        writers = [live for live in ready if live.generation.writing]
         chosen = self._turns.choose([live.request.client for live in writers])
-        waiting = {live for live, is_chosen in zip(writers, chosen, strict=True) if not is_chosen}
-        lives = [live for live in self._live if live not in waiting]
+        left_out = {live for live, is_chosen in zip(writers, chosen, strict=True) if not is_chosen}
+        lives = [live for live in ready if live not in left_out]
         shares = share([live.next for live in lives], _BESIDE_WRITERS if writers else BATCH)
         guess = len(self._live) <= _FEW and self._model.shares and sum(shares) + _FEW * LONGEST_DRAFT <= BATCH
         shared = [(live, count) for live, count in zip(lives, shares, strict=True) if count]

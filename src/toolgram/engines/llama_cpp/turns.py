@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass
 
 _TOGETHER = 4  # answers of a client that are written together, whatever others have: one by one takes longer
@@ -48,14 +48,14 @@ class Pace:
 
 @dataclass(slots=True)
 class _Account:
-    """What a client's answers have cost in seconds, and how many turns they had."""
+    """What a client has cost in seconds, and how many turns its answers had."""
 
     cost: float
     turns: int = 0
 
 
 class Turns:
-    """Divides the time of the model among clients: each writes as fast as if it had its part of it for itself.
+    """Divides the time of the model among clients: each gets on as fast as if it had its part of it for itself.
 
     A pass costs a client what its answers take, and its part of what a pass takes anyway. Who has cost more than
     another, by more than a pass for one answer, waits until that one has as much.
@@ -63,28 +63,40 @@ class Turns:
 
     def __init__(self) -> None:
         self._pace = Pace()
-        self._accounts: dict[Hashable, _Account] = {}  # of those that write
+        self._accounts: dict[Hashable, _Account] = {}  # of those that have something to do
+
+    def waiting(self, clients: Set[Hashable]) -> set[Hashable]:
+        """Those of the clients that have something to do who are no part of the next pass."""
+        least = min((self._accounts[client].cost for client in clients if client in self._accounts), default=0.0)
+        self._accounts = {client: self._accounts.get(client, _Account(least)) for client in clients}
+        most = least + self._pace.one
+        return {client for client, account in self._accounts.items() if account.cost > most}
 
     def choose(self, clients: Sequence[Hashable]) -> list[bool]:
-        """Whether each of the answers that are written, of these clients, is written on in the next pass."""
-        counts = Counter(clients)
-        least = min((self._accounts[client].cost for client in counts if client in self._accounts), default=0.0)
-        self._accounts = {client: self._accounts.get(client, _Account(least)) for client in counts}
-        together = max(min(counts.values(), default=0), _TOGETHER)
+        """Which answers of these clients are written on together: of each as many as of the one with fewest, or a few,
+        in turn."""
+        own: dict[Hashable, list[int]] = {}
+        for at, client in enumerate(clients):
+            own.setdefault(client, []).append(at)
+        together = max(min(map(len, own.values()), default=0), _TOGETHER)
         chosen = [False] * len(clients)
-        for client, account in self._accounts.items():
-            if account.cost - least <= self._pace.one:
-                own = [at for at, one in enumerate(clients) if one == client]
-                turns = range(account.turns, account.turns + min(together, len(own)))
-                account.turns = turns.stop
-                for turn in turns:
-                    chosen[own[turn % len(own)]] = True
+        for client, places in own.items():
+            account = self._accounts[client]
+            turns = range(account.turns, account.turns + min(together, len(places)))
+            account.turns = turns.stop
+            for turn in turns:
+                chosen[places[turn % len(places)]] = True
         return chosen
 
-    def took(self, clients: Sequence[Hashable], seconds: float) -> None:
-        """Tell what a pass took that wrote on answers of these clients, and did nothing else."""
-        self._pace.learn(len(clients), seconds)
-        counts, each = Counter(clients), self._pace.each
-        anyway = max(seconds - len(clients) * each, 0.0) / len(counts)
+    def took(self, tokens: Sequence[tuple[Hashable, int]], seconds: float) -> None:
+        """Tell what a pass took, and how many tokens of whom it was about, in each answer and each prompt."""
+        counts = Counter[Hashable]()
+        for client, count in tokens:
+            counts[client] += count
+        each = seconds / counts.total()
+        if all(count == 1 for _, count in tokens):
+            self._pace.learn(len(tokens), seconds)
+            each = min(self._pace.each, each)
+        anyway = (seconds - counts.total() * each) / len(counts)
         for client in counts.keys() & self._accounts.keys():
             self._accounts[client].cost += counts[client] * each + anyway
