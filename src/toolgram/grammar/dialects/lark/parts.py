@@ -8,18 +8,21 @@ as if nobody could see inside.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
 from toolgram.caching import TOGETHER
+from toolgram.grammar import ir
 from toolgram.grammar.dialects.lark.lexing.crowds import first_of_safe
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
 from toolgram.grammar.dialects.lark.options import (
     called,
     forks,
+    is_literal,
     literals_before,
     made_of,
     options_of,
@@ -40,6 +43,8 @@ from toolgram.grammar.dialects.lark.tree import (
     calls,
     fork,
     is_among,
+    is_empty,
+    items_of,
     leaves,
     lexemes,
     lexemes_in,
@@ -47,7 +52,7 @@ from toolgram.grammar.dialects.lark.tree import (
     row,
 )
 from toolgram.grammar.hashing import HashedOnce, found_once
-from toolgram.grammar.ir import NOTHING, CharSet, Literal, Rules, not_chars
+from toolgram.grammar.ir import NOTHING, START, CharSet, Literal, Rules, Text, not_chars
 from toolgram.grammar.walk import fresh, names_in
 
 _MOST_TEXTS = 32  # that the literals spell with which an option begins
@@ -106,26 +111,27 @@ def _is_written(option: Node) -> bool:
     return isinstance(option, Row) and literals_before(option.items) > 0 and bool(calls(option))
 
 
-def sealed(tree: Tree, words: Rules, spelled: Rules) -> tuple[Tree, dict[str, Part]]:
+def sealed(tree: Tree, made: Collection[str], words: Rules, spelled: Rules) -> tuple[Tree, dict[str, Part]]:
     """The tree with its options sealed that are safe inside, and these by the names of their rules.
 
-    None are where they are but a small part of it. `spelled` are the words as the lexer has them. Raises TooLarge where
-    looking at them takes too much work.
+    None are where they are but a small part of it. Rules that were `made` for others are back where these were.
+    `spelled` are the words as the lexer has them. Raises TooLarge where looking at them takes too much work.
     """
-    options = {name: made_of(tree, name) for name in options_of(tree)[1] if not is_among(tree[name])}
-    begins = {name: _beginning(items) for name, items in options.items()}
-    alike = Counter(text for begin in begins.values() for text in begin.texts)
+    outside, names = options_of(tree)
+    told = sorted(text for name in outside for text in _not_first(tree[name]))
+    options = {name: _option(tree, made_of(tree, name), told) for name in names if not is_among(tree[name])}
+    alike = Counter(text for option in options.values() for text in option.texts)
     parts = {
-        name: _part(tree, options[name][begin.length :], words)
-        for name, begin in begins.items()
-        if begin.length < len(options[name]) and all(alike[text] == 1 for text in begin.texts)
+        name: _part(tree, option.after, words)
+        for name, option in options.items()
+        if option.after and all(alike[text] == 1 for text in option.texts)
     }
     covered = set(parts).union(*(part.rules for part in parts.values()))
     if 2 * len(covered) < len(tree):  # too little to be worth it
         return tree, {}
     safe = _safe(parts, spelled)
-    stubs = {name: row(*options[name][: begins[name].length], Sealed(name, first)) for name, first in safe.items()}
-    return reachable({**tree, **stubs}, ["root"]), {name: parts[name] for name in safe}
+    stubs = {name: options[name].with_inside(Sealed(name, first)) for name, first in safe.items()}
+    return unsealed({**tree, **stubs}, {}, set(made).difference(safe)), {name: parts[name] for name in safe}
 
 
 def unsealed(tree: Tree, parts: Mapping[str, Part], made: Collection[str]) -> Tree:
@@ -138,7 +144,7 @@ def unsealed(tree: Tree, parts: Mapping[str, Part], made: Collection[str]) -> Tr
 
     def put_in(node: Node) -> Node:
         match node:
-            case Sealed(name, _):
+            case Sealed(name, _) if name in parts:
                 return call_of(shared[name], parts[name].inside) if name in shared else parts[name].inside
             case Call(name) if name in made:
                 return put_in(tree[name])
@@ -152,11 +158,85 @@ def unsealed(tree: Tree, parts: Mapping[str, Part], made: Collection[str]) -> Tr
                 return node
 
     def changes(node: Node) -> bool:
-        return any(isinstance(leaf, Sealed) or (isinstance(leaf, Call) and leaf.name in made) for leaf in leaves(node))
+        return any(
+            (isinstance(leaf, Sealed) and leaf.name in parts) or (isinstance(leaf, Call) and leaf.name in made)
+            for leaf in leaves(node)
+        )
 
     for part in parts.values():
         rules |= part.rules
     return reachable({**rules, **{name: put_in(node) for name, node in tree.items()}}, ["root"])
+
+
+class _Option(NamedTuple):
+    """What an option begins with, the texts that this spells, and what comes `after`.
+
+    After what is `before`, it goes on as `then`, or is no more than `instead`, if that is given.
+    """
+
+    before: tuple[Node, ...]
+    then: tuple[Node, ...]
+    instead: tuple[Node, ...] | None
+    texts: frozenset[str]
+    after: tuple[Node, ...]
+
+    def with_inside(self, inside: Node) -> Node:
+        """The option with this in the place of what comes after its beginning."""
+        way = row(*self.then, inside)
+        return row(*self.before, way if self.instead is None else fork(way, row(*self.instead)))
+
+
+def _option(tree: Tree, items: tuple[Node, ...], told: Sequence[str]) -> _Option:
+    """An option by what it is made of; `told`, in order, are texts that free text must not begin with where it may
+    begin. Up to the end of one of these such text can go on like the option, whose beginning goes on as far then."""
+    length, texts = _beginning(items)
+    before, after = items[:length], items[length:]
+    plain = _Option(before, (), None, texts, after)
+    if not after or not any(_is_begun(text, told) for text in texts):
+        return plain
+    ways = after[0].options if isinstance(after[0], Fork) else after[:1]
+    full = [way for way in ways if not is_empty(way)]
+    inner = _inside(tree, full[0])
+    then, instead = inner[: literals_before(inner)], after[1:] if len(full) < len(ways) else None
+    spelled = [_texts(row(*way)) for way in (then, instead) if way is not None]
+    if len(full) > 1 or not then or None in spelled:
+        return plain
+    more = frozenset(text + end for text in texts for ends in spelled if ends for end in ends)
+    return _Option(before, then, instead, more, (*inner[len(then) :], *after[1:]))
+
+
+def _inside(tree: Tree, node: Node) -> tuple[Node, ...]:
+    """What a way through an option is made of; members begin anew there."""
+    if not isinstance(node, Call):
+        return items_of(node)
+    match tree[node.name]:
+        case Row() as whole if is_among(whole):
+            return _begun_anew(whole)
+        case whole:
+            return items_of(whole)
+
+
+@found_once
+def _begun_anew(node: Row) -> tuple[Node, ...]:
+    match node.items:
+        case (*literals, Call(name)) if all(map(is_literal, literals)):
+            return (*literals, Call(name))
+        case _:
+            return (node,)
+
+
+def _not_first(node: Node) -> Iterator[str]:
+    """The texts that free text in a node must not begin with."""
+    for lexeme in lexemes_in(node):
+        text = lexeme.expr.items[0] if isinstance(lexeme.expr, ir.Sequence) else lexeme.expr
+        if isinstance(text, Text):
+            yield from (mark.removeprefix(START) for mark in text.without if mark.startswith(START))
+
+
+def _is_begun(text: str, told: Sequence[str]) -> bool:
+    """Whether a text is the beginning of any of others, which are in order."""
+    at = bisect_right(told, text)
+    return at < len(told) and told[at].startswith(text)
 
 
 class _Beginning(NamedTuple):
