@@ -74,36 +74,43 @@ class Part(NamedTuple):
 def named(tree: Tree) -> tuple[Tree, frozenset[str]]:
     """The tree with rules for the options that are written in a fork itself, as those of small calls are, which
     `unsealed` puts back; and their names."""
-    rules = dict(tree)
-    made: set[str] = set()
-
-    def rule_of(option: Node) -> Node:
-        made.add(name := fresh(f"{calls(option)[0]}-option", rules))
-        rules[name] = option
-        return call_of(name, option)
-
-    def changed(node: Node) -> Node:
-        match node:
-            case Row(items):
-                return row(*map(changed, items))
-            case Fork(options):
-                written = [option for option in options if _is_written(option)]
-                names = {id(option): rule_of(option) for option in written} if len(written) > 1 else {}
-                return fork(*(names.get(id(option)) or changed(option) for option in options))
-            case Loop(item, least, most):
-                return Loop(changed(item), least, most)
-            case _:
-                return node
-
+    naming = _Naming(dict(tree), set())
+    rules = naming.rules
     waiting, seen = ["root"], set[str]()
     while waiting:
         name = waiting.pop()
         if name not in seen:
             seen.add(name)
             if any(map(_is_written, chain.from_iterable(each.options for each in forks(rules[name])))):
-                rules[name] = changed(rules[name])
+                rules[name] = naming.changed(rules[name])
             waiting += called(rules[name])[1]
-    return rules, frozenset(made)
+    return rules, frozenset(naming.made)
+
+
+class _Naming(NamedTuple):
+    """Adds to the rules those that are `made` for options."""
+
+    rules: dict[str, Node]
+    made: set[str]
+
+    def changed(self, node: Node) -> Node:
+        """The node with calls of these."""
+        match node:
+            case Row(items):
+                return row(*map(self.changed, items))
+            case Fork(options):
+                written = [option for option in options if _is_written(option)]
+                names = {id(option): self._rule_of(option) for option in written} if len(written) > 1 else {}
+                return fork(*(names.get(id(option)) or self.changed(option) for option in options))
+            case Loop(item, least, most):
+                return Loop(self.changed(item), least, most)
+            case _:
+                return node
+
+    def _rule_of(self, option: Node) -> Node:
+        self.made.add(name := fresh(f"{calls(option)[0]}-option", self.rules))
+        self.rules[name] = option
+        return call_of(name, option)
 
 
 def _is_written(option: Node) -> bool:
@@ -137,35 +144,48 @@ def sealed(tree: Tree, made: Collection[str], words: Rules, spelled: Rules) -> t
 def unsealed(tree: Tree, parts: Mapping[str, Part], made: Collection[str]) -> Tree:
     """The tree with all that is sealed put in, what stands in several places as a rule; and rules that were `made` for
     options where these were."""
-    places = Counter(leaf.name for node in tree.values() for leaf in leaves(node) if isinstance(leaf, Sealed))
+    sealed_in = (leaf.name for node in tree.values() for leaf in leaves(node) if isinstance(leaf, Sealed))
+    places = Counter(name for name in sealed_in if name in parts)
     rules = dict(tree)
     shared = {name: fresh(f"{name}-inside", rules) for name, count in places.items() if count > 1}
     rules |= {new: parts[name].inside for name, new in shared.items()}
+    putting = _Putting(tree, parts, made, shared)
+    for part in parts.values():
+        rules |= part.rules
+    return reachable({**rules, **{name: putting.into(node) for name, node in tree.items()}}, ["root"])
 
-    def put_in(node: Node) -> Node:
+
+class _Putting(NamedTuple):
+    """What is put in: what is sealed of parts, some of it `shared` by a rule so named; and rules that were `made`."""
+
+    tree: Tree
+    parts: Mapping[str, Part]
+    made: Collection[str]
+    shared: Mapping[str, str]
+
+    def into(self, node: Node) -> Node:
+        """The node with it."""
         match node:
-            case Sealed(name, _) if name in parts:
-                return call_of(shared[name], parts[name].inside) if name in shared else parts[name].inside
-            case Call(name) if name in made:
-                return put_in(tree[name])
-            case Row(items) if changes(node):
-                return row_again(*map(put_in, items))
-            case Fork(options) if changes(node):
-                return fork(*map(put_in, options))
+            case Sealed(name, _) if name in self.parts:
+                inside = self.parts[name].inside
+                return call_of(self.shared[name], inside) if name in self.shared else inside
+            case Call(name) if name in self.made:
+                return self.into(self.tree[name])
+            case Row(items) if self._changes(node):
+                return row_again(*map(self.into, items))
+            case Fork(options) if self._changes(node):
+                return fork(*map(self.into, options))
             case Loop(item, least, most):
-                return Loop(put_in(item), least, most)
+                return Loop(self.into(item), least, most)
             case _:
                 return node
 
-    def changes(node: Node) -> bool:
+    def _changes(self, node: Node) -> bool:
         return any(
-            (isinstance(leaf, Sealed) and leaf.name in parts) or (isinstance(leaf, Call) and leaf.name in made)
+            leaf.name in (self.parts if isinstance(leaf, Sealed) else self.made)
             for leaf in leaves(node)
+            if isinstance(leaf, Sealed | Call)
         )
-
-    for part in parts.values():
-        rules |= part.rules
-    return reachable({**rules, **{name: put_in(node) for name, node in tree.items()}}, ["root"])
 
 
 class _Option(NamedTuple):

@@ -25,14 +25,14 @@ def plainer(rules: Rules) -> tuple[Rules, Iterable[str]]:
 def _without_tokens(expr: Expr) -> tuple[Expr, tuple[str, ...]]:
     """The expression with tokens without an id as literals, and these."""
     tokens: dict[str, None] = {}
+    return _with_literals(expr, tokens), tuple(tokens)
 
-    def written(part: Expr) -> Expr:
-        if isinstance(part, Token) and part.id is None:
-            tokens[part.text] = None
-            return Literal(part.text)
-        return part if is_plain(part) else with_children(part, written)
 
-    return written(expr), tuple(tokens)
+def _with_literals(expr: Expr, tokens: dict[str, None]) -> Expr:
+    if isinstance(expr, Token) and expr.id is None:
+        tokens[expr.text] = None
+        return Literal(expr.text)
+    return with_children(expr, lambda part: _with_literals(part, tokens)) if kinds_in(expr) & TOKEN else expr
 
 
 def _others_apart(rule: str, expr: Expr) -> Rules:
