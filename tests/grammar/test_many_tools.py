@@ -42,8 +42,11 @@ def test_many_lexemes_grow_in_one_pass(monkeypatch: pytest.MonkeyPatch, made: Ca
     assert len(searches) == 1  # what a rule leads to is not looked for at each call of it
 
 
-def grammar_of(offered: list[dict[str, Any]], style: str | None = None) -> Grammar:
-    plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi."}], "tools": offered}, CHATML, style=style)
+def grammar_of(offered: list[dict[str, Any]], style: str | None = None, **said: str) -> Grammar:
+    messages = [{"role": "user", "content": "Hi."}]
+    if said:
+        messages += [{"role": "assistant", "content": "Hi.", **said}, *messages]
+    plan = toolgram.plan({"messages": messages, "tools": offered}, CHATML, style=style)
     assert plan.constraint is not None
     return plan.constraint.grammar
 
@@ -69,6 +72,21 @@ def test_of_a_set_with_one_tool_more_that_tool_alone_is_written(
     assert grammar_of(some[::-1], style).to("lark")
     assert len(lowered) == one_more + of_all
     assert len(looked_at) == ways
+
+
+@pytest.mark.parametrize("style", ["deepseek_v3_1", "gemma_4", "glm_4_5", "glm_4_7", "kimi_k2", "qwen_xml"])
+def test_calls_that_may_close_the_reasoning_are_looked_at_by_themselves(
+    monkeypatch: pytest.MonkeyPatch, style: str
+) -> None:
+    whole = counted(monkeypatch, repair, "_at_once")
+    assert grammar_of(tools(12, 3), style, reasoning_content="Well.").to("lark")
+    assert not whole
+
+
+def test_a_choice_of_all_calls_is_written_once() -> None:
+    """A family of models that may call after words, and in the midst of its thoughts, begins calls in many places."""
+    lark = grammar_of(tools(12, 3), "glm_4_7", reasoning_content="Well.").to("lark")
+    assert sum("f0_call_rest | f1_call_rest" in line for line in lark.splitlines()) == 1
 
 
 def test_what_is_remembered_of_tools_changes_no_grammar() -> None:

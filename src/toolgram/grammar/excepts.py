@@ -26,7 +26,7 @@ from toolgram.grammar.ir import (
     repeat,
     seq,
 )
-from toolgram.grammar.walk import fresh, is_plain, with_children
+from toolgram.grammar.walk import EXCEPT, fresh, kinds_in, with_children
 
 NESTING = 8
 """Levels inside one expression before a rule breaks it."""
@@ -144,14 +144,14 @@ def in_trees(rules: Rules) -> dict[str, Expr]:
     """The rules with each `Except` as a tree."""
     written = dict(rules)
     trees = Trees(written)
-
-    def changed(expr: Expr, rule: str) -> Expr:
-        if is_plain(expr):
-            return expr
-        if isinstance(expr, Except):
-            return trees.rule(expr, rule)
-        return with_children(expr, lambda part: changed(part, rule))
-
     for name, expr in rules.items():
-        written[name] = changed(expr, name)
+        written[name] = _in_trees(expr, name, trees)
     return written
+
+
+def _in_trees(expr: Expr, rule: str, trees: Trees) -> Expr:
+    if not kinds_in(expr) & EXCEPT:
+        return expr
+    if isinstance(expr, Except):
+        return trees.rule(expr, rule)
+    return with_children(expr, lambda part: _in_trees(part, rule, trees))

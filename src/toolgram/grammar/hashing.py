@@ -16,16 +16,16 @@ _Found = TypeVar("_Found")
 
 class HashedOnce:
     """What a class must derive from, so that `hash_once` has a place for the hash, and `found_once` for what is found;
-    `walk.names_in` and `walk.is_plain`, which are asked most, have places of their own.
+    `walk.names_in` and `walk.kinds_in`, which are asked most, have places of their own.
 
     No fields: they are not compared, nor pickled, since hashes of texts differ between processes.
     """
 
-    __slots__ = ("_facts", "_hash", "_names", "_plain")
+    __slots__ = ("_facts", "_hash", "_kinds", "_names")
     _facts: dict[Callable[..., object], object]
     _hash: int
+    _kinds: int
     _names: tuple[str, ...]
-    _plain: bool
 
 
 def hash_once(cls: type[_Value]) -> type[_Value]:

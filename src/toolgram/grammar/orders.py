@@ -32,7 +32,7 @@ from toolgram.grammar.ir import (
     repeat,
     seq,
 )
-from toolgram.grammar.walk import fresh, is_plain, size, with_children
+from toolgram.grammar.walk import MEMBERS, fresh, is_plain, kinds_in, size, with_children
 from toolgram.work import give_way
 
 MOST_MEMBERS = 60
@@ -154,11 +154,13 @@ def _may_be_empty(expr: Expr) -> bool:
             return False
 
 
-@found_once
 def _most_members(expr: Expr) -> int:
     """How many items the members in an expression have that have most of them; 0 where there are none."""
-    if is_plain(expr):
-        return 0
+    return _largest(expr) if kinds_in(expr) & MEMBERS else 0
+
+
+@found_once
+def _largest(expr: Expr) -> int:
     own = len(expr.items) if isinstance(expr, Members) else 0
     return max(own, *map(_most_members, children(expr)), 0)
 

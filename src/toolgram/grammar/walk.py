@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from toolgram.grammar.hashing import HashedOnce, facts_of, found_once
 from toolgram.grammar.ir import (
+    CharSet,
     Choice,
     Except,
     Expr,
@@ -18,6 +19,7 @@ from toolgram.grammar.ir import (
     Rules,
     Sequence,
     Text,
+    Token,
     children,
     choice,
     members,
@@ -25,7 +27,21 @@ from toolgram.grammar.ir import (
     seq,
 )
 
-_PLAIN = Literal, Text  # and expressions of such
+REF, TOKEN, TEXT, CHARACTERS, EXCEPT, MEMBERS = (1 << number for number in range(6))
+"""Kinds of expressions, for which other walks look (`kinds_in`)."""
+_OF_GRAMMARS = REF | TOKEN | EXCEPT | MEMBERS
+_KINDS = {
+    Literal: 0,
+    CharSet: CHARACTERS,
+    Sequence: 0,
+    Choice: 0,
+    Repeat: 0,
+    Ref: REF,
+    Token: TOKEN,
+    Text: TEXT,
+    Except: EXCEPT,
+    Members: MEMBERS,
+}
 _WEIGHT = 200  # bytes that are remembered of an expression for each of its parts
 _Of = TypeVar("_Of")
 _Found = TypeVar("_Found")
@@ -68,7 +84,7 @@ def names_in(expr: Expr) -> tuple[str, ...]:
         return (expr.name,) if isinstance(expr, Ref) else ()
     known: tuple[str, ...] | None = getattr(expr, "_names", None)
     if known is None:
-        known = tuple([name for part in children(expr) for name in names_in(part)])
+        known = tuple([name for part in children(expr) for name in names_in(part)]) if kinds_in(expr) & REF else ()
         object.__setattr__(expr, "_names", known)
     return known
 
@@ -90,16 +106,24 @@ def found_given(find: Callable[[Expr, Mapping[str, _Of]], _Found]) -> Callable[[
     return found
 
 
+def kinds_in(expr: Expr) -> int:
+    """Which of REF, TOKEN, TEXT, CHARACTERS, EXCEPT and MEMBERS there are in the expression, or it is itself; found
+    once for each expression."""
+    if not isinstance(expr, HashedOnce):
+        return _KINDS[type(expr)]
+    known: int | None = getattr(expr, "_kinds", None)
+    if known is None:
+        known = _KINDS[type(expr)]
+        for part in children(expr):
+            known |= kinds_in(part)
+        object.__setattr__(expr, "_kinds", known)
+    return known
+
+
 def is_plain(expr: Expr) -> bool:
     """Whether it is made of characters alone, and so the same in every grammar: no rules, tokens, nor strings but some,
-    and no members in any order; found once for each expression."""
-    if not isinstance(expr, HashedOnce):
-        return isinstance(expr, _PLAIN)
-    known: bool | None = getattr(expr, "_plain", None)
-    if known is None:
-        known = not isinstance(expr, Except | Members) and all(map(is_plain, children(expr)))
-        object.__setattr__(expr, "_plain", known)
-    return known
+    and no members in any order."""
+    return not kinds_in(expr) & _OF_GRAMMARS
 
 
 def uses(rules: Rules) -> Uses:

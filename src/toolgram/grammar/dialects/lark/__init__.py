@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.components import components
+from toolgram.grammar.dialects.lark.again import written_once
 from toolgram.grammar.dialects.lark.among import apart, entered
 from toolgram.grammar.dialects.lark.lower import lower
 from toolgram.grammar.dialects.lark.nesting import shallow
@@ -60,7 +61,7 @@ def write_lark(rules: Rules) -> str:
     tree, words = repaired(lowered.tree, lowered.words)
     give_way()
     _check_depth(tree)
-    tree = entered(apart(shallow(tree)))
+    tree = written_once(entered(apart(shallow(tree))))
     given = Names()
     names = {name: given.give(_NAMED_ALREADY.get(name, name)) for name in tree}
     terminals, lines = terminals_of(lexemes(tree), words)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from itertools import takewhile
 
 from toolgram.grammar.dialects.lark.options import (
+    common,
     forks,
     literals_before,
     made_of,
     options_of,
     row_again,
-    spelling_of,
 )
 from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Row, Tree, fork, items_of, row
 
@@ -40,7 +39,7 @@ def _begin_alike(tree: Tree, forks: Iterable[set[str]]) -> dict[str, int]:
     found: dict[str, int] = {}
     for group in {id(group): group for group in groups.values()}.values():
         begins = [_shareable(tree, name) for name in group]
-        if len(group) > 1 and (count := _common(begins)):
+        if len(group) > 1 and (count := common(begins)):
             found |= dict.fromkeys(group, count)
     return found
 
@@ -60,12 +59,6 @@ def _shareable(tree: Tree, name: str) -> tuple[Node, ...]:
     own, items = items_of(tree[name]), made_of(tree, name)
     ends_in_rule = isinstance(own[-1], Call) and literals_before(own) == len(own) - 1
     return items[: max(literals_before(items) - 1, len(own) - 1 if ends_in_rule else 0)]
-
-
-def _common(begins: Collection[tuple[Node, ...]]) -> int:
-    """How many literals are the same at the beginning of all."""
-    columns = zip(*(map(spelling_of, begin) for begin in begins), strict=False)
-    return len(list(takewhile(lambda column: len(set(column)) == 1, columns)))
 
 
 def _opened(node: Node, tree: Tree, same: Mapping[str, int], rests: Mapping[str, Call]) -> Node:
@@ -88,7 +81,7 @@ def _opened(node: Node, tree: Tree, same: Mapping[str, int], rests: Mapping[str,
             for option in options:
                 if isinstance(option, Call) and option.name in same:
                     alike.append(replace(rests[option.name]) if option.name in rests else option)
-                elif _common([begin, items_of(option)]) == len(begin):
+                elif common([begin, items_of(option)]) == len(begin):
                     alike.append(row(*items_of(option)[len(begin) :]))
                 else:
                     others.append(_opened(option, tree, same, rests))

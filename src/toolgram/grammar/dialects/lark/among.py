@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeGuard
 
 from toolgram.grammar.components import components
+from toolgram.grammar.dialects.lark.options import common, literals_of
 from toolgram.grammar.dialects.lark.tree import (
     Call,
     Fork,
@@ -29,15 +30,18 @@ from toolgram.grammar.ir import Expr, Literal, Members
 from toolgram.grammar.walk import fresh
 
 
-def any_order(expr: Members, name: str, more: str, lowered: Callable[[Expr], Node]) -> dict[str, Node]:
-    """Members as two rules: one of them, and what follows one. The numbers of those that are taken are known."""
+def any_order(expr: Members, name: str, begun: str, more: str, lowered: Callable[[Expr], Node]) -> dict[str, Node]:
+    """Members as rules: one of them; what follows the literals that all begin with, if they do; and what follows one.
+    The numbers of those that are taken are known."""
+    items = [lowered(item) for item in expr.items]
+    alike = common(map(literals_of, items))
     options: list[Node] = []
     before: list[str] = []  # what must be true before
     free: list[str] = []  # and what else at the end
-    for index, (item, times) in enumerate(zip(expr.items, expr.occurs, strict=True)):
+    for index, (item, times) in enumerate(zip(items, expr.occurs, strict=True)):
         conditions = [*before, *([] if times == "*" else [f"bit_clear({index})"])]
         taken = Only(_all_of(conditions), None if times == "*" else index)
-        options.append(row(taken, lowered(item), Call(more, among=True)))
+        options.append(row(taken, *items_of(item)[alike:], Call(more, among=True)))
         if times == "1":
             before = [f"bit_set({index})"]
         elif times == "!":
@@ -46,7 +50,9 @@ def any_order(expr: Members, name: str, more: str, lowered: Callable[[Expr], Nod
     left = [] if "*" in expr.occurs else [Only(f"ne([0:{len(expr.items)}], {2 ** len(expr.items) - 1})")]
     between = [lowered(Literal(expr.between))] if expr.between else []
     following = row(*left, *between, Call(name, among=True))
-    return {name: fork(*options), more: fork(row(*([Only(_all_of(ends))] if ends else [])), following)}
+    one = fork(*options)
+    first = {name: row(*items_of(items[0])[:alike], Call(begun, among=True)), begun: one} if alike else {name: one}
+    return {**first, more: fork(row(*([Only(_all_of(ends))] if ends else [])), following)}
 
 
 def _all_of(conditions: list[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from toolgram.grammar import ir
 from toolgram.grammar.dialects.lark.raw import DIGITS
-from toolgram.grammar.hashing import HashedOnce, found_once
+from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -15,18 +15,16 @@ from toolgram.grammar.ir import (
     Choice,
     Expr,
     Literal,
-    Members,
     Ref,
     Repeat,
     Rules,
     Text,
-    Token,
     children,
     choice,
     seq,
 )
 from toolgram.grammar.regular.elimination import eliminated
-from toolgram.grammar.walk import Uses, is_plain, names_in, size
+from toolgram.grammar.walk import MEMBERS, TOKEN, Uses, is_plain, kinds_in, names_in, size
 
 LARGEST_LEXEME = 120
 _LONGEST_WORD = 2  # a longer literal is part of the format rather than of a value's spelling
@@ -75,12 +73,7 @@ def regular(
 
 def has_more(expr: Expr) -> bool:
     """Whether there is what is in no lexeme in the expression itself: a special token, or members in any order."""
-    return _has_more(expr) if isinstance(expr, HashedOnce) else isinstance(expr, Token)
-
-
-@found_once
-def _has_more(expr: Expr) -> bool:
-    return isinstance(expr, Members) or any(map(has_more, children(expr)))
+    return bool(kinds_in(expr) & (TOKEN | MEMBERS))
 
 
 def _steps(expr: Expr, inside: set[str]) -> _Steps | None:

@@ -169,7 +169,7 @@ class _Lowering:
         number = f" {len(self._members) // 2 + 1}" if self._members else ""
         name, more = f"{self._rule} members{number}", f"{self._rule} more{number}"
         self._members |= {name: Row(()), more: Row(())}  # so that members inside of these get other names
-        self._members |= any_order(expr, name, more, self._node)
+        self._members |= any_order(expr, name, f"{self._rule} member{number}", more, self._node)
         return Call(name)
 
     def _is_string(self, expr: Expr) -> bool:

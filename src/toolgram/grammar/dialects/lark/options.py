@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from itertools import chain, takewhile
 
 from toolgram.caching import weighed
@@ -20,6 +20,7 @@ from toolgram.grammar.dialects.lark.tree import (
     begins_anew,
     calls,
     items_of,
+    leaves,
     reachable,
     row,
 )
@@ -30,8 +31,8 @@ _WEIGHT = 300  # bytes that are remembered with a row, for each of its nodes
 
 
 def options_of(tree: Tree) -> tuple[list[str], list[str]]:
-    """The rules outside of options, and the options: rules that only forks call, two at least, and that lead to none
-    of them."""
+    """The rules outside of options, and the options: rules that only forks call, or rows that are literals but for that
+    call, at their end; two at least, which lead to none of them."""
     entered: set[str] = set()  # options that are no good
     while True:
         outside: dict[str, None] = {}
@@ -45,20 +46,43 @@ def options_of(tree: Tree) -> tuple[list[str], list[str]]:
                 options |= dict.fromkeys(several)
                 waiting += (*others, *entered.intersection(several))
         left = [name for name in options if name not in outside]
-        inside = reachable(tree, [inner for name in left for item in made_of(tree, name) for inner in calls(item)])
-        if inside.keys().isdisjoint(left):
+        leading = _leading_to(tree, left)
+        if not leading:
             return list(outside), left if len(left) > 1 else []
-        entered.update(inside.keys() & left)
+        entered |= leading
+
+
+def _leading_to(tree: Tree, options: Collection[str]) -> set[str]:
+    """The options that lead to any of them."""
+    inner = {name: [used for item in made_of(tree, name) for used in calls(item)] for name in options}
+    inside = reachable(tree, chain.from_iterable(inner.values()))
+    waiting = list(inside.keys() & options)
+    users: dict[str, list[str]] = {name: [] for name in inside}
+    for name, node in inside.items() if waiting else ():
+        for used in calls(node):
+            users[used].append(name)
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += users[name]
+    return {name for name, used in inner.items() if not found.isdisjoint(used)}
 
 
 def called(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The rules that a node calls as options of forks, and the others."""
+    """The rules that a node calls as options of forks, or after literals alone, and the others."""
     return _called_by(node) if isinstance(node, HashedOnce) else ((), calls(node))
 
 
 @found_once
 def _called_by(node: Row | Fork | Loop) -> tuple[tuple[str, ...], tuple[str, ...]]:
     options = [option.name for each in forks(node) for option in each.options if isinstance(option, Call)]
+    match node:
+        case Row((*before, Call(name))) if all(map(_is_said, before)):
+            options.append(name)
+        case _:
+            pass
     left = Counter(calls(node))
     left.subtract(options)
     return tuple(options), tuple(left.elements())
@@ -67,6 +91,11 @@ def _called_by(node: Row | Fork | Loop) -> tuple[tuple[str, ...], tuple[str, ...
 def forks(node: Node) -> tuple[Fork, ...]:
     """All forks in a node."""
     return _forks_in(node) if isinstance(node, HashedOnce) else ()
+
+
+def _is_said(node: Node) -> bool:
+    """Whether there are literals alone in a node."""
+    return all(map(is_literal, leaves(node)))
 
 
 @found_once
@@ -98,6 +127,17 @@ def _only_literals(items: tuple[Node, ...]) -> bool:
 def literals_before(items: Iterable[Node]) -> int:
     """How many literals a row begins with."""
     return len(list(takewhile(is_literal, items)))
+
+
+def literals_of(node: Node) -> tuple[Node, ...]:
+    """The literals that a node begins with."""
+    return tuple(takewhile(is_literal, items_of(node)))
+
+
+def common(begins: Iterable[tuple[Node, ...]]) -> int:
+    """How many nodes are the same at the beginning of all rows."""
+    columns = zip(*(map(spelling_of, begin) for begin in begins), strict=False)
+    return len(list(takewhile(lambda column: len(set(column)) == 1, columns)))
 
 
 def is_literal(node: Node) -> bool:

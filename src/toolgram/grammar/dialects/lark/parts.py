@@ -8,18 +8,21 @@ as if nobody could see inside.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
 from toolgram.caching import TOGETHER
+from toolgram.grammar import ir
 from toolgram.grammar.dialects.lark.lexing.crowds import first_of_safe
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
 from toolgram.grammar.dialects.lark.options import (
     called,
     forks,
+    is_literal,
     literals_before,
     made_of,
     options_of,
@@ -40,6 +43,8 @@ from toolgram.grammar.dialects.lark.tree import (
     calls,
     fork,
     is_among,
+    is_empty,
+    items_of,
     leaves,
     lexemes,
     lexemes_in,
@@ -47,7 +52,7 @@ from toolgram.grammar.dialects.lark.tree import (
     row,
 )
 from toolgram.grammar.hashing import HashedOnce, found_once
-from toolgram.grammar.ir import NOTHING, CharSet, Literal, Rules, not_chars
+from toolgram.grammar.ir import NOTHING, START, CharSet, Literal, Rules, Text, not_chars
 from toolgram.grammar.walk import fresh, names_in
 
 _MOST_TEXTS = 32  # that the literals spell with which an option begins
@@ -69,36 +74,43 @@ class Part(NamedTuple):
 def named(tree: Tree) -> tuple[Tree, frozenset[str]]:
     """The tree with rules for the options that are written in a fork itself, as those of small calls are, which
     `unsealed` puts back; and their names."""
-    rules = dict(tree)
-    made: set[str] = set()
-
-    def rule_of(option: Node) -> Node:
-        made.add(name := fresh(f"{calls(option)[0]}-option", rules))
-        rules[name] = option
-        return call_of(name, option)
-
-    def changed(node: Node) -> Node:
-        match node:
-            case Row(items):
-                return row(*map(changed, items))
-            case Fork(options):
-                written = [option for option in options if _is_written(option)]
-                names = {id(option): rule_of(option) for option in written} if len(written) > 1 else {}
-                return fork(*(names.get(id(option)) or changed(option) for option in options))
-            case Loop(item, least, most):
-                return Loop(changed(item), least, most)
-            case _:
-                return node
-
+    naming = _Naming(dict(tree), set())
+    rules = naming.rules
     waiting, seen = ["root"], set[str]()
     while waiting:
         name = waiting.pop()
         if name not in seen:
             seen.add(name)
             if any(map(_is_written, chain.from_iterable(each.options for each in forks(rules[name])))):
-                rules[name] = changed(rules[name])
+                rules[name] = naming.changed(rules[name])
             waiting += called(rules[name])[1]
-    return rules, frozenset(made)
+    return rules, frozenset(naming.made)
+
+
+class _Naming(NamedTuple):
+    """Adds to the rules those that are `made` for options."""
+
+    rules: dict[str, Node]
+    made: set[str]
+
+    def changed(self, node: Node) -> Node:
+        """The node with calls of these."""
+        match node:
+            case Row(items):
+                return row(*map(self.changed, items))
+            case Fork(options):
+                written = [option for option in options if _is_written(option)]
+                names = {id(option): self._rule_of(option) for option in written} if len(written) > 1 else {}
+                return fork(*(names.get(id(option)) or self.changed(option) for option in options))
+            case Loop(item, least, most):
+                return Loop(self.changed(item), least, most)
+            case _:
+                return node
+
+    def _rule_of(self, option: Node) -> Node:
+        self.made.add(name := fresh(f"{calls(option)[0]}-option", self.rules))
+        self.rules[name] = option
+        return call_of(name, option)
 
 
 def _is_written(option: Node) -> bool:
@@ -106,57 +118,145 @@ def _is_written(option: Node) -> bool:
     return isinstance(option, Row) and literals_before(option.items) > 0 and bool(calls(option))
 
 
-def sealed(tree: Tree, words: Rules, spelled: Rules) -> tuple[Tree, dict[str, Part]]:
+def sealed(tree: Tree, made: Collection[str], words: Rules, spelled: Rules) -> tuple[Tree, dict[str, Part]]:
     """The tree with its options sealed that are safe inside, and these by the names of their rules.
 
-    None are where they are but a small part of it. `spelled` are the words as the lexer has them. Raises TooLarge where
-    looking at them takes too much work.
+    None are where they are but a small part of it. Rules that were `made` for others are back where these were.
+    `spelled` are the words as the lexer has them. Raises TooLarge where looking at them takes too much work.
     """
-    options = {name: made_of(tree, name) for name in options_of(tree)[1] if not is_among(tree[name])}
-    begins = {name: _beginning(items) for name, items in options.items()}
-    alike = Counter(text for begin in begins.values() for text in begin.texts)
+    outside, names = options_of(tree)
+    told = sorted(text for name in outside for text in _not_first(tree[name]))
+    options = {name: _option(tree, made_of(tree, name), told) for name in names if not is_among(tree[name])}
+    alike = Counter(text for option in options.values() for text in option.texts)
     parts = {
-        name: _part(tree, options[name][begin.length :], words)
-        for name, begin in begins.items()
-        if begin.length < len(options[name]) and all(alike[text] == 1 for text in begin.texts)
+        name: _part(tree, option.after, words)
+        for name, option in options.items()
+        if option.after and all(alike[text] == 1 for text in option.texts)
     }
     covered = set(parts).union(*(part.rules for part in parts.values()))
     if 2 * len(covered) < len(tree):  # too little to be worth it
         return tree, {}
     safe = _safe(parts, spelled)
-    stubs = {name: row(*options[name][: begins[name].length], Sealed(name, first)) for name, first in safe.items()}
-    return reachable({**tree, **stubs}, ["root"]), {name: parts[name] for name in safe}
+    stubs = {name: options[name].with_inside(Sealed(name, first)) for name, first in safe.items()}
+    return unsealed({**tree, **stubs}, {}, set(made).difference(safe)), {name: parts[name] for name in safe}
 
 
 def unsealed(tree: Tree, parts: Mapping[str, Part], made: Collection[str]) -> Tree:
     """The tree with all that is sealed put in, what stands in several places as a rule; and rules that were `made` for
     options where these were."""
-    places = Counter(leaf.name for node in tree.values() for leaf in leaves(node) if isinstance(leaf, Sealed))
+    sealed_in = (leaf.name for node in tree.values() for leaf in leaves(node) if isinstance(leaf, Sealed))
+    places = Counter(name for name in sealed_in if name in parts)
     rules = dict(tree)
     shared = {name: fresh(f"{name}-inside", rules) for name, count in places.items() if count > 1}
     rules |= {new: parts[name].inside for name, new in shared.items()}
+    putting = _Putting(tree, parts, made, shared)
+    for part in parts.values():
+        rules |= part.rules
+    return reachable({**rules, **{name: putting.into(node) for name, node in tree.items()}}, ["root"])
 
-    def put_in(node: Node) -> Node:
+
+class _Putting(NamedTuple):
+    """What is put in: what is sealed of parts, some of it `shared` by a rule so named; and rules that were `made`."""
+
+    tree: Tree
+    parts: Mapping[str, Part]
+    made: Collection[str]
+    shared: Mapping[str, str]
+
+    def into(self, node: Node) -> Node:
+        """The node with it."""
         match node:
-            case Sealed(name, _):
-                return call_of(shared[name], parts[name].inside) if name in shared else parts[name].inside
-            case Call(name) if name in made:
-                return put_in(tree[name])
-            case Row(items) if changes(node):
-                return row_again(*map(put_in, items))
-            case Fork(options) if changes(node):
-                return fork(*map(put_in, options))
+            case Sealed(name, _) if name in self.parts:
+                inside = self.parts[name].inside
+                return call_of(self.shared[name], inside) if name in self.shared else inside
+            case Call(name) if name in self.made:
+                return self.into(self.tree[name])
+            case Row(items) if self._changes(node):
+                return row_again(*map(self.into, items))
+            case Fork(options) if self._changes(node):
+                return fork(*map(self.into, options))
             case Loop(item, least, most):
-                return Loop(put_in(item), least, most)
+                return Loop(self.into(item), least, most)
             case _:
                 return node
 
-    def changes(node: Node) -> bool:
-        return any(isinstance(leaf, Sealed) or (isinstance(leaf, Call) and leaf.name in made) for leaf in leaves(node))
+    def _changes(self, node: Node) -> bool:
+        return any(
+            leaf.name in (self.parts if isinstance(leaf, Sealed) else self.made)
+            for leaf in leaves(node)
+            if isinstance(leaf, Sealed | Call)
+        )
 
-    for part in parts.values():
-        rules |= part.rules
-    return reachable({**rules, **{name: put_in(node) for name, node in tree.items()}}, ["root"])
+
+class _Option(NamedTuple):
+    """What an option begins with, the texts that this spells, and what comes `after`.
+
+    After what is `before`, it goes on as `then`, or is no more than `instead`, if that is given.
+    """
+
+    before: tuple[Node, ...]
+    then: tuple[Node, ...]
+    instead: tuple[Node, ...] | None
+    texts: frozenset[str]
+    after: tuple[Node, ...]
+
+    def with_inside(self, inside: Node) -> Node:
+        """The option with this in the place of what comes after its beginning."""
+        way = row(*self.then, inside)
+        return row(*self.before, way if self.instead is None else fork(way, row(*self.instead)))
+
+
+def _option(tree: Tree, items: tuple[Node, ...], told: Sequence[str]) -> _Option:
+    """An option by what it is made of; `told`, in order, are texts that free text must not begin with where it may
+    begin. Up to the end of one of these such text can go on like the option, whose beginning goes on as far then."""
+    length, texts = _beginning(items)
+    before, after = items[:length], items[length:]
+    plain = _Option(before, (), None, texts, after)
+    if not after or not any(_is_begun(text, told) for text in texts):
+        return plain
+    ways = after[0].options if isinstance(after[0], Fork) else after[:1]
+    full = [way for way in ways if not is_empty(way)]
+    inner = _inside(tree, full[0])
+    then, instead = inner[: literals_before(inner)], after[1:] if len(full) < len(ways) else None
+    spelled = [_texts(row(*way)) for way in (then, instead) if way is not None]
+    if len(full) > 1 or not then or None in spelled:
+        return plain
+    more = frozenset(text + end for text in texts for ends in spelled if ends for end in ends)
+    return _Option(before, then, instead, more, (*inner[len(then) :], *after[1:]))
+
+
+def _inside(tree: Tree, node: Node) -> tuple[Node, ...]:
+    """What a way through an option is made of; members begin anew there."""
+    if not isinstance(node, Call):
+        return items_of(node)
+    match tree[node.name]:
+        case Row() as whole if is_among(whole):
+            return _begun_anew(whole)
+        case whole:
+            return items_of(whole)
+
+
+@found_once
+def _begun_anew(node: Row) -> tuple[Node, ...]:
+    match node.items:
+        case (*literals, Call(name)) if all(map(is_literal, literals)):
+            return (*literals, Call(name))
+        case _:
+            return (node,)
+
+
+def _not_first(node: Node) -> Iterator[str]:
+    """The texts that free text in a node must not begin with."""
+    for lexeme in lexemes_in(node):
+        text = lexeme.expr.items[0] if isinstance(lexeme.expr, ir.Sequence) else lexeme.expr
+        if isinstance(text, Text):
+            yield from (mark.removeprefix(START) for mark in text.without if mark.startswith(START))
+
+
+def _is_begun(text: str, told: Sequence[str]) -> bool:
+    """Whether a text is the beginning of any of others, which are in order."""
+    at = bisect_right(told, text)
+    return at < len(told) and told[at].startswith(text)
 
 
 class _Beginning(NamedTuple):

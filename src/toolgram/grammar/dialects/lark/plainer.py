@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from toolgram.caching import weighed
 from toolgram.grammar.hashing import found_once
-from toolgram.grammar.ir import Except, Expr, Literal, Ref, Rules, Token, children
-from toolgram.grammar.walk import is_plain, weight, with_children
+from toolgram.grammar.ir import Except, Expr, Literal, Ref, Rules, Token
+from toolgram.grammar.walk import EXCEPT, TOKEN, is_plain, kinds_in, weight, with_children
 
 
 def plainer(rules: Rules) -> tuple[Rules, Iterable[str]]:
@@ -15,7 +15,7 @@ def plainer(rules: Rules) -> tuple[Rules, Iterable[str]]:
     made: dict[str, Expr] = {}
     tokens: dict[str, None] = {}
     for name, expr in rules.items():
-        written, found = _without_tokens(expr)
+        written, found = _without_tokens(expr) if kinds_in(expr) & TOKEN else (expr, ())
         tokens |= dict.fromkeys(found)
         made |= _others_apart(name, written)
     return made, tokens
@@ -25,24 +25,19 @@ def plainer(rules: Rules) -> tuple[Rules, Iterable[str]]:
 def _without_tokens(expr: Expr) -> tuple[Expr, tuple[str, ...]]:
     """The expression with tokens without an id as literals, and these."""
     tokens: dict[str, None] = {}
+    return _with_literals(expr, tokens), tuple(tokens)
 
-    def written(part: Expr) -> Expr:
-        if isinstance(part, Token) and part.id is None:
-            tokens[part.text] = None
-            return Literal(part.text)
-        return part if is_plain(part) else with_children(part, written)
 
-    return written(expr), tuple(tokens)
+def _with_literals(expr: Expr, tokens: dict[str, None]) -> Expr:
+    if isinstance(expr, Token) and expr.id is None:
+        tokens[expr.text] = None
+        return Literal(expr.text)
+    return with_children(expr, lambda part: _with_literals(part, tokens)) if kinds_in(expr) & TOKEN else expr
 
 
 def _others_apart(rule: str, expr: Expr) -> Rules:
     """A rule, and one of their own for all strings but some in it, named for the rule that they are in."""
-    return _apart(rule, expr) if _has_others(expr) else {rule: expr}
-
-
-@found_once
-def _has_others(expr: Expr) -> bool:
-    return not is_plain(expr) and (isinstance(expr, Except) or any(map(_has_others, children(expr))))
+    return _apart(rule, expr) if kinds_in(expr) & EXCEPT else {rule: expr}
 
 
 def _weight(_: str, expr: Expr) -> int:

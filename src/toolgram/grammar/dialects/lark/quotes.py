@@ -12,7 +12,7 @@ from functools import reduce
 
 from toolgram.caching import counted
 from toolgram.grammar import ir
-from toolgram.grammar.hashing import HashedOnce, found_once
+from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     CharSet,
     Choice,
@@ -26,7 +26,7 @@ from toolgram.grammar.ir import (
     Text,
     children,
 )
-from toolgram.grammar.walk import Uses, is_plain
+from toolgram.grammar.walk import CHARACTERS, Uses, is_plain, kinds_in
 
 START, INSIDE, ESCAPED, DONE, OTHER = (1 << number for number in range(5))
 """Before the string; in it; after a backslash in it; after its second quote; anywhere else."""
@@ -205,7 +205,7 @@ class _Reading:
 
 def _is_between_others(expr: Expr) -> bool:
     """Whether there are characters of a string of Python in an expression that is not between JSON's quotes."""
-    return _has_others(expr) if isinstance(expr, HashedOnce) else False
+    return kinds_in(expr) & CHARACTERS != 0 and _has_others(expr)
 
 
 @found_once

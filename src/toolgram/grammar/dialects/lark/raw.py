@@ -15,7 +15,7 @@ from typing import NamedTuple
 from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import START, CharSet, Choice, Expr, Literal, Ref, Rules, Sequence, Text, children
-from toolgram.grammar.walk import Uses, is_plain, names_in, size
+from toolgram.grammar.walk import TEXT, Uses, is_plain, kinds_in, names_in, size
 
 _LARGEST = 2_000  # parts of what is before a marker, and of its words
 _DEEPEST = 20  # of its words in one another
@@ -235,7 +235,7 @@ def _markers_in(exprs: Iterable[Expr]) -> tuple[dict[str, None], dict[str, None]
     found: dict[str, None] = {}
     quotes: dict[str, None] = {}
     for expr in exprs:
-        markers, around = _markers_of(expr)
+        markers, around = _markers_of(expr) if kinds_in(expr) & TEXT else ((), ())
         found |= dict.fromkeys(markers)
         quotes |= dict.fromkeys(around)
     return found, quotes
@@ -243,7 +243,11 @@ def _markers_in(exprs: Iterable[Expr]) -> tuple[dict[str, None], dict[str, None]
 
 def _beside_texts(rules: Rules, used: Uses) -> frozenset[str]:
     """The rules in which there is text that must not begin with something, and those that may begin beside it."""
-    around = [name for name, expr in rules.items() if any(mark.startswith(START) for mark in _markers_of(expr)[0])]
+    around = [
+        name
+        for name, expr in rules.items()
+        if kinds_in(expr) & TEXT and any(mark.startswith(START) for mark in _markers_of(expr)[0])
+    ]
     users: dict[str, list[str]] = {}
     for name, parts in used.items():
         for part in parts:

@@ -75,7 +75,7 @@ def _by_parts(tree: Tree, made: Collection[str], words: Rules, whole: Rules) -> 
     from the rest, or take too long."""
     try:
         with limited(_work(tree)):
-            outside, parts = sealed(tree, words, whole)
+            outside, parts = sealed(tree, made, words, whole)
             return unsealed(_mended(outside, whole), parts, made) if parts else None
     except (InTheWay, TooLarge):
         return None

@@ -84,40 +84,64 @@ def _opening(expr: Expr) -> str:
 
 def _follow(tree: Tree, lexicon: Lexicon) -> list[int]:
     """The characters that may follow each lexeme, by its number."""
-    begins = _begins(tree, lexicon)
-    after_rule = dict.fromkeys(tree, 0)
-    onward: dict[str, set[str]] = {name: set() for name in tree}  # the rules that end where a rule ends
-    follow = [0] * len(lexicon.letters)
-    last: dict[str, set[int]] = {name: set() for name in tree}  # the lexemes that a rule may end with
+    following = _Following(tree, lexicon)
+    for name, node in tree.items():
+        following.walk(node, END, name)
+    after_rule = following.after_rule
+    waiting = dict.fromkeys(tree)
+    while waiting:
+        name, _ = waiting.popitem()
+        for inner in following.onward[name]:
+            if after_rule[name] & ~after_rule[inner]:
+                after_rule[inner] |= after_rule[name]
+                waiting[inner] = None
+    for name, numbers in following.last.items():
+        for number in numbers:
+            following.follow[number] |= after_rule[name]
+    return [mask & ~END for mask in following.follow]
 
-    def walk(node: Node, after: int, rule: str) -> int:
+
+class _Following:
+    """What may follow lexemes, by number, and rules, as far as it stands in the same rule; the rest is what follows
+    that: after the rules that it may end with (`onward`), and the lexemes (`last`)."""
+
+    def __init__(self, tree: Tree, lexicon: Lexicon) -> None:
+        self._lexicon = lexicon
+        self._begins = _begins(tree, lexicon)
+        self.after_rule = dict.fromkeys(tree, 0)
+        self.onward: dict[str, set[str]] = {name: set() for name in tree}
+        self.follow = [0] * len(lexicon.letters)
+        self.last: dict[str, set[int]] = {name: set() for name in tree}
+
+    def walk(self, node: Node, after: int, rule: str) -> int:
         """Notes what may follow the leaves of a node of the rule; gives how it begins."""
+        lexicon = self._lexicon
         match node:
             case Lexeme():
                 number = lexicon.numbers[node]
-                follow[number] |= after
+                self.follow[number] |= after
                 if after & END:
-                    last[rule].add(number)
+                    self.last[rule].add(number)
                 return lexicon.begins[number]
             case Call(name):
-                after_rule[name] |= after
+                self.after_rule[name] |= after
                 if after & END:
-                    onward[rule].add(name)
-                return begins[name]
+                    self.onward[rule].add(name)
+                return self._begins[name]
             case Row(items):
                 begin = END
                 for item in reversed(items):
-                    first = walk(item, after, rule)
+                    first = self.walk(item, after, rule)
                     after, begin = _then(first, after), _then(first, begin)
                 return begin
             case Fork(options):
                 begin = 0
                 for option in options:
-                    begin |= walk(option, after, rule)
+                    begin |= self.walk(option, after, rule)
                 return begin
             case Loop(item, least, most):
-                again = 0 if most == 1 else _begin(item, begins, lexicon) & ~END
-                begin = walk(item, after | again, rule)
+                again = 0 if most == 1 else _begin(item, self._begins, lexicon) & ~END
+                begin = self.walk(item, after | again, rule)
                 return begin if least else begin | END
             case Special():
                 return 0
@@ -125,20 +149,6 @@ def _follow(tree: Tree, lexicon: Lexicon) -> list[int]:
                 return END
             case Sealed():
                 return lexicon.alphabet.of_set(node.first)
-
-    for name, node in tree.items():
-        walk(node, END, name)
-    waiting = dict.fromkeys(tree)
-    while waiting:
-        name, _ = waiting.popitem()
-        for inner in onward[name]:
-            if after_rule[name] & ~after_rule[inner]:
-                after_rule[inner] |= after_rule[name]
-                waiting[inner] = None
-    for name, numbers in last.items():
-        for number in numbers:
-            follow[number] |= after_rule[name]
-    return [mask & ~END for mask in follow]
 
 
 def _begins(tree: Tree, lexicon: Lexicon) -> dict[str, int]:
