@@ -180,6 +180,12 @@ class FlatNamed(Fields):
     name: str
 
 
+class Mode(Fields):
+    """Whether a call is to be made, in an object, as Cursor and Anthropic's API have it."""
+
+    type: Literal["none", "auto", "required", "any"]
+
+
 class SomeTools(Fields):
     """The tools that may be called in this turn."""
 
@@ -207,13 +213,14 @@ def _choice(value: Any) -> str | None:
     if named in ("function", "custom"):
         is_flat = named not in value if isinstance(value, Mapping) else isinstance(value, FlatNamed)
         return "flat" if is_flat else "named"
-    return "allowed" if named == "allowed_tools" else None
+    return "allowed" if named == "allowed_tools" else "object" if named is not None else None
 
 
 ToolChoice = Annotated[
     Annotated[Literal["none", "auto", "required", "any"], whole(_CHOICE), of("mode")]
     | Annotated[NamedFunction | NamedCustom, whole(_CHOICE), of("named")]
     | Annotated[FlatNamed, whole(_CHOICE), of("flat")]
+    | Annotated[Mode, whole(_CHOICE), of("object")]
     | Annotated[AllowedTools, of("allowed")],
     by(_choice, _CHOICE),
 ]
