@@ -116,6 +116,12 @@ def test_a_template_is_shown_the_schema_as_it_is_meant() -> None:
     assert shown[0] == shown[1]
 
 
+def test_the_schema_of_an_answer_is_meant_so_too() -> None:
+    format_ = {"type": "json_schema", "json_schema": {"name": "x", "schema": {**PATH, "additionalProperties": None}}}
+    grammar = grammar_of(CHAT, {"messages": [ASKED], "response_format": format_}, '{"path": "a"}')
+    assert not grammar.accepts('{"path": 1}')
+
+
 @pytest.mark.parametrize("schema", [{"type": "OBJECT"}, {"properties": {"a": None}}, {"required": True}])
 def test_what_is_wrong_with_a_schema_otherwise_is_told(schema: Any) -> None:
     tool = {"type": "function", "function": {"name": "look", "parameters": schema}}
@@ -148,3 +154,34 @@ def test_another_choice_is_refused(choice: Any) -> None:
         body = {**COMMON, "messages": [ASKED], "tools": [LOOK], "tool_choice": choice}
         answer = httpx2.post(address + CHAT, json=body)
     assert (answer.status_code, answer.json()["error"]["pointer"]) == (400, "/tool_choice")
+
+
+# The form of an answer ----------------------------------------------------------------------------------------------
+
+
+def test_a_format_that_says_more_than_is_known_is_told() -> None:
+    with serving(Replay("{}")) as address:
+        format_ = {"type": "json_object", "schemas": [PATH]}
+        answer = httpx2.post(address + CHAT, json={**COMMON, "messages": [ASKED], "response_format": format_})
+    assert answer.raise_for_status().headers["x-toolgram-ignored"] == "response_format.schemas"
+
+
+@pytest.mark.parametrize("name", ["structured_outputs", "guided_grammar"])
+def test_outlines_writes_grammars_in_lark(name: str) -> None:
+    """As vLLM takes them beside GBNF
+    (https://github.com/dottxt-ai/outlines/blob/main/outlines/models/vllm.py,
+    https://github.com/vllm-project/vllm/pull/10870).
+    """
+    lark = '?start: NUMBER ("," NUMBER)*\nNUMBER: /[0-9]+/\n'
+    given: Any = {"structured_outputs": {"grammar": lark}, "guided_grammar": lark}
+    grammar = grammar_of(CHAT, {"messages": [ASKED], name: given[name]}, "1,22")
+    assert not any(map(grammar.accepts, ("", "1,", "a", "1, 2")))
+
+
+def test_lark_that_cannot_be_enforced_is_refused() -> None:
+    body = {**COMMON, "messages": [ASKED], "structured_outputs": {"grammar": 'start: "(" start ")" | "x"'}}
+    with serving(Replay("x")) as address:
+        answer = httpx2.post(address + CHAT, json=body)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["pointer"]) == (400, "/structured_outputs/grammar")
+    assert "read as Lark: at offset 11: start → start" in error["message"]
