@@ -148,7 +148,18 @@ def test_a_choice_may_be_an_object(mode: str, calls: bool, talks: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("choice", [{"type": "sometimes"}, {"mode": "auto"}, {}, {"type": "tool", "name": "look"}])
+@pytest.mark.parametrize("more", [{}, {"type": None}])
+def test_hugging_face_chooses_a_function_without_saying_that_it_is_one(more: Any) -> None:
+    """https://github.com/huggingface/huggingface_hub/blob/main/src/huggingface_hub/inference/_generated/types/chat_completion.py"""
+    other: Any = {"type": "function", "function": {"name": "other"}}
+    chosen = {"function": {"name": "look"}, **more}
+    grammar = grammar_of(CHAT, {"messages": [ASKED], "tools": [other, LOOK], "tool_choice": chosen}, LOOKS)
+    assert not any(map(grammar.accepts, ("Hello.", LOOKS.replace("look", "other"))))
+
+
+@pytest.mark.parametrize(
+    "choice", [{"type": "sometimes"}, {"mode": "auto"}, {}, {"type": "tool", "name": "look"}, {"function": "look"}]
+)
 def test_another_choice_is_refused(choice: Any) -> None:
     with serving(Replay("Hello.")) as address:
         body = {**COMMON, "messages": [ASKED], "tools": [LOOK], "tool_choice": choice}

@@ -151,9 +151,9 @@ class Named(Fields):
 
 
 class NamedFunction(Fields):
-    """A function that is to be called."""
+    """A function that is to be called; Hugging Face's clients leave out what it is."""
 
-    type: Literal["function"]
+    type: Literal["function"] | None = None
     function: Named
 
 
@@ -213,6 +213,8 @@ def _choice(value: Any) -> str | None:
     if named in ("function", "custom"):
         is_flat = named not in value if isinstance(value, Mapping) else isinstance(value, FlatNamed)
         return "flat" if is_flat else "named"
+    if named is None and (isinstance(value, NamedFunction) or (isinstance(value, Mapping) and "function" in value)):
+        return "named"
     return "allowed" if named == "allowed_tools" else "object" if named is not None else None
 
 
