@@ -164,12 +164,16 @@ class NamedCustom(Fields):
     custom: Named
 
 
+def _named(value: Any) -> str | None:
+    if (named := type_of(value)) in ("function", "custom"):
+        return named
+    is_one = "function" in value if isinstance(value, Mapping) else isinstance(value, NamedFunction)
+    return "function" if named is None and is_one else None
+
+
 AnyNamed = Annotated[
     Annotated[NamedFunction, of("function")] | Annotated[NamedCustom, of("custom")],
-    by(
-        lambda value: named if (named := type_of(value)) in ("function", "custom") else None,
-        'must be {"type": "function", "function": {"name": …}}',
-    ),
+    by(_named, 'must be {"type": "function", "function": {"name": …}}'),
 ]
 
 
@@ -209,13 +213,11 @@ _CHOICE = (
 def _choice(value: Any) -> str | None:
     if isinstance(value, str):
         return "mode"
-    named = type_of(value)
-    if named in ("function", "custom"):
+    if (named := _named(value)) is not None:
         is_flat = named not in value if isinstance(value, Mapping) else isinstance(value, FlatNamed)
         return "flat" if is_flat else "named"
-    if named is None and (isinstance(value, NamedFunction) or (isinstance(value, Mapping) and "function" in value)):
-        return "named"
-    return "allowed" if named == "allowed_tools" else "object" if named is not None else None
+    kind = type_of(value)
+    return "allowed" if kind == "allowed_tools" else None if kind is None else "object"
 
 
 ToolChoice = Annotated[
