@@ -66,7 +66,7 @@ REQUESTS: dict[str, tuple[Any, type[toolgram.ToolgramError], str]] = {
     "parallel": ({"messages": ASK, "parallel_tool_calls": "yes"}, toolgram.InvalidRequest, "/parallel_tool_calls"),
     "schema is text": (with_tool("string"), INVALID, SCHEMA),
     "schema of an unknown type": (with_tool({"type": "objekt"}), INVALID, SCHEMA),
-    "properties are a list": (with_tool({"type": "object", "properties": []}), INVALID, SCHEMA),
+    "properties are a list": (with_tool({"type": "object", "properties": ["city"]}), INVALID, SCHEMA),
     "a keyword deep inside": (
         with_tool({"type": "object", "properties": {"n": {"minimum": "3"}}}),
         INVALID,

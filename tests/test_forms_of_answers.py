@@ -55,6 +55,15 @@ def gbnf(plan: toolgram.Plan) -> str:
         ({"grammar": LIST}, {"type": "grammar", "grammar": LIST}),
         ({"regex": "a+"}, {"type": "regex", "regex": "a+"}),
         ({"choice": ["a", "b"]}, {"type": "choice", "choice": ["a", "b"]}),
+        # Hugging Face's clients: https://github.com/huggingface/huggingface.js/issues/932
+        ({"response_format": {"type": "json", "value": SCHEMA}}, {"type": "json_schema", "schema": SCHEMA}),
+        ({"response_format": {"type": "json_object", "value": SCHEMA}}, {"type": "json_schema", "schema": SCHEMA}),
+        ({"response_format": {"type": "json", "value": json.dumps(SCHEMA)}}, {"type": "json_schema", "schema": SCHEMA}),
+        (
+            {"response_format": {"type": "json_schema", "value": {"name": "id", "schema": SCHEMA}}},
+            {"type": "json_schema", "schema": SCHEMA},
+        ),
+        ({"response_format": {"type": "regex", "value": "a+"}}, {"type": "regex", "regex": "a+"}),
     ],
     ids=lambda each: "-".join(each) if "type" not in each else each["type"],
 )
@@ -80,6 +89,9 @@ def test_the_names_of_other_servers_mean_the_same(given: dict[str, Any], format_
         ({"guided_json": False}, "/guided_json", "no answer can match"),
         ({"structured_outputs": {"json": False}}, "/structured_outputs/json", "no answer can match"),
         ({"guided_regex": "("}, "/guided_regex", "not closed at offset 0"),
+        ({"response_format": {"type": "json"}}, "/response_format", "must be"),
+        ({"response_format": {"type": "regex"}}, "/response_format", "must be"),
+        ({"response_format": {"type": "json", "value": 1}}, "/response_format/value", "a schema is an object"),
         ({"structured_outputs": {"regex": "("}}, "/structured_outputs/regex", "not closed at offset 0"),
         ({"structured_outputs": {"structural_tag": "{}"}}, "/structured_outputs/structural_tag", "give tools"),
         ({"ebnf": "root ::= other"}, "/ebnf", "is not GBNF"),

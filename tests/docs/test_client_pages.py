@@ -92,11 +92,13 @@ def test_every_client_has_a_page_in_the_table() -> None:
 TURNS = {
     "index": [Message("Hello."), Message("Ada.")],
     "langgraph": [Message(tool_calls=(ToolCall("price", '{"item": "tea"}', None),)), Message("It costs 2.5 euros.")],
+    "frameworks": [Message('{"name": "Ada", "age": 36}')],
     "pydantic-ai": [Message(tool_calls=(ToolCall("final_result", '{"city": "Paris", "sky": "clear"}', None),))],
 }
 PRINTED = {
     "index": "Ada.\n['message', 'message', 'message']",
     "langgraph": "It costs 2.5 euros.",
+    "frameworks": "name='Ada' age=36",
     "pydantic-ai": "city='Paris' sky='clear'",
 }
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from toolgram.conversation.body import ChatBody
 from toolgram.conversation.fields import Json
 from toolgram.conversation.formats import ChoiceFormat, GrammarFormat, JsonFormat, RegexFormat, TextFormat
+from toolgram.conversation.lark_patterns import as_pattern
 from toolgram.conversation.patterns import as_a_whole
-from toolgram.errors import InvalidRequest
+from toolgram.conversation.schema_meant import schema_meant
+from toolgram.errors import GrammarError, InvalidRequest
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,11 @@ def form_of(body: ChatBody) -> Form | None:
     if len(stated) > 1:
         (first, *_), (second, *_) = stated[:2]
         raise InvalidRequest(f"/{second}", f"does not go with {first}: give one of them")
-    return next((read(value, f"/{name}") for name, value, read in stated), None)
+    return next((_meant(read(value, f"/{name}")) for name, value, read in stated), None)
+
+
+def _meant(form: Form) -> Form:
+    return replace(form, schema=schema_meant(form.schema)) if isinstance(form, ResponseFormat) else form
 
 
 def _stated(body: ChatBody) -> Iterator[tuple[str, Any, Callable[[Any, str], Form]]]:
@@ -64,8 +70,10 @@ def _stated(body: ChatBody) -> Iterator[tuple[str, Any, Callable[[Any, str], For
 
 def _by_format(value: Any, pointer: str) -> Form:
     match value:
-        case RegexFormat(regex=pattern):
+        case RegexFormat(regex=str(pattern)):
             return regex_format(pattern, f"{pointer}/regex")
+        case RegexFormat(value=str(pattern)):
+            return regex_format(pattern, f"{pointer}/value")
         case ChoiceFormat(choice=texts):
             return choice_format(texts, f"{pointer}/choice")
         case GrammarFormat(grammar=gbnf):
@@ -75,6 +83,10 @@ def _by_format(value: Any, pointer: str) -> Form:
             return ResponseFormat(schema, inner.strict or False, f"{pointer}/json_schema/schema")
         case JsonFormat(schema_=schema, strict=strict) if schema is not None:
             return ResponseFormat(schema, strict or False, f"{pointer}/schema")
+        case JsonFormat(type="json_schema", value={"schema": schema}, strict=strict):
+            return replace(_schema_format(schema, f"{pointer}/value/schema"), strict=strict or False)
+        case JsonFormat(value=schema, strict=strict) if schema is not None:
+            return replace(_schema_format(schema, f"{pointer}/value"), strict=strict or False)
         case _:
             return any_object(pointer)
 
@@ -116,10 +128,21 @@ def _schema_format(schema: Any, pointer: str) -> ResponseFormat:
     return ResponseFormat(schema, strict=False, pointer=pointer)
 
 
+def _grammar_or_lark(text: str, pointer: str) -> Form:
+    """A grammar as vLLM takes it: GBNF, or Lark, as Outlines sends it (https://github.com/vllm-project/vllm/pull/10870)."""
+    if "::=" in text:
+        return GivenGrammar(text, pointer)
+    try:
+        pattern = as_pattern(text)
+    except GrammarError as error:
+        raise InvalidRequest(pointer, f"has no rule as GBNF has them (`::=`), and read as Lark: {error}") from error
+    return ResponseFormat({"type": "string", "pattern": f"^{pattern}$"}, strict=True, pointer=pointer, plain=True)
+
+
 _READ_INSIDE: Mapping[str, Callable[[Any, str], Form]] = {
     "regex": regex_format,
     "choice": choice_format,
-    "grammar": GivenGrammar,
+    "grammar": _grammar_or_lark,
     "json": _schema_format,
 }
 _READ: Mapping[str, Callable[[Any, str], Form]] = {
@@ -128,7 +151,7 @@ _READ: Mapping[str, Callable[[Any, str], Form]] = {
     "grammar": GivenGrammar,
     "guided_regex": regex_format,
     "guided_choice": choice_format,
-    "guided_grammar": GivenGrammar,
+    "guided_grammar": _grammar_or_lark,
     "guided_json": _schema_format,
     "json_schema": _schema_format,
     "ebnf": GivenGrammar,

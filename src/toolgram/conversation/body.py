@@ -151,9 +151,9 @@ class Named(Fields):
 
 
 class NamedFunction(Fields):
-    """A function that is to be called."""
+    """A function that is to be called; Hugging Face's clients leave out what it is."""
 
-    type: Literal["function"]
+    type: Literal["function"] | None = None
     function: Named
 
 
@@ -164,12 +164,16 @@ class NamedCustom(Fields):
     custom: Named
 
 
+def _named(value: Any) -> str | None:
+    if (named := type_of(value)) in ("function", "custom"):
+        return named
+    is_one = "function" in value if isinstance(value, Mapping) else isinstance(value, NamedFunction)
+    return "function" if named is None and is_one else None
+
+
 AnyNamed = Annotated[
     Annotated[NamedFunction, of("function")] | Annotated[NamedCustom, of("custom")],
-    by(
-        lambda value: named if (named := type_of(value)) in ("function", "custom") else None,
-        'must be {"type": "function", "function": {"name": …}}',
-    ),
+    by(_named, 'must be {"type": "function", "function": {"name": …}}'),
 ]
 
 
@@ -178,6 +182,12 @@ class FlatNamed(Fields):
 
     type: Literal["function", "custom"]
     name: str
+
+
+class Mode(Fields):
+    """Whether a call is to be made, in an object, as Cursor and Anthropic's API have it."""
+
+    type: Literal["none", "auto", "required", "any"]
 
 
 class SomeTools(Fields):
@@ -203,17 +213,18 @@ _CHOICE = (
 def _choice(value: Any) -> str | None:
     if isinstance(value, str):
         return "mode"
-    named = type_of(value)
-    if named in ("function", "custom"):
+    if (named := _named(value)) is not None:
         is_flat = named not in value if isinstance(value, Mapping) else isinstance(value, FlatNamed)
         return "flat" if is_flat else "named"
-    return "allowed" if named == "allowed_tools" else None
+    kind = type_of(value)
+    return "allowed" if kind == "allowed_tools" else None if kind is None else "object"
 
 
 ToolChoice = Annotated[
     Annotated[Literal["none", "auto", "required", "any"], whole(_CHOICE), of("mode")]
     | Annotated[NamedFunction | NamedCustom, whole(_CHOICE), of("named")]
     | Annotated[FlatNamed, whole(_CHOICE), of("flat")]
+    | Annotated[Mode, whole(_CHOICE), of("object")]
     | Annotated[AllowedTools, of("allowed")],
     by(_choice, _CHOICE),
 ]

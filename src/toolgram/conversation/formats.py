@@ -20,6 +20,10 @@ _FORMAT = (
 )
 
 
+SchemaOrText = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "boolean"}, {"type": "string"}]})]
+"""A JSON Schema, or its JSON text."""
+
+
 class TextFormat(Fields):
     """An answer without a form."""
 
@@ -36,34 +40,50 @@ class NamedSchema(Fields):
 
 
 _OF_ANY_OBJECT: JsonDict = {"properties": {"type": {"const": "json_object"}}}
-_WITH_SCHEMA: list[JsonValue] = [
-    {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in ("json_schema", "schema")
-]
+
+
+def _with(*names: str) -> list[JsonValue]:
+    """What the document says of a format that needs one of these fields."""
+    return [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]
 
 
 class JsonFormat(Fields):
-    """An answer in JSON: any object, or what a schema admits, which llama.cpp's server takes beside `type`."""
+    """An answer in JSON: any object, or what a schema admits.
 
-    type: Literal["json_object", "json_schema"]
-    model_config = ConfigDict(json_schema_extra={"anyOf": [_OF_ANY_OBJECT, *_WITH_SCHEMA]})
+    llama.cpp's server takes the schema beside `type`, and Text Generation Inference, with Hugging Face's clients, as
+    its `value` (https://huggingface.co/docs/text-generation-inference/basic_tutorials/using_guidance).
+    """
+
+    type: Literal["json_object", "json_schema", "json"]
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_OF_ANY_OBJECT, *_with("json_schema", "schema", "value")]})
 
     json_schema: NamedSchema | None = None
     schema_: Schema | None = Field(default=None, alias="schema")
+    value: SchemaOrText | None = None
     name: str | None = None
     strict: bool | None = None
 
     @model_validator(mode="after")
     def _has_a_schema(self) -> Self:
-        if self.type == "json_schema" and self.json_schema is None and self.schema_ is None:
+        if self.type != "json_object" and all(each is None for each in (self.json_schema, self.schema_, self.value)):
             raise wrong(_FORMAT)
         return self
 
 
 class RegexFormat(Fields):
-    """An answer that matches a regular expression as a whole (ECMA-262)."""
+    """An answer that matches a regular expression as a whole (ECMA-262), which also may be its `value`."""
 
     type: Literal["regex"]
-    regex: str
+    model_config = ConfigDict(json_schema_extra={"anyOf": _with("regex", "value")})
+
+    regex: str | None = None
+    value: str | None = None
+
+    @model_validator(mode="after")
+    def _has_a_pattern(self) -> Self:
+        if self.regex is None and self.value is None:
+            raise wrong(_FORMAT)
+        return self
 
 
 Texts = Annotated[Some[Filled], whole("must be a list of texts, none of them empty")]
@@ -86,7 +106,7 @@ class GrammarFormat(Fields):
 def _format(value: Any) -> str | None:
     named = type_of(value)
     kinds = {"json_object": "json", "json_schema": "json"}
-    return kinds.get(named, named) if named in ("text", "regex", "choice", "grammar", *kinds) else None
+    return kinds.get(named, named) if named in ("text", "regex", "choice", "grammar", "json", *kinds) else None
 
 
 ResponseFormat = Annotated[
@@ -101,8 +121,6 @@ ResponseFormat = Annotated[
 
 # Other servers' -----------------------------------------------------------------------------------------------------
 
-SchemaOrText = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "boolean"}, {"type": "string"}]})]
-"""A JSON Schema, or its JSON text."""
 _NOT_HERE = "is not known here: give tools, or one of json, regex, choice and grammar"
 
 

@@ -14,6 +14,7 @@ from toolgram.conversation.body import (
     ChosenFunction,
     CustomCall,
     FlatNamed,
+    Mode,
     NamedCustom,
     NamedFunction,
     RefusalPart,
@@ -21,6 +22,7 @@ from toolgram.conversation.body import (
 from toolgram.conversation.custom_tools import DEFINITION, as_function, call_as_function, with_inputs
 from toolgram.conversation.fields import Fields, Json, json_of, validated
 from toolgram.conversation.json_text import arguments_meant
+from toolgram.conversation.schema_meant import schema_meant
 from toolgram.conversation.thinking import as_variables
 from toolgram.conversation.tool_shapes import (
     Custom,
@@ -286,7 +288,9 @@ def flat_tool(tool: FlatFunction | FlatCustom, pointer: str) -> Tool:
 def function_tool(function: Function, source: Json, pointer: str) -> Tool:
     """A function as a tool; `source` is how templates print it."""
     strict, description = function.strict or False, function.description or ""
-    return Tool(function.name, description, function.parameters, strict, source, pointer, f"{pointer}/parameters")
+    if (parameters := schema_meant(function.parameters)) is not function.parameters:
+        source = {**source, "function": {**source["function"], "parameters": parameters}}
+    return Tool(function.name, description, parameters, strict, source, pointer, f"{pointer}/parameters")
 
 
 def tool_of(function: Function, pointer: str, schema_pointer: str) -> Tool:
@@ -320,7 +324,8 @@ def distinct(tools: Sequence[Tool]) -> tuple[Tool, ...]:
 
 
 def _choice(body: ChatBody, tools: tuple[Tool, ...]) -> ToolChoice:
-    match body.function_call if body.functions is not None else body.tool_choice:
+    choice = body.function_call if body.functions is not None else body.tool_choice
+    match choice.type if isinstance(choice, Mode) else choice:
         case None:
             return ToolChoice("auto")
         case "none" | "auto" as mode:

@@ -81,6 +81,7 @@ def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
             *(name for name in body.further if name not in WITHOUT_EFFECT | body.thoughts.heeded),
             *further_of("stream_options", options),
             *further_of("structured_outputs", body.structured_outputs),
+            *further_of("response_format", body.response_format),
         ),
     )
     flat = frozenset(tool.name for tool in body.tools or () if isinstance(tool, FlatCustom))
