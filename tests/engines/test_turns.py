@@ -94,17 +94,19 @@ def test_who_comes_later_has_no_claim_to_what_others_had() -> None:
     assert any(chosen[1] for chosen in passes)
 
 
-def test_who_has_long_prompts_read_waits_for_who_writes() -> None:
+@pytest.mark.parametrize(("reading", "passes"), [(9.0, 0.11), (3.0, 0.33), (1.0, 1.0), (0.2, 1.0)])
+def test_who_has_a_long_prompt_read_waits_for_who_writes(reading: float, passes: float) -> None:
+    """As far as it takes time: `reading` is how many passes that write alone 63 tokens of a prompt take."""
     turns = Turns()
-    spent = Counter[str]()
-    while sum(spent.values()) < 300:
+    took(turns, "a", 1.0)
+    had = 0
+    for _ in range(400):
         waiting = turns.waiting({"a", "b"})
         assert "a" not in waiting
-        tokens = [("a", 1), ("b", 63)] if "b" not in waiting else [("a", 1)]
-        seconds = 10.0 if len(tokens) > 1 else 1.0
-        turns.took(tokens, seconds)
-        spent["with b" if len(tokens) > 1 else "alone"] += seconds
-    assert 0.4 < spent["alone"] / 300 < 0.6
+        both = "b" not in waiting
+        turns.took([("a", 1), ("b", 63)] if both else [("a", 1)], 1.0 + reading * both)
+        had += both
+    assert had / 400 == pytest.approx(passes, abs=0.05)
 
 
 def test_what_an_answer_more_takes_is_known_once_their_number_varied() -> None:

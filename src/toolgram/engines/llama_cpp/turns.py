@@ -40,10 +40,10 @@ class Pace:
         return time / max(number, 1) if self._varied is None else max(self._varied, time * _LEAST)
 
     @property
-    def one(self) -> float:
-        """Seconds that a pass takes which writes on one answer alone."""
+    def anyway(self) -> float:
+        """Seconds that a pass takes besides that."""
         number, time, *_ = self._means
-        return max(time - (number - 1) * self.each, self.each)
+        return max(time - number * self.each, 0.0)
 
 
 @dataclass(slots=True)
@@ -57,8 +57,8 @@ class _Account:
 class Turns:
     """Divides the time of the model among clients: each gets on as fast as if it had its part of it for itself.
 
-    A pass costs a client what its answers take, and its part of what a pass takes anyway. Who has cost more than
-    another, by more than a pass for one answer, waits until that one has as much.
+    A pass costs a client what its answers, prompts and drafts take, and its part of what a pass takes anyway. Who has
+    cost more than another, by more than a pass for one answer, waits until that one has as much.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Turns:
         """Those of the clients that have something to do who are no part of the next pass."""
         least = min((self._accounts[client].cost for client in clients if client in self._accounts), default=0.0)
         self._accounts = {client: self._accounts.get(client, _Account(least)) for client in clients}
-        most = least + self._pace.one
+        most = least + self._pace.anyway + self._pace.each
         return {client for client, account in self._accounts.items() if account.cost > most}
 
     def choose(self, clients: Sequence[Hashable]) -> list[bool]:
@@ -89,14 +89,15 @@ class Turns:
         return chosen
 
     def took(self, tokens: Sequence[tuple[Hashable, int]], seconds: float) -> None:
-        """Tell what a pass took, and how many tokens of whom it was about, in each answer and each prompt."""
-        counts = Counter[Hashable]()
-        for client, count in tokens:
-            counts[client] += count
-        each = seconds / counts.total()
+        """Tell what a pass took, and how many tokens of whom it was about: of answers one each, else more."""
         if all(count == 1 for _, count in tokens):
             self._pace.learn(len(tokens), seconds)
-            each = min(self._pace.each, each)
-        anyway = (seconds - counts.total() * each) / len(counts)
-        for client in counts.keys() & self._accounts.keys():
-            self._accounts[client].cost += counts[client] * each + anyway
+        read = sum(count for _, count in tokens if count > 1)
+        each = min(self._pace.each, seconds / len(tokens))
+        left = seconds - each * sum(count == 1 for _, count in tokens)
+        anyway = min(self._pace.anyway, left) if read else left
+        clients = Counter(client for client, _ in tokens)
+        for client, count in tokens:
+            if (account := self._accounts.get(client)) is not None:
+                account.cost += each if count == 1 else (left - anyway) * count / read
+                account.cost += anyway / len(clients) / clients[client]
