@@ -12,19 +12,12 @@ from pydantic import Field
 from toolgram.api.chat.body import StreamOptions
 from toolgram.api.chat.response import Head, usage_json
 from toolgram.api.sampling import Limit, MostTokens, OpenAISampling, sampling_of, unsaid
-from toolgram.api.unsupported import refuse_constraints
-from toolgram.conversation.answers import GivenGrammar
-from toolgram.conversation.fields import Filled, Number, Some, absent, by, json_of, of, validated, whole
-from toolgram.conversation.formats import TextFormat
+from toolgram.conversation.answers import Form, form_of
+from toolgram.conversation.fields import Filled, Number, Some, absent, by, further_of, json_of, of, validated
+from toolgram.conversation.formats import Forms
 from toolgram.engines.base import Logprob, Sampling, TokenLogprobs, Usage
 from toolgram.errors import InvalidRequest
-from toolgram.grammar.constraint import Constraint
-from toolgram.grammar.grammar import Grammar
-from toolgram.planning.own_grammar import rules_of
-from toolgram.schema.writing.json_style import RuleNames
 
-GRAMMAR = "/grammar"
-"""Where a body has its grammar."""
 MAX_PROMPTS = 128
 MAX_N = 128
 MAX_LOGPROBS = 20
@@ -32,7 +25,6 @@ MAX_LOGPROBS = 20
 Json = dict[str, Any]
 
 _Decoder = codecs.getincrementaldecoder("utf-8")
-_FORMATS = ("regex", "choice")
 WITHOUT_EFFECT = frozenset(("user",))
 Absent = Annotated[Any, absent("no engine here can do this: leave it out", empty=True)]
 Ids = Some[Annotated[int, Number(0, whole=True)]]
@@ -59,7 +51,7 @@ Prompts = Annotated[
 ]
 
 
-class CompletionBody(OpenAISampling):
+class CompletionBody(OpenAISampling, Forms):
     """A body of `/v1/completions`."""
 
     prompt: Prompts
@@ -70,10 +62,8 @@ class CompletionBody(OpenAISampling):
     echo: bool | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    grammar: str | None = None
     suffix: Absent = None
     logprobs: Annotated[int, Number(0, MAX_LOGPROBS, whole=True)] | None = None
-    response_format: Annotated[TextFormat, whole("is not known here: give grammar")] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +73,7 @@ class CompletionRequest:
     prompts: tuple[str | tuple[int, ...], ...]
     sampling: Sampling
     unsaid: frozenset[str]
-    constraint: Constraint | None
+    form: Form | None
     model: str | None
     n: int
     echo: bool
@@ -93,9 +83,8 @@ class CompletionRequest:
 
 
 def read_completion_request(body: Any) -> CompletionRequest:
-    """The request that a body makes; `grammar` is GBNF. Raises InvalidRequest with a pointer into the body."""
+    """The request that a body makes. Raises InvalidRequest with a pointer into the body."""
     checked = validated(CompletionBody, json_of(body))
-    refuse_constraints(checked, "grammar", _FORMATS)
     n = checked.n or 1
     if checked.best_of not in (None, n):
         raise InvalidRequest("/best_of", f"answers are not ranked here: leave it out, {checked.best_of} is not n")
@@ -108,19 +97,18 @@ def read_completion_request(body: Any) -> CompletionRequest:
             checked, max_tokens=checked.max_tokens, stop=checked.stop, seed=checked.seed, logprobs=checked.logprobs
         ),
         unsaid=unsaid(checked),
-        constraint=None if checked.grammar is None else _constraint(GivenGrammar(checked.grammar, GRAMMAR)),
+        form=form_of(checked),
         model=checked.model,
         n=n,
         echo=checked.echo or False,
         stream=checked.stream or False,
         include_usage=(options is not None and options.include_usage) or False,
-        ignored=tuple(name for name in checked.further if name not in WITHOUT_EFFECT),
+        ignored=(
+            *(name for name in checked.further if name not in WITHOUT_EFFECT),
+            *further_of("structured_outputs", checked.structured_outputs),
+            *further_of("response_format", checked.response_format),
+        ),
     )
-
-
-def _constraint(given: GivenGrammar) -> Constraint:
-    _, rules = rules_of(given, RuleNames(), "root")
-    return Constraint(Grammar(rules))
 
 
 def _prompts(value: str | list[int] | list[str | list[int]]) -> tuple[str | tuple[int, ...], ...]:

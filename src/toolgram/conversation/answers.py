@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from toolgram.conversation.body import ChatBody
 from toolgram.conversation.fields import Json
-from toolgram.conversation.formats import ChoiceFormat, GrammarFormat, JsonFormat, RegexFormat, TextFormat
+from toolgram.conversation.formats import ChoiceFormat, Forms, GrammarFormat, JsonFormat, RegexFormat, TextFormat
 from toolgram.conversation.lark_patterns import as_pattern
 from toolgram.conversation.patterns import as_a_whole
 from toolgram.conversation.schema_meant import schema_meant
@@ -40,7 +39,7 @@ class GivenGrammar:
 Form = ResponseFormat | GivenGrammar
 
 
-def form_of(body: ChatBody) -> Form | None:
+def form_of(body: Forms) -> Form | None:
     """The form of the answer; None where any text is one. Raises InvalidRequest where two are stated."""
     stated = list(_stated(body))
     if len(stated) > 1:
@@ -53,7 +52,7 @@ def _meant(form: Form) -> Form:
     return replace(form, schema=schema_meant(form.schema)) if isinstance(form, ResponseFormat) else form
 
 
-def _stated(body: ChatBody) -> Iterator[tuple[str, Any, Callable[[Any, str], Form]]]:
+def _stated(body: Forms) -> Iterator[tuple[str, Any, Callable[[Any, str], Form]]]:
     """What states a form: its name, what it says, and how that is read."""
     if not isinstance(body.response_format, TextFormat | None):
         yield "response_format", body.response_format, _by_format

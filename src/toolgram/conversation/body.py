@@ -29,7 +29,7 @@ from toolgram.conversation.fields import (
     whole,
     wrong,
 )
-from toolgram.conversation.formats import ResponseFormat, SchemaOrText, StructuredOutputs, Texts
+from toolgram.conversation.formats import Forms
 from toolgram.conversation.thinking import Effort, Thinking, thinking_of
 from toolgram.conversation.tool_shapes import Function, FunctionType, Tool, function_or_custom
 
@@ -242,7 +242,7 @@ LegacyChoice = Annotated[Literal["none", "auto"] | ChosenFunction, whole('must b
 # The body -----------------------------------------------------------------------------------------------------------
 
 
-class ChatBody(Fields):
+class ChatBody(Forms):
     """A chat-completions body, as far as its prompt, its grammar and its reader depend on it.
 
     `regex` and `choice` are short for response formats, as vLLM's, SGLang's and llama-server's names are, and `grammar`
@@ -256,17 +256,6 @@ class ChatBody(Fields):
     parallel_tool_calls: bool | None = None
     functions: Many[Function] | None = None
     function_call: LegacyChoice | None = None
-    response_format: ResponseFormat | None = None
-    regex: str | None = None
-    choice: Texts | None = None
-    grammar: str | None = None
-    structured_outputs: StructuredOutputs | None = None
-    guided_json: SchemaOrText | None = None
-    guided_regex: str | None = None
-    guided_choice: Texts | None = None
-    guided_grammar: str | None = None
-    json_schema: SchemaOrText | None = None
-    ebnf: str | None = None
     reasoning_effort: Effort | None = None
     reasoning_format: Literal["auto", "deepseek", "none"] | None = None
     reasoning_max_tokens: Count | None = None

@@ -133,3 +133,19 @@ class StructuredOutputs(Fields):
     choice: Texts | None = None
     grammar: str | None = None
     structural_tag: Annotated[Any, absent(_NOT_HERE)] = None
+
+
+class Forms(Fields):
+    """The names under which a body may state the form of an answer: OpenAI's, and those of other servers."""
+
+    response_format: ResponseFormat | None = None
+    regex: str | None = None
+    choice: Texts | None = None
+    grammar: str | None = None
+    structured_outputs: StructuredOutputs | None = None
+    guided_json: SchemaOrText | None = None
+    guided_regex: str | None = None
+    guided_choice: Texts | None = None
+    guided_grammar: str | None = None
+    json_schema: SchemaOrText | None = None
+    ebnf: str | None = None

@@ -24,7 +24,7 @@ from toolgram.chat.guarantees import refuse_unenforced
 from toolgram.conversation.events import Event
 from toolgram.conversation.fields import Json
 from toolgram.engines.base import Chunk, Sampling
-from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, ToolgramError, TooMuchWork
+from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, Relaxation, ToolgramError, TooMuchWork
 from toolgram.planning.plan import Plan
 from toolgram.planning.prompt import Parts
 from toolgram.server.bodies import parsed, received
@@ -124,8 +124,7 @@ class Desk:
         record.planned(served.name, plan)
         if capture is not None:
             capture.plan = plan
-        if relaxations := relaxations_of(plan, served.engine):
-            record.headers["x-toolgram-relaxations"] = _header(relaxations_json(relaxations))
+        self.tell_relaxed(request, relaxations_of(plan, served.engine))
         return Job(served, plan, sampling, generation.n, count)
 
     async def prompt_tokens(self, request: Request, generation: Generation) -> int:
@@ -175,6 +174,11 @@ class Desk:
         """Name the unknown fields of a body in a header."""
         if named := ", ".join(name for name in fields[:20] if _FIELD.fullmatch(name)):
             record_of(request.scope).headers["x-toolgram-ignored"] = named
+
+    def tell_relaxed(self, request: Request, relaxations: Sequence[Relaxation]) -> None:
+        """Name what is not enforced exactly in a header."""
+        if relaxations:
+            record_of(request.scope).headers["x-toolgram-relaxations"] = _header(relaxations_json(relaxations))
 
     def limited(self, sampling: Sampling, field: str = "max_tokens") -> Sampling:
         """The sampling within the server's limits. Raises ApiError if more is asked for."""

@@ -13,7 +13,6 @@ from starlette.types import ASGIApp
 
 from toolgram.api.chat.response import Head
 from toolgram.api.completions import (
-    GRAMMAR,
     CompletionRequest,
     Likely,
     choice,
@@ -23,9 +22,11 @@ from toolgram.api.completions import (
 )
 from toolgram.api.errors import ApiError
 from toolgram.api.generation import grammar_at_fault
+from toolgram.conversation.answers import Form
 from toolgram.engines.base import Chunk, Prompt, Sampling, Usage
 from toolgram.errors import EngineError, PromptTooLong
 from toolgram.grammar.constraint import Constraint
+from toolgram.planning.raw_text import constraint_of
 from toolgram.server.context import Desk, json_response, merged
 from toolgram.server.models import Served
 from toolgram.server.request_log import Record, record_of
@@ -51,12 +52,12 @@ async def completions(desk: Desk, request: Request) -> ASGIApp:
     record_of(request.scope).model = served.name
     desk.tell_ignored(request, read.ignored)
     sampling = desk.limited(served.defaults.filling(read.sampling, read.unsaid))
+    constraint = None if read.form is None else await _constraint(desk, request, served, read.form)
     texts = await while_connected(request.receive, in_thread(_texts, served, read))
     runs = [_Run(text, _seeded(sampling, i)) for text in texts for i in range(read.n)]
     head = Head(f"cmpl-{uuid.uuid4().hex}", int(time.time()), served.name)
-    streams = [
-        generated(_chunks(served, run, read.constraint), served, run.sampling, "text_completion") for run in runs
-    ]
+    at = "" if read.form is None else read.form.pointer
+    streams = [generated(_chunks(served, run, constraint, at), served, run.sampling, "text_completion") for run in runs]
     said = merged(streams, desk.admission)
     if read.stream:
         return desk.streamed(request, _events(said, runs, read, head, record_of(request.scope)), failure)
@@ -80,19 +81,36 @@ def _seeded(sampling: Sampling, at: int) -> Sampling:
     return sampling if sampling.seed is None else replace(sampling, seed=sampling.seed + at)
 
 
-def _chunks(served: Served, run: _Run, constraint: Constraint | None) -> AsyncGenerator[Chunk, None]:
-    prompt: Prompt = ((run.text, True),)
+async def _constraint(desk: Desk, request: Request, served: Served, form: Form) -> Constraint:
+    """What the texts must keep to, which the engine knows then; what it does not enforce is told in a header."""
+    if not served.engine.capabilities.dialects:
+        raise ApiError(400, "invalid_value", "this model's engine cannot constrain its output", form.pointer)
+    async with desk.admission.planning():
+        constraint = await while_connected(request.receive, in_thread(_ready, served, form))
+    desk.tell_relaxed(request, constraint.grammar.relaxations)
+    return constraint
+
+
+def _ready(served: Served, form: Form) -> Constraint:
+    try:
+        constraint = constraint_of(form)
+    except RecursionError as error:
+        raise ApiError(400, "invalid_value", "is nested too deeply", form.pointer) from error
+    with grammar_at_fault(form.pointer):
+        served.compile(constraint)
+    return constraint
+
+
+def _chunks(served: Served, run: _Run, constraint: Constraint | None, at: str) -> AsyncGenerator[Chunk, None]:
     if not run.text:
         raise ApiError(400, "invalid_value", "must not be empty", "/prompt")
-    if constraint is not None and not served.engine.capabilities.dialects:
-        raise ApiError(400, "invalid_value", "this model's engine cannot constrain its output", "/grammar")
-    return _generated(served, prompt, constraint, run.sampling)
+    return _generated(served, ((run.text, True),), constraint, run.sampling, at)
 
 
 async def _generated(
-    served: Served, prompt: Prompt, constraint: Constraint | None, sampling: Sampling
+    served: Served, prompt: Prompt, constraint: Constraint | None, sampling: Sampling, at: str
 ) -> AsyncGenerator[Chunk, None]:
-    with grammar_at_fault(GRAMMAR):
+    with grammar_at_fault(at):
         async with aclosing(served.engine.generate(prompt, constraint, sampling)) as chunks:
             async for chunk in chunks:
                 yield chunk
