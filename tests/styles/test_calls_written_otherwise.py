@@ -93,6 +93,16 @@ def test_a_call_is_read_as_what_is_meant(name: str) -> None:
     assert all(joined(fed(made.reader(), text, [size] * len(text))) == whole for size in (1, 2, 3, 7))
 
 
+def test_a_second_tool_that_a_call_is_addressed_to_is_text_and_not_lost() -> None:
+    made = plan("harmony")
+    text = f"{THEN} to=functions.get_weather<|channel|>commentary to=functions.list_boxes{MESSAGE}"
+    message = made.parse(text)
+    assert [(call.name, call.arguments) for call in message.tool_calls] == [OSLO]
+    assert message.content == "list_boxes"
+    whole = joined(fed(made.reader(), text))
+    assert all(joined(fed(made.reader(), text, [size] * len(text))) == whole for size in (1, 2, 3, 7))
+
+
 @pytest.mark.parametrize("choice", ["auto", "required"])
 def test_a_call_may_be_on_any_channel(choice: str) -> None:
     made = plan("harmony", tool_choice=choice)

@@ -47,7 +47,8 @@ class FreeAt:
 
 @dataclass(frozen=True, slots=True)
 class NameAt:
-    """The tool's name or the call's id, up to what follows; a name that is said `again` is one word."""
+    """The tool's name or the call's id, up to what follows. A name that is said `again` is one word, and text if it is
+    another one."""
 
     action: Literal["name", "again", "id"]
     next: int

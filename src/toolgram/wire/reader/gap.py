@@ -188,7 +188,7 @@ def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive:
     """
     if thread.captured:
         said = name.form.replace("{id}", thread.captured) if name.action == "id" else thread.captured
-        done = thread.actions if name.action == "again" else (*thread.actions, (name.action, said))
+        done = (*thread.actions, (name.action, said))
         chosen = _step_all(program, ways(program, name.next, done), char, alive)
         if chosen is not None:
             return chosen

@@ -138,6 +138,8 @@ class Reading:
                     emit.begin()
                 case "name":
                     emit.name(text)
+                case "again":
+                    emit.unreadable("" if text == emit.tool else text, "the call has another name before")
                 case "id":
                     emit.id(text.replace("{name}", emit.tool))
                 case _:
