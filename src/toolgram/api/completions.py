@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import Field
 
-from toolgram.api.chat.body import StreamOptions
+from toolgram.api.chat.body import StreamOptions, unused_options
 from toolgram.api.chat.response import Head, usage_json
 from toolgram.api.sampling import Limit, MostTokens, OpenAISampling, sampling_of, unsaid
 from toolgram.api.unsupported import refuse_constraints
@@ -114,7 +114,10 @@ def read_completion_request(body: Any) -> CompletionRequest:
         echo=checked.echo or False,
         stream=checked.stream or False,
         include_usage=(options is not None and options.include_usage) or False,
-        ignored=tuple(name for name in checked.further if name not in WITHOUT_EFFECT),
+        ignored=(
+            *(name for name in checked.further if name not in WITHOUT_EFFECT),
+            *unused_options(options, checked.stream),
+        ),
     )
 
 
