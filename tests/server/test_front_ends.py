@@ -12,6 +12,7 @@ import pytest
 
 from live_server import serving
 from toolgram.engines.replay import Replay
+from toolgram.server.settings import Settings
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
 ASKED: Any = {"role": "user", "content": "What is there?"}
@@ -46,3 +47,46 @@ def test_options_of_a_stream_are_not_told_where_there_is_one(path: str) -> None:
     answer = answer_to(path, stream=True, stream_options={"include_usage": True}).raise_for_status()
     assert "x-toolgram-ignored" not in answer.headers
     assert "total_tokens" in answer.text
+
+
+# Addresses ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", ["/v1/", "//v1", "/v1/v1", "", "/"])
+def test_an_address_may_have_a_slash_too_many_and_its_version_twice_or_not_at_all(before: str) -> None:
+    """https://github.com/open-webui/open-webui/issues/16749, https://github.com/dbeaver/dbeaver/issues/42156,
+    https://github.com/FerroxLabs/wayland/issues/1178, and Jan
+    (https://github.com/janhq/jan/blob/main/web-app/src/services/providers/tauri.ts).
+    """
+    with serving(Replay("A cat."), Settings(api_keys=("right",))) as address, httpx2.Client() as client:
+        models, chat = f"{address}{before}/models", f"{address}{before}/chat/completions"
+        assert client.get(models).status_code == 401
+        client.headers["authorization"] = "Bearer right"
+        for url in (models, f"{models}/"):
+            assert client.get(url).raise_for_status().json()["data"][0]["id"] == "recorded"
+        assert client.head(models).status_code == 200
+        answer = client.post(chat, json=BODIES[CHAT]).raise_for_status()
+        assert answer.json()["choices"][0]["message"]["content"] == "A cat."
+        assert client.post(models).status_code == 405
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1", "/v1/", "/v1/chat", "/v2/models", "/v1/v1/v1/models", "/api/v1/models", "/v1/models%2F"],
+)
+def test_no_other_path_is_meant(path: str) -> None:
+    with serving(Replay()) as address:
+        assert httpx2.get(address + path).status_code == 404
+
+
+def test_a_path_is_counted_as_the_one_that_is_meant() -> None:
+    with serving(Replay("A cat.")) as address:
+        httpx2.post(f"{address}/v1//chat/completions", json=BODIES[CHAT]).raise_for_status()
+        told = httpx2.get(f"{address}//metrics").raise_for_status().text
+    assert 'path="/v1/chat/completions"' in told
+    assert 'path="other"' not in told
+
+
+def test_a_name_may_hold_slashes() -> None:
+    with serving(Replay(), aliases=["org//model/"]) as address:
+        assert httpx2.get(f"{address}/v1/models/org//model/").raise_for_status().json()["id"] == "recorded"
