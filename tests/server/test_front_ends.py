@@ -72,7 +72,7 @@ def test_an_address_may_have_a_slash_too_many_and_its_version_twice_or_not_at_al
 
 @pytest.mark.parametrize(
     "path",
-    ["/v1", "/v1/", "/v1/chat", "/v2/models", "/v1/v1/v1/models", "/api/v1/models", "/v1/models%2F"],
+    ["/v1", "/v1/", "/v1/chat", "/v2/models", "/v1/v1/v1/models", "/api/v1/models", "/v1/modelss"],
 )
 def test_no_other_path_is_meant(path: str) -> None:
     with serving(Replay()) as address:
@@ -90,3 +90,43 @@ def test_a_path_is_counted_as_the_one_that_is_meant() -> None:
 def test_a_name_may_hold_slashes() -> None:
     with serving(Replay(), aliases=["org//model/"]) as address:
         assert httpx2.get(f"{address}/v1/models/org//model/").raise_for_status().json()["id"] == "recorded"
+
+
+# Names --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [CHAT, COMPLETIONS, RESPONSES])
+def test_an_empty_name_is_none(path: str) -> None:
+    """LibreChat and SillyTavern send it where no model is chosen
+    (https://github.com/danny-avila/LibreChat/blob/main/packages/api/src/endpoints/openai/llm.ts).
+    """
+    assert answer_to(path, model="").raise_for_status().json()["model"] == "recorded"
+    assert answer_to(path, model=" ").status_code == 404
+
+
+# Sampling -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [CHAT, COMPLETIONS, RESPONSES])
+def test_a_temperature_may_be_as_high_as_engines_take_it(path: str) -> None:
+    """SillyTavern's go up to 5 (https://github.com/SillyTavern/SillyTavern/blob/release/public/index.html)."""
+    engine = Replay("A cat.")
+    with serving(engine) as address:
+        httpx2.post(address + path, json={**BODIES[path], "temperature": 4.5}).raise_for_status()
+    assert engine.calls[0].sampling.temperature == 4.5
+    assert answer_to(path, temperature=101).status_code == 400
+
+
+def test_sillytavern_stops_at_all_names_and_marks() -> None:
+    """https://github.com/SillyTavern/SillyTavern/blob/release/public/scripts/instruct-mode.js, and what it sends to
+    vLLM (…/public/scripts/textgen-settings.js).
+    """
+    names = [f"\nCat {at}:" for at in range(30)]
+    sampling: Any = {"temperature": 1, "top_p": 1, "top_k": -1, "min_p": 0.05, "repetition_penalty": 1.1}
+    sent: Any = {**sampling, "frequency_penalty": 0, "logprobs": 10, "n": 2, "best_of": 2, "min_tokens": 0}
+    with serving(Replay("A cat.\nCat 7: Mew.", "A cat.")) as address:
+        answer = httpx2.post(
+            address + COMPLETIONS, json={**BODIES[COMPLETIONS], **sent, "stop": names}
+        ).raise_for_status()
+    assert [choice["text"] for choice in answer.json()["choices"]] == ["A cat.", "A cat."]
+    assert answer.headers["x-toolgram-ignored"] == "min_tokens"
