@@ -5,6 +5,7 @@ The shapes are those of their sources and of threads, which each test names; the
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx2
@@ -130,3 +131,36 @@ def test_sillytavern_stops_at_all_names_and_marks() -> None:
         ).raise_for_status()
     assert [choice["text"] for choice in answer.json()["choices"]] == ["A cat.", "A cat."]
     assert answer.headers["x-toolgram-ignored"] == "min_tokens"
+
+
+# Results ------------------------------------------------------------------------------------------------------------
+
+CALL: Any = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+LOOK: Any = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+CALLED: Any = {"role": "assistant", "content": "None", "tool_calls": [CALL]}
+
+
+@pytest.mark.parametrize("style", ["hermes_2_pro", "long"])
+def test_what_a_tool_answered_may_be_an_object(style: str) -> None:
+    """Home Assistant's Local LLMs send it so, where they are told to
+    (https://github.com/acon96/home-llm/blob/develop/custom_components/llama_conversation/utils.py).
+    """
+    seen: Any = {"name": "look", "response": {"result": "Zoë"}}
+    prompts: list[str] = []
+    for content in (seen, json.dumps(seen, ensure_ascii=False)):
+        result = {"role": "tool", "tool_call_id": "c", "content": content}
+        body = {"model": "recorded", "style": style, "tools": [LOOK], "messages": [ASKED, CALLED, result]}
+        engine = Replay("A cat.")
+        with serving(engine) as address:
+            httpx2.post(address + CHAT, json=body).raise_for_status()
+        prompts.append(engine.calls[0].text)
+    assert prompts[0] == prompts[1]
+    assert "Zoë" in prompts[0]
+
+
+@pytest.mark.parametrize("role", ["system", "user", "assistant"])
+def test_nobody_else_says_an_object(role: str) -> None:
+    answer = answer_to(CHAT, messages=[ASKED, {"role": role, "content": {"text": "Hi."}}])
+    error = answer.json()["error"]
+    assert (answer.status_code, error["pointer"]) == (400, "/messages/1/content")
+    assert "must be a string or a list of parts" in error["message"]
