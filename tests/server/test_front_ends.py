@@ -12,13 +12,22 @@ import httpx2
 import pytest
 
 from live_server import serving
+from situations import CHATML
 from toolgram.engines.replay import Replay
 from toolgram.server.settings import Settings
+from toolgram.template.chat_template import ChatTemplate
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
 ASKED: Any = {"role": "user", "content": "What is there?"}
 COMMON: Any = {"model": "recorded", "style": "hermes_2_pro"}
 
+STRICT = ChatTemplate(  # as Qwen 3.5's, to which clients with a late system message are refused elsewhere
+    "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('late') }}{% endif %}"
+    "<|im_start|>{{ m.role }}\n{{ m.content or '' }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
+    "",
+    "<|im_end|>",
+)
 BODIES: dict[str, dict[str, Any]] = {
     CHAT: {**COMMON, "messages": [ASKED]},
     COMPLETIONS: {"model": "recorded", "prompt": "There is"},
@@ -164,3 +173,138 @@ def test_nobody_else_says_an_object(role: str) -> None:
     error = answer.json()["error"]
     assert (answer.status_code, error["pointer"]) == (400, "/messages/1/content")
     assert "must be a string or a list of parts" in error["message"]
+
+
+# Conversations ------------------------------------------------------------------------------------------------------
+
+CALLS: Any = {**CALLED, "content": ""}
+RESULT: Any = {"role": "tool", "tool_call_id": "c", "content": "A cat."}
+IMAGE: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
+SHOWN: Any = {"type": "text", "text": "These images are what the tools above answered. Please look at them."}
+HEARD: Any = {"role": "assistant", "content": "There is"}
+
+TAKEN: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    # Open WebUI: https://github.com/open-webui/open-webui/blob/main/backend/open_webui/utils/misc.py
+    "open-webui, images of tools": (
+        CHAT,
+        {"messages": [ASKED, CALLS, RESULT, {"role": "user", "content": [SHOWN, IMAGE]}], "tools": [LOOK]},
+        ["messages[3].content[1]"],
+    ),
+    "open-webui, a summary and sources": (
+        CHAT,
+        {"messages": [*({"role": "system", "content": text} for text in ("Be kind.", "[So far] Cats.")), ASKED]},
+        [],
+    ),
+    "open-webui, calls in a chat without tools": (CHAT, {"messages": [ASKED, CALLS, RESULT, HEARD, ASKED]}, []),
+    # …/backend/open_webui/routers/openai.py
+    "open-webui, continue": (
+        CHAT,
+        {"messages": [ASKED, HEARD], "continue_final_message": True, "add_generation_prompt": False},
+        [],
+    ),
+    "open-webui, a user of a pipeline": (CHAT, {"user": {"name": "Ada", "id": "1", "role": "admin"}}, []),
+    "open-webui, responses": (
+        RESPONSES,
+        {
+            "input": [
+                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look."}]},
+                {"type": "reasoning", "id": "r", "summary": [], "content": []},
+                {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}", "id": "f"},
+                {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "A cat."}]},
+            ],
+            "instructions": "Be kind.",
+            "tools": [{"type": "function", **LOOK["function"], "strict": False}],
+        },
+        [],
+    ),
+    # n8n: https://www.npmjs.com/package/@n8n/n8n-nodes-langchain, vendors/OpenAi and llms/LMChatOpenAi
+    "n8n, a model's answer": (
+        RESPONSES,
+        {
+            "input": [{"role": "user", "content": [{"type": "input_text", "text": "Look."}]}],
+            "parallel_tool_calls": True,
+            "store": True,
+            "background": False,
+            "truncation": "auto",
+            "max_tool_calls": 3,
+            "top_logprobs": 0,
+            "service_tier": "auto",
+            "metadata": {"flow": "cats"},
+            "reasoning": {"effort": "low"},
+            "text": {"verbosity": "low", "format": {"type": "text"}},
+        },
+        ["text.verbosity"],
+    ),
+    "n8n, tools of OpenAI's": (
+        RESPONSES,
+        {
+            "tools": [
+                {"type": "web_search", "search_context_size": "medium"},
+                {"type": "code_interpreter", "container": {"type": "auto"}},
+                {"type": "function", **LOOK["function"], "strict": False},
+            ]
+        },
+        ["tools.web_search", "tools.code_interpreter"],
+    ),
+    # Home Assistant: https://github.com/jekalmin/extended_openai_conversation, conversation.py
+    "extended openai conversation, functions": (
+        CHAT,
+        {
+            "messages": [ASKED, {"role": "function", "name": "look", "content": "A cat."}],
+            "functions": [LOOK["function"]],
+            "function_call": "auto",
+        },
+        [],
+    ),
+    "extended openai conversation, tools": (
+        CHAT,
+        {
+            "messages": [ASKED, {**CALLS, "refusal": None, "reasoning_content": "I look."}, {**RESULT, "name": "look"}],
+            "tools": [LOOK],
+            "tool_choice": "none",
+        },
+        ["messages[1].reasoning_content"],
+    ),
+    # AnythingLLM: https://github.com/Mintplex-Labs/anything-llm/blob/master/server/utils/agents/aibitat/providers/helpers/tooled.js
+    "anythingllm, a result of no call": (
+        CHAT,
+        {"messages": [ASKED, {**CALLED, "content": None, "reasoning_content": ""}, RESULT], "tools": [LOOK]},
+        [],
+    ),
+    # SWE-agent: https://github.com/SWE-agent/SWE-agent/blob/main/sweagent/tools/commands.py, and LM Studio refuses it
+    # (https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/2203)
+    "swe-agent, a tool without parameters": (
+        CHAT,
+        {"tools": [{"type": "function", "function": {"name": "submit", "parameters": {"type": "object"}}}]},
+        [],
+    ),
+    # SillyTavern: https://github.com/SillyTavern/SillyTavern/blob/release/public/scripts/openai.js
+    "sillytavern, examples and a greeting": (
+        CHAT,
+        {
+            "messages": [
+                {"role": "system", "content": "Mew.", "name": "example_assistant"},
+                {"role": "assistant", "content": "Hello!"},
+                {**ASKED, "name": "Ada"},
+                {"role": "system", "content": "Write the next reply."},
+            ],
+            "logit_bias": {},
+            "top_k": 0,
+            "n": 2,
+            "seed": 0,
+            "logprobs": True,
+            "top_logprobs": 5,
+        },
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("template", ["chatml", "strict"])
+@pytest.mark.parametrize("shape", TAKEN)
+def test_what_front_ends_send_is_answered(shape: str, template: str) -> None:
+    path, more, ignored = TAKEN[shape]
+    with serving(Replay("A cat.", "A cat."), template={"chatml": CHATML, "strict": STRICT}[template]) as address:
+        answer = httpx2.post(address + path, json={**BODIES[path], **more}).raise_for_status()
+    assert answer.headers.get("x-toolgram-ignored", "") == ", ".join(ignored)
+    assert "A cat." in answer.text
