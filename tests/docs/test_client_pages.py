@@ -93,12 +93,14 @@ TURNS = {
     "index": [Message("Hello."), Message("Ada.")],
     "langgraph": [Message(tool_calls=(ToolCall("price", '{"item": "tea"}', None),)), Message("It costs 2.5 euros.")],
     "frameworks": [Message('{"name": "Ada", "age": 36}')],
+    "front-ends": [Message("Hello, too.")],
     "pydantic-ai": [Message(tool_calls=(ToolCall("final_result", '{"city": "Paris", "sky": "clear"}', None),))],
 }
 PRINTED = {
     "index": "Ada.\n['message', 'message', 'message']",
     "langgraph": "It costs 2.5 euros.",
     "frameworks": "name='Ada' age=36",
+    "front-ends": "models: 1\nHello, too.True",
     "pydantic-ai": "city='Paris' sky='clear'",
 }
 

@@ -53,7 +53,7 @@ def test_fields_tell_their_types_and_open(browser: Browser, shown: str) -> None:
         document()["components"]["schemas"]["ChatCompletionBody"]["properties"]
     )
     temperature = next(line for line in lines if line.startswith("temperature"))
-    assert "0 to 2" in temperature
+    assert "0 to 100" in temperature
     assert texts(browser, f"{FIELDS} .fields") == []
     browser.click(f"{FIELDS} summary")
     browser.wait(lambda: texts(browser, f"{FIELDS} .fields code:first-child"), "what is inside")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import Field
 
-from toolgram.api.chat.body import StreamOptions
+from toolgram.api.chat.body import StreamOptions, unused_options
 from toolgram.api.chat.response import Head, usage_json
 from toolgram.api.sampling import Limit, MostTokens, OpenAISampling, sampling_of, unsaid
 from toolgram.conversation.answers import Form, form_of
@@ -107,6 +107,7 @@ def read_completion_request(body: Any) -> CompletionRequest:
             *(name for name in checked.further if name not in WITHOUT_EFFECT),
             *further_of("structured_outputs", checked.structured_outputs),
             *further_of("response_format", checked.response_format),
+            *unused_options(options, checked.stream),
         ),
     )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from toolgram.conversation.body import OF_TOOLS
 from toolgram.conversation.fields import Json, type_of
 from toolgram.conversation.request import Request, placed
 from toolgram.errors import InvalidRequest
 
-_RESULT = ("tool", "function")
 _IMAGES = ("image_url", "image")
 _MOST_CAPTION = 100  # characters
 
@@ -43,7 +43,7 @@ def answers_of_tools(messages: Sequence[Json]) -> frozenset[int]:
     found: list[int] = []
     behind = False
     for at, message in enumerate(messages):
-        behind = message["role"] in _RESULT or (behind and message["role"] == "user" and _brings_images(message))
+        behind = message["role"] in OF_TOOLS or (behind and message["role"] == "user" and _brings_images(message))
         if behind:
             found.append(at)
     return frozenset(found)

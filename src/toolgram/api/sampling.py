@@ -12,7 +12,10 @@ from toolgram.engines.base import LEAST_REPETITION_PENALTY, MOST_REPETITION_PENA
 T = TypeVar("T", int, float)
 
 MAX_SEED = 2**63 - 1
-MAX_STOPS = 16
+MAX_STOPS = 64
+"""OpenAI takes four; front ends for stories stop at the name of everybody in them."""
+MAX_TEMPERATURE = 100
+"""OpenAI takes two; no engine has a bound, and beside `min_p` higher ones make sense."""
 MAX_BIASES = 1 << 14
 MAX_TOP_LOGPROBS = 20
 
@@ -51,7 +54,7 @@ Biases = Annotated[
 class SamplingFields(Fields):
     """How tokens are chosen; what is absent is as the model's own configuration has it."""
 
-    temperature: Annotated[float, Number(0, 2)] | None = None
+    temperature: Annotated[float, Number(0, MAX_TEMPERATURE)] | None = None
     top_p: Annotated[float, Number(0, 1)] | None = None
     top_k: Annotated[int, Number(-1, whole=True)] | None = None
     min_p: Annotated[float, Number(0, 1)] | None = None

@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, ValidationInfo, WithJsonSchema, field_validator
+from pydantic.config import JsonDict
 
 from toolgram.conversation.fields import (
     Count,
     Fields,
     Filled,
     Held,
+    Json,
     Many,
     Number,
     Some,
@@ -34,6 +36,8 @@ from toolgram.conversation.thinking import Effort, Thinking, thinking_of
 from toolgram.conversation.tool_shapes import Function, FunctionType, Tool, function_or_custom
 
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
+OF_TOOLS = ("tool", "function")
+"""The roles of what a tool answered."""
 
 # Messages -----------------------------------------------------------------------------------------------------------
 
@@ -67,12 +71,18 @@ Part = Annotated[
     Annotated[TextPart, of("text")] | Annotated[RefusalPart, of("refusal")] | Annotated[OtherPart, of("other")],
     by(_part, "must be a part"),
 ]
+_CONTENT = "must be a string or a list of parts"
+
+
+def _content(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "string"
+    return "parts" if isinstance(value, list | tuple) else "object" if isinstance(value, Mapping) else None
+
+
 Content = Annotated[
-    Annotated[str, of("string")] | Annotated[Many[Part], of("parts")],
-    by(
-        lambda value: "string" if isinstance(value, str) else "parts" if isinstance(value, list | tuple) else None,
-        "must be a string or a list of parts",
-    ),
+    Annotated[str, of("string")] | Annotated[Many[Part], of("parts")] | Annotated[Json, of("object")],
+    by(_content, _CONTENT),
 ]
 
 
@@ -127,8 +137,17 @@ class LegacyCall(Fields):
     arguments: str
 
 
+_OF_A_TOOL: JsonDict = {"properties": {"role": {"enum": list(OF_TOOLS)}}}
+_NO_OBJECT: JsonDict = {"properties": {"content": {"not": {"type": "object"}}}}
+
+
 class ChatMessage(Fields):
-    """One message of the conversation; further fields are the template's to read."""
+    """One message of the conversation; further fields are the template's to read.
+
+    What a tool answered may be an object, which is shown as its JSON text.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_OF_A_TOOL, _NO_OBJECT]})
 
     role: Role
     content: Content | None = None
@@ -139,6 +158,14 @@ class ChatMessage(Fields):
     reasoning: str | None = None
     tool_calls: Many[Call] | None = None
     function_call: LegacyCall | None = None
+
+    @field_validator("content")
+    @classmethod
+    def _is_text(cls, value: Any, info: ValidationInfo) -> Any:
+        """Home Assistant's Local LLMs may send results as objects (acon96/home-llm, `get_oai_formatted_messages`)."""
+        if isinstance(value, Mapping) and info.data.get("role") not in OF_TOOLS:
+            raise wrong(_CONTENT)
+        return cast("Any", value)
 
 
 # Tools --------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -202,11 +203,13 @@ def placed(places: Mapping[str, str], pointer: str) -> str:
 
 
 def message_json(message: ChatMessage, given: Json) -> Json:
-    """The message as templates print it: as given, with refusals as text, every call that of a function, and reasoning
-    under one name.
+    """The message as templates print it: as given, with refusals and objects as text, every call that of a function,
+    and reasoning under one name.
     """
     changed = dict[str, Any]()
-    if isinstance(message.content, list) and any(isinstance(part, RefusalPart) for part in message.content):
+    if isinstance(message.content, Mapping):
+        changed["content"] = json.dumps(given["content"], ensure_ascii=False)
+    elif isinstance(message.content, list) and any(isinstance(part, RefusalPart) for part in message.content):
         changed["content"] = [_part_json(*each) for each in zip(message.content, given["content"], strict=True)]
     elif message.refusal and not message.content:
         changed["content"] = message.refusal

@@ -20,6 +20,7 @@ from toolgram import work
 from toolgram.api.errors import ApiError, anthropic_error, api_error, openai_error, shutting_down
 from toolgram.api.json_text import json_bytes
 from toolgram.errors import ToolgramError
+from toolgram.server.addresses import path_meant
 from toolgram.server.limits import Admission
 from toolgram.server.metrics import Metrics
 from toolgram.server.origins import check_host, check_origin
@@ -82,6 +83,9 @@ class Front:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]  # a slash of a name is written %2F
+        if (meant := path_meant(path, self._paths)) != path:
+            scope = {**scope, "path": meant, "raw_path": meant.encode()}
         headers = {key: value.decode("latin-1") for key, value in scope["headers"]}
         record = Record(_request_id(headers.get(b"x-request-id")))
         record.capture = Capture() if self._observer and scope["path"] in PATHS else None

@@ -158,8 +158,11 @@ class Models:
     any_name: bool = False
 
     def find(self, name: str | None) -> Served:
-        """The model with a name or alias. Raises ApiError 404 if there is none."""
-        if name is None:
+        """The model with a name or alias; without one, as clients also say by "", the default.
+
+        Raises ApiError 404 if there is none.
+        """
+        if not name:
             return self.all[0]
         if (served := self._names().get(name)) is None:
             if self.any_name:

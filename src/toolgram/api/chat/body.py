@@ -8,7 +8,7 @@ from pydantic import WithJsonSchema
 
 from toolgram.api.sampling import MAX_TOP_LOGPROBS, MostTokens, OpenAISampling
 from toolgram.conversation.body import ChatBody
-from toolgram.conversation.fields import Fields, Labels, Many, Number, absent, by, of, whole
+from toolgram.conversation.fields import Fields, Labels, Many, Number, absent, by, further_of, of, whole
 
 MAX_CHOICES = 128
 
@@ -29,6 +29,13 @@ class StreamOptions(Fields):
     include_usage: bool | None = None
     include_obfuscation: bool | None = None
     include_tokens: bool | None = None
+
+
+def unused_options(options: StreamOptions | None, stream: bool | None) -> tuple[str, ...]:
+    """What of the options of a stream has no effect, as it is told: all of them, where there is no stream."""
+    if options is None or stream:
+        return further_of("stream_options", options)
+    return ("stream_options",)
 
 
 class ChatOptions(Fields):

@@ -16,6 +16,7 @@ from toolgram.api.chat.body import (
     ChatOptions,
     ExplainBody,
     StreamOptions,
+    unused_options,
 )
 from toolgram.api.generation import Generation, GivenTemplate
 from toolgram.api.responses.request import read_responses_request
@@ -62,8 +63,6 @@ def read_explain_request(body: Any) -> tuple[ChatRequest, str]:
 
 def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
     options = body.stream_options
-    if options is not None and not body.stream:
-        raise InvalidRequest("/stream_options", "is only allowed where stream is true")
     limit = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
     request = request_of(body, given)
     check_results(request)
@@ -79,7 +78,7 @@ def _chat_request(body: ChatCompletionBody, given: Json) -> ChatRequest:
         stream=body.stream or False,
         ignored=(
             *(name for name in body.further if name not in WITHOUT_EFFECT | body.thoughts.heeded),
-            *further_of("stream_options", options),
+            *unused_options(options, body.stream),
             *further_of("structured_outputs", body.structured_outputs),
             *further_of("response_format", body.response_format),
         ),
