@@ -198,7 +198,7 @@ STRICT: Any = {
     ("options", "kind", "param"),
     [
         ({"model": "other"}, openai.NotFoundError, "model"),
-        ({"temperature": 9}, openai.BadRequestError, "temperature"),
+        ({"temperature": 101}, openai.BadRequestError, "temperature"),
         ({"messages": [{"role": "robot", "content": "x"}]}, openai.BadRequestError, "messages[0].role"),
         ({"messages": [{"role": "tool", "tool_call_id": "x", "content": ""}]}, openai.BadRequestError, "messages[0]"),
         ({"response_format": STRICT}, openai.BadRequestError, "response_format.json_schema.schema"),

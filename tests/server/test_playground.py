@@ -131,7 +131,7 @@ def test_what_is_wrong_is_told_at_its_place(browser: Browser) -> None:
         browser.wait(lambda: not browser.shows("#problem"), "no problem")
         assert browser.script("return document.querySelectorAll('[aria-invalid]').length") == 0
         browser.type("#temperature", "-1")
-        browser.wait_for_text("#fault", "must be between 0 and 2, not -1")
+        browser.wait_for_text("#fault", "must be between 0 and 100, not -1")
 
 
 def test_escape_stops_the_engine(browser: Browser) -> None:

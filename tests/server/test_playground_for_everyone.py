@@ -43,7 +43,7 @@ def test_texts_can_be_read_by_day_and_by_night(browser: Browser, dark: bool) -> 
     with page(browser, Telling(), refusals=True):
         browser.dark(on=dark)
         run(browser)
-        browser.type("#temperature", "9")
+        browser.type("#temperature", "-1")
         browser.wait(lambda: browser.shows("#fault"), "a fault")
         shades: list[list[str]] = []
         for tab in ("answer", "chat", "prompt", "relaxations", "events"):

@@ -269,13 +269,8 @@ LegacyChoice = Annotated[Literal["none", "auto"] | ChosenFunction, whole('must b
 # The body -----------------------------------------------------------------------------------------------------------
 
 
-class ChatBody(Forms):
-    """A chat-completions body, as far as its prompt, its grammar and its reader depend on it.
-
-    `regex` and `choice` are short for response formats, as vLLM's, SGLang's and llama-server's names are, and `grammar`
-    is GBNF for the whole answer; `functions` and `function_call` are short for tools and a choice of them. The
-    `reasoning_format` "deepseek" is what llama-server calls that of "auto" here: reasoning told apart from the answer.
-    """
+class Conversation(Fields):
+    """What was said, and what may be called."""
 
     messages: Turns[ChatMessage]
     tools: Many[Tool] | None = None
@@ -283,6 +278,16 @@ class ChatBody(Forms):
     parallel_tool_calls: bool | None = None
     functions: Many[Function] | None = None
     function_call: LegacyChoice | None = None
+
+
+class ChatBody(Forms, Conversation):
+    """A chat-completions body, as far as its prompt, its grammar and its reader depend on it.
+
+    `regex` and `choice` are short for response formats, as vLLM's, SGLang's and llama-server's names are, and `grammar`
+    is GBNF for the whole answer; `functions` and `function_call` are short for tools and a choice of them. The
+    `reasoning_format` "deepseek" is what llama-server calls that of "auto" here: reasoning told apart from the answer.
+    """
+
     reasoning_effort: Effort | None = None
     reasoning_format: Literal["auto", "deepseek", "none"] | None = None
     reasoning_max_tokens: Count | None = None

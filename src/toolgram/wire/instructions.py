@@ -48,7 +48,7 @@ class FreeAt:
 @dataclass(frozen=True, slots=True)
 class NameAt:
     """The tool's name or the call's id, up to what follows. A name that is said `again` is one word, and text if it is
-    another one."""
+    another one before the arguments."""
 
     action: Literal["name", "again", "id"]
     next: int

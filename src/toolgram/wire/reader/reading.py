@@ -139,7 +139,8 @@ class Reading:
                 case "name":
                     emit.name(text)
                 case "again":
-                    emit.unreadable("" if text == emit.tool else text, "the call has another name before")
+                    is_said = text == emit.tool or emit.has_arguments  # what closes a call says nothing
+                    emit.unreadable("" if is_said else text, "the call has another name before")
                 case "id":
                     emit.id(text.replace("{name}", emit.tool))
                 case _:
