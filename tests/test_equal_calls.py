@@ -1,4 +1,4 @@
-"""A turn of calls that are all the same ends after the third, in every style that writes several."""
+"""A turn of calls that are all the same ends after the third, in every style that writes several; or goes round."""
 
 from __future__ import annotations
 
@@ -70,6 +70,20 @@ def test_calls_that_differ_go_on(other: tuple[str, str]) -> None:
     assert text is not None
     reply = generate_sync(plan, Replay(list(text)))
     assert (len(reply.message.tool_calls), reply.ended_repetitions) == (6, ())
+
+
+@pytest.mark.parametrize("size", [2, 3, 8])
+def test_a_turn_that_goes_round_and_round_ends_after_three_rounds(size: int) -> None:
+    plan = planned("hermes")
+    around = [("get_weather", f'{{"city": "{number}"}}') for number in range(size)]
+    before = ("get_time", '{"city": "Rome"}')
+    text = turn(plan, before, *around * 5)
+    assert text is not None
+    reply = generate_sync(plan, Replay(list(text)), Sampling(max_tokens=len(text)))
+    calls = 1 + MOST * size
+    assert (len(reply.message.tool_calls), reply.ended_repetitions) == (calls, (EndedRepetition(calls - 1, ""),))
+    reply = generate_sync(plan, Replay(list(turn(plan, *around * 2, before, *around * 2) or "")))
+    assert (len(reply.message.tool_calls), reply.ended_repetitions) == (4 * size + 1, ())
 
 
 def test_it_is_turned_off() -> None:

@@ -1,27 +1,34 @@
-"""The same call again and again: small models that have called go on calling until the tokens run out."""
+"""The same calls again and again: small models that have called go on calling until the tokens run out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from toolgram.chat.runaways import EndedRepetition
 from toolgram.conversation.events import ArgumentsDelta, Event, ToolCallEnd, ToolCallStart
 
 MOST = 3
-"""Calls of one tool with the same arguments, one after the other: then the turn ends."""
+"""Times that the same calls are made, one after the other: then the turn ends."""
+_LONGEST = 8  # calls that are made again and again: a model that goes through more says something by that
+
+_Call = tuple[str, str]  # the name and the arguments
 
 
 @dataclass(slots=True)
 class EqualCalls:
-    """Watches a turn for calls that are all the same; `ended` is the last of them, where the turn ended for that."""
+    """Watches a turn for calls that come again: one that is the same each time, or a few in the same order.
+
+    `ended` is the last of them, where the turn ended for that.
+    """
 
     ended: EndedRepetition | None = None
     _index: int = 0
     _name: str | None = None  # of the call that is being read
     _pieces: list[str] = field(default_factory=list[str])
-    _last: tuple[str, str] | None = None  # the name and the arguments of the call before
-    _count: int = 0
+    _last: deque[_Call] = field(default_factory=lambda: deque(maxlen=MOST * _LONGEST))
+    _again: bool = False  # whether the last ones came before
 
     def take(self, events: Iterable[Event]) -> None:
         """What was read of the turn."""
@@ -33,15 +40,20 @@ class EqualCalls:
                 case ArgumentsDelta(_, text):
                     self._pieces.append(text)
                 case ToolCallEnd() if self._name is not None:
-                    call = self._name, "".join(self._pieces)
-                    self._count = self._count + 1 if call == self._last else 1
-                    self._last, self._name = call, None
+                    self._last.append((self._name, "".join(self._pieces)))
+                    self._name, self._again = None, _ends_in_rounds(self._last)
                 case _:
                     pass
 
     def end(self) -> bool:
-        """Whether the turn ends here: the last calls are the same, and no other has begun."""
-        if self._count < MOST or self._name is not None:
+        """Whether the turn ends here: the last calls came before, and no other has begun."""
+        if self._name is not None or not self._again:
             return False
         self.ended = EndedRepetition(self._index, "")
         return True
+
+
+def _ends_in_rounds(calls: Sequence[_Call]) -> bool:
+    last = list(calls)
+    rounds = (last[-MOST * size :] for size in range(1, len(last) // MOST + 1))
+    return any(each[size:] == each[:-size] for size, each in enumerate(rounds, 1))
