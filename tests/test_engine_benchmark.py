@@ -22,6 +22,7 @@ equality: Any = import_module("_engine_equality")
 memory: Any = import_module("_engine_memory")
 peers: Any = import_module("_engine_peers")
 common: Any = import_module("_common")
+sharing: Any = import_module("sharing")
 
 
 def test_tasks_have_sound_tools_and_a_plan() -> None:
@@ -80,4 +81,12 @@ def test_hundreds_of_requests_leave_nothing() -> None:
     assert len(slots._free) + len(slots._ended) == engine._model.sequences  # pyright: ignore[reportPrivateUsage]
     stored = {tuple(slot.tokens[:size]) for slot in slots._ended for size in range(1, len(slot.tokens) + 1)}
     assert 0 < len(stored) <= budget
+    engine.close()
+
+
+def test_what_two_clients_take_of_each_other_is_measured() -> None:
+    engine = LlamaCpp(default_model(), context=512, parallel=sharing.SLOTS, threads=1)
+    rows = asyncio.run(sharing.measured(engine, 1, 20))
+    assert len(rows) == 3
+    assert all(min(numbers) > 0 for _, *numbers in rows)
     engine.close()

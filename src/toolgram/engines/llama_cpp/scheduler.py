@@ -22,7 +22,7 @@ from toolgram.engines.llama_cpp.turns import Turns
 from toolgram.errors import EngineError
 
 _T = TypeVar("_T")
-_BESIDE_WRITERS = 64  # tokens of prompts in one pass while others write: more would stall them
+_BESIDE_WRITERS = 96  # tokens of prompts in one pass while others write: more would stall them, fewer take longer each
 _SHORT = 32  # tokens that are not worth cutting up
 _FEW = 2  # requests at once, beside which there is time to try drafts
 _WORTH_WAITING = 64  # tokens that another one is about to read, and that need not be read twice
