@@ -148,6 +148,7 @@ NOW, OSLO = ("now", {}), ("get_weather", {"city": "Oslo"})
         ("<get_weather>\n<city>Oslo</city>\n</weather>\n<now>\n</now>\n", None, [OSLO, NOW]),
         ("<get>\n<city>Oslo</city>\n</get>", "<get>\n<city>Oslo</city>\n</get>", []),
         ("<get_weather", "<get_weather", []),
+        ("<now>\n</later>\nIt is noon.", "\nIt is noon.", [NOW]),
         ("<now>\n</now>\nIt is noon.", "\nIt is noon.", [NOW]),
         ("<get_weather><town>Oslo</town></get_weather>", None, [("get_weather", {"town": "Oslo"})]),
     ],

@@ -12,11 +12,8 @@ from toolgram.planning.turn import compile_turn
 from toolgram.planning.turn_spec import Answer, TurnSpec
 from toolgram.schema.writing.json_style import RuleNames
 from toolgram.schema.writing.plain_text import plain_rules
-from toolgram.wire.encodings import Encoding
-from toolgram.wire.format import Alt, Content, WireFormat
-
-_JSON = WireFormat(Alt(Content(), Content(Encoding("json", margin="\n  ", last_margin="\n"))))
-"""On one line, or the members of the outermost object on lines of their own."""
+from toolgram.styles.own_calls import ANSWERS
+from toolgram.wire.format import WireFormat
 
 
 def constraint_of(form: Form) -> Constraint:
@@ -32,7 +29,7 @@ def constraint_of(form: Form) -> Constraint:
 
 
 def _spec(form: Form) -> TurnSpec:
-    spec = TurnSpec(_JSON, (), "none", parallel=True, answer=None, stops=())
+    spec = TurnSpec(WireFormat(ANSWERS), (), "none", parallel=True, answer=None, stops=())
     match form:
         case GivenGrammar():
             return replace(spec, grammar=form)

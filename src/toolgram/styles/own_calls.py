@@ -68,8 +68,9 @@ CALLS_AFTER_WORDS = Many(
     separator=Lit("\n"),
     min=1,
 )
-_ANSWER = Alt(Content(), Content(Encoding("json", margin="\n  ", last_margin="\n")))
-OWN_ANSWERS = Alt(*_ANSWER.options, in_a_fence(_ANSWER))
+ANSWERS = Alt(Content(), Content(Encoding("json", margin="\n  ", last_margin="\n")))
+"""An answer in JSON on one line, or with the members of its outermost object on lines of their own."""
+OWN_ANSWERS = Alt(*ANSWERS.options, in_a_fence(ANSWERS))
 _OWN_MARKS = {node.before for node in walk(OWN_CALLS) if isinstance(node, NamedMark)}
 
 

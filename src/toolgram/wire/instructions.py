@@ -45,12 +45,15 @@ class FreeAt:
     next: int
 
 
+NameAction = Literal["name", "again", "closing"]
+
+
 @dataclass(frozen=True, slots=True)
 class NameAt:
     """The tool's name or the call's id, up to what follows. A name that is said `again` is one word, and text if it is
-    another one before the arguments."""
+    another one; one that is `closing` the call says nothing, whatever it is."""
 
-    action: Literal["name", "again", "id"]
+    action: NameAction | Literal["id"]
     next: int
     form: str = "{id}"
 

@@ -26,6 +26,7 @@ from toolgram.wire.instructions import (
     Instruction,
     JsonAt,
     MarkAt,
+    NameAction,
     NameAt,
     StopAt,
     TextAt,
@@ -276,27 +277,30 @@ class _Compiler:
                 raise GrammarError("a Const stands only inside an Object")
 
     def tell_names(self, begin: int, end: int) -> None:
-        """In a call, the names at which its tool is known already are those that are said again."""
-        seen: set[tuple[int, bool]] = set()
-        waiting = [(begin, False)]
+        """In a call, the names at which its tool is known already are those that are said again; behind the arguments
+        they close it."""
+        seen: dict[int, set[NameAction]] = {}  # what a name would be, by all ways that lead to a place
+        waiting: list[tuple[int, NameAction]] = [(begin, "name")]
         while waiting:
-            at, named = waiting.pop()
-            if at == end or (at, named) in seen:
+            at, would_be = waiting.pop()
+            if at == end or would_be in seen.setdefault(at, set()):
                 continue
-            seen.add((at, named))
+            seen[at].add(would_be)
             match self.code[at]:
                 case ForkAt(targets):
-                    waiting += ((target, named) for target in targets)
-                case NameAt("name", next_) | ActionAt("name", next_):
-                    waiting.append((next_, True))
+                    waiting.extend((target, would_be) for target in targets)
+                case NameAt("name", next_) | ActionAt("name", next_) if would_be == "name":
+                    waiting.append((next_, "again"))
+                case ArgumentsAt(_, next_) if would_be == "again":
+                    waiting.append((next_, "closing"))
                 case StopAt():
                     pass
                 case instruction:
-                    waiting.append((instruction.next, named))
-        for at, named in seen:
+                    waiting.append((instruction.next, would_be))
+        for at, ways in seen.items():
             match self.code[at]:
-                case NameAt("name", next_) if named and (at, False) not in seen:
-                    self.code[at] = NameAt("again", next_)
+                case NameAt("name", next_) if "name" not in ways:
+                    self.code[at] = NameAt("again" if "again" in ways else "closing", next_)
                 case _:
                     pass
 

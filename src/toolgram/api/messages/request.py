@@ -38,7 +38,7 @@ from toolgram.api.messages.body import (
 )
 from toolgram.api.messages.offer import Offer
 from toolgram.api.sampling import sampling_of, unsaid
-from toolgram.api.unsupported import OF_CHAT, refuse_constraints
+from toolgram.api.unsupported import refuse_constraints
 from toolgram.conversation.answers import ResponseFormat
 from toolgram.conversation.fields import further_of, json_of, validated
 from toolgram.conversation.request import Request, ToolChoice, required, template_kwargs
@@ -92,7 +92,7 @@ def read_count_request(body: Any) -> Generation:
 def _generation(body: CountBody, max_tokens: int | None, *, stream: bool) -> Generation:
     if body.thread is not None:
         raise ApiError(400, "unsupported", _NO_THREADS, "/thread", details=_NO_THREADS_SDK)
-    refuse_constraints(body, "output_config.format", OF_CHAT)
+    refuse_constraints(body, "output_config.format")
     request, left_out = _request(body)
     return Generation(
         request=request,

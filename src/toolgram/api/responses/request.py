@@ -39,7 +39,7 @@ from toolgram.api.responses.mcp_body import (
 from toolgram.api.responses.sealed import unsealed
 from toolgram.api.responses.tools import Offer, Place, asked_of, choice, offer
 from toolgram.api.sampling import sampling_of, unsaid
-from toolgram.api.unsupported import OF_CHAT, refuse_constraints
+from toolgram.api.unsupported import refuse_constraints
 from toolgram.conversation.answers import ResponseFormat, described
 from toolgram.conversation.custom_tools import call_as_function, with_inputs
 from toolgram.conversation.fields import Json, further_of, json_of, validated
@@ -143,7 +143,7 @@ def sent_body(body: Any) -> SentBody:
     """A body as it was sent. Raises InvalidRequest with a pointer into it."""
     given = json_of(body)
     checked = validated(ResponsesBody, given)
-    refuse_constraints(checked, "text.format", OF_CHAT)
+    refuse_constraints(checked, "text.format")
     return SentBody(checked, given)
 
 

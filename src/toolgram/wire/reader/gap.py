@@ -188,13 +188,13 @@ def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive:
     """
     if thread.captured:
         said = name.form.replace("{id}", thread.captured) if name.action == "id" else thread.captured
-        done = (*thread.actions, (name.action, said))
+        done = thread.actions if name.action == "closing" else (*thread.actions, (name.action, said))
         chosen = _step_all(program, ways(program, name.next, done), char, alive)
         if chosen is not None:
             return chosen
     if (char == "\n" and thread.captured) or len(thread.captured) == MAX_NAME:
         return None
-    word = {"id": _IN_ID, "again": _NAME}.get(name.action)
+    word = {"id": _IN_ID, "again": _NAME, "closing": _NAME}.get(name.action)
     if word is not None and not (char.isspace() or word.match(char)):
         return None
     if thread.captured or not char.isspace():

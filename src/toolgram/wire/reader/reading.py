@@ -139,8 +139,7 @@ class Reading:
                 case "name":
                     emit.name(text)
                 case "again":
-                    is_said = text == emit.tool or emit.has_arguments  # what closes a call says nothing
-                    emit.unreadable("" if is_said else text, "the call has another name before")
+                    emit.unreadable("" if text == emit.tool else text, "the call has another name before")
                 case "id":
                     emit.id(text.replace("{name}", emit.tool))
                 case _:
