@@ -15,11 +15,13 @@ from toolgram.conversation.body import (
     ChosenFunction,
     CustomCall,
     FlatNamed,
+    LegacyChoice,
     Mode,
     NamedCustom,
     NamedFunction,
     RefusalPart,
 )
+from toolgram.conversation.body import ToolChoice as Choice
 from toolgram.conversation.custom_tools import DEFINITION, as_function, call_as_function, with_inputs
 from toolgram.conversation.fields import Fields, Json, json_of, validated
 from toolgram.conversation.json_text import arguments_meant
@@ -327,7 +329,11 @@ def distinct(tools: Sequence[Tool]) -> tuple[Tool, ...]:
 
 
 def _choice(body: ChatBody, tools: tuple[Tool, ...]) -> ToolChoice:
-    choice = body.function_call if body.functions is not None else body.tool_choice
+    return choice_of(body.tool_choice if body.functions is None else body.function_call, tools)
+
+
+def choice_of(choice: Choice | LegacyChoice | None, tools: tuple[Tool, ...]) -> ToolChoice:
+    """The choice that a body's `tool_choice` or `function_call` is. Raises InvalidRequest for a tool there is not."""
     match choice.type if isinstance(choice, Mode) else choice:
         case None:
             return ToolChoice("auto")

@@ -34,7 +34,7 @@ from toolgram.server.models import Models, Served
 from toolgram.server.recording.capture import Capture, capturing
 from toolgram.server.request_log import record_of
 from toolgram.server.settings import Settings
-from toolgram.server.sse import EventStream, comment, while_connected
+from toolgram.server.sse import EVENTS, EventStream, comment, while_connected
 from toolgram.server.store import Store
 from toolgram.server.tracing import generated, planned
 from toolgram.spans import span
@@ -236,8 +236,9 @@ class Desk:
         events: AsyncGenerator[bytes, None],
         failed: Callable[[ToolgramError], bytes],
         alive: Callable[[], bytes] = comment,
+        media: str = EVENTS,
     ) -> EventStream:
-        """Makes an answer in events, within the limits."""
+        """Makes an answer in events, or in what else `media` is, within the limits."""
         record = record_of(request.scope)
 
         def as_event(error: ToolgramError) -> bytes:
@@ -245,7 +246,7 @@ class Desk:
             return failed(error)
 
         keep_alive = self.settings.keep_alive
-        return EventStream(events, self.admission.work(), as_event, record.headers, keep_alive, alive)
+        return EventStream(events, self.admission.work(), as_event, record.headers, keep_alive, alive, media)
 
 
 def make_ready(plan: Plan, served: Served) -> None:

@@ -1,4 +1,4 @@
-"""Server-sent events: sent as they come, with keep-alives during silence, and stopped when the client leaves."""
+"""Streams, of events or lines: sent as they come, with signs of life in silence, and stopped when the client leaves."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from toolgram.errors import ToolgramError
 T = TypeVar("T")
 
 DONE = b"data: [DONE]\n\n"
+EVENTS, LINES = "text/event-stream; charset=utf-8", "application/x-ndjson"
+"""The types of streams."""
 _AT_ONCE = 0.02  # seconds for which it is not worth to watch whether the client leaves
 _LINE_ENDS = {"\x85".encode(): b"\\u0085", "\u2028".encode(): b"\\u2028", "\u2029".encode(): b"\\u2029"}
 
@@ -39,6 +41,11 @@ def all_named(values: Iterable[Mapping[str, Any]]) -> bytes:
     return b"".join(map(named, values))
 
 
+def line(value: Any) -> bytes:
+    """A line of JSON."""
+    return b"%b\n" % _line(value)
+
+
 def _line(value: Any) -> bytes:
     """JSON on one line, also for clients that end lines where Unicode does, as Python's `splitlines`."""
     line = json_bytes(value)
@@ -54,7 +61,8 @@ def comment() -> bytes:
 
 
 class EventStream:
-    """An answer in events. Nothing is sent before the first one, so that an earlier error has its own status.
+    """An answer in events, or in what else `media` is. Nothing is sent before the first one, so that an earlier error
+    has its own status.
 
     `work` is entered while events are made; `failed` makes the event for an error after that. That the server no longer
     waits for its answers, and cancels them, is such an error. `alive` makes what is sent in silence: clients that give
@@ -69,12 +77,13 @@ class EventStream:
         headers: Mapping[str, str],
         keep_alive: float,
         alive: Callable[[], bytes] = comment,
+        media: str = EVENTS,
     ) -> None:
         self._events = events
         self._work = work
         self._failed = failed
         self._headers = {
-            "content-type": "text/event-stream; charset=utf-8",
+            "content-type": media,
             "cache-control": "no-cache",
             "x-accel-buffering": "no",
             **headers,

@@ -45,9 +45,17 @@ class _Run:
     sampling: Sampling
 
 
-async def completions(desk: Desk, request: Request) -> ASGIApp:
-    """Continue texts. The prompt may contain special tokens, since the caller wrote all of it."""
-    read = await desk.body(request, read_completion_request)
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """Texts that are continued: the prompts of all choices, and what comes behind each, by its number."""
+
+    served: Served
+    prompts: list[str]
+    said: AsyncGenerator[tuple[int, Chunk], None]
+
+
+async def continued(desk: Desk, request: Request, read: CompletionRequest) -> Continued:
+    """Begins to continue texts. Raises ApiError and InvalidRequest for what is asked for in vain."""
     served = desk.models.find(read.model)
     record_of(request.scope).model = served.name
     desk.tell_ignored(request, read.ignored)
@@ -55,13 +63,20 @@ async def completions(desk: Desk, request: Request) -> ASGIApp:
     constraint = None if read.form is None else await _constraint(desk, request, served, read.form)
     texts = await while_connected(request.receive, in_thread(_texts, served, read))
     runs = [_Run(text, _seeded(sampling, i)) for text in texts for i in range(read.n)]
-    head = Head(f"cmpl-{uuid.uuid4().hex}", int(time.time()), served.name)
     at = "" if read.form is None else read.form.pointer
     streams = [generated(_chunks(served, run, constraint, at), served, run.sampling, "text_completion") for run in runs]
-    said = merged(streams, desk.admission)
+    return Continued(served, [run.text for run in runs], merged(streams, desk.admission))
+
+
+async def completions(desk: Desk, request: Request) -> ASGIApp:
+    """Continue texts. The prompt may contain special tokens, since the caller wrote all of it."""
+    read = await desk.body(request, read_completion_request)
+    texts = await continued(desk, request, read)
+    head = Head(f"cmpl-{uuid.uuid4().hex}", int(time.time()), texts.served.name)
+    record = record_of(request.scope)
     if read.stream:
-        return desk.streamed(request, _events(said, runs, read, head, record_of(request.scope)), failure)
-    return json_response(request, await desk.whole(request, _answer(said, runs, read, head, record_of(request.scope))))
+        return desk.streamed(request, _events(texts, read, head, record), failure)
+    return json_response(request, await desk.whole(request, _answer(texts, read, head, record)))
 
 
 def _texts(served: Served, read: CompletionRequest) -> list[str]:
@@ -116,7 +131,8 @@ async def _generated(
                 yield chunk
 
 
-def _finish(chunk: Chunk, record: Record) -> str | None:
+def finish_of(chunk: Chunk, record: Record) -> str | None:
+    """Why a choice ended, if it did. Raises EngineError where it was ended by another hand."""
     if chunk.finish == "cancelled":
         raise EngineError("the engine stopped before the answer was complete")
     record.spoke()
@@ -124,7 +140,7 @@ def _finish(chunk: Chunk, record: Record) -> str | None:
     return chunk.finish
 
 
-class _Costs:
+class Costs:
     """The usage of the choices so far, which is recorded too."""
 
     def __init__(self, n: int, record: Record) -> None:
@@ -141,39 +157,28 @@ class _Costs:
             self._record.completion_tokens = self.usage.completion_tokens
 
 
-async def _answer(
-    said: AsyncGenerator[tuple[int, Chunk], None],
-    runs: list[_Run],
-    read: CompletionRequest,
-    head: Head,
-    record: Record,
-) -> dict[str, object]:
-    texts = [[run.text] if read.echo else [] for run in runs]
-    finishes: list[str | None] = [None] * len(runs)
-    costs, likely = _Costs(read.n, record), [Likely() for _ in runs]
-    async with aclosing(said) as chunks:
+async def _answer(texts: Continued, read: CompletionRequest, head: Head, record: Record) -> dict[str, object]:
+    written = [[prompt] if read.echo else [] for prompt in texts.prompts]
+    finishes: list[str | None] = [None] * len(written)
+    costs, likely = Costs(read.n, record), [Likely() for _ in written]
+    async with aclosing(texts.said) as chunks:
         async for index, chunk in chunks:
             likely[index].add(chunk.logprobs)
-            texts[index].append(chunk.text)
-            finishes[index] = _finish(chunk, record)
+            written[index].append(chunk.text)
+            finishes[index] = finish_of(chunk, record)
             costs.add(index, chunk)
-    choices = [choice(i, "".join(texts[i]), finishes[i], likely[i].take()) for i in range(len(runs))]
+    choices = [choice(i, "".join(text), finishes[i], likely[i].take()) for i, text in enumerate(written)]
     return text_completion(head, choices, costs.usage)
 
 
-async def _events(
-    said: AsyncGenerator[tuple[int, Chunk], None],
-    runs: list[_Run],
-    read: CompletionRequest,
-    head: Head,
-    record: Record,
-) -> AsyncGenerator[bytes, None]:
-    costs, likely = _Costs(read.n, record), [Likely() for _ in runs]
-    async with aclosing(said) as chunks:
+async def _events(texts: Continued, read: CompletionRequest, head: Head, record: Record) -> AsyncGenerator[bytes, None]:
+    costs, likely = Costs(read.n, record), [Likely() for _ in texts.prompts]
+    async with aclosing(texts.said) as chunks:
         if read.echo:
-            yield b"".join(data(text_completion(head, [choice(i, run.text, None)], None)) for i, run in enumerate(runs))
+            prompts = enumerate(texts.prompts)
+            yield b"".join(data(text_completion(head, [choice(i, text, None)], None)) for i, text in prompts)
         async for index, chunk in chunks:
-            finish = _finish(chunk, record)
+            finish = finish_of(chunk, record)
             costs.add(index, chunk)
             likely[index].add(chunk.logprobs)
             if chunk.text or finish:
