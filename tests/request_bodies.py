@@ -153,6 +153,60 @@ MESSAGES: list[Any] = [
         "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
     },
 ]
+OLLAMA_CALL = {"id": "c1", "function": {"index": 0, "name": "f", "arguments": {"city": "a"}}}
+OPTIONS = {
+    "temperature": 0.1,
+    "top_p": 1,
+    "top_k": 1,
+    "min_p": 0,
+    "num_predict": 5,
+    "seed": 1,
+    "stop": ["a"],
+    "repeat_penalty": 1,
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "num_ctx": 4096,
+}
+OLLAMA: list[Any] = [
+    {
+        "messages": [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": "", "thinking": "t", "tool_calls": [OLLAMA_CALL]},
+            {"role": "tool", "tool_name": "f", "content": "x"},
+        ],
+        "tools": [TOOL],
+        "tool_choice": {"type": "function", "function": {"name": "f"}},
+        "parallel_tool_calls": True,
+        "model": "sampled",
+        "stream": False,
+        "think": "low",
+        "options": OPTIONS,
+        "keep_alive": "5m",
+        "logprobs": True,
+        "top_logprobs": 1,
+        "style": "short",
+    },
+    {"messages": [{"role": "user", "content": "Hi"}], "format": SCHEMA, "think": False, "keep_alive": 1.5},
+    {"messages": [{"role": "user", "content": "Hi", "images": ["AA"]}]},
+]
+GENERATED: list[Any] = [
+    {
+        "prompt": "Hi",
+        "system": "s",
+        "format": "json",
+        "think": True,
+        "images": [],
+        "suffix": "",
+        "template": "",
+        "options": OPTIONS,
+        "keep_alive": 0,
+        "logprobs": True,
+        "top_logprobs": 1,
+        "model": "sampled",
+    },
+    {"prompt": "a", "raw": True, "stream": False, "options": {"num_predict": 4}, "format": SCHEMA},
+]
 BODIES: dict[str, list[Any]] = {
     "/v1/chat/completions": CHAT,
     "/v1/explain": [{**CHAT[0], "dialect": "lark"}, CHAT[2]],
@@ -175,9 +229,17 @@ BODIES: dict[str, list[Any]] = {
     "/v1/responses/input_tokens": RESPONSES[:1],
     "/v1/messages": MESSAGES,
     "/v1/messages/count_tokens": MESSAGES[:1],
+    "/api/chat": OLLAMA,
+    "/api/generate": GENERATED,
+    "/api/show": [{"model": "sampled", "name": "sampled"}],
     "/tokenize": [{"messages": [USER]}, {"prompt": "a", "model": "sampled"}, {"content": "a"}],
     "/detokenize": [{"tokens": [1, 2], "model": "sampled"}],
 }
+
+
+def message_of(error: Any) -> str:
+    """What went wrong, as any API tells it."""
+    return error["error"] if isinstance(error["error"], str) else error["error"]["message"]
 
 
 def places(value: Any, at: Path = ()) -> Iterator[Path]:

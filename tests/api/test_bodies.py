@@ -14,8 +14,11 @@ from situations import CHATML
 from toolgram.api.chat.body import ChatCompletionBody, ExplainBody
 from toolgram.api.chat.request import read_chat_request
 from toolgram.api.completions import CompletionBody
+from toolgram.api.generation import Generation
 from toolgram.api.messages.body import CountBody, MessagesBody
 from toolgram.api.messages.request import read_messages_request
+from toolgram.api.ollama.body import OllamaChatBody, OllamaGenerateBody, OllamaShowBody
+from toolgram.api.ollama.request import read_chat_request as read_ollama_request
 from toolgram.api.openapi import examples
 from toolgram.api.openapi.document import document
 from toolgram.api.responses.body import ResponsesBody
@@ -35,6 +38,9 @@ MODELS: dict[str, type[Fields]] = {
     "/v1/responses/input_tokens": ResponsesBody,
     "/v1/messages": MessagesBody,
     "/v1/messages/count_tokens": CountBody,
+    "/api/chat": OllamaChatBody,
+    "/api/generate": OllamaGenerateBody,
+    "/api/show": OllamaShowBody,
     "/detokenize": TokensBody,
 }
 DOCUMENTED: dict[str, list[Any]] = {
@@ -45,6 +51,9 @@ DOCUMENTED: dict[str, list[Any]] = {
     "/v1/responses/input_tokens": list(examples.INPUT_TOKENS.values()),
     "/v1/messages": list(examples.MESSAGES.values()),
     "/v1/messages/count_tokens": list(examples.COUNT_TOKENS.values()),
+    "/api/chat": list(examples.OLLAMA_CHAT.values()),
+    "/api/generate": list(examples.OLLAMA_GENERATE.values()),
+    "/api/show": list(examples.OLLAMA_SHOW.values()),
     "/detokenize": list(examples.DETOKENIZE.values()),
 }
 A_SCHEMA = ("parameters", "schema")  # is checked when it is compiled, and not by the models
@@ -115,7 +124,7 @@ def test_a_request_may_be_made_in_python() -> None:
     assert same(toolgram.plan(typed, CHATML, now=NOW), toolgram.plan(body, CHATML, now=NOW))
 
 
-def test_the_three_apis_make_the_same_plan() -> None:
+def test_all_apis_make_the_same_plan() -> None:
     """A function that is strict, a custom tool and a schema: in each API's own words."""
     function = {"name": "f", "description": "d", "parameters": SCHEMA, "strict": True}
     answer = {"name": "n", "schema": SCHEMA, "strict": True}
@@ -137,10 +146,13 @@ def test_the_three_apis_make_the_same_plan() -> None:
         "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
         "max_tokens": 9,
     }
+    ollama = read_ollama_request({"messages": chat["messages"], "tools": chat["tools"], "format": SCHEMA})
+    assert isinstance(ollama, Generation)
     plans = [
         read_chat_request(chat).generation.plan(CHATML, now=NOW),
         read_responses_request(responses).generation.plan(CHATML, now=NOW),
         read_messages_request(messages).plan(CHATML, now=NOW),
+        ollama.plan(CHATML, now=NOW),
     ]
     assert len({plan.prompt for plan in plans}) == 1
     assert len({plan.constraint.grammar.to("lark") for plan in plans if plan.constraint}) == 1

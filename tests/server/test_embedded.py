@@ -71,6 +71,20 @@ def test_a_tool_loop_to_a_final_answer(client: OpenAI) -> None:
     assert not second.choices[0].message.tool_calls
 
 
+def test_a_client_of_ollamas_finds_the_model_and_has_it_call(client: OpenAI) -> None:
+    address = str(client.base_url).removesuffix("/v1/")
+    shown = httpx2.post(f"{address}/api/show", json={"model": "smollm2"}).json()
+    assert shown["model_info"]["llama.context_length"] == 2048
+    body: Any = {"messages": [ASK], "tools": [WEATHER], "tool_choice": "required", "parallel_tool_calls": False}
+    body |= {"options": {"temperature": 0.7, "seed": 5, "num_predict": 120}}
+    whole = httpx2.post(f"{address}/api/chat", json={**body, "stream": False}, timeout=60).json()
+    lines = httpx2.post(f"{address}/api/chat", json=body, timeout=60).text.splitlines()
+    streamed = [call for line in lines for call in json.loads(line)["message"].get("tool_calls", ())]
+    assert streamed == whole["message"]["tool_calls"]
+    assert set(streamed[0]["function"]["arguments"]) == {"city", "unit"}
+    assert min(whole["prompt_eval_count"], whole["eval_count"]) > 9
+
+
 def test_a_stream_is_the_whole(client: OpenAI) -> None:
     options: Any = {"messages": [ASK], "tools": [WEATHER], "tool_choice": "required", "model": "smollm2"}
     options |= {"temperature": 0.7, "seed": 5, "max_tokens": 120, "parallel_tool_calls": False}

@@ -1,4 +1,4 @@
-"""Bodies of all three APIs, each hostile in its own way: none is a 500, none is kept, and the server outlives them."""
+"""Bodies of all APIs, each hostile in its own way: none is a 500, none is kept, and the server outlives them."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ REST = 12.0
 """Seconds after which a server that has nothing to do has given back what is free."""
 STORE = 4 << 20
 """Bytes of responses that are kept, which are as many after the first tenth of the bodies as after all."""
+PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat")
 TOOLS = (*[1] * 30, *[2] * 12, *[5] * 7, 40)
 """How many tools there are: each costs what a body does."""
 ALONE = """
@@ -134,7 +135,7 @@ def hostile(rng: random.Random) -> tuple[str, Json]:
     )
     fields = ["temperature", "stop", "logit_bias", "tools", "tool_choice", "stream", "max_tokens", "metadata", "seed"]
     odd = {rng.choice(fields): odd_value(rng) for _ in range(rng.randrange(2))}
-    path = rng.choice(["/v1/chat/completions", "/v1/responses", "/v1/messages"])
+    path = rng.choice(PATHS)
     turns = [{"role": "user", "content": said}]
     match path:
         case "/v1/responses":
@@ -146,6 +147,10 @@ def hostile(rng: random.Random) -> tuple[str, Json]:
                 if "function" in tool
             ]
             return path, {"messages": turns, "max_tokens": 9, "tools": given, **odd}
+        case "/api/chat":
+            form = {"format": odd_schema(rng)} if rng.random() < 0.3 else {}
+            functions = [tool for tool in tools if "function" in tool]
+            return path, {"messages": turns, "tools": functions, **form, **odd}
         case _:
             return path, {"messages": turns, **extra, **odd}
 
@@ -206,5 +211,5 @@ def test_thousands_of_hostile_bodies() -> None:
         after_all = served.memory()
         print(f"{after_first} MB after {BODIES // 10} bodies, {after_all} after {BODIES}")  # noqa: T201 (shown with -s)
         assert after_all < 1.2 * after_first
-    for path in ("/v1/chat/completions", "/v1/responses", "/v1/messages"):
+    for path in PATHS:
         assert min(answered[path, 200], answered[path, 400]) > BODIES // 50

@@ -22,6 +22,7 @@ import httpx2
 import pytest
 
 from live_server import listening, serving
+from request_bodies import message_of
 from situations import CHATML
 from toolgram.conversation.lark_patterns import as_pattern
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar, Usage
@@ -400,6 +401,8 @@ BODIES: dict[str, dict[str, Any]] = {
     COMPLETIONS: {"prompt": "a", "max_tokens": 9},
     "/v1/responses": {"input": "Hi."},
     "/v1/messages": {**HI, "max_tokens": 9},
+    "/api/chat": HI,
+    "/api/generate": {"prompt": "a", "raw": True},
 }
 
 
@@ -422,9 +425,10 @@ def test_answers_that_a_server_no_longer_waits_for_when_it_ends_say_so(path: str
         for answer in (whole.result(), waiting.result()):
             assert answer.status_code == 503
             assert answer.headers["retry-after"] == "1"
-            assert "shutting down" in answer.json()["error"]["message"]
-            assert answer.json()["error"]["type"] == ("overloaded_error" if "messages" in path else "server_error")
-        last = stream.result().text.strip().rpartition("\n\n")
+            assert "shutting down" in message_of(answer.json())
+            kind = "overloaded_error" if "messages" in path else "server_error"
+            assert path.startswith("/api/") or answer.json()["error"]["type"] == kind
+        last = stream.result().text.strip().rpartition("\n" if path.startswith("/api/") else "\n\n")
         assert "word" in last[0]
         assert "shutting down" in last[2]
         assert ("response.failed" in last[2]) == ("responses" in path)

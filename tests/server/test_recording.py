@@ -224,6 +224,7 @@ def test_what_goes_well_is_not_written(tmp_path: Path) -> None:
     [
         ("/v1/messages", {"model": "recorded", "max_tokens": 3, "messages": [{"role": "user", "content": "Hi."}]}),
         ("/v1/responses", {"model": "recorded", "max_output_tokens": 3, "input": "Hi.", "stream": True}),
+        ("/api/chat", {"options": {"num_predict": 3}, "messages": [{"role": "user", "content": "Hi."}]}),
     ],
 )
 def test_conversations_of_all_apis_are_recorded(path: str, body: dict[str, Any], tmp_path: Path) -> None:

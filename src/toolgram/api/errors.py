@@ -123,6 +123,11 @@ def anthropic_error(error: ApiError, request_id: str | None = None) -> dict[str,
     return {"type": "error", "error": inner, "request_id": request_id}
 
 
+def ollama_error(error: ApiError) -> dict[str, Any]:
+    """The body of an error as Ollama writes it, or a line of a stream."""
+    return {"error": error.message}
+
+
 def param(pointer: str) -> str | None:
     """A JSON pointer as OpenAI's `param`: `messages[0].role`; None for the whole body."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]

@@ -25,6 +25,7 @@ from toolgram.server.middleware import Front
 from toolgram.server.models import Models, Served
 from toolgram.server.playground import page, pages
 from toolgram.server.recording.capture import Folder, Observer
+from toolgram.server.routes import ollama
 from toolgram.server.routes.chat import chat_completions, explain
 from toolgram.server.routes.completions import completions
 from toolgram.server.routes.mcp import mcp_call, mcp_servers
@@ -54,6 +55,9 @@ _POST: dict[str, Handler] = {
     "/v1/explain": explain,
     "/v1/tools/import": import_tools,
     "/v1/mcp/call": mcp_call,
+    "/api/chat": ollama.chat,
+    "/api/generate": ollama.generate,
+    "/api/show": ollama.show,
     "/tokenize": tokenize,
     "/detokenize": detokenize,
 }
@@ -124,6 +128,9 @@ _GET: dict[str, Handler] = {
     "/v1/responses/{id}": response,
     "/v1/responses/{id}/input_items": input_items,
     "/v1/mcp/servers": mcp_servers,
+    "/api/tags": ollama.tags,
+    "/api/ps": ollama.running,
+    "/api/version": ollama.version,
     "/health": _health,
     "/metrics": _metrics,
     "/openapi.json": _openapi,

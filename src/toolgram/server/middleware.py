@@ -17,8 +17,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolgram import work
-from toolgram.api.errors import ApiError, anthropic_error, api_error, openai_error, shutting_down
+from toolgram.api.errors import ApiError, anthropic_error, api_error, ollama_error, openai_error, shutting_down
 from toolgram.api.json_text import json_bytes
+from toolgram.api.ollama.models import NOT_HERE
 from toolgram.errors import ToolgramError
 from toolgram.server.addresses import path_meant
 from toolgram.server.limits import Admission
@@ -42,7 +43,9 @@ _PROMPTS = {
     "/v1/responses": "/input",
     "/v1/responses/input_tokens": "/input",
     "/tokenize": "/prompt",
+    "/api/generate": "/prompt",
 }
+_OLLAMA = "/api/"
 _OPEN = frozenset(("/health", "/metrics", "/openapi.json", *pages()))  # these need no key
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)
 _CLIENT_GONE = 499  # as in nginx; only the log ever shows it
@@ -154,6 +157,8 @@ class Front:
             await self._app(scope, receive, send)
         except HTTPException as error:
             record_of(scope).headers.update(error.headers or {})  # finds the methods that there are
+            if (why := NOT_HERE.get(scope["path"])) is not None:
+                raise ApiError(400, "not_supported", why) from error
             known = ", ".join(sorted(self._paths - pages().keys())).replace(":path", "")
             reason = f"{scope['method']} {scope['path']}: {error.detail}; there are {known}"
             raise ApiError(error.status_code, "no_such_route", reason) from error
@@ -174,13 +179,17 @@ class Front:
     ) -> None:
         record = record_of(scope)
         record.failed(failure.code, failure.message)
-        response = error_response(failure, record, anthropic=self._is_anthropic(scope["path"], headers))
+        response = error_response(failure, self._told(failure, record, scope["path"], headers), record)
         await response(scope, receive, answer)
 
-    def _is_anthropic(self, path: str, headers: Mapping[bytes, str]) -> bool:
-        """Whether the client speaks Anthropic's API; where a path is of both, or of nobody here, a header tells."""
+    def _told(self, failure: ApiError, record: Record, path: str, headers: Mapping[bytes, str]) -> dict[str, Any]:
+        """The failure in the shape of the client's API; where a path is of two, or of nobody here, a header tells."""
+        if path.startswith(_OLLAMA):
+            return ollama_error(failure)
         both = path.startswith("/v1/models") or path not in self._paths
-        return path.startswith("/v1/messages") or (both and b"anthropic-version" in headers)
+        if path.startswith("/v1/messages") or (both and b"anthropic-version" in headers):
+            return anthropic_error(failure, record.id)
+        return openai_error(failure)
 
     def _over(self, scope: Scope, status: int, record: Record) -> None:
         seconds = time.perf_counter() - record.began
@@ -191,9 +200,8 @@ class Front:
         LOG.info(Line(record, scope["method"], scope["path"], status, seconds))
 
 
-def error_response(error: ApiError, record: Record, *, anthropic: bool) -> Response:
-    """An error in the shape of the client's API."""
-    body = anthropic_error(error, record.id) if anthropic else openai_error(error)
+def error_response(error: ApiError, body: Mapping[str, Any], record: Record) -> Response:
+    """The answer to a request that failed, with this body."""
     headers = dict(record.headers)
     if error.retry_after is not None:
         headers["retry-after"] = str(error.retry_after)

@@ -9,6 +9,7 @@ from inspect import iscoroutinefunction
 from typing import Protocol, runtime_checkable
 
 from toolgram.api.errors import ApiError
+from toolgram.api.ollama.models import tagged, untagged
 from toolgram.chat import bound
 from toolgram.engines.base import Engine, Prompt, SamplingDefaults, SupportsGrammar
 from toolgram.errors import EngineError, PromptTooLong
@@ -73,6 +74,16 @@ class BoundsPrompts(Protocol):
 
 
 @runtime_checkable
+class NamesArchitecture(Protocol):
+    """An engine that knows of which architecture its model is."""
+
+    @property
+    def architecture(self) -> str:
+        """As llama.cpp names it: `llama`, `qwen3`, …"""
+        ...
+
+
+@runtime_checkable
 class Compiles(Protocol):
     """An engine that makes grammars ready before it writes."""
 
@@ -110,6 +121,11 @@ class Served:
     def context(self) -> int | None:
         """How many tokens prompt and answer may have together, if the engine knows."""
         return None if self._counts is None else self._counts.context
+
+    @property
+    def architecture(self) -> str | None:
+        """Of which architecture the model is, if the engine knows."""
+        return self.engine.architecture if isinstance(self.engine, NamesArchitecture) else None
 
     async def well(self) -> bool:
         """Whether the engine can be reached."""
@@ -160,11 +176,13 @@ class Models:
     def find(self, name: str | None) -> Served:
         """The model with a name or alias; without one, as clients also say by "", the default.
 
+        One that is told to clients of Ollama's API with `:latest` is theirs to name so, whichever API they go on with.
         Raises ApiError 404 if there is none.
         """
         if not name:
             return self.all[0]
-        if (served := self._names().get(name)) is None:
+        names = self._names()
+        if (served := names.get(name) or names.get(untagged(name)) or names.get(tagged(name))) is None:
             if self.any_name:
                 return self.all[0]
             known = ", ".join(repr(model.name) for model in self.all)

@@ -10,6 +10,7 @@ from pydantic_core import core_schema
 from toolgram.api.chat.body import ChatCompletionBody, ExplainBody
 from toolgram.api.completions import CompletionBody
 from toolgram.api.messages.body import CountBody, MessagesBody
+from toolgram.api.ollama.body import OllamaChatBody, OllamaGenerateBody, OllamaShowBody
 from toolgram.api.openapi.shapes import Json
 from toolgram.api.responses.body import ResponsesBody
 from toolgram.api.tokens import TextBody, TokensBody
@@ -17,7 +18,7 @@ from toolgram.api.tools import ImportBody, McpCallBody
 
 BODIES = (
     *(ChatCompletionBody, ExplainBody, CompletionBody, ResponsesBody, MessagesBody, CountBody, TextBody, TokensBody),
-    *(ImportBody, McpCallBody),
+    *(ImportBody, McpCallBody, OllamaChatBody, OllamaGenerateBody, OllamaShowBody),
 )
 
 

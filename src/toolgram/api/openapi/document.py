@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 
-from toolgram.api.openapi import anthropic, chat, examples, others, responses
+from toolgram.api.openapi import anthropic, chat, examples, ollama, others, responses
 from toolgram.api.openapi.bodies import body_schemas
 from toolgram.api.openapi.shapes import STRING, Json, any_of, one_word, ref
 
-_ABOUT = """The APIs of OpenAI and Anthropic over any model. Fields that are not named here are let be: those that
-change nothing are ignored in silence, others are told in `x-toolgram-ignored`. A field may be null where it may be
-absent. Text after `data:` is an event of a stream; comments between them show that it lives."""
+_ABOUT = """The APIs of OpenAI, Anthropic and Ollama over any model. Fields that are not named here are let be: those
+that change nothing are ignored in silence, others are told in `x-toolgram-ignored`. A field may be null where it may
+be absent. Text after `data:` is an event of a stream; comments between them show that it lives."""
 
 _WHY = {
     400: "Something is wrong with the body: `param` and `pointer` say where.",
@@ -36,6 +36,7 @@ _RUN = (*_PLAN, 502, 503, 504)
 _SCHEMAS: dict[str, Json] = {
     "Error": others.ERROR,
     "AnthropicError": others.ANTHROPIC_ERROR,
+    "OllamaError": ollama.ERROR,
     "EitherError": any_of(ref("Error"), ref("AnthropicError")),
     "AnthropicMessage": anthropic.ANSWER,
     "AnthropicEvent": anthropic.EVENT,
@@ -44,6 +45,10 @@ _SCHEMAS: dict[str, Json] = {
     "Completion": others.COMPLETION,
     "CompletionChunk": others.COMPLETION_CHUNK,
     "Explanation": chat.EXPLANATION,
+    "OllamaChat": ollama.CHAT,
+    "OllamaChatObject": ollama.CHAT_OBJECT,
+    "OllamaGenerate": ollama.GENERATE,
+    "OllamaGenerateObject": ollama.GENERATE_OBJECT,
     "Relaxation": chat.RELAXATION,
     "Response": responses.ANSWER,
     "ResponseEvent": responses.EVENT,
@@ -69,9 +74,9 @@ OF_BODIES = ("x-toolgram-relaxations", "x-toolgram-divergences", "x-toolgram-ign
 
 @dataclass(frozen=True)
 class _Route:
-    """A route: a POST if it takes a body, else a GET. With `own_503` such an answer has the form of the others.
+    """A route: a POST if it takes a body, else a GET; a stream of it has an `event` after the other, or a `line`.
 
-    `deleted` is the answer of a DELETE, where there is one.
+    With `own_503` such an answer has the form of the others. `deleted` is the answer of a DELETE, where there is one.
     """
 
     about: str
@@ -85,6 +90,7 @@ class _Route:
     parameters: tuple[Json, ...] = ()
     own_503: bool = False
     deleted: Json | None = None
+    line: Json | None = None
 
 
 _VERSION: Json = {
@@ -177,6 +183,37 @@ _ROUTES = {
         ref("ImportBody"),
         examples=examples.IMPORT,
     ),
+    "/api/chat": _Route(
+        "Answer a conversation, in Ollama's shape; unless `stream` is false in lines of JSON.",
+        ref("OllamaChat"),
+        _RUN,
+        ref("OllamaChatBody"),
+        line=ref("OllamaChatObject"),
+        examples=examples.OLLAMA_CHAT,
+        error="OllamaError",
+    ),
+    "/api/generate": _Route(
+        "Answer a prompt, in Ollama's shape, or go on with it as it is.",
+        ref("OllamaGenerate"),
+        _RUN,
+        ref("OllamaGenerateBody"),
+        line=ref("OllamaGenerateObject"),
+        examples=examples.OLLAMA_GENERATE,
+        error="OllamaError",
+    ),
+    "/api/show": _Route(
+        "What is known of a model, in Ollama's shape.",
+        ollama.SHOWN,
+        _PLAN,
+        ref("OllamaShowBody"),
+        examples=examples.OLLAMA_SHOW,
+        error="OllamaError",
+    ),
+    "/api/tags": _Route(
+        "The models by all of their names, in Ollama's shape.", ollama.TAGS, _TOLD, error="OllamaError"
+    ),
+    "/api/ps": _Route("The models that are loaded, in Ollama's shape.", ollama.RUNNING, _TOLD, error="OllamaError"),
+    "/api/version": _Route("Of which version of Ollama its API is.", ollama.VERSION, _TOLD, error="OllamaError"),
     "/tokenize": _Route(
         "The tokens of a text, or of a conversation as it would be prompted.",
         others.TOKENS,
@@ -243,6 +280,8 @@ def _responses(route: _Route) -> Json:
     content: Json = {route.media: {"schema": route.answer}}
     if route.event is not None:
         content["text/event-stream"] = {"itemSchema": _event(route.event)}
+    if route.line is not None:
+        content["application/x-ndjson"] = {"itemSchema": route.line}
     told = ("x-request-id", *(OF_BODIES if route.body else ()))
     answers: Json = {"200": {"description": "The answer.", "headers": _headers(told), "content": content}}
     for status in sorted((*route.errors, 403, 405)):

@@ -63,6 +63,25 @@ MESSAGES: dict[str, Json] = {
     "a stream": {"messages": [_HI], "system": "Be brief.", "max_tokens": 16, "stream": True},
     "a call": {"messages": [_HI], "max_tokens": 60, "tools": [_ANTHROPIC_TOOL], "tool_choice": {"type": "any"}},
 }
+_WEATHER_CALL: Json = {"function": {"name": "get_weather", "arguments": {"city": "Paris", "unit": "C"}}}
+_RESULT: Json = {"role": "tool", "tool_name": "get_weather", "content": "Sunny, 21 °C."}
+OLLAMA_CHAT: dict[str, Json] = {
+    "a question": {"messages": [_HI], "stream": False, "options": {"num_predict": 16}},
+    "a stream": {"messages": [_HI], "think": False, "options": {"num_predict": 16, "temperature": 0}},
+    "a call": {"messages": [_HI], "tools": [_TOOL], "tool_choice": "required", "stream": False},
+    "the answer after a call": {
+        "messages": [_HI, {"role": "assistant", "content": "", "tool_calls": [_WEATHER_CALL]}, _RESULT],
+        "tools": [_TOOL],
+        "options": {"num_predict": 16},
+    },
+    "an answer in a schema": {"messages": [_HI], "format": _SCHEMA, "stream": False},
+}
+OLLAMA_GENERATE: dict[str, Json] = {
+    "a question": {"prompt": "What is the weather in Paris?", "stream": False, "options": {"num_predict": 16}},
+    "a text": {"prompt": "Once upon a time", "raw": True, "options": {"num_predict": 8}},
+    "any object": {"prompt": "Paris, in JSON.", "format": "json", "stream": False},
+}
+OLLAMA_SHOW: dict[str, Json] = {"a model": {"model": "smollm2"}}
 INPUT_TOKENS: dict[str, Json] = {"a question": {"input": "Hello."}}
 COUNT_TOKENS: dict[str, Json] = {"a question": {"messages": [_HI]}}
 TOKENIZE: dict[str, Json] = {"a text": {"content": "Hello."}, "a conversation": {"messages": [_HI]}}

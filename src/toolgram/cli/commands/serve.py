@@ -269,7 +269,7 @@ def serve(
         bool, typer.Option("--redact", envvar=_env("REDACT"), help="Record without the words that were said.")
     ] = False,
 ) -> None:
-    """Serve models to clients of OpenAI's and Anthropic's APIs; every option is also a variable, TOOLGRAM_…."""
+    """Serve models by the APIs of OpenAI, Anthropic and Ollama; every option is also a variable, TOOLGRAM_…."""
     from toolgram.cli.inputs import BadInput, read_mcp
     from toolgram.cli.profiles import profiles_of
     from toolgram.cli.serve import Loading, Remote, check, is_local, keys, load, run, run_workers, sampled

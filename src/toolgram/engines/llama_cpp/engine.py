@@ -91,6 +91,11 @@ class LlamaCpp:
         return self._model.context
 
     @property
+    def architecture(self) -> str:
+        """Of which architecture the model is, as llama.cpp names it."""
+        return self._model.architecture
+
+    @property
     def memory(self) -> str:
         """What is remembered at most, and the memory that it takes, in words."""
         model = self._model

@@ -119,6 +119,7 @@ class Model:
         self._c = ffi.library().c
         self._model = _load(path)
         self.vocabulary = Vocabulary.of_model(self._model)
+        self.architecture = _metadata(self._model, "general.architecture")
         self.trained: int = self._c.llama_model_n_ctx_train(self._model)
         self.bytes_per_token = _bytes_per_token(self._model)
         free = _free_memory()

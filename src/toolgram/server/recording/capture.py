@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Observer = Callable[[Recording, str], None]
 """Is told a recording of every request that is over, and its id."""
 _LOG = logging.getLogger("toolgram.server")
-PATHS = frozenset(("/v1/chat/completions", "/v1/messages", "/v1/responses"))
+PATHS = frozenset(("/v1/chat/completions", "/v1/messages", "/v1/responses", "/api/chat"))
 """What is recorded: conversations."""
 _SECRET = ("authorization", "headers")  # of a tool of an MCP server
 # Neither says anything of the request itself.

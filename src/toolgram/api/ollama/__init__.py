@@ -1,0 +1,1 @@
+"""Ollama's API: the bodies of its requests, its answers."""
