@@ -1,4 +1,4 @@
-"""litellm against the embedded model, as a server of OpenAI's and of Anthropic's API."""
+"""litellm against the embedded model, as a server of OpenAI's, of Anthropic's and of Ollama's API."""
 
 from __future__ import annotations
 
@@ -102,3 +102,24 @@ def test_limits(narrow: str) -> None:
     next(stream)
     with pytest.raises(litellm.RateLimitError):
         litellm.completion(**of(narrow, "slow"))
+
+
+def test_as_a_server_of_ollamas_api(address: str) -> None:
+    options = of(address, "smollm2", "ollama_chat")
+    form = {"type": "json_schema", "json_schema": {"name": "report", "schema": Report.model_json_schema()}}
+    for more in ({"max_tokens": 8}, {"response_format": form}):
+        whole: Any = litellm.completion(**{**options, **more})
+        chunks: Any = list(litellm.completion(**{**options, **more}, stream=True))
+        said = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+        assert said == whole.choices[0].message.content
+    Report.model_validate_json(said)
+    assert whole.usage.prompt_tokens > 9
+    result = {"role": "tool", "tool_call_id": "a", "content": "Clear."}
+    call = {"id": "a", "type": "function", "function": {"name": "report", "arguments": '{"city": "Paris"}'}}
+    turns = [*ASK, {"role": "assistant", "content": "", "tool_calls": [call]}, result]
+    answer: Any = litellm.completion(**{**options, "messages": turns, "tools": [TOOL], "max_tokens": 8})
+    assert answer.choices[0].finish_reason in ("length", "stop", "tool_calls")
+    with pytest.raises(litellm.NotFoundError, match="there is no model"):
+        litellm.completion(**of(address, "other", "ollama_chat"))
+    with pytest.raises(litellm.AuthenticationError):
+        litellm.completion(**of(address, "smollm2", "ollama_chat", key="wrong"))

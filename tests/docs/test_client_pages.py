@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from clients.agents import AGENTS, Agent
@@ -87,6 +88,14 @@ def test_every_client_has_a_page_in_the_table() -> None:
     assert named == {path.stem for path in PAGES.glob("*.md")} - {"index"}
     assert named >= {*PROGRAMS.values(), *LIBRARIES.values()}
     assert {agent.name for agent in AGENTS} == {*PROGRAMS, *LIBRARIES}
+
+
+def test_a_client_of_ollamas_is_answered() -> None:
+    start, (_, url, _, body) = commands("ollama-clients")
+    assert start == ["toolgram", "serve", "--any-model-name", "--port", url.partition(":11434")[1][1:]]
+    with serving(Replay("Hello, too."), Settings(any_model_name=True)) as address:
+        answer = httpx2.post(address + url.partition("11434")[2], content=body.encode())
+    assert answer.json()["message"]["content"] == "Hello, too."
 
 
 TURNS = {
