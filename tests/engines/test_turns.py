@@ -109,6 +109,45 @@ def test_who_has_a_long_prompt_read_waits_for_who_writes(reading: float, passes:
     assert had / 400 == pytest.approx(passes, abs=0.05)
 
 
+def passes(turns: Turns, clients: Sequence[str], takes: Callable[[int], float], count: int) -> list[list[bool]]:
+    """Which answers each of so many passes writes on."""
+    found: list[list[bool]] = []
+    for _ in range(count):
+        found.append(choose(turns, clients))
+        who = [client for client, is_chosen in zip(clients, found[-1], strict=True) if is_chosen]
+        took(turns, who, takes(len(who)))
+    return found
+
+
+def test_a_short_answer_takes_about_as_long_as_alone() -> None:
+    """24 tokens of ten milliseconds each, while another client has many long answers written."""
+
+    def takes(answers: int) -> float:
+        return 0.01 + 0.005 * (answers - 1)
+
+    turns = Turns()
+    for answers in (1, 2, 3, *[8] * 100):
+        passes(turns, "b" * answers, takes, 1)
+    written = passes(turns, "abbbbbbbb", takes, 24)
+    assert all(chosen[0] for chosen in written)
+    assert sum(any(chosen[1:]) for chosen in written) <= 2
+
+
+def test_who_was_there_has_a_quarter_of_the_time_however_many_come() -> None:
+    turns, had = Turns(), Counter[int]()
+    for number in range(1000):  # one after the other, each for a few passes
+        for chosen in passes(turns, (f"new {number}", "there"), lambda answers: 0.01 * answers, 8):
+            had.update(kind for kind, is_chosen in enumerate(chosen) if is_chosen)
+    assert had[1] >= 0.3 * had[0]
+
+
+def test_others_wait_for_none_who_comes_where_they_take_it_no_time() -> None:
+    turns = Turns()
+    for answers in (1, 2, 3, 4) * 30:
+        passes(turns, "b" * answers, lambda _: 0.01, 1)
+    assert sum(map(all, passes(turns, "abb", lambda _: 0.01, 10))) >= 9
+
+
 def test_what_an_answer_more_takes_is_known_once_their_number_varied() -> None:
     pace = Pace()
     for _ in range(100):

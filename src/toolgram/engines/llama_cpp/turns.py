@@ -10,6 +10,8 @@ _TOGETHER = 4  # answers of a client that are written together, whatever others 
 _LATEST = 1 / 32  # how much of what is known the latest pass is
 _VARIED = 0.1  # variance of the numbers of answers, from which on their times tell what one more takes
 _LEAST = 1 / 64  # of a pass, that one more takes: where nothing were known to, nobody would wait, and nothing be learnt
+_START = 0.25  # seconds that one who comes has before others at most: a short answer takes no longer than alone
+_STARTS = 1 / 2  # of the time, that those who come have so, however many do
 
 
 class Pace:
@@ -45,6 +47,12 @@ class Pace:
         number, time, *_ = self._means
         return max(time - number * self.each, 0.0)
 
+    @property
+    def slowed(self) -> float:
+        """By which part of its own time a client with one answer is slowed down by those of another: at most by 1."""
+        alone = self.anyway + self.each
+        return min(_TOGETHER * self.each / alone, 1.0) if alone else 1.0
+
 
 @dataclass(slots=True)
 class _Account:
@@ -58,19 +66,37 @@ class Turns:
     """Divides the time of the model among clients: each gets on as fast as if it had its part of it for itself.
 
     A pass costs a client what its answers, prompts and drafts take, and its part of what a pass takes anyway. Who has
-    cost more than another, by more than a pass for one answer, waits until that one has as much.
+    cost more than another, by more than a pass for one answer, waits until that one has as much. Who comes has a start
+    before the others, where these would slow it down: what is short is done before it counts.
     """
 
     def __init__(self) -> None:
         self._pace = Pace()
+        self._start = _START  # seconds that there are for those who come
         self._accounts: dict[Hashable, _Account] = {}  # of those that have something to do
 
     def waiting(self, clients: Set[Hashable]) -> set[Hashable]:
         """Those of the clients that have something to do who are no part of the next pass."""
-        least = min((self._accounts[client].cost for client in clients if client in self._accounts), default=0.0)
-        self._accounts = {client: self._accounts.get(client, _Account(least)) for client in clients}
-        most = least + self._pace.anyway + self._pace.each
+        self._drop(self._accounts.keys() - clients)
+        self._open(clients - self._accounts.keys())
+        most = self._least() + self._pace.anyway + self._pace.each
         return {client for client, account in self._accounts.items() if account.cost > most}
+
+    def _drop(self, clients: Set[Hashable]) -> None:
+        """Forget those who are done; what they left of their start is there for others."""
+        gone = [self._accounts.pop(client) for client in clients]
+        left = sum(max(self._least() - account.cost, 0.0) for account in gone)
+        self._start = min(self._start + left, _START)
+
+    def _open(self, clients: Set[Hashable]) -> None:
+        """An account for each who comes, with its part of the start."""
+        start = self._start * self._pace.slowed if clients and self._accounts else 0.0
+        self._start -= start
+        cost = self._least() - start / max(len(clients), 1)
+        self._accounts |= {client: _Account(cost) for client in clients}
+
+    def _least(self) -> float:
+        return min((account.cost for account in self._accounts.values()), default=0.0)
 
     def choose(self, clients: Sequence[Hashable]) -> list[bool]:
         """Which answers of these clients are written on together: of each as many as of the one with fewest, or a few,
@@ -90,6 +116,7 @@ class Turns:
 
     def took(self, tokens: Sequence[tuple[Hashable, int]], seconds: float) -> None:
         """Tell what a pass took, and how many tokens of whom it was about: of answers one each, else more."""
+        self._start = min(self._start + seconds * _STARTS, _START)
         if all(count == 1 for _, count in tokens):
             self._pace.learn(len(tokens), seconds)
         read = sum(count for _, count in tokens if count > 1)
