@@ -92,7 +92,8 @@ def _model(served: Served, *, anthropic: bool) -> dict[str, object]:
         "created": served.created,
         "owned_by": "toolgram",
         "aliases": list(served.aliases),
-        "max_model_len": served.context,
+        "max_model_len": served.context,  # as vLLM says it
+        "context_length": served.context,  # as OpenRouter does, which clients look at (Chatbox)
     }
 
 

@@ -49,6 +49,7 @@ _OF_MODEL: Json = {
     "owned_by": STRING,
     "aliases": array(STRING),
     "max_model_len": nullable(COUNT),
+    "context_length": nullable(COUNT),
 }
 _MODEL = given(**_OF_MODEL)
 _TEMPLATE = given(template=STRING, bos_token=STRING, eos_token=STRING)
