@@ -34,26 +34,7 @@ CONTEXT = 4096
 LONG = 600  # seconds
 SIDES = ("toolgram", "llama.cpp")
 
-HERMES = """
-{%- if tools %}
-    {{- '<|im_start|>system\\nYou are a helpful assistant.\\n\\n# Tools\\n\\nYou may call one or more functions to ' }}
-    {{- 'assist with the user query.\\n\\nYou are provided with function signatures within <tools></tools> XML ' }}
-    {{- 'tags:\\n<tools>' }}
-    {%- for tool in tools %}{{ '\\n' + (tool | tojson) }}{% endfor %}
-    {{- '\\n</tools>\\n\\nFor each function call, return a json object with function name and arguments within ' }}
-    {{- '<tool_call></tool_call> XML tags:\\n<tool_call>\\n{"name": <function-name>, ' }}
-    {{- '"arguments": <args-json-object>}\\n</tool_call><|im_end|>\\n' }}
-{%- endif %}
-{%- for message in messages %}
-    {{- '<|im_start|>' + message.role + '\\n' + (message.content or '') }}
-    {%- for call in message.tool_calls or [] %}
-        {{- '\\n<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
-        {{- (call.function.arguments | tojson) + '}\\n</tool_call>' }}
-    {%- endfor %}
-    {{- '<|im_end|>\\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}
-"""
+HERMES = Path(__file__).with_name("hermes.jinja").read_text(encoding="utf-8")
 
 Body = Mapping[str, Any]
 Ask = Callable[[Body], "Answer"]

@@ -74,7 +74,9 @@ def _text(task: Task) -> dict[str, Any]:
     return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
-class _Server(NamedTuple):
+class Server(NamedTuple):
+    """A server that runs: where, and the number of its process."""
+
     address: str
     process: int
 
@@ -84,7 +86,7 @@ class _Server(NamedTuple):
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def _speed(server: _Server, bodies: Sequence[dict[str, Any]]) -> tuple[float, float]:
+def _speed(server: Server, bodies: Sequence[dict[str, Any]]) -> tuple[float, float]:
     """Tokens a second, and tokens for each second of the server's processor."""
     began, worked = time.perf_counter(), server.worked()
     tokens = asyncio.run(_tokens(server.address, bodies))
@@ -109,7 +111,7 @@ async def _ask(client: httpx.AsyncClient, body: dict[str, Any]) -> int:
 
 
 @contextmanager
-def running(command: Sequence[str]) -> Generator[_Server]:
+def running(command: Sequence[str]) -> Generator[Server]:
     """A server that says its address in its first line."""
     environment = {**os.environ, "GOMP_SPINCOUNT": "2000"}
     with subprocess.Popen(
@@ -117,6 +119,6 @@ def running(command: Sequence[str]) -> Generator[_Server]:
     ) as process:
         try:
             line = process.stdout.readline() if process.stdout else ""
-            yield _Server(re.findall(r"http://[\d.]+:\d+", line)[0], process.pid)
+            yield Server(re.findall(r"http://[\d.]+:\d+", line)[0], process.pid)
         finally:
             process.kill()

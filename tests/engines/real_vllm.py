@@ -14,7 +14,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,13 +32,21 @@ _OPTIONS = ["--host", "127.0.0.1", "--max-model-len", "2048", "--max-num-seqs", 
 
 
 @contextmanager
-def vllm(home: Path, backend: str) -> Generator[str]:
-    """The address of a server that answers."""
+def vllm(home: Path, backend: str, options: Sequence[str] = ()) -> Generator[str]:
+    """The address of a server that answers; `options` are more of its own."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [home / "bin" / "python", "-m", "vllm.entrypoints.openai.api_server", "--model", home / "model"]
-    command += [*_OPTIONS, "--enforce-eager", "--port", str(port), "--structured-outputs-config.backend", backend]
+    command += [
+        *_OPTIONS,
+        "--enforce-eager",
+        "--port",
+        str(port),
+        "--structured-outputs-config.backend",
+        backend,
+        *options,
+    ]
     with (home / f"{backend}.log").open("w") as log:
         process = subprocess.Popen(command, env={**os.environ, **_ENVIRONMENT}, stdout=log, stderr=log)
         try:

@@ -51,7 +51,7 @@ class Syntax:
     text: Callable[[list[str]], str] | None = None
     """How text without some markers is written, given these as literals."""
     never: tuple[tuple[int, int], ...] = ()
-    """Code points that no text has, and that the engine takes all the same unless a negated class names them."""
+    """Code points that no text has, and that a negated class would admit: where there are any, no class is negated."""
 
 
 def write(rules: Rules, syntax: Syntax, lookaheads: Mapping[str, str] | None = None) -> str:
@@ -275,9 +275,10 @@ def _literal(text: str, escape: str) -> str:
 
 @counted(1024)
 def _char_class(charset: CharSet, escape: str, never: tuple[tuple[int, int], ...]) -> str:
-    """The set between brackets, negated where it reaches to the last code point."""
-    negated = charset.ranges[-1][1] == MAX_CODE_POINT
-    ranges = sorted((*not_chars(*charset.ranges).ranges, *never)) if negated else charset.ranges
+    """The set between brackets, without what is never in one; else negated where it reaches to the last code point."""
+    others = not_chars(*charset.ranges).ranges
+    negated = not never and charset.ranges[-1][1] == MAX_CODE_POINT
+    ranges = others if negated else not_chars(*others, *never).ranges
     return f"[{'^' if negated else ''}{''.join(_range(low, high, escape) for low, high in ranges)}]"
 
 
