@@ -73,10 +73,33 @@ def test_no_class_is_negated(charset: CharSet):
     assert "[^" not in write_ebnf({"root": charset})
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "written"),
+    [
+        (0x20, 0x7E, " -~"),
+        (0xE0, 0xFF, "à-ÿ"),
+        (0xE0, 0x17F, "à-ſ"),
+        (0xE0, 0x180, "à-ſƀ"),
+        (0x1200, 0xD7A3, "ሀ-쿿퀀-힣"),
+        (0x30000, 0x31234, "𰀀-𰿿𱀀-𱈴"),
+        (0x10000, 0x60010, "𐀀-\\U0003FFFF\\U00040000-\\U0005FFFF\\U00060000-\\U00060010"),
+    ],
+)
+def test_ranges_are_cut_where_xgrammar_before_0_2_8_loses_their_ends(low: int, high: int, written: str):
+    assert write_ebnf({"root": CharSet(((low, high),))}) == f"root ::= [{written}]\n"
+
+
+def test_markers_that_hold_another_one_are_not_named():
+    # XGrammar before 0.2.8 misses the shorter one where it stands in the longer one, but not at its beginning.
+    assert write_ebnf({"root": Text(("<a>", "a", "b"))}) == (
+        'root ::= text-0\ntext-0 ::= TagDispatch(excludes=("a", "b",))\n'
+    )
+
+
 def test_strings_are_right_recursive():
     string = seq('"', repeat(choice(not_chars('"\\'), seq("\\", chars('"\\')))), '"')
     assert write_ebnf({"root": string}) == (
-        'root ::= "\\"" root-more\nroot-more ::= [\\u0000-!#-\\u005B\\]-\\uD7FF\\uE000-\\U0010FFFF] root-more'
+        'root ::= "\\"" root-more\nroot-more ::= [\\u0000-!#-\\u005B\\]-쿿퀀-\\uD7FF\\uE000-\\U0010FFFF] root-more'
         ' | "\\\\" ["\\\\] root-more | "\\""\n'
     )
 
@@ -92,8 +115,8 @@ def test_a_loop_begins_with_what_its_item_begins_with():
     ebnf = write_ebnf({"root": seq('"', repeat(Ref("char"), 1), '",'), **STRING})
     assert ebnf.startswith(
         'root ::= "\\"" root-more ","\n'
-        'root-more ::= [ !#-\\u005B\\]-\\uD7FF\\uE000-\\U0010FFFF] root-more | "\\\\" escape-rest root-more'
-        ' | [ !#-\\u005B\\]-\\uD7FF\\uE000-\\U0010FFFF] "\\"" | "\\\\" escape-rest "\\""\n'
+        'root-more ::= [ !#-\\u005B\\]-쿿퀀-\\uD7FF\\uE000-\\U0010FFFF] root-more | "\\\\" escape-rest root-more'
+        ' | [ !#-\\u005B\\]-쿿퀀-\\uD7FF\\uE000-\\U0010FFFF] "\\"" | "\\\\" escape-rest "\\""\n'
     )
     assert [text for text in ('"",', '"a",', '"ab\\n",', '"a"', '"a\n",') if ebnf_accepts(ebnf, text)] == [
         '"a",',
@@ -198,7 +221,7 @@ def test_strings_that_are_none_of_some_share_a_loop():
         (repeat(chars("xy"), 0, 3000), "root ::= [xy]{0,3000}\n"),
         (Choice((EMPTY, Literal("a"))), 'root ::= "a" | ""\n'),
         (seq(optional("a"), "b"), 'root ::= "a"? "b"\n'),
-        (not_chars(), "root ::= [\\u0000-\\uD7FF\\uE000-\\U0010FFFF]\n"),
+        (not_chars(), "root ::= [\\u0000-\\uCFFF\\uD000-\\uD7FF\\uE000-\\U0010FFFF]\n"),
         (Token("<t>", 12), "root ::= Token(12)\n"),
         (Token("<t>"), 'root ::= "<t>"\n'),
     ],

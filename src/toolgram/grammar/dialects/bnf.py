@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass, field
 
 from toolgram.caching import counted
@@ -50,8 +51,8 @@ class Syntax:
     """How the token of an id is written."""
     text: Callable[[list[str]], str] | None = None
     """How text without some markers is written, given these as literals."""
-    never: tuple[tuple[int, int], ...] = ()
-    """Code points that no text has, and that a negated class would admit: where there are any, no class is negated."""
+    ranges: Callable[[CharSet], SequenceABC[tuple[int, int]]] | None = None
+    """The ranges of a class, where none is negated."""
 
 
 def write(rules: Rules, syntax: Syntax, lookaheads: Mapping[str, str] | None = None) -> str:
@@ -220,9 +221,8 @@ class _Printer:
             case Token(_, int() as number):
                 return self.syntax.token(number)
             case CharSet():
-                return (
-                    self.syntax.any_char if expr == _ANY else _char_class(expr, self.syntax.escape, self.syntax.never)
-                )
+                syntax = self.syntax
+                return syntax.any_char if expr == _ANY else _char_class(expr, syntax.escape, syntax.ranges)
             case Repeat(item, low, high):
                 return self._repeated(item) + _times(low, high)
             case Choice(options) if EMPTY in options:
@@ -231,7 +231,7 @@ class _Printer:
             case Choice() | Sequence():
                 return f"({self.top(expr)})"
             case Text(without, "") if self.syntax.text:
-                return self.syntax.text([_literal(marker, self.syntax.escape) for marker in without])
+                return self.syntax.text([_literal(marker, self.syntax.escape) for marker in _least(without)])
             case _:
                 raise GrammarError(f"not lowered: {expr!r}")
 
@@ -273,13 +273,18 @@ def _literal(text: str, escape: str) -> str:
     return f'"{quoted}"'
 
 
+def _least(markers: SequenceABC[str]) -> list[str]:
+    """Those that hold no other one: without these there are the others neither, and XGrammar before 0.2.8 would miss
+    one within another."""
+    return [marker for marker in markers if not any(other in marker for other in markers if other != marker)]
+
+
 @counted(1024)
-def _char_class(charset: CharSet, escape: str, never: tuple[tuple[int, int], ...]) -> str:
-    """The set between brackets, without what is never in one; else negated where it reaches to the last code point."""
-    others = not_chars(*charset.ranges).ranges
-    negated = not never and charset.ranges[-1][1] == MAX_CODE_POINT
-    ranges = others if negated else not_chars(*others, *never).ranges
-    return f"[{'^' if negated else ''}{''.join(_range(low, high, escape) for low, high in ranges)}]"
+def _char_class(charset: CharSet, escape: str, ranges: Callable[[CharSet], SequenceABC[tuple[int, int]]] | None) -> str:
+    """The set between brackets; without `ranges` negated where it reaches to the last code point."""
+    negated = ranges is None and charset.ranges[-1][1] == MAX_CODE_POINT
+    spans = not_chars(*charset.ranges).ranges if negated else ranges(charset) if ranges else charset.ranges
+    return f"[{'^' if negated else ''}{''.join(_range(low, high, escape) for low, high in spans)}]"
 
 
 def _range(low: int, high: int, escape: str) -> str:
