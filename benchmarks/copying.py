@@ -104,7 +104,7 @@ async def asked(address: str, record: Record, *, schema: bool) -> Answer:
         return Answer(answer.text, right=False, finished=True)
     (choice,) = answer.json()["choices"]
     text = choice["message"]["content"] or ""
-    return Answer(text, _same(_found(text), record.data), choice["finish_reason"] == "stop")
+    return Answer(text, is_copy(text, record.data), choice["finish_reason"] == "stop")
 
 
 def _found(text: str) -> Any:
@@ -117,8 +117,9 @@ def _found(text: str) -> Any:
         return None
 
 
-def _same(one: Any, other: Any) -> bool:
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+def is_copy(text: str, data: Mapping[str, Any]) -> bool:
+    """Whether the JSON in a text is the record: keys may come in any order, and 1.0 is not 1."""
+    return json.dumps(_found(text), sort_keys=True) == json.dumps(data, sort_keys=True)
 
 
 def main() -> None:
@@ -145,12 +146,13 @@ def main() -> None:
             for side, (address, schema) in sides.items()
         }
     head = ["side", "right", "unfinished", "only toolgram right", "only this", "p"]
-    show(f"{len(chosen)} records copied by {Path(model).stem}", head, [_row(side, found) for side in found])
+    show(f"{len(chosen)} records copied by {Path(model).stem}", head, [row(side, found) for side in found])
     if options.wrong:
         _tell_wrong(chosen, found)
 
 
-def _row(side: str, found: Mapping[str, Sequence[Answer]]) -> list[object]:
+def row(side: str, found: Mapping[str, Sequence[Answer]]) -> list[object]:
+    """A side of the table: how many of its answers are right, how many have no end, and how it compares."""
     pairs = list(zip(found["toolgram"], found[side], strict=True))
     ours = sum(mine.right and not other.right for mine, other in pairs)
     theirs = sum(other.right and not mine.right for mine, other in pairs)
