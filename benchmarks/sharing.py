@@ -3,7 +3,7 @@
 One client has a short answer written while another one has sixteen long ones; and one has a long prompt read while
 another one has a long answer written. The time is divided between two, so that a long prompt should take about twice as
 long as alone, and the one that writes should write about half as fast. A short answer is nearly done by the time it is
-divided: who comes has a quarter of a second before the others.
+divided: who comes for a single one has a quarter of a second before the others.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from toolgram.engines.llama_cpp.turns import Pace, Turns
 
 def choose(turns: Turns, clients: Sequence[str]) -> list[bool]:
     """Whether each of the answers of these clients is written on next."""
-    waiting = turns.waiting(set(clients))
+    waiting = turns.waiting(Counter(clients))
     ready = [client for client in clients if client not in waiting]
     chosen = iter(turns.choose(ready))
     return [client not in waiting and next(chosen) for client in clients]
@@ -101,7 +101,7 @@ def test_who_has_a_long_prompt_read_waits_for_who_writes(reading: float, passes:
     took(turns, "a", 1.0)
     had = 0
     for _ in range(400):
-        waiting = turns.waiting({"a", "b"})
+        waiting = turns.waiting({"a": 1, "b": 1})
         assert "a" not in waiting
         both = "b" not in waiting
         turns.took([("a", 1), ("b", 63)] if both else [("a", 1)], 1.0 + reading * both)
@@ -133,12 +133,33 @@ def test_a_short_answer_takes_about_as_long_as_alone() -> None:
     assert sum(any(chosen[1:]) for chosen in written) <= 2
 
 
+def test_who_comes_for_several_answers_has_no_start() -> None:
+    turns = Turns()
+    passes(turns, "a", lambda answers: 0.01 * answers, 100)
+    written = passes(turns, "abbb", lambda answers: 0.01 * answers, 40)
+    assert written[0][0]
+    assert sum(chosen[0] for chosen in written) >= 20
+
+
 def test_who_was_there_has_a_quarter_of_the_time_however_many_come() -> None:
     turns, had = Turns(), Counter[int]()
     for number in range(1000):  # one after the other, each for a few passes
         for chosen in passes(turns, (f"new {number}", "there"), lambda answers: 0.01 * answers, 8):
             had.update(kind for kind, is_chosen in enumerate(chosen) if is_chosen)
     assert had[1] >= 0.3 * had[0]
+
+
+def test_who_comes_does_not_go_before_one_who_came_a_little_earlier() -> None:
+    def takes(answers: int) -> float:
+        return 0.01 * answers
+
+    turns = Turns()
+    passes(turns, "a", takes, 500)
+    turns.pause()
+    passes(turns, "a", takes, 4)
+    written = passes(turns, "abbb", takes, 40)
+    assert sum(chosen[0] for chosen in written[:10]) >= 3
+    assert sum(chosen[0] for chosen in written) >= 18
 
 
 def test_others_wait_for_none_who_comes_where_they_take_it_no_time() -> None:

@@ -125,6 +125,7 @@ class Scheduler:
                 self._step()
             except Exception as error:  # noqa: BLE001 - whoever waits must be told, whatever it is
                 self._fail_all(error)
+        self._turns.pause()
         self._outbox.send()
 
     def _fetch(self) -> bool:
@@ -220,7 +221,7 @@ class Scheduler:
         """What is evaluated in the next pass."""
         if self._deterministic:
             return self._one_span()
-        waiting = self._turns.waiting({live.request.client for live in self._live})
+        waiting = self._turns.waiting(Counter(live.request.client for live in self._live))
         ready = [live for live in self._live if live.request.client not in waiting]
         writers = [live for live in ready if live.generation.writing]
         chosen = self._turns.choose([live.request.client for live in writers])

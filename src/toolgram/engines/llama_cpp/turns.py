@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 _TOGETHER = 4  # answers of a client that are written together, whatever others have: one by one takes longer
@@ -56,9 +56,10 @@ class Pace:
 
 @dataclass(slots=True)
 class _Account:
-    """What a client has cost in seconds, and how many turns its answers had."""
+    """What a client has cost in seconds, and as it came; and how many turns its answers had."""
 
     cost: float
+    first: float
     turns: int = 0
 
 
@@ -66,8 +67,8 @@ class Turns:
     """Divides the time of the model among clients: each gets on as fast as if it had its part of it for itself.
 
     A pass costs a client what its answers, prompts and drafts take, and its part of what a pass takes anyway. Who has
-    cost more than another, by more than a pass for one answer, waits until that one has as much. Who comes has a start
-    before the others, where these would slow it down: what is short is done before it counts.
+    cost more than another, by more than a pass for one answer, waits until that one has as much. Who comes for a single
+    answer has a start before the others, where these would slow it down: what is short is done before it counts.
     """
 
     def __init__(self) -> None:
@@ -75,25 +76,32 @@ class Turns:
         self._start = _START  # seconds that there are for those who come
         self._accounts: dict[Hashable, _Account] = {}  # of those that have something to do
 
-    def waiting(self, clients: Set[Hashable]) -> set[Hashable]:
-        """Those of the clients that have something to do who are no part of the next pass."""
-        self._drop(self._accounts.keys() - clients)
-        self._open(clients - self._accounts.keys())
+    def waiting(self, answers: Mapping[Hashable, int]) -> set[Hashable]:
+        """Those of the clients that have answers to be written who are no part of the next pass."""
+        self._drop(self._accounts.keys() - answers.keys())
+        self._open({client: count for client, count in answers.items() if client not in self._accounts})
         most = self._least() + self._pace.anyway + self._pace.each
         return {client for client, account in self._accounts.items() if account.cost > most}
 
+    def pause(self) -> None:
+        """Nobody has anything to do: who comes next has had nothing."""
+        self._drop(self._accounts.keys())
+
     def _drop(self, clients: Set[Hashable]) -> None:
         """Forget those who are done; what they left of their start is there for others."""
-        gone = [self._accounts.pop(client) for client in clients]
+        gone = [self._accounts.pop(client) for client in tuple(clients)]
         left = sum(max(self._least() - account.cost, 0.0) for account in gone)
         self._start = min(self._start + left, _START)
 
-    def _open(self, clients: Set[Hashable]) -> None:
-        """An account for each who comes, with its part of the start."""
-        start = self._start * self._pace.slowed if clients and self._accounts else 0.0
+    def _open(self, answers: Mapping[Hashable, int]) -> None:
+        """An account for each who comes, with its part of the start: of no more than each had who is there."""
+        alone = [client for client, count in answers.items() if count == 1]
+        had = min((account.cost - account.first for account in self._accounts.values()), default=0.0)
+        start = min(self._start, had) * self._pace.slowed if alone else 0.0
         self._start -= start
-        cost = self._least() - start / max(len(clients), 1)
-        self._accounts |= {client: _Account(cost) for client in clients}
+        least = self._least()
+        costs = {client: least - start / len(alone) if client in alone else least for client in answers}
+        self._accounts |= {client: _Account(cost, cost) for client, cost in costs.items()}
 
     def _least(self) -> float:
         return min((account.cost for account in self._accounts.values()), default=0.0)
