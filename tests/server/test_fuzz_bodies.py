@@ -31,7 +31,7 @@ MOST = 256
 """Megabytes that the server may hold for one body more than it does between bodies."""
 REST = 12.0
 """Seconds after which a server that has nothing to do has given back what is free."""
-STORE = 4 << 20
+STORE = 2 << 20
 """Bytes of responses that are kept, which are as many after the first tenth of the bodies as after all."""
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat")
 TOOLS = (*[1] * 30, *[2] * 12, *[5] * 7, 40)
