@@ -17,6 +17,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,7 +25,7 @@ import httpx
 
 from _answers_tables import sign_test
 from _common import end_in_order, show
-from _data import folder
+from _schema_cases import DEFAULT_FILES, Case, load
 from _server_peers import LLAMA_CPP, running
 from toolgram.models.catalog import default_model
 
@@ -56,19 +57,21 @@ class Answer:
 
 def records(count: int) -> list[Record]:
     """So many of them, of schemas that are drawn with a fixed seed."""
-    lines = (folder() / "conformance" / "maskbench_dev.jsonl").read_text(encoding="utf-8").splitlines()
-    random.Random(SEED).shuffle(lines)
-    return [record for record, _ in zip(filter(None, map(_record, lines)), range(count), strict=False)]
+    cases = list(load(DEFAULT_FILES[:1]))
+    random.Random(SEED).shuffle(cases)
+    return list(islice(filter(None, map(_record, cases)), count))
 
 
-def _record(line: str) -> Record | None:
+def _record(case: Case) -> Record | None:
     """The first valid object of a schema, of a size that a small model can write."""
-    row = json.loads(line)
-    if not isinstance(row["schema"], dict) or len(json.dumps(row["schema"])) > SCHEMA:
+    data = next((one.data for one in case.instances if one.valid and _is_object(one.data, RECORD)), None)
+    if data is None or not _is_object(case.schema, range(SCHEMA + 1)):
         return None
-    valid = (test["data"] for test in row["tests"] if test["valid"] and isinstance(test["data"], dict))
-    data = next((data for data in valid if len(json.dumps(data)) in RECORD), None)
-    return None if data is None else Record(row["id"], row["schema"], data)
+    return Record(case.id, case.schema, data)
+
+
+def _is_object(value: Any, characters: range) -> bool:
+    return isinstance(value, dict) and len(json.dumps(value)) in characters
 
 
 def outline(value: Any, indent: str = "") -> Iterator[str]:

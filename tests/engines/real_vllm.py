@@ -38,15 +38,8 @@ def vllm(home: Path, backend: str, options: Sequence[str] = ()) -> Generator[str
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [home / "bin" / "python", "-m", "vllm.entrypoints.openai.api_server", "--model", home / "model"]
-    command += [
-        *_OPTIONS,
-        "--enforce-eager",
-        "--port",
-        str(port),
-        "--structured-outputs-config.backend",
-        backend,
-        *options,
-    ]
+    command += [*_OPTIONS, "--enforce-eager", "--port", str(port)]
+    command += ["--structured-outputs-config.backend", backend, *options]
     with (home / f"{backend}.log").open("w") as log:
         process = subprocess.Popen(command, env={**os.environ, **_ENVIRONMENT}, stdout=log, stderr=log)
         try:

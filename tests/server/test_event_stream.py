@@ -1,4 +1,4 @@
-"""What a stream of events sends, and in how many pieces: each event at once, or with those that came with it."""
+"""What a stream of events sends, and in how many pieces: an event at once, those that came with it in one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def at_once(count: int, error: ToolgramError | None = None) -> Events:
 
 
 def test_events_that_come_together_are_written_together() -> None:
-    assert asyncio.run(sent_of(at_once(3))) == [b"0\n1\n2\n", b""]
+    assert asyncio.run(sent_of(at_once(4))) == [b"0\n", b"1\n2\n3\n", b""]
 
 
 def test_an_event_that_comes_alone_is_written_at_once() -> None:
@@ -63,7 +63,7 @@ def test_an_event_that_comes_alone_is_written_at_once() -> None:
 
 
 def test_an_error_comes_behind_what_was_said() -> None:
-    assert asyncio.run(sent_of(at_once(2, ToolgramError("gone")))) == [b"0\n1\n", b"failed: gone\n", b""]
+    assert asyncio.run(sent_of(at_once(2, ToolgramError("gone")))) == [b"0\n", b"1\n", b"failed: gone\n", b""]
 
 
 def test_an_error_before_the_first_event_is_raised() -> None:

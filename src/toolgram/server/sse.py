@@ -94,6 +94,7 @@ class EventStream:
         self._started = self._quiet = False
         self._held = list[bytes]()
         self._writing: asyncio.Task[None] | None = None
+        self._is_turn_of_another = False  # event, which was written
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as an ASGI application."""
@@ -124,7 +125,7 @@ class EventStream:
         try:
             async with self._work, aclosing(self._events) as events:
                 async for event in events:
-                    await self._hold(send, event)
+                    await self._tell(send, event)
             await self._written()
         except ToolgramError as error:
             await self._written()
@@ -138,17 +139,26 @@ class EventStream:
         await self._write(send, self._failed(error))
         await send({"type": "http.response.body", "body": b""})
 
-    async def _hold(self, send: Send, event: bytes) -> None:
-        """Has an event written at the next turn of the event loop, in one with those that come until then.
+    async def _tell(self, send: Send, event: bytes) -> None:
+        """Writes the first event of a turn of the event loop at once, and those of the same turn after it in one.
 
-        An engine that is ahead of the server brings several at once, and half of what an event costs is the writing.
+        An engine that is ahead of the server brings several in a turn, and half of what an event costs is the writing.
         """
         self._held.append(event)
-        if self._writing is None or self._writing.done():
-            await self._written()
+        if self._writing is not None and not self._writing.done():
+            if len(self._held) > _MOST_HELD:  # the client is slow
+                await self._written()
+            return
+        await self._written()
+        if self._is_turn_of_another:
             self._writing = asyncio.create_task(self._write(send))
-        elif len(self._held) > _MOST_HELD:  # the client is slow
-            await self._written()
+            return
+        self._is_turn_of_another = True
+        asyncio.get_running_loop().call_soon(self._next_turn)
+        await self._write(send)
+
+    def _next_turn(self) -> None:
+        self._is_turn_of_another = False
 
     async def _written(self) -> None:
         """Waits until what was held is written."""

@@ -10,7 +10,7 @@ _TOGETHER = 4  # answers of a client that are written together, whatever others 
 _LATEST = 1 / 32  # how much of what is known the latest pass is
 _VARIED = 0.1  # variance of the numbers of answers, from which on their times tell what one more takes
 _LEAST = 1 / 64  # of a pass, that one more takes: where nothing were known to, nobody would wait, and nothing be learnt
-_START = 0.25  # seconds that one who comes has before others at most: a short answer takes no longer than alone
+_START = 0.25  # seconds that one who comes has before others at most: a short answer takes little longer than alone
 _STARTS = 1 / 2  # of the time, that those who come have so, however many do
 
 

@@ -44,13 +44,14 @@ _MOST_RULES = 1000
 class Syntax:
     """Where the dialects differ."""
 
-    any_char: str
     escape: str
     """How a character below 256 is escaped, as a %-format of its code."""
     token: Callable[[int], str]
     """How the token of an id is written."""
     text: Callable[[list[str]], str] | None = None
     """How text without some markers is written, given these as literals."""
+    any_char: str | None = None
+    """How any character is written, if not as a class."""
     ranges: Callable[[CharSet], SequenceABC[tuple[int, int]]] | None = None
     """The ranges of a class, where none is negated."""
 
@@ -222,7 +223,8 @@ class _Printer:
                 return self.syntax.token(number)
             case CharSet():
                 syntax = self.syntax
-                return syntax.any_char if expr == _ANY else _char_class(expr, syntax.escape, syntax.ranges)
+                any_char = syntax.any_char if expr == _ANY else None
+                return any_char or _char_class(expr, syntax.escape, syntax.ranges)
             case Repeat(item, low, high):
                 return self._repeated(item) + _times(low, high)
             case Choice(options) if EMPTY in options:

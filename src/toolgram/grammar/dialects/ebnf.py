@@ -8,7 +8,6 @@ from toolgram.grammar.dialects.ebnf_shapes import shaped
 from toolgram.grammar.ir import Rules
 
 _SYNTAX = bnf.Syntax(
-    any_char="[\\u0000-\\uCFFF\\uD000-\\uD7FF\\uE000-\\U0010FFFF]",
     escape="\\u%04X",  # XGrammar reads as many hexadecimal digits after \\x as there are
     token=lambda number: f"Token({number})",
     text=lambda markers: f"TagDispatch(excludes=({', '.join(markers)},))",
