@@ -15,6 +15,7 @@ import pytest
 
 from toolgram import work
 from toolgram.engines.base import Chunk, Prompt, Sampling, TokenLogprobs
+from toolgram.engines.llama_cpp import scheduler
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.engines.llama_cpp.generation import Generation
 from toolgram.engines.llama_cpp.gguf_model import BATCH, Model
@@ -126,6 +127,63 @@ def test_the_long_answers_of_one_client_do_not_keep_out_the_short_one_of_another
         assert sum(len(chunk.tokens) for chunk in chunks) == 80
         assert chunks[-1].usage is not None
         assert chunks[-1].usage.completion_tokens == 80
+
+
+def test_one_of_many_gives_way_at_once_to_a_client_that_has_just_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "_TURN", 1 << 30)
+    engine = LlamaCpp(default_model(), context=512, parallel=2, threads=1)
+
+    async def asked_by(client: work.Client, name: str, tokens: int) -> str:
+        with work.on(work.Errand(math.inf, client=client)):
+            await answer(engine, asked(f"{name} talks."), tokens)
+        ended.append(name)
+        return name
+
+    async def run() -> None:
+        many, few = (work.Client(asyncio.Semaphore(9)) for _ in range(2))
+        long = [asyncio.create_task(asked_by(many, name, 60)) for name in ("Anna", "Boris")]
+        while len(engine._scheduler._live) < 2:
+            await asyncio.sleep(0.005)
+        await asyncio.gather(*long, asked_by(few, "Emil", 8), asked_by(few, "Finn", 8))
+
+    ended: list[str] = []
+    try:
+        asyncio.run(run())
+    finally:
+        engine.close()
+    assert ended[0] == "Emil"  # and no place is left for its second one, as both have one now
+    assert set(ended) == {"Anna", "Boris", "Emil", "Finn"}
+
+
+def test_a_prompt_that_is_being_read_gives_way_and_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = LlamaCpp(default_model(), context=2048, parallel=2, threads=1)
+
+    async def asked_by(client: work.Client, prompt: Prompt, tokens: int) -> list[Chunk]:
+        with work.on(work.Errand(math.inf, client=client)):
+            chunks = await answer(engine, prompt, tokens)
+        ended.append(client)
+        return chunks
+
+    async def run() -> list[list[Chunk]]:
+        long = [asyncio.create_task(asked_by(many, prompt, 4)) for prompt in prompts]
+        while sum(len(live.slot.tokens) > 0 for live in engine._scheduler._live) < 2:
+            await asyncio.sleep(0.005)
+        short = await asked_by(few, asked("Short."), 4)
+        return [short, *(await asyncio.gather(*long))]
+
+    many, few = (work.Client(asyncio.Semaphore(9)) for _ in range(2))
+    prompts = [asked(f"{number}" + " long" * 1200) for number in range(2)]
+    ended: list[work.Client] = []
+    try:
+        _, *long = asyncio.run(run())
+        assert ended == [few, many, many]
+        monkeypatch.setattr(engine._scheduler._slots, "_best", lambda *_: (None, 0))  # nothing is known
+        for prompt, chunks in zip(prompts, long, strict=True):
+            assert text_of(chunks) == text_of(asyncio.run(answer(engine, prompt, 4)))
+            assert chunks[-1].usage is not None
+            assert chunks[-1].usage.cached_tokens < 100
+    finally:
+        engine.close()
 
 
 def test_an_answer_that_gave_way_goes_on_as_if_it_had_not() -> None:

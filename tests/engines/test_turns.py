@@ -141,15 +141,19 @@ def test_who_comes_for_several_answers_has_no_start() -> None:
     assert sum(chosen[0] for chosen in written) >= 20
 
 
-def test_who_was_there_has_a_quarter_of_the_time_however_many_come() -> None:
-    turns, had = Turns(), Counter[int]()
-    for number in range(1000):  # one after the other, each for a few passes
-        for chosen in passes(turns, (f"new {number}", "there"), lambda answers: 0.01 * answers, 8):
-            had.update(kind for kind, is_chosen in enumerate(chosen) if is_chosen)
-    assert had[1] >= 0.3 * had[0]
+@pytest.mark.parametrize(("there", "part"), [("there", 0.45), ("there there there", 1 / 6)])
+def test_who_was_there_has_a_part_of_the_time_however_many_come(there: str, part: float) -> None:
+    """A half who writes one answer, as if one of those who come were always there, and a sixth who writes several."""
+    turns, spent = Turns(), {True: 0.0, False: 0.0}
+    for number in range(500):  # one after the other, each for a short answer
+        clients = (f"new {number}", *there.split())
+        for chosen in passes(turns, clients, lambda answers: 0.01 * answers, 32):
+            for client, is_chosen in zip(clients, chosen, strict=True):
+                spent[client == "there"] += 0.01 * is_chosen
+    assert spent[True] >= part * sum(spent.values())
 
 
-def test_who_comes_does_not_go_before_one_who_came_a_little_earlier() -> None:
+def test_who_comes_has_its_start_also_before_those_who_come_a_little_later() -> None:
     def takes(answers: int) -> float:
         return 0.01 * answers
 
@@ -157,9 +161,27 @@ def test_who_comes_does_not_go_before_one_who_came_a_little_earlier() -> None:
     passes(turns, "a", takes, 500)
     turns.pause()
     passes(turns, "a", takes, 4)
-    written = passes(turns, "abbb", takes, 40)
-    assert sum(chosen[0] for chosen in written[:10]) >= 3
-    assert sum(chosen[0] for chosen in written) >= 18
+    written = passes(turns, "abbb", takes, 90)
+    assert all(chosen[0] and not any(chosen[1:]) for chosen in written[:44])
+    assert sum(any(chosen[1:]) for chosen in written[46:]) >= 14
+
+
+def test_those_who_write_one_answer_have_no_start_before_each_other() -> None:
+    turns = Turns()
+    passes(turns, "a", lambda answers: 0.01 * answers, 40)
+    assert all(map(all, passes(turns, "ab", lambda answers: 0.01 * answers, 40)))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_somebody_writes_whoever_comes_and_goes(seed: int) -> None:
+    chance, turns = random.Random(seed), Turns()
+    for _ in range(300):
+        clients = "".join(each * chance.choice((0, 0, 1, 1, 1, 2, 5)) for each in "abcdef") or "a"
+        for _ in range(chance.randint(1, 60)):
+            chosen = choose(turns, clients)
+            assert any(chosen)
+            who = [client for client, is_chosen in zip(clients, chosen, strict=True) if is_chosen]
+            took(turns, who, 0.002 + 0.003 * len(who))
 
 
 def test_others_wait_for_none_who_comes_where_they_take_it_no_time() -> None:

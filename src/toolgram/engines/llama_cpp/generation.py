@@ -50,7 +50,7 @@ class Generation:
     ) -> None:
         self.tokens = list(prompt)
         self.finish: FinishReason | None = None
-        self.cached = 0
+        self.cached: int | None = None  # of the prompt, once it is known
         self._prompt_tokens = len(prompt)
         self._prefix = vocabulary.prefix_after(prompt)  # until something is written
         self._vocabulary = vocabulary
@@ -77,6 +77,11 @@ class Generation:
         """Whether the prompt was read."""
         return self._passes > 0
 
+    @property
+    def begun(self) -> bool:
+        """Whether the work on it began."""
+        return self._began > 0
+
     def begin(self) -> Chunk | None:
         """The work begins; what the grammar forces at once."""
         self._began = time.perf_counter()
@@ -89,7 +94,7 @@ class Generation:
 
     def found(self, known: int) -> None:
         """Tell how many of the tokens need not be read, since others had them."""
-        if not self.writing:
+        if self.cached is None:  # else it is what this one read itself
             self.cached = min(known, self._prompt_tokens)
         if self._watched is not None and self._watched.at <= known:
             self._watch(None)
@@ -269,7 +274,7 @@ class Generation:
         now = time.perf_counter()
         usage = Usage(
             prompt_tokens=self._prompt_tokens,
-            cached_tokens=self.cached,
+            cached_tokens=self.cached or 0,
             completion_tokens=len(self.tokens) - self._prompt_tokens,
             forced_tokens=self._forced,
             forward_passes=self._passes,

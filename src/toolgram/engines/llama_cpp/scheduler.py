@@ -64,7 +64,7 @@ class _Live:
 
     def had_its_turn(self, running: int) -> bool:
         """Whether it may wait while others write; so many of its client's run."""
-        return (len(self.generation.tokens) - self.began) * running >= _TURN and not self.generation.over
+        return (len(self.generation.tokens) - self.began) * running >= _TURN
 
     @property
     def next(self) -> int:
@@ -174,7 +174,7 @@ class Scheduler:
     def _admit(self) -> None:
         for request in self._in_turn():
             full = len(self._live) == self._limit
-            other = self._who_gives_way(request.client) if full else None
+            other = self._who_gives_way(request) if full else None
             if self._full or (full and other is None):
                 return
             tokens = request.generation.tokens
@@ -196,19 +196,23 @@ class Scheduler:
             before[request.client] += 1
         return [request for _, request in sorted(zip(places, self._waiting, strict=True), key=itemgetter(0))]
 
-    def _who_gives_way(self, client: Hashable) -> _Live | None:
-        """One of a client with more that run than this one."""
+    def _who_gives_way(self, request: Request) -> _Live | None:
+        """One of a client with more that run than this one's, which had its turn, unless this client has just come."""
         running = Counter(live.request.client for live in self._live)
         most = max(running.values())
-        if most <= running[client] or self._deterministic or not self._model.shares:  # or it would be read again
+        if (
+            most <= running[request.client] or self._deterministic or not self._model.shares
+        ):  # or it would be read again
             return None
-        of_the_largest = (live for live in self._live if running[live.request.client] == most)
-        return next((live for live in of_the_largest if live.had_its_turn(most)), None)
+        has_come = most > 1 and not running[request.client] and not request.generation.begun
+        of_the_largest = [live for live in self._live if running[live.request.client] == most]
+        may = (live for live in of_the_largest if not live.generation.over)
+        return next((live for live in may if has_come or live.had_its_turn(most)), None)
 
     def _start(self, request: Request) -> None:
         """Give it a sequence: one that has what the grammar forces at once too, if the same was asked before."""
         generation = request.generation
-        chunk = None if generation.writing else _tried(generation.begin)
+        chunk = None if generation.begun else _tried(generation.begin)
         if isinstance(chunk, Exception):
             self._outbox.put(request.listener, chunk)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ _TOGETHER = 4  # answers of a client that are written together, whatever others 
 _LATEST = 1 / 32  # how much of what is known the latest pass is
 _VARIED = 0.1  # variance of the numbers of answers, from which on their times tell what one more takes
 _LEAST = 1 / 64  # of a pass, that one more takes: where nothing were known to, nobody would wait, and nothing be learnt
-_START = 0.25  # seconds that one who comes has before others at most: a short answer takes little longer than alone
-_STARTS = 1 / 2  # of the time, that those who come have so, however many do
+_START = 0.5  # seconds that one who comes has before others at most: a short answer takes little longer than alone
+_STARTS = 2 / 3  # of the time, that those who come have so, however many do
 
 
 class Pace:
@@ -50,17 +51,22 @@ class Pace:
     @property
     def slowed(self) -> float:
         """By which part of its own time a client with one answer is slowed down by those of another: at most by 1."""
+        each = self.each if self._varied is None else max(self._varied, 0.0)
         alone = self.anyway + self.each
-        return min(_TOGETHER * self.each / alone, 1.0) if alone else 1.0
+        return min(_TOGETHER * each / alone, 1.0) if alone else 1.0
 
 
 @dataclass(slots=True)
 class _Account:
-    """What a client has cost in seconds, and as it came; and how many turns its answers had."""
+    """What a client has cost in seconds, `cost` among all, and `own` among those that write one answer each.
 
+    Until its cost is `even` it has its start.
+    """
+
+    own: float
     cost: float
-    first: float
-    turns: int = 0
+    even: float
+    turns: int = 0  # that its answers had
 
 
 class Turns:
@@ -68,7 +74,8 @@ class Turns:
 
     A pass costs a client what its answers, prompts and drafts take, and its part of what a pass takes anyway. Who has
     cost more than another, by more than a pass for one answer, waits until that one has as much. Who comes for a single
-    answer has a start before the others, where these would slow it down: what is short is done before it counts.
+    answer has a start before those who write several, where these would slow it down: what is short is done before it
+    counts.
     """
 
     def __init__(self) -> None:
@@ -79,9 +86,18 @@ class Turns:
     def waiting(self, answers: Mapping[Hashable, int]) -> set[Hashable]:
         """Those of the clients that have answers to be written who are no part of the next pass."""
         self._drop(self._accounts.keys() - answers.keys())
-        self._open({client: count for client, count in answers.items() if client not in self._accounts})
-        most = self._least() + self._pace.anyway + self._pace.each
-        return {client for client, account in self._accounts.items() if account.cost > most}
+        singles = {client for client, count in answers.items() if count == 1}
+        self._open(answers.keys() - self._accounts.keys(), singles)
+        own = {client: self._accounts[client].own for client in singles}
+        waiting = self._ahead(own, own)
+        costs = {client: self._accounts[client].cost for client in answers.keys() - waiting}
+        several = {client: cost for client, cost in costs.items() if client not in singles}
+        return waiting | self._ahead(several, costs) | self._ahead(costs, several)
+
+    def _ahead(self, costs: Mapping[Hashable, float], others: Mapping[Hashable, float]) -> set[Hashable]:
+        """Those who have cost more than one of the others."""
+        most = min(others.values(), default=math.inf) + self._pace.anyway + self._pace.each
+        return {client for client, cost in costs.items() if cost > most}
 
     def pause(self) -> None:
         """Nobody has anything to do: who comes next has had nothing."""
@@ -90,21 +106,18 @@ class Turns:
     def _drop(self, clients: Set[Hashable]) -> None:
         """Forget those who are done; what they left of their start is there for others."""
         gone = [self._accounts.pop(client) for client in tuple(clients)]
-        left = sum(max(self._least() - account.cost, 0.0) for account in gone)
+        left = sum(max(account.even - account.cost, 0.0) for account in gone)
         self._start = min(self._start + left, _START)
 
-    def _open(self, answers: Mapping[Hashable, int]) -> None:
-        """An account for each who comes, with its part of the start: of no more than each had who is there."""
-        alone = [client for client, count in answers.items() if count == 1]
-        had = min((account.cost - account.first for account in self._accounts.values()), default=0.0)
-        start = min(self._start, had) * self._pace.slowed if alone else 0.0
-        self._start -= start
-        least = self._least()
-        costs = {client: least - start / len(alone) if client in alone else least for client in answers}
-        self._accounts |= {client: _Account(cost, cost) for client, cost in costs.items()}
-
-    def _least(self) -> float:
-        return min((account.cost for account in self._accounts.values()), default=0.0)
+    def _open(self, come: Set[Hashable], singles: Set[Hashable]) -> None:
+        """An account for each who comes, even with who had least, or before it by its part of the start."""
+        even = min((max(account.cost, account.even) for account in self._accounts.values()), default=0.0)
+        own = min((account.own for client, account in self._accounts.items() if client in singles), default=0.0)
+        start = self._start * self._pace.slowed / max(len(come & singles), 1)
+        for client in come:
+            first = start if client in singles else 0.0
+            self._start -= first
+            self._accounts[client] = _Account(own, even - first, even)
 
     def choose(self, clients: Sequence[Hashable]) -> list[bool]:
         """Which answers of these clients are written on together: of each as many as of the one with fewest, or a few,
@@ -134,5 +147,7 @@ class Turns:
         clients = Counter(client for client, _ in tokens)
         for client, count in tokens:
             if (account := self._accounts.get(client)) is not None:
-                account.cost += each if count == 1 else (left - anyway) * count / read
-                account.cost += anyway / len(clients) / clients[client]
+                cost = each if count == 1 else (left - anyway) * count / read
+                cost += anyway / len(clients) / clients[client]
+                account.own += cost
+                account.cost += cost
