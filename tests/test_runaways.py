@@ -51,6 +51,8 @@ ENDLESS = {
         ["x", '"}', ", ", '{"a": "'],
         "]",
     ),
+    "members": ({"type": "object"}, "{", ['"a": ', "1", ", "], "}"),
+    "members in pieces": ({"type": "object"}, '{"a": "', ["x", '", "a": "'], '"}'),
     "lists": (
         {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
         "[[",
@@ -58,6 +60,56 @@ ENDLESS = {
         "]]",
     ),
 }
+
+
+NODE = {
+    "type": "object",
+    "properties": {
+        "name": STRING,
+        "child": {"$ref": "#/properties/value"},
+        "parts": {"type": "array", "items": {"$ref": "#/properties/value"}},
+    },
+}
+NESTED = {
+    "objects": (NODE, ['{"child": '], "}"),
+    "objects in pieces": (NODE, ['{"', "child", '":', " "], "}"),
+    "objects in lists": (NODE, ['{"name": "x", ', '"parts": ['], "]}"),
+    "lists": ({"type": "array", "items": {}}, ["["], "]"),
+    "anything": ({}, ["[[", '{"a": '], "}]]"),
+    "a free object": ({"type": "object"}, ['{"code": '], "}"),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_values_that_contain_one_another_without_end_are_ended(name: str) -> None:
+    schema, pieces, closers = NESTED[name]
+    plan = planned(schema)
+    reply, _ = repeated(plan, BEGIN, pieces, 200, END)
+    assert reply.ended_repetitions == (EndedRepetition(0, "/value"),)
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.accepts(reply.text)
+    assert reply.text.endswith(closers * PERIODS + END)
+    assert len(json.loads(reply.message.tool_calls[0].arguments)) == 1
+
+
+def test_of_what_contains_one_another_as_much_is_ended_as_the_schema_lets() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"child": {"$ref": "#/properties/value/properties/child"}, "last": STRING},
+        "required": ["last"],
+    }
+    schema["properties"]["child"] = NODE | {"properties": {"child": {"$ref": "#/properties/value/properties/child"}}}
+    reply, _ = repeated(planned(schema), BEGIN, ['{"child": '], 200, ', "last": "x"' + END)
+    assert reply.ended_repetitions == (EndedRepetition(0, "/value/child"),)
+    assert json.loads(reply.message.tool_calls[0].arguments)["value"]["last"] == "x"
+
+
+def test_what_contains_one_another_goes_on_where_only_the_model_can_end_it() -> None:
+    child = {"anyOf": [{"$ref": "#/properties/value"}, {"type": "integer", "minimum": 5}]}
+    node = {"type": "object", "properties": {"child": child}, "required": ["child"]}
+    reply = generate_sync(planned(node), Replay([BEGIN, *['{"child": '] * 300]), Sampling(max_tokens=200))
+    assert reply.ended_repetitions == ()
+    assert reply.finish_reason == "length"
 
 
 @pytest.mark.parametrize("name", ENDLESS)
@@ -110,6 +162,8 @@ LEFT_ALONE = {
         '"',
         ["la", " "],
     ),
+    "members of code": ({"type": "object"}, "value", '{"code": "', ["x", '", "code": "']),
+    "bounded members": ({"type": "object", "maxProperties": 900}, "value", "{", ['"a": ', "1", ", "]),
     "changes": (STRING, "value", '"', [f"{n} " for n in range(400)]),
 }
 

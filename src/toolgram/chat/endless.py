@@ -8,11 +8,12 @@ from typing import Any, Literal, cast
 
 from toolgram.planning.plan import Plan
 
-Kind = Literal["string", "array"]
+Kind = Literal["string", "array", "object"]
 
 _BOUNDS: dict[Kind, frozenset[str]] = {
     "string": frozenset(("maxLength", "pattern", "format", "enum", "const", "contentMediaType", "contentEncoding")),
     "array": frozenset(("maxItems", "enum", "const", "contentMediaType")),
+    "object": frozenset(("maxProperties", "enum", "const")),
 }
 CODE = re.compile(
     "base64|body|cmd|code|command|contents?|css|csv|data|diff|expression|file|html|input|javascript|json|markdown|"
@@ -40,7 +41,7 @@ def may_be_ended(plan: Plan, call: int | None, name: str, pointer: str, kind: Ki
         return False
     if kind == "array" and '"' not in text:
         return True
-    names = (*(step for step in steps if not step.isdigit()), *_KEY.findall(text if kind == "array" else ""))
+    names = (*(step for step in steps if not step.isdigit()), *_KEY.findall("" if kind == "string" else text))
     about = (str(each.get(word, "")) for each in found for word in ("title", "description"))
     words = _WORD.findall(" ".join((*names[-_MOST_NAMES:], *about)))
     return "\\n" not in text and not any(CODE.fullmatch(word.lower()) for word in words)

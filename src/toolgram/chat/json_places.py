@@ -32,7 +32,7 @@ class Scalar:
 class Container:
     """An object or array that begins at `start`; what comes next in it is the member `key`, or the item `count`.
 
-    `spans` are where the values of its items stand, those that are over.
+    `spans` are where its items, or members with their keys, stand, those that are over.
     """
 
     pointer: str
@@ -99,6 +99,8 @@ class JsonPlaces:
                 self._mode = "key" if self._expects_key else "string"
                 if self._mode == "string":
                     self._begin("string", self.size + 1)
+                else:
+                    self.open[-1].begun = self.size
             case "{" | "[":
                 self._value_begins(self.size)
                 self.open.append(Container(self._pointer, text[at] == "{", self.size))

@@ -1,13 +1,15 @@
-"""Values that repeat themselves without end are brought to it: the string or the list is closed, and the turn goes on.
+"""Values that repeat themselves without end are brought to it: they are closed, and the turn goes on.
 
-The engine's tokens tell of the repetition, the reader of the value in which it is. What closes the value is written
-as if the model had written it: where the grammar takes it, and where it leaves no item of a list unfinished.
+Strings, lists and objects are such values, and those that contain one another without end. The engine's tokens tell of
+the repetition, the reader of the value in which it is. What closes the value is written as if the model had written it:
+where the grammar takes it, and where it leaves no item of a list, or member of an object, unfinished.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from toolgram.chat.endless import Kind, may_be_ended
 from toolgram.chat.json_places import Container, JsonPlaces
@@ -27,6 +29,7 @@ from toolgram.errors import GrammarError
 from toolgram.planning.plan import Plan
 
 _MOST_TRIES = 256
+_LEAST = ("{}", "[]", "null", '""', "0", "false", "None", "False")  # values, for what would contain one more
 _ITEMS = 128  # earlier items to which the last one is compared
 
 
@@ -54,6 +57,20 @@ class _Value:
     def feed(self, text: str) -> None:
         self.places.feed(text)
         self.json.append(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeated:
+    """A value that only repeats itself; it contains the like of itself if it has no `kind`.
+
+    It begins at `start` of the JSON, in so many containers, and each of the `ways` may close it.
+    """
+
+    kind: Kind | None
+    pointer: str
+    start: int
+    depth: int
+    ways: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,28 +127,23 @@ class Runaways:
         span = self._span(max(PERIODS * period, TOKENS))
         if span is None:
             return None
-        lowest, scalars = span
-        places = value.places
-        if places.in_string and scalars == len(places.scalars) and lowest == len(places.open):
-            kind, pointer, start, depth = "string", places.scalars[-1].pointer, places.scalars[-1].start, lowest
-            ways = ('"', "'")
-        elif lowest and not places.open[lowest - 1].is_object:
-            array = places.open[lowest - 1]
-            kind, pointer, start, depth = "array", array.pointer, array.start, lowest - 1
-            ways = _ends_of_array(places, lowest)
-        else:
-            return None
-        if (value.call, pointer) in self._left_alone:
-            return None
-        if not may_be_ended(self.plan, value.call, value.name, pointer, kind, "".join(value.json)[start:]):
-            self._left_alone.add((value.call, pointer))
-            return None
-        self._tries += 1
-        closer = next((way for way in ways if self._ends(written.text + way, kind, depth)), None)
-        if closer is not None:
-            self.ended.append(EndedRepetition(value.call, pointer))
-            self._repetition, self._tries = Repetition(), 0
-        return closer
+        for found in _repeated(value.places, *span):
+            if (value.call, found.pointer) in self._left_alone:
+                continue
+            if not self._may_be_ended(value, found):
+                self._left_alone.add((value.call, found.pointer))
+                continue
+            self._tries += 1
+            closer = next((way for way in found.ways if self._ends(written.text + way, found)), None)
+            if closer is not None:
+                self.ended.append(EndedRepetition(value.call, found.pointer))
+                self._repetition, self._tries = Repetition(), 0
+                return closer
+        return None
+
+    def _may_be_ended(self, value: _Value, found: _Repeated) -> bool:
+        text = "".join(value.json)[found.start :]
+        return found.kind is None or may_be_ended(self.plan, value.call, value.name, found.pointer, found.kind, text)
 
     def _span(self, tokens: int) -> tuple[int, int] | None:
         """Of the last so many tokens, if the value has them: how many containers were open at least, and the scalars
@@ -144,12 +156,12 @@ class Runaways:
             lowest = min(lowest, step.lowest)
         return None
 
-    def _ends(self, text: str, kind: Kind, depth: int) -> bool:
-        """Whether this text closes the value, in the way of the grammar, and leaves no item of a list unfinished."""
+    def _ends(self, text: str, found: _Repeated) -> bool:
+        """Whether this text closes the value, in the way of the grammar, and leaves nothing in it unfinished."""
         value = _followed(self.plan, None, self.plan.reader().feed(text))
-        if value is None or value.places.in_string or len(value.places.open) != depth:
+        if value is None or value.places.in_string or len(value.places.open) != found.depth:
             return False
-        if kind == "array" and not _whole(value):
+        if found.kind in ("array", "object") and not _whole(value):
             return False
         try:
             self.plan.constraint_after(text)
@@ -179,13 +191,35 @@ def _followed(plan: Plan, value: _Value | None, events: Sequence[Event]) -> _Val
     return value
 
 
-def _ends_of_array(places: JsonPlaces, depth: int) -> Sequence[str]:
-    brackets = "".join(each.closer for each in reversed(places.open[depth - 1 :]))
-    return [quote + brackets for quote in "\"'"] if places.in_string else [brackets]
+def _repeated(places: JsonPlaces, lowest: int, scalars: int) -> Iterator[_Repeated]:
+    """What repeats itself, if so many containers were open at least while it did, and scalars had begun before it."""
+    if places.in_string and scalars == len(places.scalars) and lowest == len(places.open):
+        string = places.scalars[-1]
+        yield _Repeated("string", string.pointer, string.start, lowest, ('"', "'"))
+        return
+    is_nest = len(places.open) >= lowest + PERIODS
+    before = ('"', "'") if places.in_string else ("", *_LEAST) if is_nest else ("",)
+    nest = _nest(places.open)
+    for depth in (nest, nest + 1) if is_nest else range(max(lowest - 1, 0), lowest):
+        outer = places.open[depth]
+        brackets = "".join(each.closer for each in reversed(places.open[depth:]))
+        kind = None if is_nest else "object" if outer.is_object else "array"
+        yield _Repeated(kind, outer.pointer, outer.start, depth, tuple(each + brackets for each in before))
+
+
+def _nest(containers: Sequence[Container]) -> int:
+    """The first of the open containers that contain one another as the innermost ones do."""
+    steps = [(each.is_object, each.key) for each in containers[:-1]]  # in the last one nothing may have come yet
+    for length in range(1, len(steps) // PERIODS + 1):
+        alike = (steps[at] == steps[at - length] for at in range(len(steps) - 1, length - 1, -1))
+        first = len(steps) - length - sum(takewhile(bool, alike))
+        if len(steps) - first >= PERIODS * length:
+            return first
+    return len(containers) - 2
 
 
 def _whole(value: _Value) -> bool:
-    """Whether the last item of the list that ended last is one that was there before."""
+    """Whether the last item or member of the container that ended last is one that was there before."""
     closed: Container | None = value.places.closed
     if closed is None or not closed.spans:
         return False
