@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from itertools import chain, takewhile
 
 from toolgram.caching import weighed
@@ -88,25 +88,25 @@ def _called_by(node: Row | Fork | Loop) -> tuple[tuple[str, ...], tuple[str, ...
     return tuple(options), tuple(left.elements())
 
 
-def forks(node: Node) -> tuple[Fork, ...]:
+def forks(node: Node) -> Iterator[Fork]:
     """All forks in a node."""
-    return _forks_in(node) if isinstance(node, HashedOnce) else ()
+    waiting = [node]
+    while waiting:
+        match waiting.pop():
+            case Fork(options) as fork:
+                yield fork
+                waiting += options[::-1]
+            case Row(items):
+                waiting += items[::-1]
+            case Loop(item):
+                waiting.append(item)
+            case _:
+                pass
 
 
 def _is_said(node: Node) -> bool:
     """Whether there are literals alone in a node."""
     return all(map(is_literal, leaves(node)))
-
-
-@found_once
-def _forks_in(node: Row | Fork | Loop) -> tuple[Fork, ...]:
-    match node:
-        case Fork(options):
-            return (node, *chain.from_iterable(map(forks, options)))
-        case Row(items):
-            return tuple(chain.from_iterable(map(forks, items)))
-        case Loop(item):
-            return forks(item)
 
 
 def made_of(tree: Tree, name: str) -> tuple[Node, ...]:
