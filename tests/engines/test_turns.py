@@ -172,6 +172,13 @@ def test_those_who_write_one_answer_have_no_start_before_each_other() -> None:
     assert all(map(all, passes(turns, "ab", lambda answers: 0.01 * answers, 40)))
 
 
+def test_who_wrote_several_answers_for_long_does_not_wait_for_it_with_one() -> None:
+    turns = Turns()
+    passes(turns, "bbb", lambda answers: 0.01 * answers, 2000)
+    passes(turns, "abbb", lambda answers: 0.01 * answers, 200)
+    assert sum(chosen[1] for chosen in passes(turns, "ab", lambda answers: 0.01 * answers, 100)) >= 90
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_somebody_writes_whoever_comes_and_goes(seed: int) -> None:
     chance, turns = random.Random(seed), Turns()

@@ -38,7 +38,7 @@ class EndedRepetition:
     """A value that only repeated itself, and was ended.
 
     `pointer` leads to it in the arguments of the call of this number, or in the answer where `call` is None. Where it
-    is "" and there is a call, that was the last of several that are all the same.
+    is "" and there is a call, that was the last of several that are all the same, or its arguments as a whole.
     """
 
     call: int | None

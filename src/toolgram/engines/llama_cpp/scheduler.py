@@ -200,9 +200,9 @@ class Scheduler:
         """One of a client with more that run than this one's, which had its turn, unless this client has just come."""
         running = Counter(live.request.client for live in self._live)
         most = max(running.values())
-        if (
-            most <= running[request.client] or self._deterministic or not self._model.shares
-        ):  # or it would be read again
+        if most <= running[request.client] or self._deterministic:
+            return None
+        if not self._model.shares:  # it would be read again
             return None
         has_come = most > 1 and not running[request.client] and not request.generation.begun
         of_the_largest = [live for live in self._live if running[live.request.client] == most]

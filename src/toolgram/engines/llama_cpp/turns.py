@@ -58,12 +58,13 @@ class Pace:
 
 @dataclass(slots=True)
 class _Account:
-    """What a client has cost in seconds, `cost` among all, and `own` among those that write one answer each.
+    """What a client has cost in seconds: `cost` among all, and `own` among those that write one answer each, while it
+    is one of these.
 
     Until its cost is `even` it has its start.
     """
 
-    own: float
+    own: float | None
     cost: float
     even: float
     turns: int = 0  # that its answers had
@@ -88,11 +89,20 @@ class Turns:
         self._drop(self._accounts.keys() - answers.keys())
         singles = {client for client, count in answers.items() if count == 1}
         self._open(answers.keys() - self._accounts.keys(), singles)
-        own = {client: self._accounts[client].own for client in singles}
+        own = self._own(singles)
         waiting = self._ahead(own, own)
         costs = {client: self._accounts[client].cost for client in answers.keys() - waiting}
         several = {client: cost for client, cost in costs.items() if client not in singles}
         return waiting | self._ahead(several, costs) | self._ahead(costs, several)
+
+    def _own(self, singles: Set[Hashable]) -> dict[Hashable, float]:
+        """What each of those has cost that write one answer; who did not until now has as much as who has least."""
+        before = {client: account.own for client, account in self._accounts.items() if client in singles}
+        least = min((own for own in before.values() if own is not None), default=0.0)
+        found = {client: least if own is None else own for client, own in before.items()}
+        for client, account in self._accounts.items():
+            account.own = found.get(client)
+        return found
 
     def _ahead(self, costs: Mapping[Hashable, float], others: Mapping[Hashable, float]) -> set[Hashable]:
         """Those who have cost more than one of the others."""
@@ -112,12 +122,11 @@ class Turns:
     def _open(self, come: Set[Hashable], singles: Set[Hashable]) -> None:
         """An account for each who comes, even with who had least, or before it by its part of the start."""
         even = min((max(account.cost, account.even) for account in self._accounts.values()), default=0.0)
-        own = min((account.own for client, account in self._accounts.items() if client in singles), default=0.0)
         start = self._start * self._pace.slowed / max(len(come & singles), 1)
         for client in come:
             first = start if client in singles else 0.0
             self._start -= first
-            self._accounts[client] = _Account(own, even - first, even)
+            self._accounts[client] = _Account(None, even - first, even)
 
     def choose(self, clients: Sequence[Hashable]) -> list[bool]:
         """Which answers of these clients are written on together: of each as many as of the one with fewest, or a few,
@@ -149,5 +158,6 @@ class Turns:
             if (account := self._accounts.get(client)) is not None:
                 cost = each if count == 1 else (left - anyway) * count / read
                 cost += anyway / len(clients) / clients[client]
-                account.own += cost
                 account.cost += cost
+                if account.own is not None:
+                    account.own += cost
