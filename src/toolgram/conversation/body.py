@@ -32,7 +32,7 @@ from toolgram.conversation.fields import (
     wrong,
 )
 from toolgram.conversation.formats import Forms
-from toolgram.conversation.thinking import Effort, Thinking, thinking_of
+from toolgram.conversation.thinking import SaidEffort, Thinking, thinking_of
 from toolgram.conversation.tool_shapes import Function, FunctionType, Tool, function_or_custom
 
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
@@ -288,7 +288,7 @@ class ChatBody(Forms, Conversation):
     `reasoning_format` "deepseek" is what llama-server calls that of "auto" here: reasoning told apart from the answer.
     """
 
-    reasoning_effort: Effort | None = None
+    reasoning_effort: SaidEffort = None
     reasoning_format: Literal["auto", "deepseek", "none"] | None = None
     reasoning_max_tokens: Count | None = None
     calls_close_reasoning: bool | None = None

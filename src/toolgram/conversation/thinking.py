@@ -11,10 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
+
+from pydantic import BeforeValidator
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 _EFFORTS: tuple[Effort, ...] = get_args(Effort)
+_UNSAID = ("auto", "default")
+
+
+def _said(effort: Any) -> Any:
+    return None if effort in _UNSAID else effort
+
+
+SaidEffort = Annotated[Effort | None, BeforeValidator(_said)]
+"""An effort as clients tell it: what leaves it to the model ("auto"; Groq's name is "default") is none."""
 _TYPES = ("enabled", "disabled", "adaptive", "auto")
 _OPENROUTERS = frozenset(("effort", "enabled", "max_tokens"))
 
@@ -47,7 +58,7 @@ def thinking_of(fields: Mapping[str, Any]) -> Thinking:
         effort = next((each for each in _EFFORTS if each == said.get("effort")), None)
         on = said["enabled"] if isinstance(said.get("enabled"), bool) else on
         most = most if (count := _count(said, "max_tokens")) is None else count
-        if said.keys() <= _OPENROUTERS and said.get("effort") in (None, *_EFFORTS):
+        if said.keys() <= _OPENROUTERS and said.get("effort") in (None, *_EFFORTS, *_UNSAID):
             heeded.add("reasoning")
     if isinstance(enabled := fields.get("enable_thinking"), bool):
         on = enabled

@@ -22,7 +22,7 @@ from toolgram.conversation.fields import (
     unlike,
     whole,
 )
-from toolgram.conversation.thinking import Effort
+from toolgram.conversation.thinking import SaidEffort
 
 # What Anthropic has and a text does not change for.
 WITHOUT_EFFECT = frozenset(("metadata", "service_tier", "cache_control", "inference_geo"))
@@ -268,7 +268,7 @@ class OutputConfig(Fields):
     """A schema for the answer, and how long the model is to reason."""
 
     format: OutputFormat | None = None
-    effort: Effort | None = None
+    effort: SaidEffort = None
 
 
 class Reasons(Fields):

@@ -34,7 +34,7 @@ from toolgram.conversation.fields import (
     unlike,
     whole,
 )
-from toolgram.conversation.thinking import Effort
+from toolgram.conversation.thinking import SaidEffort
 from toolgram.conversation.tool_shapes import FlatCustom, FlatFunction
 
 # What OpenAI has and a text does not change for.
@@ -326,7 +326,7 @@ Summary = Literal["auto", "concise", "detailed"]
 class ReasoningOptions(Fields):
     """How long the model is to reason, and whether its reasoning is told as a summary: it is not made shorter."""
 
-    effort: Effort | None = None
+    effort: SaidEffort = None
     summary: Summary | None = None
     generate_summary: Summary | None = None  # its name of old
 
