@@ -25,6 +25,14 @@ def test_clients_come_in_turn_and_their_requests_in_order() -> None:
     assert all_of(queue) == ["a1", "b1", "c1", "a2", "b2", "a3"]
 
 
+def test_the_programs_of_a_client_come_in_turn() -> None:
+    queue = FairQueue[str]()
+    for client, program, item in (("a", "batch", "1"), ("a", "batch", "2"), ("a", "batch", "3"), ("a", "chat", "4")):
+        queue.put(client, item, program)
+    queue.put("b", "5")
+    assert all_of(queue) == ["1", "5", "4", "2", "3"]
+
+
 def test_a_client_that_may_not_have_its_turn_keeps_it() -> None:
     queue = FairQueue[str]()
     for item in ("a1", "b1", "b2"):

@@ -1,4 +1,4 @@
-"""Who comes next: clients in turn, and the requests of one in the order in which they came."""
+"""Who comes next: clients in turn, of each its programs in turn, and the requests of one in their order."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ _NOBODY = object()
 
 
 class FairQueue(Generic[T]):
-    """What waits, by whose it is: a hundred of one client do not stand before the one of another."""
+    """What waits, by whose it is: a hundred of one client do not stand before the one of another.
+
+    Nor do, of one client, those of one program before the one of another: a batch and a chat on one machine are one.
+    """
 
     def __init__(self) -> None:
-        self._waiting = OrderedDict[Hashable, deque[T]]()  # who has waited longest for a turn comes first
+        # Who has waited longest for a turn comes first.
+        self._waiting = OrderedDict[Hashable, OrderedDict[Hashable, deque[T]]]()
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def put(self, client: Hashable, item: T) -> None:
-        """Wait behind what is the same client's."""
-        self._waiting.setdefault(client, deque()).append(item)
+    def put(self, client: Hashable, item: T, program: Hashable = None) -> None:
+        """Wait behind what is of the same client's same program."""
+        self._waiting.setdefault(client, OrderedDict()).setdefault(program, deque()).append(item)
 
     def take(self) -> T:
         """The next one. Raises KeyError where nothing waits."""
@@ -36,10 +40,13 @@ class FairQueue(Generic[T]):
         return None if client is _NOBODY else (client, self._take(client))
 
     def _take(self, client: Hashable) -> T:
-        items = self._waiting.pop(client)
+        programs = self._waiting.pop(client)
+        program, items = programs.popitem(last=False)
         item = items.popleft()
         if items:
-            self._waiting[client] = items
+            programs[program] = items
+        if programs:
+            self._waiting[client] = programs
         return item
 
 
@@ -80,14 +87,14 @@ class Lane:
         self._lock = threading.Lock()
         self._waiting = FairQueue[threading.Event]()
 
-    def take(self, client: Hashable) -> None:
+    def take(self, client: Hashable, program: Hashable = None) -> None:
         """Wait for a place."""
         with self._lock:
             if self._free:
                 self._free -= 1
                 return
             given = threading.Event()
-            self._waiting.put(client, given)
+            self._waiting.put(client, given, program)
         given.wait()
 
     def give_back(self) -> None:
@@ -109,9 +116,9 @@ class Turns:
         self._short = Lane(count)
         self._long = Lane(1)
 
-    def take(self, client: Hashable, *, long: bool = False) -> None:
+    def take(self, client: Hashable, program: Hashable = None, *, long: bool = False) -> None:
         """Wait for a turn."""
-        (self._long if long else self._short).take(client)
+        (self._long if long else self._short).take(client, program)
 
     def give_back(self, *, long: bool = False) -> None:
         """Pass the turn on."""

@@ -151,14 +151,18 @@ class Client:
 
 
 class Errand:
-    """The work for a client's request: until when it may go on (in `time.monotonic`), for how much processor time.
+    """The work for a request of a client's program: until when it may go on (in `time.monotonic`), for how much
+    processor time.
 
     With `turns` it works in turns with others. Safe to share between threads.
     """
 
-    def __init__(self, until: float, turns: Turns | None = None, client: Client | None = None) -> None:
+    def __init__(
+        self, until: float, turns: Turns | None = None, client: Client | None = None, program: str = ""
+    ) -> None:
         self.until = until
         self.client = client
+        self.program = program
         self._turns = turns
         self._left = MAX_SECONDS
         self._over = False
@@ -177,7 +181,7 @@ class Errand:
     def at_work(self) -> Generator[None]:
         """What this thread does inside is done for this errand, as soon as it is its turn."""
         if self._turns is not None:
-            self._turns.take(self.client)
+            self._turns.take(self.client, self.program)
         self._thread.begun, self._thread.turn, self._thread.long = time.thread_time(), time.monotonic(), False
         try:
             yield
@@ -198,7 +202,7 @@ class Errand:
         try:
             yield
         finally:
-            turns.take(self.client, long=mine.long)
+            turns.take(self.client, self.program, long=mine.long)
 
     def look(self) -> None:
         """Raises OutOfTime or TooMuchWork where the errand has to end."""
@@ -215,7 +219,7 @@ class Errand:
         if turns is None or getattr(mine, "begun", None) is None or time.monotonic() - mine.turn < _TURN:
             return
         turns.give_back(long=mine.long)
-        turns.take(self.client, long=True)
+        turns.take(self.client, self.program, long=True)
         mine.turn, mine.long = time.monotonic(), True
         self.look()
 
@@ -242,6 +246,11 @@ def errand() -> Errand | None:
 def client() -> Client | None:
     """That of the request that this is done for."""
     return None if (mine := _errand.get()) is None else mine.client
+
+
+def program() -> str:
+    """That of the request that this is done for."""
+    return "" if (mine := _errand.get()) is None else mine.program
 
 
 @contextmanager

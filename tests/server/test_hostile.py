@@ -201,6 +201,25 @@ def test_many_requests_of_one_client_do_not_stand_before_those_of_another() -> N
     assert whose == ["greedy", "greedy", "modest", "greedy", "modest", "greedy", "greedy"]
 
 
+def test_many_requests_of_one_program_do_not_stand_before_those_of_another_of_the_same_client() -> None:
+    engine = Counting()
+
+    def ask(program: str) -> httpx2.Response:
+        return httpx2.post(address + CHAT, json=said(program), headers={"user-agent": program}, timeout=30)
+
+    with serving(engine, Settings(parallel=1)) as address, ThreadPoolExecutor(9) as pool:
+        asked = [pool.submit(ask, "batch")]
+        wait_for(lambda: len(engine.prompts) == 1)
+        asked += [pool.submit(ask, "batch") for _ in range(4)]
+        wait_for(lambda: "toolgram_requests_waiting 4.0" in httpx2.get(address + "/metrics").text)
+        asked += [pool.submit(ask, "chat") for _ in range(2)]
+        wait_for(lambda: "toolgram_requests_waiting 6.0" in httpx2.get(address + "/metrics").text)
+        engine.may_end = 99
+        assert [one.result().status_code for one in asked] == [200] * 7
+    whose = ["chat" if "chat" in prompt else "batch" for prompt in engine.prompts]
+    assert whose == ["batch", "batch", "chat", "batch", "chat", "batch", "batch"]
+
+
 def test_all_places_are_free_after_a_request_for_many_choices_is_gone() -> None:
     engine = Counting()
     with serving(engine, Settings(parallel=3)) as address, ThreadPoolExecutor() as pool:

@@ -25,8 +25,8 @@ class Admission:
 
     Where the engine lets clients write in turn, `beyond` more are, for clients that would have none.
 
-    Clients have places in turn, and the requests of each in order of arrival. A client with few of them may have some
-    wait though the queue is full of those of others.
+    Clients have places in turn, of each its programs (as far as they tell who they are), and the requests of one in
+    order of arrival. A client with few of them may have some wait though the queue is full of those of others.
 
     A request writes one answer after the other at its place, which whoever waits has in between, and more only where
     nobody waits for theirs. As many requests as may run and wait may wait to be planned: they are in turns, so that
@@ -49,11 +49,11 @@ class Admission:
         """Whether no request is planned, and none has a place."""
         return self._places.free == self.parallel and not self._planned
 
-    def errand(self, client: Hashable) -> work.Errand:
-        """The work for a client's request that begins now."""
+    def errand(self, client: Hashable, program: str = "") -> work.Errand:
+        """The work for a request of a client's program that begins now."""
         known = self._clients.get(client) or work.Client(asyncio.Semaphore(_THREADS_OF_ONE))
         self._clients[client] = known
-        return work.Errand(time.monotonic() + self._timeout, self._turns, known)
+        return work.Errand(time.monotonic() + self._timeout, self._turns, known, program)
 
     @asynccontextmanager
     async def planning(self) -> AsyncGenerator[None]:
@@ -149,7 +149,7 @@ class _Places:
             self._add(client, 1)
             return
         given = asyncio.get_running_loop().create_future()
-        (self._waiting_for_spare if spare else self._waiting).put(client, given)
+        (self._waiting_for_spare if spare else self._waiting).put(client, given, work.program())
         try:
             await given
         except asyncio.CancelledError:
@@ -165,7 +165,7 @@ class _Places:
         if not self._waiting:
             return
         given = asyncio.get_running_loop().create_future()
-        self._waiting.put(client, given)
+        self._waiting.put(client, given, work.program())
         self.give_back(client)
         try:
             await given

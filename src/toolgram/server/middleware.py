@@ -121,7 +121,7 @@ class Front:
             who = key or (scope.get("client") or ("",))[0]
             digest = b"" if key is None else sha256(key).digest()
             record.client = Client(digest, digest or who)
-            with work.on(self._admission.errand(who)):
+            with work.on(self._admission.errand(who, headers.get(b"user-agent", ""))):
                 await self._answered(scope, receive, answer, headers, knows_key=key is not None)
         except ClientGone:
             status = _CLIENT_GONE
