@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -190,9 +191,21 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
+@pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef", "$recursiveRef"])
+def test_a_schema_that_is_but_itself_is_refused_by_the_keyword_that_says_so(keyword: str) -> None:
+    draft = LATEST.replace("2020-12", "2019-09") if keyword == "$recursiveRef" else LATEST
+    with pytest.raises(InvalidSchema, match="refers to itself") as told:
+        schema_grammar({"$schema": draft, keyword: "#"})
+    assert told.value.keyword == keyword
+
+
 @given(st.recursive(LEAVES, _containers, max_leaves=12))
 def test_random_json_as_a_schema_never_raises_anything_else(schema: Any) -> None:
     relaxed, exact = refusal_of(schema, "relaxed"), refusal_of(schema, "exact")
     assert relaxed is None or (isinstance(relaxed, InvalidSchema) and exact is not None)
     for refusal in (relaxed, exact):
-        assert refusal is None or refusal.pointer[:1] in ("", "/") or "$ref" in f"{schema}"
+        assert (
+            refusal is None
+            or refusal.pointer[:1] in ("", "/")
+            or re.search(r"\$(dynamic|recursive)?[rR]ef", f"{schema}")
+        )

@@ -156,7 +156,7 @@ class LlamaCpp:
         """
         listener = Listener()
         generation = await in_thread(self._prepare, prompt, constraint, sampling)
-        request = Request(generation, listener, work.client())
+        request = Request(generation, listener, work.client(), work.program())
         with self._lock:
             self._check_open()
             self._running.add(listener.cancel)

@@ -32,11 +32,12 @@ _GRAIN = 64  # tokens of a prompt that a deterministic engine always evaluates t
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """A generation that was asked for, who listens to it, and for whose sake."""
+    """A generation that was asked for, who listens to it, and for the sake of which client and its program."""
 
     generation: Generation
     listener: Listener
     client: Hashable = None
+    program: str = ""
 
     @property
     def cancel(self) -> Cancel:
@@ -82,7 +83,8 @@ class Scheduler:
     """Runs requests on one thread, `limit` at once; the others wait, those of clients with fewer that run less long.
 
     Where all places are taken, one of the client with most gives way to a client with fewer when it has written for a
-    while, and waits to go on: so a client's many long answers do not keep out another's short one.
+    while, and waits to go on: so a client's many long answers do not keep out another's short one. Where there is one
+    client alone, all this holds for its programs.
 
     Each pass evaluates what those that write have to add, and beside it a part of the prompts that are being read;
     clients that had more of the time than others wait (`Turns`).
@@ -110,6 +112,7 @@ class Scheduler:
         self._full = False  # nobody is let in until somebody ends
         self._turns = Turns()
         self._turn = 0  # of whom, where one is evaluated alone
+        self._by_program = False  # as there is one client alone
 
     def submit(self, request: Request) -> None:
         """Run a request when its turn comes."""
@@ -138,6 +141,8 @@ class Scheduler:
 
     def _step(self) -> None:
         self._drop_cancelled()
+        requests = (*(live.request for live in self._live), *self._waiting)
+        self._by_program = len({request.client for request in requests}) == 1
         self._admit()
         spans = self._spans()
         self._outbox.send()  # what the last pass gave is read while the next one runs
@@ -162,7 +167,7 @@ class Scheduler:
                 self._look(live, rows[0])
             if span.wanted and live in self._live:
                 self._advance(live, rows[-span.wanted :])
-        self._turns.took([(live.request.client, len(span.tokens)) for live, span in spans], time.perf_counter() - began)
+        self._turns.took([(self._whose(live), len(span.tokens)) for live, span in spans], time.perf_counter() - began)
 
     def _drop_cancelled(self) -> None:
         for request in [request for request in self._waiting if request.cancel.is_set()]:
@@ -189,25 +194,29 @@ class Scheduler:
 
     def _in_turn(self) -> list[Request]:
         """Those that wait: the first of each client, then the second, as if those that run were first."""
-        before = Counter(live.request.client for live in self._live)
+        before = Counter(map(self._whose, self._live))
         places: list[int] = []
         for request in self._waiting:
-            places.append(before[request.client])
-            before[request.client] += 1
+            whose = self._whose(request)
+            places.append(before[whose])
+            before[whose] += 1
         return [request for _, request in sorted(zip(places, self._waiting, strict=True), key=itemgetter(0))]
 
     def _who_gives_way(self, request: Request) -> _Live | None:
         """One of a client with more that run than this one's, which had its turn, unless this client has just come."""
-        running = Counter(live.request.client for live in self._live)
-        most = max(running.values())
-        if most <= running[request.client] or self._deterministic:
+        running = Counter(map(self._whose, self._live))
+        most, mine = max(running.values()), running[self._whose(request)]
+        if most <= mine or self._deterministic:
             return None
         if not self._model.shares:  # it would be read again
             return None
-        has_come = most > 1 and not running[request.client] and not request.generation.begun
-        of_the_largest = [live for live in self._live if running[live.request.client] == most]
-        may = (live for live in of_the_largest if not live.generation.over)
+        has_come = most > 1 and not mine and not request.generation.begun
+        may = (live for live in self._live if running[self._whose(live)] == most and not live.generation.over)
         return next((live for live in may if has_come or live.had_its_turn(most)), None)
+
+    def _whose(self, one: Request | _Live) -> Hashable:
+        request = one.request if isinstance(one, _Live) else one
+        return (request.client, request.program) if self._by_program else request.client
 
     def _start(self, request: Request) -> None:
         """Give it a sequence: one that has what the grammar forces at once too, if the same was asked before."""
@@ -225,10 +234,10 @@ class Scheduler:
         """What is evaluated in the next pass."""
         if self._deterministic:
             return self._one_span()
-        waiting = self._turns.waiting(Counter(live.request.client for live in self._live))
-        ready = [live for live in self._live if live.request.client not in waiting]
+        waiting = self._turns.waiting(Counter(map(self._whose, self._live)))
+        ready = [live for live in self._live if self._whose(live) not in waiting]
         writers = [live for live in ready if live.generation.writing]
-        chosen = self._turns.choose([live.request.client for live in writers])
+        chosen = self._turns.choose([self._whose(live) for live in writers])
         left_out = {live for live, is_chosen in zip(writers, chosen, strict=True) if not is_chosen}
         lives = [live for live in ready if live not in left_out]
         shares = share([live.next for live in lives], _BESIDE_WRITERS if writers else BATCH)

@@ -42,6 +42,7 @@ class Normalizer:
     _waiting: dict[str, Callable[[], Type]] = field(default_factory=dict[str, Callable[[], Type]])
     _keys: dict[tuple[int, ...], str] = field(default_factory=dict[tuple[int, ...], str])
     _pointers: dict[str, str] = field(default_factory=dict[str, str])
+    _referring: dict[str, str] = field(default_factory=dict[str, str])  # the keyword that led to a definition last
     one_ofs: list[tuple[Place, list[Type]]] = field(default_factory=list[tuple[Place, list[Type]]])
     _depth: int = 0
     _size: int = 0
@@ -104,7 +105,9 @@ class Normalizer:
             else:
                 grounded.add(key)
         if circular:
-            raise InvalidSchema(self._pointers[circular[-1]], "$ref", "refers to itself and to nothing else")
+            first = circular[-1]
+            keyword = self._referring.get(first, "$ref")
+            raise InvalidSchema(self._pointers[first], keyword, "refers to itself and to nothing else")
 
     def _leads_to_itself(self, key: str, grounded: set[str]) -> bool:
         seen: set[str] = set()
@@ -288,9 +291,11 @@ class Normalizer:
         identity = (id(target.schema), target.strings, *(id(document.schema) for document in target.scope or ()))
         known = self._keys.get(identity)
         if known is not None:
+            self._referring[known] = keyword
             return Reference(known)
         made = self._later(target.pointer, target.pointer, lambda: self.schema(target))
         self._keys[identity] = made.key
+        self._referring[made.key] = keyword
         return made
 
     def _constant(self, place: Place, keyword: str, value: object) -> Type:
