@@ -1,9 +1,9 @@
 """What clients of the embedded engine take of each other: python benchmarks/sharing.py [--model FILE].
 
-One client has a short answer written while another one has sixteen long ones; and one has a long prompt read while
-another one has a long answer written. The time is divided between two, so that a long prompt should take about twice as
-long as alone, and the one that writes should write about half as fast. A short answer is nearly done by the time it is
-divided: who comes for a single one has a quarter of a second before the others.
+One client has a short answer written while another one has sixteen long ones, or another program of its own has; and
+one has a long prompt read while another one has a long answer written. The time is divided between two, so that a long
+prompt should take about twice as long as alone, and the one that writes should write about half as fast. A short answer
+is nearly done by the time it is divided: who comes for a single one has half a second before those who write several.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ _FOX = "The quick brown fox jumps over the lazy dog. "
 
 
 class Client:
-    """Who asks an engine, and when each piece of its answers came."""
+    """Who asks an engine, maybe by the same key or address as another one, and when each piece of its answers came."""
 
-    def __init__(self, engine: LlamaCpp) -> None:
+    def __init__(self, engine: LlamaCpp, program: str = "", same: Client | None = None) -> None:
         self.times: list[float] = []
         self._engine = engine
-        self._client = work.Client(asyncio.Semaphore(99))
+        self._program = program
+        self._client: work.Client = same._client if same else work.Client(asyncio.Semaphore(99))
 
     async def ask(self, text: str, tokens: int, seed: int | None = None) -> float:
         """The seconds that an answer takes; sampled where there is a seed."""
         prompt = ((f"<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n", True),)
         began = time.perf_counter()
         sampling = Sampling(max_tokens=tokens, temperature=0.0 if seed is None else 1.0, seed=seed)
-        with work.on(work.Errand(math.inf, client=self._client)):
+        with work.on(work.Errand(math.inf, client=self._client, program=self._program)):
             async for _ in self._engine.generate(prompt, None, sampling):
                 self.times.append(time.perf_counter())
         return time.perf_counter() - began
@@ -67,9 +68,8 @@ class Client:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def short_answer(engine: LlamaCpp, rounds: int) -> tuple[float, float]:
+async def short_answer(one: Client, other: Client, rounds: int) -> tuple[float, float]:
     """Seconds of a short answer: alone, and beside four long ones of another client for each slot."""
-    one, other = Client(engine), Client(engine)
     alone = [await one.ask("Hi.", SHORT) for _ in range(rounds + 1)][1:]
     async with other.writing(4 * SLOTS):
         beside = [await one.ask("Hi.", SHORT) for _ in range(rounds)]
@@ -92,10 +92,13 @@ async def long_prompt(engine: LlamaCpp, rounds: int, words: int) -> tuple[float,
 
 async def measured(engine: LlamaCpp, rounds: int = ROUNDS, words: int = WORDS) -> list[tuple[str, float, float, float]]:
     """The rows of the table."""
-    answer, answer_beside = await short_answer(engine, rounds)
+    one = Client(engine, "chat")
+    answer, answer_beside = await short_answer(one, Client(engine), rounds)
+    own, own_beside = await short_answer(one, Client(engine, "batch", one), rounds)
     prompt, prompt_beside, rate, rate_beside = await long_prompt(engine, rounds, words)
     return [
         ("a short answer, s", answer, answer_beside, answer_beside / answer),
+        ("the same, beside a program of one's own, s", own, own_beside, own_beside / own),
         ("a long prompt, s", prompt, prompt_beside, prompt_beside / prompt),
         ("a long answer beside that, tokens/s", rate, rate_beside, rate_beside / rate),
     ]
