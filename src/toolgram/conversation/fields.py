@@ -223,8 +223,10 @@ Turns = Annotated[list[Item], Field(min_length=1, max_length=MAX_TURNS, fail_fas
 """The messages of a conversation."""
 Labels = Annotated[dict[str, str], at_most(MAX_LABELS)]
 """What a client notes down with a request."""
-Schema = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "boolean"}]})]
-"""A JSON Schema, which is checked when it is compiled."""
+Schema = Annotated[
+    Any, WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "boolean"}, {"type": "array", "maxItems": 0}]})
+]
+"""A JSON Schema, which is checked when it is compiled; PHP writes `[]` for an empty one."""
 Held = Annotated[Any, AfterValidator(_object), WithJsonSchema({"type": "object"})]
 """An object that is held by reference, and not looked into."""
 Count = Annotated[int, Number(0, whole=True)]
