@@ -74,6 +74,7 @@ NESTED = {
     "objects": (NODE, ['{"child": '], "}"),
     "objects in pieces": (NODE, ['{"', "child", '":', " "], "}"),
     "objects in lists": (NODE, ['{"name": "x", ', '"parts": ['], "]}"),
+    "objects behind others": (NODE, ['{"parts": [{"name": "x"}, '], "]}"),
     "lists": ({"type": "array", "items": {}}, ["["], "]"),
     "anything": ({}, ["[[", '{"a": '], "}]]"),
     "a free object": ({"type": "object"}, ['{"code": '], "}"),
@@ -90,6 +91,14 @@ def test_values_that_contain_one_another_without_end_are_ended(name: str) -> Non
     assert plan.constraint.grammar.accepts(reply.text)
     assert reply.text.endswith(closers * PERIODS + END)
     assert len(json.loads(reply.message.tool_calls[0].arguments)) == 1
+
+
+def test_a_token_may_end_short_of_the_space_before_a_value() -> None:
+    """As tokens of real models do: `":`, then ` {"`."""
+    reply, _ = repeated(planned(NODE), BEGIN.rstrip(), [' {"', "child", '":'], 200, END)
+    assert reply.ended_repetitions == (EndedRepetition(0, "/value"),)
+    assert '"child": {}' + "}" * PERIODS in reply.text
+    assert json.loads(reply.message.tool_calls[0].arguments)["value"]["child"]
 
 
 def test_of_what_contains_one_another_as_much_is_ended_as_the_schema_lets() -> None:

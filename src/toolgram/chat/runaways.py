@@ -28,7 +28,7 @@ from toolgram.engines.repetition import PERIODS, TOKENS, Repetition
 from toolgram.errors import GrammarError
 from toolgram.planning.plan import Plan
 
-_MOST_TRIES = 256
+_MOST_TRIES = 512  # ways to close values
 _LEAST = ("{}", "[]", "null", '""', "0", "false", "None", "False")  # values, for what would contain one more
 _ITEMS = 128  # earlier items to which the last one is compared
 
@@ -118,7 +118,7 @@ class Runaways:
     def closer(self, written: Written) -> str | None:
         """What ends the value that only repeats itself; None where there is none, or it cannot be ended here."""
         period = self._repetition.period
-        if period is None or self._tries == _MOST_TRIES:
+        if period is None or self._tries >= _MOST_TRIES:
             return None
         self._follow()
         value = self._value
@@ -127,23 +127,22 @@ class Runaways:
         span = self._span(max(PERIODS * period, TOKENS))
         if span is None:
             return None
-        for found in _repeated(value.places, *span):
+        json = "".join(value.json)
+        for found in _repeated(value.places, json, *span):
             if (value.call, found.pointer) in self._left_alone:
                 continue
-            if not self._may_be_ended(value, found):
+            if found.kind is not None and not may_be_ended(
+                self.plan, value.call, value.name, found.pointer, found.kind, json[found.start :]
+            ):
                 self._left_alone.add((value.call, found.pointer))
                 continue
-            self._tries += 1
+            self._tries += len(found.ways)
             closer = next((way for way in found.ways if self._ends(written.text + way, found)), None)
             if closer is not None:
                 self.ended.append(EndedRepetition(value.call, found.pointer))
                 self._repetition, self._tries = Repetition(), 0
                 return closer
         return None
-
-    def _may_be_ended(self, value: _Value, found: _Repeated) -> bool:
-        text = "".join(value.json)[found.start :]
-        return found.kind is None or may_be_ended(self.plan, value.call, value.name, found.pointer, found.kind, text)
 
     def _span(self, tokens: int) -> tuple[int, int] | None:
         """Of the last so many tokens, if the value has them: how many containers were open at least, and the scalars
@@ -191,20 +190,30 @@ def _followed(plan: Plan, value: _Value | None, events: Sequence[Event]) -> _Val
     return value
 
 
-def _repeated(places: JsonPlaces, lowest: int, scalars: int) -> Iterator[_Repeated]:
+def _repeated(places: JsonPlaces, json: str, lowest: int, scalars: int) -> Iterator[_Repeated]:
     """What repeats itself, if so many containers were open at least while it did, and scalars had begun before it."""
     if places.in_string and scalars == len(places.scalars) and lowest == len(places.open):
         string = places.scalars[-1]
         yield _Repeated("string", string.pointer, string.start, lowest, ('"', "'"))
         return
     is_nest = len(places.open) >= lowest + PERIODS
-    before = ('"', "'") if places.in_string else ("", *_LEAST) if is_nest else ("",)
-    nest = _nest(places.open)
-    for depth in (nest, nest + 1) if is_nest else range(max(lowest - 1, 0), lowest):
+    if is_nest:
+        depths: Sequence[int] = range(outermost := _nest(places.open), outermost + 2)
+    else:
+        depths = [lowest - 1] if lowest else []
+    before = ('"', "'") if places.in_string else ("", *_least_behind(json)) if is_nest else ("",)
+    for depth in depths:
         outer = places.open[depth]
         brackets = "".join(each.closer for each in reversed(places.open[depth:]))
         kind = None if is_nest else "object" if outer.is_object else "array"
         yield _Repeated(kind, outer.pointer, outer.start, depth, tuple(each + brackets for each in before))
+
+
+def _least_behind(json: str) -> Iterator[str]:
+    """Values that may come next, where one may, with the white space before them that a token ends short of."""
+    if json.rstrip().endswith((":", "[", ",")):
+        for space in ("",) if json[-1:].isspace() else (" ", ""):
+            yield from (space + value for value in _LEAST)
 
 
 def _nest(containers: Sequence[Container]) -> int:

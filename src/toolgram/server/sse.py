@@ -94,7 +94,7 @@ class EventStream:
         self._started = self._quiet = False
         self._held = list[bytes]()
         self._writing: asyncio.Task[None] | None = None
-        self._is_turn_of_another = False  # event, which was written
+        self._wrote = False  # in this turn of the event loop
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as an ASGI application."""
@@ -150,15 +150,15 @@ class EventStream:
                 await self._written()
             return
         await self._written()
-        if self._is_turn_of_another:
+        if self._wrote:
             self._writing = asyncio.create_task(self._write(send))
             return
-        self._is_turn_of_another = True
+        self._wrote = True
         asyncio.get_running_loop().call_soon(self._next_turn)
         await self._write(send)
 
     def _next_turn(self) -> None:
-        self._is_turn_of_another = False
+        self._wrote = False
 
     async def _written(self) -> None:
         """Waits until what was held is written."""

@@ -167,7 +167,9 @@ class Scheduler:
                 self._look(live, rows[0])
             if span.wanted and live in self._live:
                 self._advance(live, rows[-span.wanted :])
-        self._turns.took([(self._whose(live), len(span.tokens)) for live, span in spans], time.perf_counter() - began)
+        self._turns.took(
+            [(self._whose(live.request), len(span.tokens)) for live, span in spans], time.perf_counter() - began
+        )
 
     def _drop_cancelled(self) -> None:
         for request in [request for request in self._waiting if request.cancel.is_set()]:
@@ -194,7 +196,7 @@ class Scheduler:
 
     def _in_turn(self) -> list[Request]:
         """Those that wait: the first of each client, then the second, as if those that run were first."""
-        before = Counter(map(self._whose, self._live))
+        before = Counter(self._whose(live.request) for live in self._live)
         places: list[int] = []
         for request in self._waiting:
             whose = self._whose(request)
@@ -204,18 +206,17 @@ class Scheduler:
 
     def _who_gives_way(self, request: Request) -> _Live | None:
         """One of a client with more that run than this one's, which had its turn, unless this client has just come."""
-        running = Counter(map(self._whose, self._live))
+        running = Counter(self._whose(live.request) for live in self._live)
         most, mine = max(running.values()), running[self._whose(request)]
         if most <= mine or self._deterministic:
             return None
         if not self._model.shares:  # it would be read again
             return None
         has_come = most > 1 and not mine and not request.generation.begun
-        may = (live for live in self._live if running[self._whose(live)] == most and not live.generation.over)
+        may = (live for live in self._live if running[self._whose(live.request)] == most and not live.generation.over)
         return next((live for live in may if has_come or live.had_its_turn(most)), None)
 
-    def _whose(self, one: Request | _Live) -> Hashable:
-        request = one.request if isinstance(one, _Live) else one
+    def _whose(self, request: Request) -> Hashable:
         return (request.client, request.program) if self._by_program else request.client
 
     def _start(self, request: Request) -> None:
@@ -234,10 +235,10 @@ class Scheduler:
         """What is evaluated in the next pass."""
         if self._deterministic:
             return self._one_span()
-        waiting = self._turns.waiting(Counter(map(self._whose, self._live)))
-        ready = [live for live in self._live if self._whose(live) not in waiting]
+        waiting = self._turns.waiting(Counter(self._whose(live.request) for live in self._live))
+        ready = [live for live in self._live if self._whose(live.request) not in waiting]
         writers = [live for live in ready if live.generation.writing]
-        chosen = self._turns.choose([self._whose(live) for live in writers])
+        chosen = self._turns.choose([self._whose(live.request) for live in writers])
         left_out = {live for live, is_chosen in zip(writers, chosen, strict=True) if not is_chosen}
         lives = [live for live in ready if live not in left_out]
         shares = share([live.next for live in lives], _BESIDE_WRITERS if writers else BATCH)
