@@ -110,6 +110,15 @@ def rendered_by_transformers(template: toolgram.ChatTemplate, messages: Any, too
     return rendered[0]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_day_has_one_prompt(name: str) -> None:
+    """A time of day in the system text would spoil all that an engine keeps of the turns before."""
+    template = toolgram.ChatTemplate.from_file(TEMPLATES / name)
+    request = {"messages": [USER], "tools": [FORECAST]}
+    later = NOW.replace(hour=23, minute=59, second=58)
+    assert toolgram.plan(request, template, now=NOW).prompt == toolgram.plan(request, template, now=later).prompt
+
+
 # These show no call of a message that has content, be it empty; the prompt shows it.
 DROPS_CALLS = ("deepseek-ai-DeepSeek-R1-Distill-Llama-8B.jinja", "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja")
 

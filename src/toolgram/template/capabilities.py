@@ -186,10 +186,13 @@ def capabilities(template: Renderer) -> Capabilities:
 def _tool_variables(
     tools: Sequence[Mapping[str, Any]] | None, variable: str, requires_list: bool, now: datetime
 ) -> dict[str, Any]:
-    """The variables that give a template the tools; `functions` comes with a date, which such templates expect."""
+    """The variables that give a template the tools; `functions` comes with a date, which such templates expect.
+
+    It tells no time of day: each turn's prompt is to begin as the one before.
+    """
     if variable == "functions":
         text = json.dumps(list(tools), indent=2, ensure_ascii=False) if tools else ""
-        return {"functions": text, "datetime": now.strftime("%b %d %Y %H:%M:%S GMT")}
+        return {"functions": text, "datetime": now.strftime("%b %d %Y")}
     return {variable: tools if tools or not requires_list else []}
 
 
