@@ -7,36 +7,56 @@ every level of what they are a part of, which without this takes a quarter of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, dataclass_transform
 
-_Value = TypeVar("_Value", bound="HashedOnce")
+_Made = TypeVar("_Made")
+_Hashed = TypeVar("_Hashed", bound="HashedOnce")
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
 
 
-class HashedOnce:
-    """What a class must derive from, so that `hash_once` has a place for the hash, and `found_once` for what is found;
-    `walk.names_in` and `walk.kinds_in`, which are asked most, have places of their own.
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def entity(cls: type[_Made]) -> type[_Made]:
+    """Decorates an immutable class of which thousands are made: a dataclass, each of them equal to itself alone.
 
-    No fields: they are not compared, nor pickled, since hashes of texts differ between processes.
+    Only the type checker sees to it that no field is changed: what does so itself takes three times as long to make.
+    """
+    return dataclass(slots=True, eq=False)(cls)
+
+
+@entity
+class HashedOnce:
+    """What a class must derive from, so that there is a place for its hash (`value`), and for what is found of it
+    (`found_once`); `walk.names_in` and `walk.kinds_in`, which are asked most, have places of their own.
+
+    That is not compared, nor pickled, since hashes of texts differ between processes.
     """
 
-    __slots__ = ("_facts", "_hash", "_kinds", "_names")
-    _facts: dict[Callable[..., object], object]
-    _hash: int
-    _kinds: int
-    _names: tuple[str, ...]
+    known_hash: int | None = field(init=False, default=None, compare=False, repr=False)
+    known_facts: dict[Callable[..., object], Any] | None = field(init=False, default=None, compare=False, repr=False)
+    known_kinds: int | None = field(init=False, default=None, compare=False, repr=False)
+    known_names: tuple[str, ...] | None = field(init=False, default=None, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), tuple([getattr(self, name) for name in self.__match_args__])
 
 
-def hash_once(cls: type[_Value]) -> type[_Value]:
-    """Decorates an immutable class, so that the hash of each value is computed once, when it is first asked for."""
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def value(cls: type[_Made]) -> type[_Made]:
+    """As `entity`, where those of equal fields are equal; if it derives from HashedOnce, its hash is computed once."""
+    made = dataclass(slots=True, unsafe_hash="__hash__" not in vars(cls))(cls)
+    return _hashed_once(made) if issubclass(made, HashedOnce) else made
+
+
+def _hashed_once(cls: type[_Hashed]) -> type[_Hashed]:
     compute: Any = cls.__hash__
 
-    def remembered(self: _Value) -> int:
-        known = getattr(self, "_hash", None)  # half of the time of catching an AttributeError
+    def remembered(self: _Hashed) -> int:
+        known = self.known_hash
         if known is None:
             known = compute(self)
-            object.__setattr__(self, "_hash", known)  # the dataclass is frozen
+            object.__setattr__(self, "known_hash", known)
         return known
 
     cls.__hash__ = remembered
@@ -49,18 +69,21 @@ def found_once(find: Callable[[_Given], _Found]) -> Callable[[_Given], _Found]:
     def found(expr: _Given) -> _Found:
         if not isinstance(expr, HashedOnce):
             return find(expr)
-        facts = facts_of(expr)
-        if find not in facts:
-            facts[find] = find(expr)
-        return facts[find]
+        facts = expr.known_facts
+        if facts is None:
+            facts = facts_of(expr)
+        elif find in facts:
+            return facts[find]
+        facts[find] = result = find(expr)
+        return result
 
     return found
 
 
 def facts_of(expr: HashedOnce) -> dict[Callable[..., object], Any]:
     """What was found of an expression, by the function that found it."""
-    facts: dict[Callable[..., object], Any] | None = getattr(expr, "_facts", None)
+    facts = expr.known_facts
     if facts is None:
-        facts = {}
-        object.__setattr__(expr, "_facts", facts)
+        facts = dict[Callable[..., object], Any]()
+        object.__setattr__(expr, "known_facts", facts)
     return facts

@@ -7,9 +7,8 @@ expressions with a root. Nothing here is left-recursive; `Grammar` refuses that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
-from toolgram.grammar.hashing import HashedOnce, hash_once
+from toolgram.grammar.hashing import HashedOnce, value
 
 MAX_CODE_POINT = 0x10FFFF
 START = "\ud800"
@@ -21,15 +20,14 @@ MUST = frozenset("1!")
 """How items of `Members` occur that must be there."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Literal:
     """Exactly this text; "" is the empty string."""
 
     text: str
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class CharSet(HashedOnce):
     """One code point out of `ranges`: sorted, disjoint, not adjacent, both ends included, without surrogates.
 
@@ -43,24 +41,21 @@ class CharSet(HashedOnce):
         return any(low <= code <= high for low, high in self.ranges)
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class Sequence(HashedOnce):
     """These, one after the other."""
 
     items: tuple[Expr, ...]
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class Choice(HashedOnce):
     """Any one of these; with no options at all it matches nothing, not even the empty string."""
 
     options: tuple[Expr, ...]
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class Repeat(HashedOnce):
     """`item`, at least `min` and at most `max` times (None: any number)."""
 
@@ -69,14 +64,14 @@ class Repeat(HashedOnce):
     max: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ref:
     """The rule of this name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Token:
     """A marker of the wire format: with an `id` that one token of the vocabulary, else its text however spelled."""
 
@@ -84,7 +79,7 @@ class Token:
     id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Text:
     """Any text, the empty one included, that contains none of `without`.
 
@@ -97,8 +92,7 @@ class Text:
     seen: str = ""
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class Except(HashedOnce):
     """Any string in its quotes but these texts; `excepts` says what it is in other expressions.
 
@@ -119,8 +113,7 @@ class Except(HashedOnce):
         return seq(self.quote, repeat(self.char), self.quote)
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class Members(HashedOnce):
     """At least one of these items, `between` any two of them this text: each in its place, or later.
 

@@ -82,10 +82,10 @@ def names_in(expr: Expr) -> tuple[str, ...]:
     """The names of the rules that the expression uses, in order, with repeats; found once for each expression."""
     if not isinstance(expr, HashedOnce):
         return (expr.name,) if isinstance(expr, Ref) else ()
-    known: tuple[str, ...] | None = getattr(expr, "_names", None)
+    known = expr.known_names
     if known is None:
         known = tuple([name for part in children(expr) for name in names_in(part)]) if kinds_in(expr) & REF else ()
-        object.__setattr__(expr, "_names", known)
+        object.__setattr__(expr, "known_names", known)
     return known
 
 
@@ -111,12 +111,12 @@ def kinds_in(expr: Expr) -> int:
     once for each expression."""
     if not isinstance(expr, HashedOnce):
         return _KINDS[type(expr)]
-    known: int | None = getattr(expr, "_kinds", None)
+    known = expr.known_kinds
     if known is None:
         known = _KINDS[type(expr)]
         for part in children(expr):
             known |= kinds_in(part)
-        object.__setattr__(expr, "_kinds", known)
+        object.__setattr__(expr, "known_kinds", known)
     return known
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from toolgram.caching import Document, made_of
 from toolgram.conversation.answers import GivenGrammar
 from toolgram.conversation.request import Request, Tool
-from toolgram.grammar.hashing import HashedOnce, hash_once
+from toolgram.grammar.hashing import HashedOnce, value
 from toolgram.wire import format as wire
 from toolgram.wire.allowed import Calls, without_calls, without_reasoning
 from toolgram.wire.fences import FENCES, may_be_fenced
@@ -16,7 +14,7 @@ from toolgram.wire.program import Program, compile_format
 _CALLS: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallableTool:
     """What of a tool decides how it is called; `pointer` and `schema_pointer` are where it stands in the request."""
 
@@ -28,7 +26,7 @@ class CallableTool:
     custom: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answer:
     """A schema that the answer must match, and where it stands; a `plain` answer is the text itself, not JSON."""
 
@@ -38,8 +36,7 @@ class Answer:
     plain: bool = False
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class TurnSpec(HashedOnce):
     """What decides a turn's grammar: the tools that may be called, how, and the schema or the grammar of the answer.
 

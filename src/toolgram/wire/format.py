@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import overload
 
-from toolgram.grammar.hashing import HashedOnce, hash_once
 from toolgram.wire.call_id import COUNT as COUNT
 from toolgram.wire.call_id import CallId as CallId
 from toolgram.wire.encodings import AnyEncoding
@@ -38,9 +37,8 @@ from toolgram.wire.nodes import Reasoning as Reasoning
 from toolgram.wire.nodes import Seq as Seq
 
 
-@hash_once
 @dataclass(frozen=True)
-class WireFormat(HashedOnce):
+class WireFormat:
     """How a whole assistant turn is written, from the end of the generation prompt's fixed part to the end of turn.
 
     What a generation prompt holds of it already ("<|from|>assistant\\n<|recipient|>") is part of `turn`. The separators
@@ -50,6 +48,16 @@ class WireFormat(HashedOnce):
     turn: Node
     item_separator: str = ", "
     key_separator: str = ": "
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type, tuple[Node | str, ...]]:  # what was found stays here: hashes of texts differ
+        return type(self), (self.turn, self.item_separator, self.key_separator)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.turn, self.item_separator, self.key_separator))
 
     @cached_property
     def marks(self) -> tuple[str, ...]:

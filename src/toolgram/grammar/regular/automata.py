@@ -7,11 +7,11 @@ walk. All work is bounded, so that no schema can hang its reader.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from toolgram.caching import weighed
-from toolgram.grammar.hashing import HashedOnce, hash_once
+from toolgram.grammar.hashing import HashedOnce, value
 from toolgram.grammar.ir import CharSet, Expr, chars
 from toolgram.grammar.regular.alphabet import ANY_CHAR, Alphabet, members, size
 from toolgram.grammar.regular.minimal import alike, inverted
@@ -27,7 +27,7 @@ _LEGIBLE = "aA0 -_.:/@"
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class State:
     """Whether a text may end here, and the disjoint steps as (characters, number of the next state)."""
 
@@ -35,8 +35,7 @@ class State:
     edges: tuple[tuple[CharSet, int], ...]
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class Automaton(HashedOnce):
     """A regular language; the first state is the start, and from every other one a text can end.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal
 from fractions import Fraction
 
-from toolgram.grammar.hashing import HashedOnce, found_once, hash_once
+from toolgram.grammar.hashing import HashedOnce, found_once, value
 from toolgram.grammar.regular import to_expr
 from toolgram.grammar.regular.automata import (
     Automaton,
@@ -31,27 +31,26 @@ class NoneKnown(TooLarge):
     """Strings of which there are none but perhaps some that an automaton leaves out."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Anything:
     """Every JSON value."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Word:
     """One of the values that JSON writes as a word: null, true or false."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Text:
     """Exactly this string."""
 
     value: str
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class String(HashedOnce):
     """Strings of `min` to `max` code points (None: of any length), of the language of the automaton if there is one.
 
@@ -69,7 +68,7 @@ class String(HashedOnce):
         return fits and (self.automaton is None or self.automaton.accepts(text))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Number:
     """Numbers, or integers only, between bounds that belong to the set unless they are open (None: no bound).
 
@@ -92,8 +91,7 @@ class Number:
         return above and below and whole and (self.multiple is None or Fraction(value) % Fraction(self.multiple) == 0)
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class Array(HashedOnce):
     """Arrays of `min` to `max` items: the first ones of the types in `prefix`, the others of the type `rest`.
 
@@ -107,8 +105,7 @@ class Array(HashedOnce):
     unique: str | None = None
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class ItemState(HashedOnce):
     """Whether an array may end here, and the steps as (type of the next item, number of the next state)."""
 
@@ -116,8 +113,7 @@ class ItemState(HashedOnce):
     edges: tuple[tuple[Type, int], ...]
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class Items(HashedOnce):
     """Arrays by an automaton over the types of their items, which may overlap; the first state is the start.
 
@@ -128,7 +124,7 @@ class Items(HashedOnce):
     unique: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Property:
     """A listed key of an object; where `value` is NEVER the key may not occur. `pointer` is where it is declared.
 
@@ -144,8 +140,7 @@ class Property:
     unplaced: bool = False
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class Keys(HashedOnce):
     """Keys of a language, which have values of one type."""
 
@@ -153,8 +148,7 @@ class Keys(HashedOnce):
     value: Type
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class Object(HashedOnce):
     """Objects of `min` to `max` keys: these properties and any others, whose values are of the type `rest`.
 
@@ -175,15 +169,14 @@ class Object(HashedOnce):
     closed: bool = field(default=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reference:
     """The type that `definitions` holds under this key."""
 
     key: str
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class Union(HashedOnce):
     """The values of any of these types; with no options it is the empty type."""
 
@@ -200,7 +193,7 @@ _EVERY_STRING, _EVERY_NUMBER = String(), Number()
 EVERY_KIND = Union((Object((), ANY, silent=True), Array((), ANY), _EVERY_STRING, _EVERY_NUMBER, *BOOLEAN.options, NULL))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Canonical:
     """A type with the definitions that its references point to."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from toolgram.caching import counted
-from toolgram.grammar.hashing import HashedOnce, hash_once
+from toolgram.grammar.hashing import HashedOnce, value
 from toolgram.grammar.ir import (
     EMPTY,
     MAX_CODE_POINT,
@@ -43,8 +43,7 @@ QUOTES = "\"'"  # between which strings with escapes stand
 _ESCAPED = {quote: re.compile(rf"[{quote}\\\x00-\x1f]") for quote in QUOTES}
 
 
-@hash_once
-@dataclass(frozen=True, slots=True)
+@value
 class Spelling(HashedOnce):
     """The choices that a template leaves open, and the notation.
 
@@ -87,7 +86,7 @@ class Spelling(HashedOnce):
         return Frame("{", "}", self.key_separator, keys, comma)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Frame:
     """How an object is written: its brackets, what stands between key and value, how keys are written, and what stands
     between members. An object without members is `empty`, where that is not just its brackets."""

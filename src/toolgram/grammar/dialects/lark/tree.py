@@ -6,10 +6,9 @@ A lexeme is a regular expression of the IR (no `Ref` in it) that llguidance's le
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from toolgram.grammar.dialects.lark.regex import text_expression
-from toolgram.grammar.hashing import HashedOnce, found_once
+from toolgram.grammar.hashing import HashedOnce, entity, found_once
 from toolgram.grammar.ir import (
     EMPTY,
     CharSet,
@@ -27,7 +26,7 @@ from toolgram.grammar.ir import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@entity
 class Lexeme:
     """One occurrence of a lexeme (two occurrences of the same expression are different ones).
 
@@ -44,14 +43,14 @@ class Lexeme:
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@entity
 class Special:
     """One special token of the vocabulary, which no lexeme ever matches."""
 
     id: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@entity
 class Call:
     """The rule of this name; one `among` members goes on with what is taken of them, any other begins anew."""
 
@@ -59,7 +58,7 @@ class Call:
     among: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@entity
 class Only:
     """Nothing, and that only where it is true (`condition`, as llguidance has it) of the numbers of the members that
     are taken; those of what follows in the row are these and the number that it `takes`.
@@ -71,7 +70,7 @@ class Only:
     takes: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@entity
 class Sealed:
     """What an option has behind the literals that it begins with, when it was looked at by itself (`parts`).
 
@@ -82,21 +81,21 @@ class Sealed:
     first: CharSet
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@entity
 class Row(HashedOnce):
     """These, one after the other."""
 
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@entity
 class Fork(HashedOnce):
     """Any one of these, and there is at least one."""
 
     options: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@entity
 class Loop(HashedOnce):
     """The item `min` to `max` times."""
 
