@@ -222,6 +222,17 @@ def test_where_no_tool_can_be_called_the_part_to_blame_is_told() -> None:
     )
 
 
+def test_where_no_tool_can_be_called_the_key_that_the_style_cannot_write_is_told() -> None:
+    """It was said of the prompt that nothing is allowed after it."""
+    odd = tool("save", {"type": "object", "properties": {"a b": {}}, "required": ["a b"]})
+    with pytest.raises(toolgram.InvalidRequest) as refused:
+        toolgram.plan({"messages": ASK, "tools": [odd], "tool_choice": "required"}, CHATML, style="gemma_4")
+    assert str(refused.value) == (
+        "/tools: no tool can be called; as to 'save': no arguments that match this schema can be written in this "
+        "style, because of /tools/0/function/parameters/properties/a b"
+    )
+
+
 @pytest.mark.parametrize(
     ("schema", "told"),
     [

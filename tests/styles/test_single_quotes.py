@@ -35,6 +35,8 @@ PARAMETERS: dict[str, Any] = {
         },
         "marked": {"type": "object", "patternProperties": {"^x-": {"type": "boolean"}}, "additionalProperties": False},
         "any": {},
+        "x-y": {"type": "string"},
+        "a b": {"type": "integer"},
     },
     "additionalProperties": False,
 }

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from toolgram.caching import Document, made_of, weighed
 from toolgram.errors import InvalidSchema, Relaxation, UnsupportedSchema
-from toolgram.grammar.ir import Expr, Rules
-from toolgram.grammar.walk import renamed
+from toolgram.grammar.ir import NOTHING, Expr, Rules
+from toolgram.grammar.shape import shortest
+from toolgram.grammar.walk import reachable, renamed, uses
 from toolgram.schema import written
 from toolgram.schema.types import NEVER, Canonical, TooLarge
 from toolgram.schema.writing.json_style import RuleNames, Spelling
@@ -95,7 +96,14 @@ def _arguments(wanted: Wanted, pointer: str) -> Arguments:
         spelling=wanted.spelling,
         parameters=True,
     )
+    if made is not None and made.relaxations and not _have_text(made):
+        made = replace(made, expr=NOTHING)  # a key that must be there, and which the encoding cannot write
     return Arguments(type_, relaxations, made, names.given)
+
+
+def _have_text(made: ToolArguments) -> bool:
+    rules = reachable({**made.rules, "": made.expr}, "")
+    return shortest(rules, uses(rules))[""] is not None
 
 
 def _renamed(rules: Rules, others: Mapping[str, str], there: Container[str]) -> dict[str, Expr]:

@@ -114,8 +114,9 @@ class Frame:
             return quoted(name, spelling)
         if not declared:
             return name if _OTHER_KEY.fullmatch(name) else None
-        is_one_word = name.isidentifier() if self.keys == "keyword" else BARE_WORD.fullmatch(name)
-        return name if is_one_word and spelling.encoding.quote not in name else None
+        if BARE_WORD.fullmatch(name) and spelling.encoding.quote not in name:
+            return name
+        return quoted(name, spelling) if self.keys == "keyword" else None
 
 
 class RuleNames:
