@@ -28,7 +28,7 @@ def opened_once(tree: Tree) -> Tree:
 
 
 def _begin_alike(tree: Tree, forks: Iterable[set[str]]) -> dict[str, int]:
-    """How many literals are the same at the beginning of all options that are in the same forks, if there are any.
+    """How many lexemes are the same at the beginning of all options that are in the same forks, if there are any.
 
     At least one is left to each of them, or the rule that follows them all.
     """
@@ -49,16 +49,17 @@ def _calls_among(node: Fork, names: Collection[str]) -> set[str]:
 
 
 def _left(tree: Tree, name: str, count: int) -> tuple[Node, ...]:
-    """What is left of a rule without so many literals; a rule that it ends with stays one, where it can."""
+    """What is left of a rule without so many lexemes; a rule that it ends with stays one, where it can."""
     items = items_of(tree[name])
     return (items if count < len(items) else made_of(tree, name))[count:]
 
 
 def _shareable(tree: Tree, name: str) -> tuple[Node, ...]:
-    """The literals that an option may have in common with others."""
+    """The lexemes that an option may have in common with others: literals, or the id of a call among them."""
     own, items = items_of(tree[name]), made_of(tree, name)
     ends_in_rule = isinstance(own[-1], Call) and literals_before(own) == len(own) - 1
-    return items[: max(literals_before(items) - 1, len(own) - 1 if ends_in_rule else 0)]
+    begin = [isinstance(item, Lexeme) for item in (*items, row())].index(False)
+    return items[: max(begin - 1, len(own) - 1 if ends_in_rule else 0)]
 
 
 def _opened(node: Node, tree: Tree, same: Mapping[str, int], rests: Mapping[str, Call]) -> Node:

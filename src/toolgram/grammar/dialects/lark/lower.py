@@ -207,6 +207,14 @@ class _Lowering:
                 between += [Literal(item.text[:begin])] if begin else []
                 if begin == len(item.text):
                     continue
+                if (end := self._quotes.string_end(item.text, START, begin)) is not None:  # as nearly always
+                    yield from self._between(between, begins=begins)
+                    lexeme, left = _string_in(item.text, begin, end)
+                    yield lexeme
+                    between, begins = [], False
+                    if left:
+                        rest.appendleft(Literal(left))
+                    continue
                 item = Literal(item.text[begin:])
             string = self._string_from(item, rest)
             if string is None:
@@ -246,6 +254,9 @@ class _Lowering:
         place = 0
         while place < len(items):
             item = items[place]
+            if isinstance(item, Ref) and place + 1 == len(items):  # as nearly all values of keys
+                yield self._node(item)
+                return
             end = self._number_end(items, place)
             if end > place + 1:
                 yield Lexeme(self._word(seq(*items[place:end]), "number"))
@@ -375,6 +386,14 @@ class _Lowering:
 
 def _string(expr: Expr) -> Lexeme:
     return Lexeme(expr, tail="")
+
+
+def _string_in(text: str, begin: int, end: int) -> tuple[Lexeme, str]:
+    """The string from one place of a text to another, with the colon after it if it is a key; and what is left."""
+    colon = _COLON.match(text, end)
+    if colon is None:
+        return _string(Literal(text[begin:end])), text[end:]
+    return Lexeme(Literal(text[begin : colon.end()]), tail=colon[0]), text[colon.end() :]
 
 
 def _with_colon(string: Lexeme, rest: deque[Expr]) -> Lexeme:

@@ -100,9 +100,9 @@ class Quotes:
         found = self._reading.begin.search(text)
         return found.end() - 1 if found else len(text)
 
-    def string_end(self, text: str, state: int) -> int | None:
-        """The place after the quote in the text that ends the string that it is in; None if there is none."""
-        return self._reading.string_end(text, state)
+    def string_end(self, text: str, state: int, begin: int = 0) -> int | None:
+        """The place after the quote that ends the string which a text is in from `begin` on; None if there is none."""
+        return self._reading.string_end(text, state, begin)
 
     def _relation(self, expr: Expr) -> Relation:
         if is_plain(expr):
@@ -190,12 +190,12 @@ class _Reading:
             parts.append(self._plain)
         return reduce(_either, parts, self.nowhere)
 
-    def string_end(self, text: str, state: int) -> int | None:
-        """The place after the quote in the text that ends the string that it is in; None if there is none."""
-        begun = (text[0], 1) if state == START else self._begun.get(state)
+    def string_end(self, text: str, state: int, begin: int) -> int | None:
+        """The place after the quote that ends the string which a text is in from `begin` on; None if there is none."""
+        begun = (text[begin], 1) if state == START else self._begun.get(state)
         if begun is None:
             return None
-        quote, place = begun
+        quote, place = begun[0], begin + begun[1]
         while mark := self._mark[quote].search(text, place):
             if mark[0] == quote:
                 return mark.end()

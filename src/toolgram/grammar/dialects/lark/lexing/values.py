@@ -23,7 +23,8 @@ _BRACKETS = "".join(_TURNS)
 
 def safe_values(tree: Tree, lexicon: Lexicon) -> dict[str, str]:
     """The rules of which what is around them need know the bracket alone that they begin with."""
-    parts = {name: parts for name, node in tree.items() if (parts := _parts(node, lexicon)) is not None}
+    brackets = lexicon.alphabet.of_chars(_BRACKETS)
+    parts = {name: parts for name, node in tree.items() if (parts := _parts(node, lexicon, brackets)) is not None}
     parts = _closed_under_calls(parts)
     ways = {name: _rule_way(tree[name]) if each.turns else (_LEVEL, "") for name, each in parts.items()}
     balanced = {name: parts[name] for name, (way, _) in ways.items() if way.ends == 0 <= way.lowest}
@@ -45,9 +46,8 @@ class _Parts(NamedTuple):
     turns: bool
 
 
-def _parts(node: Node, lexicon: Lexicon) -> _Parts | None:
+def _parts(node: Node, lexicon: Lexicon, brackets: int) -> _Parts | None:
     """None where a part is neither a bracket, a word, nor a call."""
-    brackets = lexicon.alphabet.of_chars(_BRACKETS)
     turns = False
     lexemes: set[int] = set()
     called: set[str] = set()
