@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolgram.api.responses.body import Item, MessageItem, ReferenceItem, ResponsesBody
+from toolgram.api.responses.parts import MESSAGE
 from toolgram.conversation.fields import MAX_TURNS, Fields, Json, Many, validated
 from toolgram.errors import InvalidRequest
 
 _PREVIOUS = "/previous_response_id"
 _INPUT = "/input"
+_WITH_STATUS = ("message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
 
 
 class KeptItems(Fields):
@@ -67,6 +69,17 @@ def new_items(body: ResponsesBody, given: Json, earlier: Earlier) -> list[Json]:
         return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": body.input}]}]
     named = dict(references(body))
     return [earlier.items[named[i]] if i in named else item for i, item in enumerate(given["input"])]
+
+
+def listed(item: Json) -> Json:
+    """An item as OpenAI lists it, which typed clients rely on: a message's text in parts, and a status."""
+    item = dict(item)
+    if item["type"] == "message" and isinstance(text := item.get("content"), str):
+        said = item.get("role") == "assistant"
+        item["content"] = [MESSAGE.part_of(text) if said else {"type": "input_text", "text": text}]
+    if item["type"] in _WITH_STATUS and item.get("status") is None:
+        item["status"] = "completed"
+    return item
 
 
 def _named(earlier: Earlier, id_: str, pointer: str) -> Item:

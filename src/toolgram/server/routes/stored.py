@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from toolgram.api.errors import ApiError
+from toolgram.api.responses.input import listed
 from toolgram.server.context import Desk, json_response
 from toolgram.server.keeping import input_of, known, not_kept, response_of
 from toolgram.server.request_log import record_of
@@ -55,7 +56,7 @@ def _page(kept: Kept, limit: int, order: str, after: str | None) -> dict[str, An
     rest = iter(items)
     if after is not None and not any(item["id"] == after for item in rest):
         raise ApiError(400, "invalid_value", "no item has this id", "/after")
-    page = list(islice(rest, limit))
+    page = [listed(item) for item in islice(rest, limit)]
     ends = {"first_id": page[0]["id"], "last_id": page[-1]["id"]} if page else {"first_id": None, "last_id": None}
     return {"object": "list", "data": page, **ends, "has_more": next(rest, None) is not None}
 
