@@ -80,12 +80,21 @@ def test_a_result_that_came_later_is_in_the_prompt() -> None:
     assert prompt.index('"name": "f", "arguments"') < prompt.index("of a") < prompt.index("Wait.")
 
 
+@pytest.mark.parametrize("arguments", ["[]", "null", "", '"{}"'])
+def test_arguments_of_earlier_calls_are_what_the_client_means(arguments: str) -> None:
+    """PHP reads an object as a list, and writes one without members as an empty one."""
+    body = {"input": [USER, {**call("a"), "arguments": arguments}, output("a")]}
+    prompt = read_responses_request(body).generation.plan(CHATML, "hermes_2_pro").prompt
+    assert '{"name": "f", "arguments": {}}' in prompt
+
+
 @pytest.mark.parametrize(
     ("items", "pointer"),
     [
         ([output("a")], "/input/1"),
         ([call("a"), output("b")], "/input/2/call_id"),
         ([output("a"), call("a")], "/input/1"),
+        ([{**call("a"), "arguments": "[1]"}], "/input/1/arguments"),
         (
             [call("a"), {"role": "assistant", "content": [{"type": "input_image", "image_url": "x"}]}],
             "/input/2/content/0",

@@ -58,7 +58,7 @@ class Conversation:
         """A call of the assistant."""
         turn = self._assistant(pointer)
         calls: list[Message] = turn.message.setdefault("tool_calls", [])
-        turn.places[f"/tool_calls/{len(calls)}"] = pointer
+        turn.places[f"/tool_calls/{len(calls)}"] = turn.places[f"/tool_calls/{len(calls)}/function"] = pointer
         calls.append(call)
         self._callers[call["id"]] = turn
 

@@ -43,6 +43,7 @@ from toolgram.api.unsupported import refuse_constraints
 from toolgram.conversation.answers import ResponseFormat, described
 from toolgram.conversation.custom_tools import call_as_function, with_inputs
 from toolgram.conversation.fields import Json, further_of, json_of, validated
+from toolgram.conversation.json_text import arguments_meant
 from toolgram.conversation.request import Request, names_of_custom, template_kwargs
 from toolgram.errors import InvalidRequest
 
@@ -257,7 +258,7 @@ def _reasoning(item: ReasoningItem) -> str:
 
 
 def _call(id_: str, name: str, arguments: str) -> Message:
-    return {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
+    return {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments_meant(arguments)}}
 
 
 def _asked(said: Conversation, item: McpApprovalRequestItem, pointer: str, offered: Offer) -> None:
