@@ -148,6 +148,9 @@ def test_a_stop_string_in_a_text_ends_it() -> None:
 def test_what_failed_holds_what_was_told() -> None:
     told = events(["It ", "rains. ", CALL[:45], "!"])
     assert [event["type"] for event in told[-2:]] == ["error", "response.failed"]
+    error = {name: told[-2][name] for name in ("code", "message", "param")}  # as OpenAI documents it
+    assert told[-2]["error"] == {**error, "type": "server_error"}  # as it sends it
+    assert error["code"] == "engine_error"
     assert [short(item) for item in grown(told)] == [
         ("message", "It rains. ", "completed"),
         ("function_call", '{"city', "incomplete"),

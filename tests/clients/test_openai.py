@@ -211,9 +211,11 @@ def test_a_fault_in_a_stream_is_an_exception_behind_what_was_said(client: OpenAI
     with pytest.raises(openai.APIError, match="broken, as asked"):
         said.extend(chunk.choices[0].delta.content or "" for chunk in chunks)
     assert "".join(said) == "word word word "
-    with client.responses.stream(model="cut", input="Hi.") as stream:
-        kinds = [event.type for event in stream]
-    assert kinds[-2:] == ["error", "response.failed"]
+    kinds: list[str] = []
+    stream = client.responses.stream(model="cut", input="Hi.")
+    with stream as events, pytest.raises(openai.APIError, match="broken, as asked"):
+        kinds.extend(event.type for event in events)
+    assert kinds[-1] == "response.output_item.done"
 
 
 def test_a_wrong_key(address: str) -> None:

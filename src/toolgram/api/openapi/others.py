@@ -96,9 +96,8 @@ MCP_CALL = given(
     error=nullable(STRING),
 )
 
-ERROR = given(
-    error=given({"pointer": STRING}, message=STRING, type=STRING, param=nullable(STRING), code=STRING),
-)
+WRONG = given({"pointer": STRING}, message=STRING, type=STRING, param=nullable(STRING), code=STRING)
+ERROR = given(error=WRONG)
 _DETAILS = given(error_code=STRING, unsupported=array(STRING))
 ANTHROPIC_ERROR: Json = given(
     type=always("error"),

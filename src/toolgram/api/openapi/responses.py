@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolgram.api.openapi.others import MCP_TOOL
+from toolgram.api.openapi.others import MCP_TOOL, WRONG
 from toolgram.api.openapi.shapes import (
     BOOLEAN,
     COUNT,
@@ -149,5 +149,5 @@ EVENT = any_of(
         "response.mcp_list_tools.failed",
         **_AT,
     ),
-    _event("error", code=STRING, message=STRING, param=nullable(STRING)),
+    _event("error", code=STRING, message=STRING, param=nullable(STRING), error=WRONG),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.api.errors import ApiError, param
+from toolgram.api.errors import ApiError, openai_error, param
 from toolgram.api.notes import logprobs_json, notes_of
 from toolgram.api.responses.mcp import ApprovedCall, CallResult, Listing, McpPlace, item_of_list
 from toolgram.api.responses.mcp_body import error_of
@@ -120,7 +120,8 @@ class ResponseWriter:
         yield from self._known(None)
         yield from self._cut("incomplete")
         place = None if error.pointer is None else param(error.pointer)
-        yield self._event("error", code=error.code, message=error.message, param=place)
+        # OpenAI documents the fields, and sends an object that holds them: clients look for one or the other.
+        yield self._event("error", code=error.code, message=error.message, param=place, **openai_error(error))
         told = {"error": {"code": "server_error", "message": error.message}}
         yield self._event("response.failed", response={**self._response("failed"), **told})
 
