@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from operator import is_
 
 from toolgram.grammar.dialects.lark.options import forks
 from toolgram.grammar.dialects.lark.tree import Call, Fork, Loop, Node, Row, Tree, calls, fork, row
@@ -33,15 +34,20 @@ def _names_in(node: Fork) -> _Names:
 
 
 def _shorter(node: Node, made: Mapping[_Names, str]) -> Node:
+    """The node with calls of the rules that were made; itself, of which much may be known, where there are none."""
     if len(calls(node)) < _FEWEST:
         return node
     match node:
         case Row(items):
-            return row(*(_shorter(item, made) for item in items))
+            shorter = [_shorter(item, made) for item in items]
+            return node if all(map(is_, shorter, items)) else row(*shorter)
         case Fork(options):
-            name = made.get(_names_in(node))
-            return fork(*(_shorter(option, made) for option in options)) if name is None else Call(name)
+            if (name := made.get(_names_in(node))) is not None:
+                return Call(name)
+            shorter = [_shorter(option, made) for option in options]
+            return node if all(map(is_, shorter, options)) else fork(*shorter)
         case Loop(item, least, most):
-            return Loop(_shorter(item, made), least, most)
+            inner = _shorter(item, made)
+            return node if inner is item else Loop(inner, least, most)
         case _:
             return node

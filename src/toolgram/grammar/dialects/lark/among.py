@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from operator import is_
 from typing import TypeGuard
 
 from toolgram.grammar.components import components
@@ -79,11 +80,15 @@ def apart(tree: Tree) -> Tree:
             if isinstance(item, Only):
                 return row(*said, named(row(*others[at:]), rule))
             said.append(item)
-        return row(*(named(each, rule) if isinstance(each, Fork | Loop) and _has_only(each) else each for each in said))
+        apart = [named(each, rule) if isinstance(each, Fork | Loop) and _has_only(each) else each for each in said]
+        return node if all(map(is_, apart, said)) else row(*apart)
 
     for rule in waiting:
         node = rules[rule]
-        rules[rule] = fork(*(option(each, rule) for each in (node.options if isinstance(node, Fork) else (node,))))
+        options = node.options if isinstance(node, Fork) else (node,)
+        apart = [option(each, rule) for each in options]
+        if not all(map(is_, apart, options)):  # of a node that stays much may be known
+            rules[rule] = fork(*apart)
     return rules
 
 
