@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import takewhile
 
 from toolgram.grammar.dialects.lark.options import (
     common,
@@ -58,8 +59,8 @@ def _shareable(tree: Tree, name: str) -> tuple[Node, ...]:
     """The lexemes that an option may have in common with others: literals, or the id of a call among them."""
     own, items = items_of(tree[name]), made_of(tree, name)
     ends_in_rule = isinstance(own[-1], Call) and literals_before(own) == len(own) - 1
-    begin = [isinstance(item, Lexeme) for item in (*items, row())].index(False)
-    return items[: max(begin - 1, len(own) - 1 if ends_in_rule else 0)]
+    begin = tuple(takewhile(lambda item: isinstance(item, Lexeme), items))
+    return items[: max(len(begin) - 1, len(own) - 1 if ends_in_rule else 0)]
 
 
 def _opened(node: Node, tree: Tree, same: Mapping[str, int], rests: Mapping[str, Call]) -> Node:
