@@ -173,7 +173,15 @@ def workers(upstream: Upstream, folder: Path) -> Iterator[tuple[str, int]]:
 
 def workers_of(server: int) -> list[int]:
     children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
-    return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [int(pid) for pid in children if b"spawn_main" in command_of(pid)]
+
+
+def command_of(pid: str) -> bytes:
+    """The command of a process; nothing where it has ended since it was listed."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 @how_many
