@@ -316,9 +316,10 @@ class _Compilation:
                 return self.never_called(tool, f"no arguments can match this schema{_blamed(tool.parameters)}")
             self.encoded(made.encoded, pointer, strict=tool.strict)
             if made.encoded.expr == NOTHING:
-                blamed = "".join([f", because of {told.pointer}" for told in made.encoded.relaxations[:1]])
-                reason = "no arguments that match this schema can be written in this style"
-                return self.never_called(tool, f"{reason}{blamed}")
+                told = made.encoded.relaxations
+                blamed = f", because of {told[0].pointer}" if told else ""
+                reason = f"no arguments that match this schema can be written in this style{blamed}"
+                return self.never_called(tool, reason)
             exprs[encoding] = made.encoded.expr
             self.arguments[name, encoding] = made.encoded.spell
             self.expected[name] = Expected(made.type, made.type.root)

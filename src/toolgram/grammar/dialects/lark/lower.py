@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -25,6 +24,7 @@ from toolgram.grammar.dialects.lark.numbers import is_number, numeric
 from toolgram.grammar.dialects.lark.plainer import plainer
 from toolgram.grammar.dialects.lark.quotes import DONE, START, Quotes
 from toolgram.grammar.dialects.lark.raw import RawText, consists_of, holds_quotes
+from toolgram.grammar.dialects.lark.strings import COLON, string, string_before
 from toolgram.grammar.dialects.lark.tree import (
     Call,
     Lexeme,
@@ -59,7 +59,6 @@ from toolgram.grammar.walk import names_in, size, uses
 from toolgram.work import give_way
 
 _LARGEST_WORD = 8  # a larger one is written once, by a name, where it is used more than once
-_COLON = re.compile(": *")
 _OF_NAMES = frozenset(ascii_letters + digits + "_")
 
 
@@ -138,7 +137,7 @@ class _Lowering:
                 return Special(number)
             case Ref(name):
                 if self._is_string(expr):
-                    return _string(expr)
+                    return string(expr)
                 spelled = self._lexical(expr)
                 return Call(name) if spelled is None else Lexeme(spelled, name)
             case Sequence(items):
@@ -162,7 +161,7 @@ class _Lowering:
         spelled = None if strings else self._lexical(expr)
         if spelled is not None:
             return Lexeme(spelled)
-        quoted = [_string(self._word(choice(*strings), "quoted"))] if strings else []
+        quoted = [string(self._word(choice(*strings), "quoted"))] if strings else []
         return factored([*quoted, *map(self._node, others)])
 
     def _any_order(self, expr: Members) -> Node:
@@ -209,7 +208,7 @@ class _Lowering:
                     continue
                 if (end := self._quotes.string_end(item.text, START, begin)) is not None:  # as nearly always
                     yield from self._between(between, begins=begins)
-                    lexeme, left = _string_in(item.text, begin, end)
+                    lexeme, left = string_before(Literal(item.text[begin:end]), item.text[end:])
                     yield lexeme
                     between, begins = [], False
                     if left:
@@ -221,7 +220,7 @@ class _Lowering:
                 between.append(item)
             else:
                 yield from self._between(between, begins=begins)
-                yield _with_colon(string, rest)
+                yield string
                 between, begins = [], False
         yield from self._between(between, begins=begins)
 
@@ -243,9 +242,13 @@ class _Lowering:
             if states == DONE:
                 for _ in range(taken):
                     rest.popleft()
+                if not left and rest and isinstance(rest[0], Literal):
+                    left = rest[0].text
+                    rest.popleft()
+                lexeme, left = string_before(self._word(seq(*parts), "quoted"), left)
                 if left:
                     rest.appendleft(Literal(left))
-                return _string(self._word(seq(*parts), "quoted"))
+                return lexeme
         return None
 
     def _between(self, items: list[Expr], *, begins: bool) -> Iterator[Node]:
@@ -285,7 +288,7 @@ class _Lowering:
         while end < len(items) and not isinstance(items[end], Literal):
             end += 1
         closer = items[end] if end < len(items) else EMPTY
-        colon = _COLON.match(closer.text) if isinstance(closer, Literal) else None
+        colon = COLON.match(closer.text) if isinstance(closer, Literal) else None
         if colon is None or not isinstance(closer, Literal) or not all(map(self._is_name, items[place:end])):
             return None
         key = self._word(seq(*items[place:end]), "key")
@@ -382,27 +385,3 @@ class _Lowering:
             small = spelled is not None and has_set(spelled) and size(spelled) <= LARGEST_LEXEME
             self._lexicals[id(expr)] = spelled if small else None
         return self._lexicals[id(expr)]
-
-
-def _string(expr: Expr) -> Lexeme:
-    return Lexeme(expr, tail="")
-
-
-def _string_in(text: str, begin: int, end: int) -> tuple[Lexeme, str]:
-    """The string from one place of a text to another, with the colon after it if it is a key; and what is left."""
-    colon = _COLON.match(text, end)
-    if colon is None:
-        return _string(Literal(text[begin:end])), text[end:]
-    return Lexeme(Literal(text[begin : colon.end()]), tail=colon[0]), text[colon.end() :]
-
-
-def _with_colon(string: Lexeme, rest: deque[Expr]) -> Lexeme:
-    """A string that is a key takes the colon after it."""
-    following = rest[0] if rest else EMPTY
-    colon = _COLON.match(following.text) if isinstance(following, Literal) else None
-    if colon is None or not isinstance(following, Literal):
-        return string
-    rest.popleft()
-    if left := following.text[colon.end() :]:
-        rest.appendleft(Literal(left))
-    return Lexeme(seq(string.expr, colon[0]), tail=colon[0])
