@@ -84,6 +84,6 @@ def facts_of(expr: HashedOnce) -> dict[Callable[..., object], Any]:
     """What was found of an expression, by the function that found it."""
     facts = expr.known_facts
     if facts is None:
-        facts = dict[Callable[..., object], Any]()
+        facts = {}
         object.__setattr__(expr, "known_facts", facts)
     return facts

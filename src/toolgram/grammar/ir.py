@@ -6,7 +6,9 @@ expressions with a root. Nothing here is left-recursive; `Grammar` refuses that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
+from typing import Any
 
 from toolgram.grammar.hashing import HashedOnce, value
 
@@ -176,13 +178,13 @@ def seq(*items: Expr | str) -> Expr:
         if isinstance(item, str):
             text += item
             continue
-        for part in item.items if isinstance(item, Sequence) else (item,):
-            if isinstance(part, Literal):
+        for part in item.items if type(item) is Sequence else (item,):
+            if type(part) is Literal:
                 text += part.text
                 continue
-            if isinstance(part, Sequence):  # in one that was not made here
+            if type(part) is Sequence:  # in one that was not made here
                 return seq(*_flatten(items))
-            if isinstance(part, Choice) and not part.options:
+            if type(part) is Choice and not part.options:
                 return NOTHING
             if text:
                 flat.append(Literal(text))
@@ -317,17 +319,17 @@ def _normal(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The expressions directly inside this one."""
-    if not isinstance(expr, HashedOnce):
-        return ()
-    if isinstance(expr, Sequence):
-        return expr.items
-    if isinstance(expr, Choice):
-        return expr.options
-    if isinstance(expr, Repeat):
-        return (expr.item,)
-    if isinstance(expr, Members):
-        return expr.items
-    return (expr.char, expr.escaped) if isinstance(expr, Except) else ()
+    parts = _PARTS.get(type(expr))
+    return () if parts is None else parts(expr)
+
+
+_PARTS: Mapping[type[Expr], Callable[[Any], tuple[Expr, ...]]] = {
+    Sequence: attrgetter("items"),
+    Choice: attrgetter("options"),
+    Repeat: lambda expr: (expr.item,),
+    Members: attrgetter("items"),
+    Except: attrgetter("char", "escaped"),
+}
 
 
 Rules = Mapping[str, Expr]

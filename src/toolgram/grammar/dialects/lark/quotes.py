@@ -26,7 +26,7 @@ from toolgram.grammar.ir import (
     Text,
     children,
 )
-from toolgram.grammar.walk import CHARACTERS, Uses, is_plain, kinds_in
+from toolgram.grammar.walk import CHARACTERS, Uses, found_given, is_plain, kinds_in
 
 START, INSIDE, ESCAPED, DONE, OTHER = (1 << number for number in range(5))
 """Before the string; in it; after a backslash in it; after its second quote; anywhere else."""
@@ -49,7 +49,7 @@ class Quotes:
         self._of_rule: dict[str, Relation] = {}
         for component in components:
             if len(component) == 1 and component[0] not in used[component[0]]:
-                self._of_rule[component[0]] = self._relation(rules[component[0]])
+                self._of_rule[component[0]] = self._reading.of_rule(rules[component[0]], self._of_rule)
             else:
                 self._settle(component, rules, used)
 
@@ -63,7 +63,7 @@ class Quotes:
         waiting = dict.fromkeys(component)
         while waiting:
             name, _ = waiting.popitem()  # from the last rule upwards: rules mostly use rules that come later
-            relation = self._made(rules[name], self._made_anew)
+            relation = self._reading.made(rules[name], self._of_rule)
             if relation != self._of_rule[name]:
                 self._of_rule[name] = relation
                 waiting.update(dict.fromkeys(users[name]))
@@ -106,19 +106,11 @@ class Quotes:
 
     def _relation(self, expr: Expr) -> Relation:
         if is_plain(expr):
-            return self._reading.of_plain(expr)
+            return self._reading.made(expr, self._of_rule)
         relation = self._known.get(id(expr))
         if relation is None:
-            relation = self._known[id(expr)] = self._made(expr, self._relation)
+            relation = self._known[id(expr)] = self._reading.made(expr, self._of_rule)
         return relation
-
-    def _made_anew(self, expr: Expr) -> Relation:
-        return self._reading.of_plain(expr) if is_plain(expr) else self._made(expr, self._made_anew)
-
-    def _made(self, expr: Expr, of_part: Callable[[Expr], Relation]) -> Relation:
-        if isinstance(expr, Ref):
-            return self._of_rule[expr.name]
-        return self._made_anew(expr.every) if isinstance(expr, Except) else self._reading.of_parts(expr, of_part)
 
 
 class _Reading:
@@ -141,7 +133,8 @@ class _Reading:
         for quote, (inside, escaped) in zip(quotes, self.inside.items(), strict=True):
             self._begun |= {inside: (quote, 0), escaped: (quote, 1)}
             self._marks[quote] = self._relation({START: inside, inside: DONE})
-        self.of_plain: Callable[[Expr], Relation] = found_once(lambda expr: self.of_parts(expr, self.of_plain))
+        self.of_rule = found_given(self.made)
+        self._of_plain: Callable[[Expr], Relation] = found_once(lambda expr: self._of_parts(expr, self._of_plain))
         self._of_short_text = counted(512)(self._of_marks)
 
     def _relation(self, changed: Mapping[int, int]) -> Relation:
@@ -149,8 +142,17 @@ class _Reading:
         stays = {state: inside for inside, escaped in self.inside.items() for state in (inside, escaped)}
         return tuple({**stays, **changed}.get(1 << number, OTHER) for number in range(self._size))
 
-    def of_parts(self, expr: Expr, of_part: Callable[[Expr], Relation]) -> Relation:
-        """What an expression does, made of what its parts do."""
+    def made(self, expr: Expr, by_rule: Mapping[str, Relation]) -> Relation:
+        """What an expression does, where the rules that it uses do that."""
+        if is_plain(expr):
+            return self._of_plain(expr)
+        if isinstance(expr, Ref):
+            return by_rule[expr.name]
+        if isinstance(expr, Except):
+            return self.made(expr.every, by_rule)
+        return self._of_parts(expr, lambda part: self.made(part, by_rule))
+
+    def _of_parts(self, expr: Expr, of_part: Callable[[Expr], Relation]) -> Relation:
         match expr:
             case Literal():
                 return self.of_text(expr.text)

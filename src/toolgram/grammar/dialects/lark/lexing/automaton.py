@@ -85,6 +85,9 @@ class Automaton:
             waiting = [begin]
             while waiting:
                 state = waiting.pop()
+                if state in self._closed:
+                    reached |= self._closed[state]
+                    continue
                 if self._steps[state] or state == self._end:
                     reached |= 1 << state
                 fresh = [to for to in self._empty[state] if to not in seen]
