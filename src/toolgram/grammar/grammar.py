@@ -13,6 +13,7 @@ from toolgram.grammar.orders import in_rules
 from toolgram.grammar.shape import longest, shortest
 from toolgram.grammar.simplify import factored, shortened
 from toolgram.grammar.walk import uses
+from toolgram.work import undisturbed
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Grammar:
     rules: Mapping[str, Expr]
     relaxations: tuple[Relaxation, ...] = ()
 
+    @undisturbed()
     def to(self, dialect: str) -> str:
         """The grammar as text in "gbnf", "lark" (llguidance) or "ebnf" (XGrammar).
 

@@ -28,6 +28,9 @@ class Literal:
 
     text: str
 
+    def __hash__(self) -> int:
+        return hash(self.text)
+
 
 @value
 class CharSet(HashedOnce):

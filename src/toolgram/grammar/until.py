@@ -16,7 +16,7 @@ from toolgram.errors import GrammarError
 from toolgram.grammar.ir import EMPTY, END, START, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
 from toolgram.grammar.regular.minimal import alike, inverted
 
-_not_chars = counted(1024)(not_chars)  # most states lack the same few characters
+_chars, _not_chars = counted(1024)(chars), counted(1024)(not_chars)  # most states have and lack the same few
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,5 +141,5 @@ def _edges(steps: dict[str, str | None], group: dict[str, int]) -> tuple[tuple[C
     elsewhere = [char for char, target in steps.items() if target is None or group[target] != other]
     return (
         (_not_chars(*elsewhere), other),
-        *((chars(*found), target) for target, found in by_target.items()),
+        *((_chars(*found), target) for target, found in by_target.items()),
     )

@@ -43,6 +43,7 @@ from toolgram.wire.format import WireFormat
 from toolgram.wire.reader import Reader
 from toolgram.wire.reader.unconstrained import LenientReader
 from toolgram.wire.unclosed import closed_by_calls
+from toolgram.work import undisturbed
 
 if TYPE_CHECKING:
     from toolgram.schema.python_types import PythonType
@@ -219,6 +220,7 @@ def plan(
     return made if answer_type is None else replace(made, answer_type=answer_type)
 
 
+@undisturbed()
 def plan_of(
     request: Request,
     template: ChatTemplate,

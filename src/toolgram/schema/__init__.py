@@ -7,6 +7,7 @@ expressions (`lower`) in one spelling (`json_style`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, TypeVar
@@ -20,7 +21,7 @@ from toolgram.schema.reading.references import Retrieve
 from toolgram.schema.types import ANY, Canonical, Object
 from toolgram.schema.writing.json_style import RuleNames, Spelling
 from toolgram.schema.writing.lower import Lowering
-from toolgram.work import MAX_WORK, TooLarge, limited
+from toolgram.work import MAX_WORK, TooLarge, limited, undisturbed
 
 Mode = Literal["exact", "relaxed"]
 _Written = TypeVar("_Written")
@@ -200,9 +201,10 @@ def _grammar(schema: object, mode: Mode, any_order: bool, resolver: Retrieve | N
             resolver=resolver,
         )
 
-    made = compiled(RuleNames())
-    if "root" in made.rules and made.expr != Ref("root"):  # a part of it was given the name
-        made = compiled(RuleNames("root"))
+    with nullcontext() if resolver else undisturbed():  # who knows how long a resolver takes
+        made = compiled(RuleNames())
+        if "root" in made.rules and made.expr != Ref("root"):  # a part of it was given the name
+            made = compiled(RuleNames("root"))
     rules = dict(made.rules)
     root = rules.pop("root", made.expr)
     return Grammar({"root": root, **rules}, made.relaxations)

@@ -115,9 +115,11 @@ def parts(node: Node) -> tuple[Node, ...]:
 
 def walk(node: Node, *, written: bool = False) -> Iterator[Node]:
     """The node and all inside it, in the order they are written; with `written` only what is ever written."""
-    yield node
-    for part in (node.item,) if written and isinstance(node, Lenient) else parts(node):
-        yield from walk(part, written=written)
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting.extend(reversed((part.item,) if written and isinstance(part, Lenient) else parts(part)))
 
 
 @overload

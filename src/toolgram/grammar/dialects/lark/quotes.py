@@ -7,8 +7,8 @@ one, so that nothing needs to be searched for; and llguidance is at its best wit
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial, reduce
 
 from toolgram.caching import counted
 from toolgram.grammar import ir
@@ -127,6 +127,7 @@ class _Reading:
         self._any_mark = re.compile(rf"[{quotes}\\]")
         self._mark = {quote: re.compile(rf"[{quote}\\]") for quote in quotes}
         self._begun: dict[int, tuple[str, int]] = {}  # by the state in a string its quote, and how much is escaped
+        self._same = _same(self._size)
         self._plain = self._relation({})
         self._outside: Relation = (OTHER,) * self._size
         self._marks = {"\\": self._relation(self.inside)}
@@ -134,7 +135,7 @@ class _Reading:
             self._begun |= {inside: (quote, 0), escaped: (quote, 1)}
             self._marks[quote] = self._relation({START: inside, inside: DONE})
         self.of_rule = found_given(self.made)
-        self._of_plain: Callable[[Expr], Relation] = found_once(lambda expr: self._of_parts(expr, self._of_plain))
+        self._of_plain = found_once(partial(self._of_parts, by_rule={}))
         self._of_short_text = counted(512)(self._of_marks)
 
     def _relation(self, changed: Mapping[int, int]) -> Relation:
@@ -144,32 +145,30 @@ class _Reading:
 
     def made(self, expr: Expr, by_rule: Mapping[str, Relation]) -> Relation:
         """What an expression does, where the rules that it uses do that."""
-        if is_plain(expr):
-            return self._of_plain(expr)
+        if isinstance(expr, Literal):
+            return self.of_text(expr.text)
         if isinstance(expr, Ref):
             return by_rule[expr.name]
-        if isinstance(expr, Except):
-            return self.made(expr.every, by_rule)
-        return self._of_parts(expr, lambda part: self.made(part, by_rule))
+        return self._of_plain(expr) if is_plain(expr) else self._of_parts(expr, by_rule)
 
-    def _of_parts(self, expr: Expr, of_part: Callable[[Expr], Relation]) -> Relation:
+    def _of_parts(self, expr: Expr, by_rule: Mapping[str, Relation]) -> Relation:
         match expr:
-            case Literal():
-                return self.of_text(expr.text)
-            case ir.Sequence():
-                return reduce(_then, map(of_part, expr.items), _same(self._size))
-            case Choice():
-                return reduce(_either, map(of_part, expr.options), self.nowhere)
+            case ir.Sequence(items):
+                return reduce(_then, [self.made(item, by_rule) for item in items], self._same)
+            case Choice(options):
+                return reduce(_either, [self.made(option, by_rule) for option in options], self.nowhere)
             case CharSet():
                 return self._of_set(expr)
             case Repeat(item, least, most):
-                return _times(of_part(item), least, most)
+                return _times(self.made(item, by_rule), least, most)
             case Members(items, _, between):
-                one = reduce(_either, map(of_part, items), self.nowhere)
+                one = reduce(_either, [self.made(item, by_rule) for item in items], self.nowhere)
                 return _then(one, _times(_then(self.of_text(between), one), 0, None))
             case Text(without):
                 raw = (self._plain, *(relation for char, relation in self._marks.items() if char not in without))
                 return _times(reduce(_either, raw), 0, None)
+            case Except():
+                return self.made(expr.every, by_rule)
             case _:
                 return self._outside
 
@@ -178,7 +177,7 @@ class _Reading:
         return self._of_short_text(text) if len(text) <= _LONGEST_KNOWN else self._of_marks(text)
 
     def _of_marks(self, text: str) -> Relation:
-        relation = same = _same(self._size)
+        relation = same = self._same
         place = 0
         for mark in self._any_mark.finditer(text):
             relation = _then(relation, self._plain if mark.start() > place else same)

@@ -216,16 +216,16 @@ def _calls(node: Row | Fork | Loop) -> tuple[str, ...]:
 
 def is_among(node: Node) -> bool:
     """Whether what is taken of some members has a say in the node."""
-    return _is_among(node) if isinstance(node, HashedOnce) else isinstance(node, Only) or _calls_among(node)
-
-
-def _calls_among(leaf: Leaf) -> bool:
-    return isinstance(leaf, Call) and leaf.among
+    return _is_among(node) if isinstance(node, HashedOnce) else _has_a_say(node)
 
 
 @found_once
 def _is_among(node: Row | Fork | Loop) -> bool:
-    return any(map(is_among, leaves(node)))
+    return any(map(_has_a_say, leaves(node)))
+
+
+def _has_a_say(leaf: Leaf) -> bool:
+    return leaf.among if isinstance(leaf, Call) else isinstance(leaf, Only)
 
 
 def call_of(name: str, node: Node) -> Call:
