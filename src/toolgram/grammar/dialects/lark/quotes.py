@@ -7,8 +7,8 @@ one, so that nothing needs to be searched for; and llguidance is at its best wit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial, reduce
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 
 from toolgram.caching import counted
 from toolgram.grammar import ir
@@ -37,6 +37,7 @@ Relation = tuple[int, ...]
 """For each of these states, by number, the states that a text of an expression may lead to, as a bit mask."""
 
 _LONGEST_KNOWN = 100  # of a text that is remembered
+_Made = Callable[[Expr, Mapping[str, Relation]], Relation]
 
 
 class Quotes:
@@ -134,8 +135,10 @@ class _Reading:
         for quote, (inside, escaped) in zip(quotes, self.inside.items(), strict=True):
             self._begun |= {inside: (quote, 0), escaped: (quote, 1)}
             self._marks[quote] = self._relation({START: inside, inside: DONE})
-        self.of_rule = found_given(self.made)
-        self._of_plain = found_once(partial(self._of_parts, by_rule={}))
+        # Under a method instead, what is remembered here would count as part of each expression.
+        made: _Made = lambda expr, by_rule: self.made(expr, by_rule)  # noqa: E731, PLW0108 - as said
+        self.of_rule = found_given(made)
+        self._of_plain: Callable[[Expr], Relation] = found_once(lambda expr: self._of_parts(expr, {}))
         self._of_short_text = counted(512)(self._of_marks)
 
     def _relation(self, changed: Mapping[int, int]) -> Relation:
