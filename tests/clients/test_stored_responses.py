@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from langchain_core.messages import HumanMessage, SystemMessage
+from typing import Any
+
+from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 from pydantic_ai import Agent
@@ -28,6 +30,21 @@ def test_langchain_sends_what_is_new_alone() -> None:
         second = model.invoke([*said, first, HumanMessage("Go on.")])
     assert (first.text, second.text) == ("Hello.", "Again.")
     assert [engine.calls[1].text.count(word) for word in ("Be brief.", "Hi.", "Hello.", "Go on.")] == [1, 1, 1, 1]
+
+
+def test_langchain_keeps_its_thoughts_in_a_stream() -> None:
+    """It sends them back as an id alone."""
+    engine = Replay(f"<think>\nOne and two.\n</think>\n\n{CALL}", "It is 3.")
+    add = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}
+    with serving(engine, Settings(style="hermes"), CHATML) as address:
+        model = ChatOpenAI(model="recorded", base_url=f"{address}/v1", api_key=ANY, use_responses_api=True)
+        said: list[Any] = [HumanMessage("1 + 2?")]
+        first, *more = model.bind_tools([add]).stream(said)
+        for chunk in more:
+            first = first + chunk
+        said += [first, ToolMessage("3", tool_call_id=first.tool_calls[0]["id"])]
+        model.bind_tools([add]).invoke(said)
+    assert "One and two." in engine.calls[1].text
 
 
 def test_pydantic_ai_goes_through_a_tool_loop() -> None:

@@ -117,6 +117,20 @@ def test_items_that_are_referred_to_are_those_that_were_given(how: str) -> None:
     assert engine.calls[1].text == engine.calls[2].text == engine.calls[3].text
 
 
+def test_reasoning_that_is_sent_back_empty_is_what_is_kept_of_it() -> None:
+    question = {"role": "user", "content": "1 + 2?"}
+    with running(TURN, "It is 3.", "It is 3.", "It is 3.") as (client, engine):
+        first = asked(client, "streamed", input=[question])
+        thought, *said = [item.model_dump(exclude_none=True) for item in first.output]
+        empty = {"type": "reasoning", "id": thought["id"], "summary": [], "content": []}
+        for sent in (thought, empty, {**empty, "id": f"rs_{'0' * 32}_0"}):
+            asked(client, "whole", input=[question, sent, *said, *results(first)])
+    told = [call.text for call in engine.calls[1:]]
+    assert "One and two." in told[0]
+    assert told[0] == told[1]
+    assert "One and two." not in told[2]  # which nobody keeps
+
+
 def test_instructions_do_not_carry_over_and_conversations_may_part() -> None:
     with running("One.", "Two.", "Three.") as (client, engine):
         first = client.responses.create(**COMMON, input="Hi.", instructions="Be brief.")

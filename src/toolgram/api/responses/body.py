@@ -175,10 +175,11 @@ class ReasoningPart(Fields):
 
 class ReasoningItem(Fields):
     """Reasoning of the assistant; of its content, what we encrypted and its summary the first that holds anything is
-    read.
+    read. Where none of them is there, it is what is kept by its id.
     """
 
     type: Literal["reasoning"]
+    id: str | None = None
     content: Many[ReasoningPart] | None = None
     summary: Many[ReasoningPart] | None = None
     encrypted_content: str | None = None

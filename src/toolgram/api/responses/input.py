@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from toolgram.api.responses.body import Item, MessageItem, ReferenceItem, ResponsesBody
+from toolgram.api.responses.body import Item, MessageItem, ReasoningItem, ReferenceItem, ResponsesBody
 from toolgram.api.responses.parts import MESSAGE
 from toolgram.conversation.fields import MAX_TURNS, Fields, Json, Many, validated
 from toolgram.errors import InvalidRequest
@@ -48,6 +48,15 @@ def references(body: ResponsesBody) -> list[tuple[int, str]]:
     return [(i, item.id) for i, item in enumerate(items) if isinstance(item, ReferenceItem)]
 
 
+def empty_thoughts(body: ResponsesBody) -> list[tuple[int, str]]:
+    """The reasoning in its input that has an id alone, as LangChain sends back what it streamed, by place and id."""
+    items = () if isinstance(body.input, str) else body.input
+    thoughts = [(i, item) for i, item in enumerate(items) if isinstance(item, ReasoningItem)]
+    return [
+        (i, item.id) for i, item in thoughts if item.id and not (item.content or item.summary or item.encrypted_content)
+    ]
+
+
 def input_of(body: ResponsesBody, earlier: Earlier) -> Input:
     """The conversation of a body. Raises InvalidRequest for too many items, and for what it names and is not there."""
     if body.previous_response_id and not earlier.conversation:
@@ -58,7 +67,7 @@ def input_of(body: ResponsesBody, earlier: Earlier) -> Input:
     before = _read(earlier.conversation, _PREVIOUS)
     if isinstance(body.input, str):
         return Input((*before, MessageItem(role="user", content=body.input)), (*(_PREVIOUS for _ in before), _INPUT))
-    named = {i: _named(earlier, id_, f"{_INPUT}/{i}") for i, id_ in references(body)}
+    named = {i: _named(earlier, id_, f"{_INPUT}/{i}") for i, id_ in (*references(body), *_remembered(body, earlier))}
     items = (*before, *(named.get(i, item) for i, item in enumerate(body.input)))
     return Input(items, (*(_PREVIOUS for _ in before), *(f"{_INPUT}/{i}" for i in range(len(body.input)))))
 
@@ -67,7 +76,7 @@ def new_items(body: ResponsesBody, given: Json, earlier: Earlier) -> list[Json]:
     """The items of a body's own input as JSON, those that it names in their places."""
     if isinstance(body.input, str):
         return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": body.input}]}]
-    named = dict(references(body))
+    named = dict((*references(body), *_remembered(body, earlier)))
     return [earlier.items[named[i]] if i in named else item for i, item in enumerate(given["input"])]
 
 
@@ -80,6 +89,11 @@ def listed(item: Json) -> Json:
     if item["type"] in _WITH_STATUS and item.get("status") is None:
         item["status"] = "completed"
     return item
+
+
+def _remembered(body: ResponsesBody, earlier: Earlier) -> list[tuple[int, str]]:
+    """The reasoning in its input of which what was thought is kept."""
+    return [(i, id_) for i, id_ in empty_thoughts(body) if id_ in earlier.items]
 
 
 def _named(earlier: Earlier, id_: str, pointer: str) -> Item:
