@@ -104,6 +104,15 @@ def test_the_bias_is_for_questions_not_for_results() -> None:
     assert planned(messages=[*BODY["messages"], *RESULT], tool_bias=1).request.tool_bias == 1
 
 
+def test_a_bias_of_the_profile_is_not_told_where_the_choice_has_no_place_of_its_own() -> None:
+    coder = Profile("Some Model", template_hash(CHATML), style="qwen_coder", tool_bias=-1.1)
+    schema = {"type": "object", "properties": {"rain": {"type": "boolean"}}, "required": ["rain"]}
+    body = BODY | {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}}
+    assert toolgram.plan(BODY, CHATML, profile=coder).request.tool_bias == -1.1
+    assert toolgram.plan(body, CHATML, profile=coder).request.tool_bias is None
+    assert toolgram.plan(body | {"tool_bias": 2}, CHATML, profile=coder).request.tool_bias == 2
+
+
 @pytest.mark.parametrize(
     ("more", "biases"),
     [

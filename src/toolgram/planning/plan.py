@@ -238,9 +238,20 @@ def plan_of(
         if profile is None or style is not None:
             return _plan_of(request, shown, choose_style(shown, style), now, fits)
         profile.check(template)
-        return _plan_of(profile.filling(request), shown, profile.choose_style(shown), now, fits)
+        made = _plan_of(profile.filling(request), shown, profile.choose_style(shown), now, fits)
     except InvalidRequest as error:
         raise InvalidRequest(placed(request.places, error.pointer), error.reason) from error
+    return _without_idle_bias(made, request)
+
+
+def _without_idle_bias(made: Plan, request: Request) -> Plan:
+    """Without a profile's bias that has no place, as where an answer may begin as a call does.
+
+    It would be told as one that is left out, to who never asked for it.
+    """
+    if made.request.tool_bias == request.tool_bias or ((decision := made.decision) is not None and decision.at_once):
+        return made
+    return replace(made, request=replace(made.request, tool_bias=request.tool_bias))
 
 
 def _plan_of(

@@ -100,6 +100,8 @@ class LlamaCpp:
         """What is remembered at most, and the memory that it takes, in words."""
         model = self._model
         trained = "as trained" if model.context == model.trained else f"trained for {model.trained}"
+        if model.asked is not None and model.asked > model.trained:
+            trained = f"as trained, which is the most: {model.asked} were asked for"
         sizes = [f"{tokens * model.bytes_per_token / 1e9:.1f} GB" for tokens in (model.room, model.aside)]
         kept = f"{sizes[0]} of memory for requests, up to {sizes[1]} more for what ended"
         return f"context of {model.context} tokens ({trained}); {kept}"

@@ -121,6 +121,7 @@ class Model:
         self.vocabulary = Vocabulary.of_model(self._model)
         self.architecture = _metadata(self._model, "general.architecture")
         self.trained: int = self._c.llama_model_n_ctx_train(self._model)
+        self.asked = context
         self.bytes_per_token = _bytes_per_token(self._model)
         free = _free_memory()
         self._share = None if free is None else max(free - path.stat().st_size, 0) // _SHARE // self.bytes_per_token
