@@ -225,6 +225,10 @@ def test_keys_come_from_a_file_too(tmp_path: Path) -> None:
         keys((), file, {})
     with pytest.raises(BadInput, match="cannot be read"):
         keys((), tmp_path / "none", {})
+    for line in ("# of the team", "#team", "good of the team"):
+        file.write_text(f"good\n\n{line}\n")
+        with pytest.raises(BadInput, match=r", line 3: is no key: there is one on a line"):
+            keys((), file, {})
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,9 @@ def keys(given: Sequence[str], file: Path | None, environment: Mapping[str, str]
         lines = file.read_text(encoding="utf-8-sig").splitlines() if file else []
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{file}: cannot be read: {error}") from error
+    for number, line in enumerate(lines, 1):
+        if len(line.split()) > 1 or line.strip().startswith("#"):
+            raise BadInput(f"{file}, line {number}: is no key: there is one on a line, without comments and spaces")
     found = tuple(key.strip() for key in (*given, *lines) if key.strip())
     if file is not None and not found:
         raise BadInput(f"{file}: contains no key")

@@ -2,7 +2,9 @@
 
 Nothing is admitted that the specification of a format forbids. A few formats admit less, since their limits do not add
 up to a small automaton; `is_exact` says which, and a complement of such a one would be wrong:
-- time, date-time: a leap second only in UTC (`Z`, `+00:00`, `-00:00`);
+- time, date-time: a leap second only in UTC (`Z`, `+00:00`, `-00:00`), and fractions of up to nine digits, since small
+  models write zeros to the end of the context;
+- duration: numbers of up to nine digits, for the same reason;
 - hostname: at most seven labels, of at most 30 characters after the first (so that there are at most 253 characters);
   no label with hyphens in its third and fourth place, which RFC 5890 reserves (punycode is not regular);
 - email: no quoted local part; one atom of up to 64 characters, two or three of up to 20, four or five of up to 12; such
@@ -27,11 +29,12 @@ _PARTS = {
     "leap_year": "[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00",
     "date": "(?:[0-9]{4}-(?:$month_day)|(?:$leap_year)-02-29)",
     "hour_minute": "(?:[01][0-9]|2[0-3]):[0-5][0-9]",
-    "fraction": "(?:\\.[0-9]+)?",
+    "fraction": "(?:\\.[0-9]{1,9})?",
     "time": "(?:$hour_minute:[0-5][0-9]$fraction(?:[Zz]|[+\\-]$hour_minute)|23:59:60$fraction(?:[Zz]|[+\\-]00:00))",
     # RFC 3339, appendix A: no unit is left out between two others, no fractions
-    "duration_time": "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)",
-    "duration_date": "[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D",
+    "count": "[0-9]{1,9}",
+    "duration_time": "T(?:${count}H(?:${count}M(?:${count}S)?)?|${count}M(?:${count}S)?|${count}S)",
+    "duration_date": "${count}Y(?:${count}M(?:${count}D)?)?|${count}M(?:${count}D)?|${count}D",
     # RFC 1123, RFC 5890
     "label": "[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,2}[A-Za-z0-9]|$label_start[A-Za-z0-9\\-]{0,58}[A-Za-z0-9])?",
     "short_label": "[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,2}[A-Za-z0-9]|$label_start[A-Za-z0-9\\-]{0,25}[A-Za-z0-9])?",
@@ -71,7 +74,7 @@ _WHOLE = {
     "date": "$date",
     "time": "$time",
     "date-time": "$date[Tt]$time",
-    "duration": "P(?:(?:$duration_date)(?:$duration_time)?|$duration_time|[0-9]+W)",
+    "duration": "P(?:(?:$duration_date)(?:$duration_time)?|$duration_time|${count}W)",
     "email": "$email",
     "idn-email": "$idn_email",
     "hostname": "$hostname",
@@ -84,7 +87,7 @@ _WHOLE = {
     "relative-json-pointer": "(?:0|[1-9][0-9]*)(?:#|$pointer)",
 }
 
-_INEXACT = frozenset({"time", "date-time", "hostname", "email", "idn-email"})
+_INEXACT = frozenset({"time", "date-time", "duration", "hostname", "email", "idn-email"})
 _AS_WRITTEN = frozenset({"hostname", "email", "idn-email", "uri", "uri-reference", "ipv6"})  # their states fill pages
 _MORE_LABELS, _LEAST_LABELS = 6, 3  # after the first: mail.example.co.uk has to be there
 _LABEL, _SHORT_LABEL, _BEFORE_HOST = 63, 30, {"hostname": 0, "email": 65, "idn-email": 18}  # characters at most
