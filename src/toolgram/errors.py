@@ -51,6 +51,13 @@ class needing:  # noqa: N801 - it stands where a function would
                 raise MissingPackage(self._what, name, self._extra) from error
 
 
+def unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """What keeps a file of text from being read: what is not UTF-8 most often comes from a shell of Windows."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"cannot be read: byte {error.start} is not UTF-8, in which it must be saved"
+    return f"cannot be read: {error.strerror or error}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """What there is in the place of a name that there is not: what is alike, and all."""
     names = list(known)

@@ -474,6 +474,23 @@ def test_a_template_that_does_not_compile_is_told(tmp_path: Path) -> None:
     assert "none.jinja: cannot be read" in refused("styles", "--template", tmp_path / "none.jinja")
 
 
+def test_a_file_that_a_shell_of_windows_wrote_is_told(tmp_path: Path) -> None:
+    template = tmp_path / "wide.jinja"
+    template.write_text("{{ messages }}", encoding="utf-16")
+    schema = tmp_path / "wide.json"
+    schema.write_text("{}", encoding="utf-16")
+    for said in (refused("styles", "--template", template), refused("explain", "--schema", schema)):
+        assert "cannot be read: byte 0 is not UTF-8, in which it must be saved" in said
+
+
+def test_a_template_is_named_as_for_the_server(template: Path) -> None:
+    one, other = (
+        run("explain", "Q?", "--dialect", "lark", name, template) for name in ("--template", "--chat-template")
+    )
+    assert one.exit_code == 0
+    assert one.output == other.output
+
+
 def test_an_unknown_style_is_told(template: Path) -> None:
     assert "there is no style 'nope'" in refused("explain", "Q?", "--template", template, "--style", "nope")
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from toolgram.api.tools import openai_tools
 from toolgram.engines.base import SamplingDefaults
-from toolgram.errors import EngineError, TemplateError, ToolgramError
+from toolgram.errors import EngineError, TemplateError, ToolgramError, unreadable
 from toolgram.models import catalog
 from toolgram.planning.typed_answer import typed_answer
 from toolgram.styles.base import ToolStyle
@@ -225,7 +225,7 @@ def read_json(path: Path) -> Any:
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read: {error}") from error
+        raise BadInput(f"{path}: {unreadable(error)}") from error
     try:
         return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_object)
     except json.JSONDecodeError as error:

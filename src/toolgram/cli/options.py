@@ -57,7 +57,12 @@ Model = Annotated[
 ]
 Template = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="A chat template: .jinja, .json, .gguf, or a folder (default: the model's)."),
+    typer.Option(
+        "--template",
+        "--chat-template",
+        metavar="FILE",
+        help="A chat template: .jinja, .json, .gguf, or a folder (default: the model's).",
+    ),
 ]
 Style = Annotated[
     str | None,

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from toolgram.cli.inputs import BadInput
-from toolgram.errors import ProfileError, nearest
+from toolgram.errors import ProfileError, nearest, unreadable
 from toolgram.models.profiles import by_name, shipped
 from toolgram.planning.profile import Profile
 from toolgram.template.chat_template import ChatTemplate
@@ -58,6 +58,6 @@ def _read(name: str) -> Profile:
     except FileNotFoundError:
         raise BadInput(f"{name} is neither a file nor a profile that ships; {nearest(name, by_name())}") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{name}: cannot be read: {error}") from error
+        raise BadInput(f"{name}: {unreadable(error)}") from error
     except ProfileError as error:
         raise BadInput(f"{name}: {error}") from error

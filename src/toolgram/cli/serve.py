@@ -21,6 +21,7 @@ from toolgram.cli.inputs import BadInput
 from toolgram.cli.profiles import profiles_of
 from toolgram.cli.upstream import Connection
 from toolgram.engines.base import Engine, SamplingDefaults
+from toolgram.errors import unreadable
 from toolgram.models import catalog as models
 from toolgram.models.defaults import sampling_of_gguf
 from toolgram.models.profiles import model_name
@@ -110,7 +111,7 @@ def keys(given: Sequence[str], file: Path | None, environment: Mapping[str, str]
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines() if file else []
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file}: cannot be read: {error}") from error
+        raise BadInput(f"{file}: {unreadable(error)}") from error
     for number, line in enumerate(lines, 1):
         if len(line.split()) > 1 or line.strip().startswith("#"):
             raise BadInput(f"{file}, line {number}: is no key: there is one on a line, without comments and spaces")

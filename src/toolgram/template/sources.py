@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from toolgram.errors import TemplateError
+from toolgram.errors import TemplateError, unreadable
 from toolgram.template.markers import odd
 
 
@@ -33,7 +33,7 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise TemplateError(f"{path}: cannot be read: {error}") from error
+        raise TemplateError(f"{path}: {unreadable(error)}") from error
 
 
 # GGUF ----------------------------------------------------------------------------------------------------------------
