@@ -159,6 +159,10 @@ class _Reader:
         return items[0] if len(items) == 1 else Cat(tuple(items))
 
     def _term(self) -> Tree:
+        assertion = self._assertion() if self.text[self.at] in "^$\\(" else None
+        return self._quantified(self._atom()) if assertion is None else assertion
+
+    def _assertion(self) -> Tree | None:
         for text, tree in (("^", START), ("$", END)):
             if self._take(text):
                 return tree
@@ -169,7 +173,7 @@ class _Reader:
         for text, (behind, negative) in _LOOKS.items():
             if self._take(text):
                 return Look(behind, negative, self._group_body(begin))
-        return self._quantified(self._atom())
+        return None
 
     def _quantified(self, atom: Tree) -> Tree:
         begin = self.at

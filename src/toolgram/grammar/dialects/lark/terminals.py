@@ -30,7 +30,7 @@ def terminals_of(lexemes: Iterable[Lexeme], words: Rules) -> Terminals:
     """The terminals for these lexemes, in order of first use."""
     different = {lexeme.expr: lexeme for lexeme in reversed(list(lexemes))}
     table = _Table(words, different)
-    texts = {expr: table.text(different[expr]) for expr in reversed(different)}
+    texts = {expr: table.text(lexeme) for expr, lexeme in reversed(different.items())}
     return Terminals(texts, table.lines())
 
 

@@ -28,28 +28,29 @@ class Lexicon:
 
     def __init__(self, lexemes: Iterable[Lexeme], words: Rules, *, inside: bool) -> None:
         """Strings are looked into only with `inside`, without which there is no `meet`."""
-        tails: dict[Expr, str | None] = {}
-        bare: set[Expr] = set()
         places: dict[Expr, int] = {}
+        tails: dict[int, str | None] = {}
+        bare: set[int] = set()
         self.numbers: dict[Lexeme, int] = {}
         for lexeme in lexemes:
-            self.numbers[lexeme] = places.setdefault(lexeme.expr, len(places))
-            tails[lexeme.expr] = lexeme.tail
+            self.numbers[lexeme] = number = places.setdefault(lexeme.expr, len(places))
+            tails[number] = lexeme.tail
             if lexeme.bare:
-                bare.add(lexeme.expr)
-        self.exprs = tuple(tails)
+                bare.add(number)
+        self.exprs = tuple(places)
         self.tails = tuple(tails.values())
+        ends = tuple([None if number in bare else tail for number, tail in tails.items()])  # a bare key is as it is
         self._words = words
-        seen = (expr for expr, tail in tails.items() if inside or tail is None or expr in bare)
+        seen = (expr for expr, end in zip(self.exprs, ends, strict=True) if inside or end is None)
         self._of_opening: dict[str, str] = {}
-        openings = (self._openings(expr) for expr, tail in tails.items() if tail is not None and expr not in bare)
+        openings = (self._openings(expr) for expr, end in zip(self.exprs, ends, strict=True) if end is not None)
         self.alphabet = Alphabet(seen, words, set('"').union(*openings))
         self._automata: dict[Expr, Automaton | None] = {}
         self._meetings: dict[tuple[int, int], tuple[int, int, bool]] = {}
         self._rivals: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}
         self._running: dict[int, int] = {}
         self._of_word: dict[str, Letters] = {}
-        self.letters = [self._letters(expr, None if expr in bare else tail) for expr, tail in tails.items()]
+        self.letters = [self._letters(expr, end) for expr, end in zip(self.exprs, ends, strict=True)]
         self.begins = [each.first | END if each.nullable else each.first for each in self.letters]
 
     def _letters(self, expr: Expr, tail: str | None) -> Letters:
