@@ -54,6 +54,18 @@ def test_seen_leads_to_its_state(text: Text):
         assert [charset for charset, _ in again[0].edges] == [charset for charset, _ in state.edges]
 
 
+@given(TEXTS)
+@SOME
+def test_no_two_states_have_the_same_future(text: Text):
+    states = automaton(text.without, text.seen)
+    targets = [[state.step(char) for char in "abcd"] for state in states]
+    blocks = [state.ends for state in states]
+    for _ in states:  # Moore's refinement, step by step
+        futures = [(blocks[at], [to if to is None else blocks[to] for to in row]) for at, row in enumerate(targets)]
+        blocks = list(map(futures.index, futures))
+    assert len(set(blocks)) == len(states)
+
+
 def test_marker_inside_a_marker():
     text = Text(("<tool_call>", "_c"))
     assert runs(text, "<tool_")

@@ -14,7 +14,7 @@ from functools import cache
 from toolgram.caching import counted
 from toolgram.errors import GrammarError
 from toolgram.grammar.ir import EMPTY, END, START, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
-from toolgram.grammar.regular.minimal import alike, inverted
+from toolgram.grammar.regular.minimal import alike_but_for
 
 _chars, _not_chars = counted(1024)(chars), counted(1024)(not_chars)  # most states have and lack the same few
 
@@ -115,13 +115,13 @@ def _reachable(start: str, without: Sequence[str], prefixes: Container[str]) -> 
 def _merged(table: _Table) -> tuple[State, ...]:
     """The states as a tuple in order of discovery, those with the same future merged."""
     numbers = {state: number for number, state in enumerate(table)}
-    letters = sorted({char for steps in table.values() for char in steps})
-    rows = [
-        {letter: numbers[target] for letter, char in enumerate(letters) if (target := steps.get(char, "")) is not None}
-        | {len(letters): numbers[""]}
-        for steps in table.values()
-    ]
-    block_of = alike(set(range(len(rows))), [True] * len(rows), inverted(rows))
+    inverse: list[list[tuple[int, int]]] = [[] for _ in numbers]
+    missing: list[tuple[int, int]] = []
+    for state, steps in table.items():
+        for char, target in steps.items():
+            into = missing if target is None else inverse[numbers[target]]
+            into.append((ord(char), numbers[state]))
+    block_of = alike_but_for(missing, inverse, numbers[""])
     groups: dict[int, int] = {}
     group = {state: groups.setdefault(block_of[number], len(groups)) for state, number in numbers.items()}
     first: dict[int, str] = {}
