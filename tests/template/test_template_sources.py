@@ -58,6 +58,8 @@ def test_gguf(tmp_path: Path) -> None:
     path = write_gguf(tmp_path / "m.gguf", "T{{ 1 }}é", named="U")
     assert ChatTemplate.from_gguf(path) == ChatTemplate("T{{ 1 }}é", "<s>", "<|im_end|>", tool_use="U")
     assert ChatTemplate.from_gguf(str(path), name="tool_use").source == "U"
+    assert ChatTemplate.from_file(path) == ChatTemplate.from_gguf(path)
+    assert "<b>" in {ChatTemplate.from_file(path, "<b>").bos_token}
 
 
 def test_the_odd_control_tokens_of_a_vocabulary_are_known(tmp_path: Path) -> None:

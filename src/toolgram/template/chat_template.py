@@ -52,12 +52,14 @@ class ChatTemplate:
 
     @classmethod
     def from_file(cls, path: str | Path, bos_token: str = "", eos_token: str = "") -> ChatTemplate:
-        """Reads a `.jinja` file, or a `.json` one as Hugging Face has them, with its tokens where none are given."""
+        """Reads a `.jinja` file, or a `.json` one as Hugging Face has them or a `.gguf`, with its tokens where none are
+        given."""
         from toolgram.template import sources  # only those who read files pay for the import
 
-        if Path(path).suffix != ".json":
-            return cls(sources.read_text(Path(path)), bos_token, eos_token)
-        found = sources.from_json(Path(path))
+        path = Path(path)
+        if path.suffix not in (".json", ".gguf"):
+            return cls(sources.read_text(path), bos_token, eos_token)
+        found = sources.from_json(path) if path.suffix == ".json" else sources.from_gguf(path)
         return cls(*found._replace(bos_token=bos_token or found.bos_token, eos_token=eos_token or found.eos_token))
 
     @classmethod
