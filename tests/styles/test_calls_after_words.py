@@ -22,7 +22,7 @@ CALLS = {
     "xlam": '[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
     "qwen_coder": '```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```',
 }
-EACH = [*CALLS.items(), ("qwen_coder", ON_LINES)]
+EACH = [*CALLS.items(), ("qwen_coder", ON_LINES), ("qwen_coder", ON_LINES.replace("  ", "    "))]
 WORDS = (
     "I will look.",
     '{"a": 1}',

@@ -32,6 +32,7 @@ FENCED = """\
   }
 }
 ```"""
+WIDE = FENCED.replace("  ", "    ")
 EMPTY = '```json\n{\n  "name": "get",\n  "arguments": {}\n}\n```'
 ON_A_LINE = '```json\n{"name": "get", "arguments": {"key": "a}\\n```"}}\n```'
 BARE = '{"name": "get", "arguments": {"key": "a"}}'
@@ -88,10 +89,12 @@ def parse(plan: toolgram.Plan, text: str) -> Message:
     ("text", "name", "arguments"),
     [
         (FENCED, "get_weather", {"city": "Oslo", "days": 3}),
+        (WIDE, "get_weather", {"city": "Oslo", "days": 3}),
         (EMPTY, "get", {}),
         (ON_A_LINE, "get", {"key": "a}\n```"}),
         (BARE, "get", {"key": "a"}),
         (FENCED.removeprefix("```json\n").removesuffix("\n```"), "get_weather", {"city": "Oslo", "days": 3}),
+        (WIDE.removeprefix("```json\n").removesuffix("\n```"), "get_weather", {"city": "Oslo", "days": 3}),
     ],
 )
 def test_a_call_in_the_model_s_own_way_is_one(
@@ -121,7 +124,7 @@ def test_other_text_is_text(template: toolgram.ChatTemplate, text: str) -> None:
     assert plan.writable(Message(text or None))
 
 
-@pytest.mark.parametrize("text", [FENCED, ON_A_LINE, BARE])
+@pytest.mark.parametrize("text", [FENCED, WIDE, ON_A_LINE, BARE])
 def test_text_that_begins_as_a_call_cannot_be_written(template: toolgram.ChatTemplate, text: str) -> None:
     assert not planned(template).writable(Message(text))
     assert planned(template).writable(Message("So: " + text))
@@ -179,7 +182,7 @@ PERSON = {
 ADA = '{\n  "name": "Ada",\n  "arguments": {"for": 1}\n}'
 
 
-@pytest.mark.parametrize("text", [FENCED, EMPTY, ON_A_LINE, BARE])
+@pytest.mark.parametrize("text", [FENCED, WIDE, EMPTY, ON_A_LINE, BARE])
 def test_beside_a_schema_it_is_a_call_also_where_the_schema_admits_it(
     template: toolgram.ChatTemplate, text: str
 ) -> None:
@@ -263,7 +266,7 @@ def test_any_style_of_free_text_and_calls_can_have_such_calls(style: toolgram.To
     body = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
     plan = toolgram.plan(body, CHATML, with_own_calls(style))
     assert plan.constraint is not None
-    for text in (FENCED, EMPTY, ON_A_LINE, BARE):
+    for text in (FENCED, WIDE, EMPTY, ON_A_LINE, BARE):
         assert plan.constraint.grammar.accepts(text)
         said = parse(plan, text)
         assert said.content is None
@@ -275,7 +278,7 @@ def test_any_style_of_free_text_and_calls_can_have_such_calls(style: toolgram.To
 def test_the_dialects_agree_on_them_in_the_default_style() -> None:
     body = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
     plan = toolgram.plan(body, CHATML, with_own_calls(COMPACT))
-    assert all(accepted(plan, text) for text in (FENCED, EMPTY, ON_A_LINE, BARE, "```python\nx\n```"))
+    assert all(accepted(plan, text) for text in (FENCED, WIDE, EMPTY, ON_A_LINE, BARE, "```python\nx\n```"))
     assert not accepted(plan, FENCED.replace("3", "15"))
 
 

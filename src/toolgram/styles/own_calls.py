@@ -44,31 +44,54 @@ from toolgram.wire.format import (
     walk,
 )
 
-_ON_LINES = Encoding("json", margin="\n    ", last_margin="\n  ")
+_SPACES = ("  ", "    ")
+"""With which lines of JSON begin, for each level: what people and programs use. Models do not keep to one."""
+_ON_LINES = Encoding(
+    "json",
+    margins=tuple(f"\n{2 * space}" for space in _SPACES),
+    last_margins=tuple(f"\n{space}" for space in _SPACES),
+)
+
+
+def _on_lines(before: str, space: str, after: str) -> Node:
+    mark = NamedMark(f'{before}{{\n{space}"name": "', f'",\n{space}"arguments": ')
+    return Call(Seq(mark, Arguments(_ON_LINES), Lit(f"\n}}{after}")))
+
+
+def _on_a_line(before: str, after: str) -> Node:
+    return Call(Seq(NamedMark(f'{before}{{"name": "', '", "arguments": '), Arguments(), Lit(f"}}{after}")))
+
+
 OWN_CALLS = Many(
     Alt(
-        Call(Seq(NamedMark('```json\n{\n  "name": "', '",\n  "arguments": '), Arguments(_ON_LINES), Lit("\n}\n```"))),
-        Call(Seq(NamedMark('```json\n{"name": "', '", "arguments": '), Arguments(), Lit("}\n```"))),
-        Call(Seq(NamedMark('{\n  "name": "', '",\n  "arguments": '), Arguments(_ON_LINES), Lit("\n}"))),
-        Call(Seq(NamedMark('{"name": "', '", "arguments": '), Arguments(), Lit("}"))),
+        *(_on_lines("```json\n", space, "\n```") for space in _SPACES),
+        _on_a_line("```json\n", "\n```"),
+        *(_on_lines("", space, "") for space in _SPACES),
+        _on_a_line("", ""),
     ),
     separator=Lit("\n"),
     min=1,
 )
-_JSON_ON_LINES = Object(
-    ("name", Name()),
-    ("arguments", Arguments(_ON_LINES)),
-    layout=Layout(Lit(",\n  "), Lit(": "), Lit("\n  "), Lit("\n")),
-)
+
+
+def _after_words(space: str) -> Node:
+    layout = Layout(Lit(f",\n{space}"), Lit(": "), Lit(f"\n{space}"), Lit("\n"))
+    return _fenced(Object(("name", Name()), ("arguments", Arguments(_ON_LINES)), layout=layout))
+
+
+def _fenced(call: Node) -> Node:
+    return Call(Seq(Lit("```json\n"), call, Lit("\n```")))
+
+
 CALLS_AFTER_WORDS = Many(
-    Alt(
-        Call(Seq(Lit("```json\n"), _JSON_ON_LINES, Lit("\n```"))),
-        Call(Seq(Lit("```json\n"), Object(("name", Name()), ("arguments", Arguments())), Lit("\n```"))),
-    ),
+    Alt(*map(_after_words, _SPACES), _fenced(Object(("name", Name()), ("arguments", Arguments())))),
     separator=Lit("\n"),
     min=1,
 )
-ANSWERS = Alt(Content(), Content(Encoding("json", margin="\n  ", last_margin="\n")))
+ANSWERS = Alt(
+    Content(),
+    Content(Encoding("json", margins=tuple(f"\n{space}" for space in _SPACES), last_margins=("\n",))),
+)
 """An answer in JSON on one line, or with the members of its outermost object on lines of their own."""
 OWN_ANSWERS = Alt(*ANSWERS.options, in_a_fence(ANSWERS))
 _OWN_MARKS = {node.before for node in walk(OWN_CALLS) if isinstance(node, NamedMark)}

@@ -7,7 +7,7 @@ digit before the point, a sign and no leading zero (`1.5e+30`, `2e-7`), unless t
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -72,7 +72,7 @@ class Spelling(HashedOnce):
     def inner(self) -> Spelling:
         """The spelling of what is inside the outermost value, which is the same where members stand on lines."""
         notation = self.encoding
-        return replace(self, encoding=replace(notation, margin="", last_margin="")) if notation.margin else self
+        return replace(self, encoding=replace(notation, margins=(), last_margins=())) if notation.margins else self
 
     def frame(self, *, outermost: bool = False) -> Frame:
         """How an object is written; the outermost one may be the arguments of a function."""
@@ -80,31 +80,44 @@ class Spelling(HashedOnce):
         if outermost and notation.keyword_arguments:
             return Frame("(", ")", "=", "keyword", comma)
         keys = "bare" if notation.bare_keys else "quoted"
-        if outermost and notation.margin:
-            comma = comma.rstrip() + notation.margin
-            return Frame("{" + notation.margin, notation.last_margin + "}", self.key_separator, keys, comma, "{}")
+        if outermost and notation.margins:
+            margins, last = notation.margins, notation.last_margins
+            return Frame("{", "}", self.key_separator, keys, comma.rstrip(), margins, last)
         return Frame("{", "}", self.key_separator, keys, comma)
 
 
 @value
 class Frame:
     """How an object is written: its brackets, what stands between key and value, how keys are written, and what stands
-    between members. An object without members is `empty`, where that is not just its brackets."""
+    between members. Before each member stands one of the `margins`, if there are any, and before the closing bracket of
+    an object that has members one of the `last` ones; the first of them is the one that is written."""
 
     opener: str
     closer: str
     between: str
     keys: Literal["quoted", "bare", "keyword"]
     comma: str
-    empty: str = ""
+    margins: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+
+    def member(self, key: Expr | str, value: Expr) -> Expr:
+        """A member, of its key as that is written."""
+        return seq(choice(*self.margins) if self.margins else EMPTY, key, self.between, value)
 
     def around(self, members: Expr) -> Expr:
         """The object of these members, which may be none."""
-        if not self.empty:
+        if not self.margins:
             return seq(self.opener, members, self.closer)
         some = members.options if isinstance(members, Choice) else (members,)
-        whole = choice(*(seq(self.opener, one, self.closer) for one in some if one != EMPTY))
-        return choice(whole, self.empty) if EMPTY in some else whole
+        last = choice(*self.last)
+        whole = choice(*(seq(self.opener, one, last, self.closer) for one in some if one != EMPTY))
+        return choice(whole, seq(self.opener, self.closer)) if EMPTY in some else whole
+
+    def text(self, members: Iterable[str]) -> str:
+        """The object of these members as text."""
+        margin = self.margins[0] if self.margins else ""
+        written = self.comma.join(margin + member for member in members)
+        return self.opener + written + (self.last[0] if written and self.last else "") + self.closer
 
     def key(self, name: str, spelling: Spelling, *, declared: bool) -> str | None:
         """The key as it is written; None where that cannot be."""

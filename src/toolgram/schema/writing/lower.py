@@ -177,7 +177,7 @@ class Lowering:
             comma, frame = self._inner.comma, self._inner
             string, number = self._string(0, None), self._number(types.Number())
             words = (each for word in ("true", "false", "null") for each in self.spelling.encoding.words(word))
-            member = seq(self._key_but([], members.name, frame), frame.between, value)
+            member = frame.member(self._key_but([], members.name, frame), value)
             several = optional(seq(member, repeat(seq(comma, member))))
             self._rules.made[value.name] = choice(members, array, string, number, *words)
             self._rules.made[members.name] = seq(frame.opener, several, frame.closer)
@@ -221,7 +221,7 @@ class Lowering:
             return NOTHING
         quoted = frame.keys == "quoted"
         written = self._quoted(lambda strings: strings.text(item.name)) if quoted else key
-        return seq(written, frame.between, self.expr(item.value, f"{name}-{item.name}"))
+        return frame.member(written, self.expr(item.value, f"{name}-{item.name}"))
 
     def _object(self, kind: types.Object, name: str, frame: Frame) -> Expr:
         """The members of an object, each in its place or later; where they are counted, in order."""
@@ -240,13 +240,13 @@ class Lowering:
         if kind.rest == NEVER:
             return NOTHING
         key = self._key_but(sorted({item.name for item in kind.properties if writable(item.name)}), name, frame)
-        return self._rules.rule(f"{name}-other", seq(key, frame.between, self.expr(kind.rest, f"{name}-other")))
+        return self._rules.rule(f"{name}-other", frame.member(key, self.expr(kind.rest, f"{name}-other")))
 
     def _one_of_keys(self, keys: Iterable[types.Keys], name: str, frame: Frame) -> Expr:
         """One member with a key of these languages."""
         return choice(
             *(
-                seq(self._key_of(one.automaton, frame), frame.between, self.expr(one.value, f"{name}-{number}"))
+                frame.member(self._key_of(one.automaton, frame), self.expr(one.value, f"{name}-{number}"))
                 for number, one in enumerate(keys, 1)
             )
         )

@@ -17,8 +17,9 @@ class Encoding:
     `keyword_arguments` writes the outermost object as (k=v), `bare_keys` leaves the quotes of keys away. Strings stand
     between `quote`s; where `escapes` is False they are raw and must not contain the quote. Of the keys that no schema
     declares, those that are not quoted are ASCII identifiers. A separator that is None is that of the wire format.
-    With a `margin`, a line break and more, each member of the outermost object stands after it, on a line of its own,
-    and `last_margin` before what closes the object, unless it is empty. With `sorts_keys` the keys of every object come
+    With `margins`, a line break and more, each member of the outermost object stands after one of them, on a line of
+    its own, and one of the `last_margins` before what closes the object, unless it is empty; the first is the one that
+    is written, the others are read as well. With `sorts_keys` the keys of every object come
     in the order of the alphabet, as Jinja's `dictsort` has it, whatever the schema's is. Models may write null as
     `other_null` as well, where templates print both, and put strings with escapes between `other_quote`s, as in Python,
     whose escapes they may use then.
@@ -36,8 +37,8 @@ class Encoding:
     keyword_arguments: bool = False
     item_separator: str | None = None
     key_separator: str | None = None
-    margin: str = ""
-    last_margin: str = ""
+    margins: tuple[str, ...] = ()
+    last_margins: tuple[str, ...] = ()
     sorts_keys: bool = False
     other_null: str | None = None
     other_quote: str | None = None

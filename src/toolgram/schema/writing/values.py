@@ -98,9 +98,7 @@ def _spell_object(
         if written is None or text is None:
             return None
         members.append(f"{written}{frame.between}{text}")
-    if frame.empty and not members:
-        return frame.empty
-    return frame.opener + frame.comma.join(members) + frame.closer
+    return frame.text(members)
 
 
 def _is_some(
