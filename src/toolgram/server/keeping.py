@@ -10,7 +10,7 @@ from typing import Any
 
 from toolgram.api.errors import ApiError
 from toolgram.api.json_text import json_bytes, kept_bytes
-from toolgram.api.responses.input import Earlier, empty_thoughts, new_items, references
+from toolgram.api.responses.input import Earlier, Reference, new_items, references
 from toolgram.api.responses.request import SentBody
 from toolgram.server.bodies import parsed
 from toolgram.server.middleware import too_large
@@ -67,40 +67,32 @@ def found(store: Store, client: Client, sent: SentBody, settings: Settings) -> F
             raise too_large(settings)
         conversation = before.conversation
     named = dict[str, bytes]()
-    for i, id_ in references(sent.body):
-        if id_ not in named:
-            named[id_] = _item(store, client, id_, i, settings)
-        size += len(named[id_])
+    for each in references(sent.body):
+        item = named.get(each.id) or _item(store, client, each, settings)
+        if item is None:
+            continue
+        named[each.id] = item
+        size += len(item)
         if size > settings.max_body:
             raise too_large(settings)
-    for _, id_ in empty_thoughts(sent.body):
-        if (item := _kept_item(store, client, id_)) is not None:
-            named[id_] = item
-            size += len(item)
-            if size > settings.max_body:
-                raise too_large(settings)
     values = parsed(bytearray(b"[%b]" % b",".join((*conversation, *named.values()))))
     items = dict(zip(named, values[len(conversation) :], strict=True))
     return Found(Earlier(values[: len(conversation)], items), before)
 
 
-def _item(store: Store, client: Client, id_: str, at: int, settings: Settings) -> bytes:
-    """An item by its id. Raises ApiError 404 where it is not kept."""
-    if (item := _kept_item(store, client, id_)) is not None:
-        return item
-    reason = f"no item {_short(id_)} is kept: {_why(settings)}; send the item itself, as clients do with `store` false"
-    raise ApiError(404, "item_not_found", reason, f"/input/{at}/id")
-
-
-def _kept_item(store: Store, client: Client, id_: str) -> bytes | None:
-    """An item by its id, which says where it is kept."""
-    if (place := _ITEM_ID.fullmatch(id_)) is None or (
-        kept := store.find(client.reader, f"resp_{place['response']}")
-    ) is None:
+def _item(store: Store, client: Client, named: Reference, settings: Settings) -> bytes | None:
+    """An item by its id, which says where it is kept; None for one that is not, and is not needed. Else it raises
+    ApiError 404."""
+    place = _ITEM_ID.fullmatch(named.id)
+    kept = None if place is None else store.find(client.reader, f"resp_{place['response']}")
+    if kept is not None and place is not None:
+        items, number = kept.turn.input if place["sent"] else kept.turn.output, int(place["number"])
+        if number < len(items) and items[number].startswith(b'{"id":%b,' % json_bytes(named.id)):
+            return items[number]
+    if not named.needed:
         return None
-    items, number = kept.turn.input if place["sent"] else kept.turn.output, int(place["number"])
-    is_there = number < len(items) and items[number].startswith(b'{"id":%b,' % json_bytes(id_))
-    return items[number] if is_there else None
+    reason = f"no item {_short(named.id)} is kept: {_why(settings)}; send the item itself, as clients do"
+    raise ApiError(404, "item_not_found", f"{reason} with `store` false", f"/input/{named.at}/id")
 
 
 def drafted(store: Store, client: Client, sent: SentBody, before: Found, id_: str) -> Draft | None:

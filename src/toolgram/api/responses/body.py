@@ -184,6 +184,11 @@ class ReasoningItem(Fields):
     summary: Many[ReasoningPart] | None = None
     encrypted_content: str | None = None
 
+    @property
+    def holds_anything(self) -> bool:
+        """Whether there is any of that."""
+        return bool(self.content or self.summary or self.encrypted_content)
+
 
 class ReferenceItem(Fields):
     """An item of an earlier response."""

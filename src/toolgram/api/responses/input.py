@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from toolgram.api.responses.body import Item, MessageItem, ReasoningItem, ReferenceItem, ResponsesBody
 from toolgram.api.responses.parts import MESSAGE
@@ -42,19 +43,24 @@ class Input:
     places: tuple[str, ...]
 
 
-def references(body: ResponsesBody) -> list[tuple[int, str]]:
-    """The items of its input that a body names, by their places in it and their ids."""
-    items = () if isinstance(body.input, str) else body.input
-    return [(i, item.id) for i, item in enumerate(items) if isinstance(item, ReferenceItem)]
+class Reference(NamedTuple):
+    """An item of the input that is named by its id: its place there, and whether it is nothing without what is kept."""
+
+    at: int
+    id: str
+    needed: bool
 
 
-def empty_thoughts(body: ResponsesBody) -> list[tuple[int, str]]:
-    """The reasoning in its input that has an id alone, as LangChain sends back what it streamed, by place and id."""
-    items = () if isinstance(body.input, str) else body.input
-    thoughts = [(i, item) for i, item in enumerate(items) if isinstance(item, ReasoningItem)]
-    return [
-        (i, item.id) for i, item in thoughts if item.id and not (item.content or item.summary or item.encrypted_content)
-    ]
+def references(body: ResponsesBody) -> list[Reference]:
+    """The items of its input that a body names, and reasoning that has an id alone: so LangChain sends back what it
+    streamed."""
+    found: list[Reference] = []
+    for at, item in enumerate(() if isinstance(body.input, str) else body.input):
+        if isinstance(item, ReferenceItem):
+            found.append(Reference(at, item.id, needed=True))
+        elif isinstance(item, ReasoningItem) and item.id and not item.holds_anything:
+            found.append(Reference(at, item.id, needed=False))
+    return found
 
 
 def input_of(body: ResponsesBody, earlier: Earlier) -> Input:
@@ -67,7 +73,7 @@ def input_of(body: ResponsesBody, earlier: Earlier) -> Input:
     before = _read(earlier.conversation, _PREVIOUS)
     if isinstance(body.input, str):
         return Input((*before, MessageItem(role="user", content=body.input)), (*(_PREVIOUS for _ in before), _INPUT))
-    named = {i: _named(earlier, id_, f"{_INPUT}/{i}") for i, id_ in (*references(body), *_remembered(body, earlier))}
+    named = {at: _named(earlier, id_, f"{_INPUT}/{at}") for at, id_ in _named_in(body, earlier).items()}
     items = (*before, *(named.get(i, item) for i, item in enumerate(body.input)))
     return Input(items, (*(_PREVIOUS for _ in before), *(f"{_INPUT}/{i}" for i in range(len(body.input)))))
 
@@ -76,7 +82,7 @@ def new_items(body: ResponsesBody, given: Json, earlier: Earlier) -> list[Json]:
     """The items of a body's own input as JSON, those that it names in their places."""
     if isinstance(body.input, str):
         return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": body.input}]}]
-    named = dict((*references(body), *_remembered(body, earlier)))
+    named = _named_in(body, earlier)
     return [earlier.items[named[i]] if i in named else item for i, item in enumerate(given["input"])]
 
 
@@ -91,9 +97,9 @@ def listed(item: Json) -> Json:
     return item
 
 
-def _remembered(body: ResponsesBody, earlier: Earlier) -> list[tuple[int, str]]:
-    """The reasoning in its input of which what was thought is kept."""
-    return [(i, id_) for i, id_ in empty_thoughts(body) if id_ in earlier.items]
+def _named_in(body: ResponsesBody, earlier: Earlier) -> dict[int, str]:
+    """The ids of the items that stand for those of its input, by their places in it."""
+    return {each.at: each.id for each in references(body) if each.needed or each.id in earlier.items}
 
 
 def _named(earlier: Earlier, id_: str, pointer: str) -> Item:

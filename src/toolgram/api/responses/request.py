@@ -28,7 +28,7 @@ from toolgram.api.responses.body import (
     ToolsItem,
 )
 from toolgram.api.responses.conversation import Conversation
-from toolgram.api.responses.input import Earlier, Input, empty_thoughts, input_of, references
+from toolgram.api.responses.input import Earlier, Input, input_of, references
 from toolgram.api.responses.mcp import NOT_OFFERED, UNANSWERED, Answers, ApprovedCall, Asked, Listing, McpPlace, denial
 from toolgram.api.responses.mcp_body import (
     McpApprovalRequestItem,
@@ -128,7 +128,7 @@ class SentBody:
     @property
     def goes_on(self) -> bool:
         """Whether it names any."""
-        return bool(self.body.previous_response_id or references(self.body) or empty_thoughts(self.body))
+        return bool(self.body.previous_response_id or references(self.body))
 
     def checked(self, servers: Mapping[str, str], earlier: Earlier) -> CheckedBody:
         """It before the MCP servers of a configuration, their names and addresses, list what it asks them for.
