@@ -72,9 +72,9 @@ def found_once(find: Callable[[_Given], _Found]) -> Callable[[_Given], _Found]:
         facts = expr.known_facts
         if facts is None:
             facts = facts_of(expr)
-        elif find in facts:
-            return facts[find]
-        facts[find] = result = find(expr)
+        elif found in facts:
+            return facts[found]
+        facts[found] = result = find(expr)  # under a function of its own: a method's object is no part of expressions
         return result
 
     return found

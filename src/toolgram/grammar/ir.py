@@ -181,13 +181,13 @@ def seq(*items: Expr | str) -> Expr:
         if isinstance(item, str):
             text += item
             continue
-        for part in item.items if type(item) is Sequence else (item,):
-            if type(part) is Literal:
+        for part in item.items if isinstance(item, Sequence) else (item,):
+            if isinstance(part, Literal):
                 text += part.text
                 continue
-            if type(part) is Sequence:  # in one that was not made here
+            if isinstance(part, Sequence):  # in one that was not made here
                 return seq(*_flatten(items))
-            if type(part) is Choice and not part.options:
+            if isinstance(part, Choice) and not part.options:
                 return NOTHING
             if text:
                 flat.append(Literal(text))

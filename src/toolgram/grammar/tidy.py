@@ -53,24 +53,24 @@ def tidy(rules: Rules) -> dict[str, Expr]:
 
 def _is_tidy(expr: Expr, cost: Mapping[str, int | None]) -> bool:
     """Whether there is nothing to do, which is nearly always so; in a choice or a sequence also nothing to flatten."""
-    if type(expr) is Sequence:
+    if isinstance(expr, Sequence):
         for item in expr.items:
-            if type(item) is Sequence or is_empty(item) or not _is_tidy(item, cost):
+            if isinstance(item, Sequence) or is_empty(item) or not _is_tidy(item, cost):
                 return False
         return len(expr.items) > 1
-    if type(expr) is Choice:
+    if isinstance(expr, Choice):
         for option in expr.options:
-            if type(option) is Choice or not _is_tidy(option, cost):
+            if isinstance(option, Choice) or not _is_tidy(option, cost):
                 return False
         return len(expr.options) > 1
-    if type(expr) is Ref:
+    if isinstance(expr, Ref):
         return cost[expr.name] is not None
-    if type(expr) is Members:
+    if isinstance(expr, Members):
         return all(_is_tidy(item, cost) for item in expr.items)
-    if type(expr) is Repeat:
+    if isinstance(expr, Repeat):
         possible = expr.max is None or 0 < expr.max >= expr.min
         return possible and bool(cost_of(expr.item, cost)) and _is_tidy(expr.item, cost)
-    return type(expr) is not CharSet or bool(expr.ranges)
+    return not isinstance(expr, CharSet) or bool(expr.ranges)
 
 
 _is_tidy_rule = found_given(_is_tidy)

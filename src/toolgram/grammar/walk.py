@@ -98,9 +98,9 @@ def found_given(find: Callable[[Expr, Mapping[str, _Of]], _Found]) -> Callable[[
             return find(expr, by_rule)
         given = [by_rule[name] for name in names_in(expr)]
         facts = facts_of(expr)
-        known: tuple[list[_Of], _Found] | None = facts.get(find)
+        known: tuple[list[_Of], _Found] | None = facts.get(found)
         if known is None or known[0] != given:
-            facts[find] = known = given, find(expr, by_rule)
+            facts[found] = known = given, find(expr, by_rule)
         return known[1]
 
     return found

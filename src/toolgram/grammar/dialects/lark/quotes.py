@@ -7,7 +7,7 @@ one, so that nothing needs to be searched for; and llguidance is at its best wit
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 from toolgram.caching import counted
@@ -37,7 +37,6 @@ Relation = tuple[int, ...]
 """For each of these states, by number, the states that a text of an expression may lead to, as a bit mask."""
 
 _LONGEST_KNOWN = 100  # of a text that is remembered
-_Made = Callable[[Expr, Mapping[str, Relation]], Relation]
 
 
 class Quotes:
@@ -46,11 +45,10 @@ class Quotes:
     def __init__(self, rules: Rules, used: Uses, components: Iterable[Sequence[str]]) -> None:
         """`components`: the rules that lead to one another, each after those that it leads to."""
         self._reading = _PYTHON if any(map(_is_between_others, rules.values())) else _JSON
-        self._known: dict[int, Relation] = {}  # by identity: the expressions are those of the rules
         self._of_rule: dict[str, Relation] = {}
         for component in components:
             if len(component) == 1 and component[0] not in used[component[0]]:
-                self._of_rule[component[0]] = self._reading.of_rule(rules[component[0]], self._of_rule)
+                self._of_rule[component[0]] = self._relation(rules[component[0]])
             else:
                 self._settle(component, rules, used)
 
@@ -64,7 +62,7 @@ class Quotes:
         waiting = dict.fromkeys(component)
         while waiting:
             name, _ = waiting.popitem()  # from the last rule upwards: rules mostly use rules that come later
-            relation = self._reading.made(rules[name], self._of_rule)
+            relation = self._relation(rules[name])
             if relation != self._of_rule[name]:
                 self._of_rule[name] = relation
                 waiting.update(dict.fromkeys(users[name]))
@@ -106,12 +104,7 @@ class Quotes:
         return self._reading.string_end(text, state, begin)
 
     def _relation(self, expr: Expr) -> Relation:
-        if is_plain(expr):
-            return self._reading.made(expr, self._of_rule)
-        relation = self._known.get(id(expr))
-        if relation is None:
-            relation = self._known[id(expr)] = self._reading.made(expr, self._of_rule)
-        return relation
+        return self._reading.of_expr(expr, self._of_rule)
 
 
 class _Reading:
@@ -135,10 +128,8 @@ class _Reading:
         for quote, (inside, escaped) in zip(quotes, self.inside.items(), strict=True):
             self._begun |= {inside: (quote, 0), escaped: (quote, 1)}
             self._marks[quote] = self._relation({START: inside, inside: DONE})
-        # Under a method instead, what is remembered here would count as part of each expression.
-        made: _Made = lambda expr, by_rule: self.made(expr, by_rule)  # noqa: E731, PLW0108 - as said
-        self.of_rule = found_given(made)
-        self._of_plain: Callable[[Expr], Relation] = found_once(lambda expr: self._of_parts(expr, {}))
+        self.of_expr = found_given(self._made)
+        self._of_plain = found_once(self._made_plain)
         self._of_short_text = counted(512)(self._of_marks)
 
     def _relation(self, changed: Mapping[int, int]) -> Relation:
@@ -146,7 +137,7 @@ class _Reading:
         stays = {state: inside for inside, escaped in self.inside.items() for state in (inside, escaped)}
         return tuple({**stays, **changed}.get(1 << number, OTHER) for number in range(self._size))
 
-    def made(self, expr: Expr, by_rule: Mapping[str, Relation]) -> Relation:
+    def _made(self, expr: Expr, by_rule: Mapping[str, Relation]) -> Relation:
         """What an expression does, where the rules that it uses do that."""
         if isinstance(expr, Literal):
             return self.of_text(expr.text)
@@ -154,24 +145,27 @@ class _Reading:
             return by_rule[expr.name]
         return self._of_plain(expr) if is_plain(expr) else self._of_parts(expr, by_rule)
 
+    def _made_plain(self, expr: Expr) -> Relation:
+        return self._of_parts(expr, {})
+
     def _of_parts(self, expr: Expr, by_rule: Mapping[str, Relation]) -> Relation:
         match expr:
             case ir.Sequence(items):
-                return reduce(_then, [self.made(item, by_rule) for item in items], self._same)
+                return reduce(_then, [self._made(item, by_rule) for item in items], self._same)
             case Choice(options):
-                return reduce(_either, [self.made(option, by_rule) for option in options], self.nowhere)
+                return reduce(_either, [self._made(option, by_rule) for option in options], self.nowhere)
             case CharSet():
                 return self._of_set(expr)
             case Repeat(item, least, most):
-                return _times(self.made(item, by_rule), least, most)
+                return _times(self._made(item, by_rule), least, most)
             case Members(items, _, between):
-                one = reduce(_either, [self.made(item, by_rule) for item in items], self.nowhere)
+                one = reduce(_either, [self._made(item, by_rule) for item in items], self.nowhere)
                 return _then(one, _times(_then(self.of_text(between), one), 0, None))
             case Text(without):
                 raw = (self._plain, *(relation for char, relation in self._marks.items() if char not in without))
                 return _times(reduce(_either, raw), 0, None)
             case Except():
-                return self.made(expr.every, by_rule)
+                return self._made(expr.every, by_rule)
             case _:
                 return self._outside
 
