@@ -278,9 +278,9 @@ def give_way() -> None:
 def undisturbed() -> Generator[None]:
     """Python does not look for garbage while what is done inside makes many objects that stay.
 
-    It would look through all that the process holds again and again: for a tenth of the time, with many tools for a
-    fifth, and find next to nothing. The switch is the whole process's. Where there is an errand, others wait beside it,
-    and it is left alone: a server says for itself how often it looks.
+    It would look through all that the process holds again and again, and find next to nothing. The switch is the whole
+    process's. Where there is an errand, others wait beside it, and it is left alone: a server says for itself how often
+    it looks.
     """
     if errand() is not None or not gc.isenabled():
         yield

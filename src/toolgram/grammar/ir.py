@@ -29,7 +29,7 @@ class Literal:
     text: str
 
     def __hash__(self) -> int:
-        return hash(self.text)
+        return hash(self.text)  # which a text remembers, and a tuple of it does not
 
 
 @value

@@ -46,11 +46,8 @@ from toolgram.wire.format import (
 
 _SPACES = ("  ", "    ")
 """With which lines of JSON begin, for each level: what people and programs use. Models do not keep to one."""
-_ON_LINES = Encoding(
-    "json",
-    margins=tuple(f"\n{2 * space}" for space in _SPACES),
-    last_margins=tuple(f"\n{space}" for space in _SPACES),
-)
+_MARGINS = tuple(f"\n{space}" for space in _SPACES)
+_ON_LINES = Encoding("json", margins=tuple(f"\n{2 * space}" for space in _SPACES), last_margins=_MARGINS)
 
 
 def _on_lines(before: str, space: str, after: str) -> Node:
@@ -88,10 +85,7 @@ CALLS_AFTER_WORDS = Many(
     separator=Lit("\n"),
     min=1,
 )
-ANSWERS = Alt(
-    Content(),
-    Content(Encoding("json", margins=tuple(f"\n{space}" for space in _SPACES), last_margins=("\n",))),
-)
+ANSWERS = Alt(Content(), Content(Encoding("json", margins=_MARGINS, last_margins=("\n",))))
 """An answer in JSON on one line, or with the members of its outermost object on lines of their own."""
 OWN_ANSWERS = Alt(*ANSWERS.options, in_a_fence(ANSWERS))
 _OWN_MARKS = {node.before for node in walk(OWN_CALLS) if isinstance(node, NamedMark)}

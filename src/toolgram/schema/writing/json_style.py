@@ -72,7 +72,7 @@ class Spelling(HashedOnce):
     def inner(self) -> Spelling:
         """The spelling of what is inside the outermost value, which is the same where members stand on lines."""
         notation = self.encoding
-        return replace(self, encoding=replace(notation, margins=(), last_margins=())) if notation.margins else self
+        return replace(self, encoding=replace(notation, margins=(), last_margins=("",))) if notation.margins else self
 
     def frame(self, *, outermost: bool = False) -> Frame:
         """How an object is written; the outermost one may be the arguments of a function."""
@@ -81,8 +81,8 @@ class Spelling(HashedOnce):
             return Frame("(", ")", "=", "keyword", comma)
         keys = "bare" if notation.bare_keys else "quoted"
         if outermost and notation.margins:
-            margins, last = notation.margins, notation.last_margins
-            return Frame("{", "}", self.key_separator, keys, comma.rstrip(), margins, last)
+            comma = comma.rstrip()
+            return Frame("{", "}", self.key_separator, keys, comma, notation.margins, notation.last_margins)
         return Frame("{", "}", self.key_separator, keys, comma)
 
 
@@ -98,7 +98,7 @@ class Frame:
     keys: Literal["quoted", "bare", "keyword"]
     comma: str
     margins: tuple[str, ...] = ()
-    last: tuple[str, ...] = ()
+    last: tuple[str, ...] = ("",)
 
     def member(self, key: Expr | str, value: Expr) -> Expr:
         """A member, of its key as that is written."""
@@ -117,7 +117,7 @@ class Frame:
         """The object of these members as text."""
         margin = self.margins[0] if self.margins else ""
         written = self.comma.join(margin + member for member in members)
-        return self.opener + written + (self.last[0] if written and self.last else "") + self.closer
+        return self.opener + written + (self.last[0] if written else "") + self.closer
 
     def key(self, name: str, spelling: Spelling, *, declared: bool) -> str | None:
         """The key as it is written; None where that cannot be."""

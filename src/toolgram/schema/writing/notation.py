@@ -19,10 +19,10 @@ class Encoding:
     declares, those that are not quoted are ASCII identifiers. A separator that is None is that of the wire format.
     With `margins`, a line break and more, each member of the outermost object stands after one of them, on a line of
     its own, and one of the `last_margins` before what closes the object, unless it is empty; the first is the one that
-    is written, the others are read as well. With `sorts_keys` the keys of every object come
-    in the order of the alphabet, as Jinja's `dictsort` has it, whatever the schema's is. Models may write null as
-    `other_null` as well, where templates print both, and put strings with escapes between `other_quote`s, as in Python,
-    whose escapes they may use then.
+    is written, the others are read as well. With `sorts_keys` the keys of every object come in the order of the
+    alphabet, as Jinja's `dictsort` has it, whatever the schema's is. Models may write null as `other_null` as well,
+    where templates print both, and put strings with escapes between `other_quote`s, as in Python, whose escapes they
+    may use then.
     Raises ValueError for a notation that cannot be read back: other quotes with escapes than Python's, a raw one that
     overlaps itself, raw strings as keys.
     """
@@ -38,7 +38,7 @@ class Encoding:
     item_separator: str | None = None
     key_separator: str | None = None
     margins: tuple[str, ...] = ()
-    last_margins: tuple[str, ...] = ()
+    last_margins: tuple[str, ...] = ("",)
     sorts_keys: bool = False
     other_null: str | None = None
     other_quote: str | None = None
