@@ -13,6 +13,8 @@ import toolgram
 from toolgram.engines.base import Chunk, Prompt, Sampling
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.grammar.constraint import Constraint
+from toolgram.grammar.grammar import Grammar
+from toolgram.grammar.ir import choice, seq
 from toolgram.models.catalog import default_model
 
 PROMPT: Prompt = (("<|im_start|>user\nWhich are they?<|im_end|>\n<|im_start|>assistant\n", True),)
@@ -29,9 +31,14 @@ def engine() -> Iterator[LlamaCpp]:
 
 def written(engine: LlamaCpp, schema: dict[str, Any], wanted: str, **sampling: Any) -> tuple[list[str], list[Chunk]]:
     """The tokens of an object with such a member, by a model that wants a certain one everywhere, and how they came."""
-    (token,) = engine.tokenize(((wanted, True),))
-
     grammar = toolgram.schema_grammar({"type": "object", "properties": {"a": schema}, "required": ["a"]})
+    return written_under(engine, grammar, wanted, **sampling)
+
+
+def written_under(
+    engine: LlamaCpp, grammar: toolgram.Grammar, wanted: str, **sampling: Any
+) -> tuple[list[str], list[Chunk]]:
+    (token,) = engine.tokenize(((wanted, True),))
 
     async def run() -> list[Chunk]:
         told = Sampling(max_tokens=TOKENS, logit_bias={token: 60.0}, **sampling)
@@ -74,6 +81,13 @@ def test_a_string_begins_with_the_space_before_it(engine: LlamaCpp) -> None:
     tokens, _ = written(engine, {"type": "string"}, " ")
     assert ' "' in tokens
     assert " " not in tokens[: tokens.index(' "')]
+
+
+def test_a_space_goes_with_what_follows_it(engine: LlamaCpp) -> None:
+    """Three and ` "` are how four before a quote are written; they were taken for the beginning of more."""
+    lines = Grammar({"root": seq("[\n    ", choice('"city"', "[1]"), "\n]")})
+    tokens, _ = written_under(engine, lines, "   ")
+    assert tokens[tokens.index("   ") + 1] in (' "', " [")
 
 
 def test_the_trace_and_the_odds_tell_of_the_token_that_was_written(engine: LlamaCpp) -> None:

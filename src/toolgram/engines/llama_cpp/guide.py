@@ -115,14 +115,16 @@ class Guide:
 
         A model that writes ` [` has a number in mind: a list of strings it would begin by ` ["`, which is one token.
         Where strings are all that may follow, it would be lost, and take what was to end one, such as `",`, for their
-        beginning. So where whatever may follow white space and signs is one token with them, it must be that token.
+        beginning. So where whatever may follow white space and signs is one token with them, it must be that token. But
+        a space is one with what follows it: four before a quote are three and ` "`.
         """
         before, prefix, count = self._next(self._matcher), self._prefix, len(self._meaning((token,), self._matcher))
         self._began = prefix is not None
         self.consume((token,))
         if not self._vocabulary.is_between(token) or self._matcher.is_stopped() or self.accepting:
             return []
-        if not all(self._vocabulary.is_longer(token, bytes((byte,))) for byte in self._following()):
+        following = self._following()
+        if b" " in following or not all(self._vocabulary.is_longer(token, bytes((byte,))) for byte in following):
             return []
         instead = self._vocabulary.longer(token, np.flatnonzero(before).tolist())
         if instead:
