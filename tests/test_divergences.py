@@ -156,7 +156,7 @@ def test_what_changes_no_value_is_no_divergence(engine: LlamaCpp) -> None:
 
 
 def test_a_value_has_one_divergence_at_most(engine: LlamaCpp) -> None:
-    plan = planned("hermes", {"value": {"type": "integer", "maximum": 999}})
+    plan = planned("hermes", {"value": {"type": "integer", "minimum": 200, "maximum": 999}})
     text = written(plan, {"value": 205})
     at = text.index("205")
     reply = asked(engine, plan, text, {at + 1: "k", at + 3: "m"})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import toolgram
+from toolgram.chat import generate_sync
 from toolgram.engines.base import Chunk, Prompt, Sampling
 from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.grammar.constraint import Constraint
@@ -70,6 +72,28 @@ def test_a_text_ends_where_the_model_ends_it_and_more(engine: LlamaCpp) -> None:
     texts = {"type": "object", "properties": {"b": {"type": "string"}, "c": {"type": "string"}}, "required": ["b", "c"]}
     tokens, _ = written(engine, texts, '"}')
     assert "".join(tokens).startswith('{"a": {"b": "", "c":')
+
+
+@pytest.mark.parametrize("wanted", [",", " km"])
+def test_a_number_ends_where_the_model_is_done_with_it(engine: LlamaCpp, wanted: str) -> None:
+    """It would write what may not follow, and was left with digits."""
+    numbers = {"type": "array", "items": {"type": "integer", "minimum": 10, "maximum": 99999999}, "maxItems": 1}
+    tokens, _ = written_under(engine, toolgram.schema_grammar(numbers), wanted, temperature=5.0, seed=1)
+    assert re.fullmatch(r"\[\d\d\]", "".join(tokens))
+
+
+def test_a_list_of_texts_that_was_to_stand_on_lines_has_texts(engine: LlamaCpp) -> None:
+    """Its vocabulary has a token of a bracket and a quote, so that `""` and `".` came before a quote alone."""
+    question = "Name five colors of the rainbow as a JSON list."
+    plan = toolgram.plan(
+        {
+            "messages": [{"role": "user", "content": question}],
+            "response_format": {"type": "json_schema", "json_schema": {"name": "list", "schema": STRINGS}},
+        },
+        toolgram.ChatTemplate.from_gguf(default_model()),
+    )
+    reply = generate_sync(plan, engine)
+    assert len([text for text in json.loads(reply.text) if text.isalpha()]) > 1
 
 
 @pytest.mark.parametrize("items", ["integer", ["string", "integer"]])

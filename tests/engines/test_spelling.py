@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolgram.engines.llama_cpp.spelling import Spelling, is_opening
+from toolgram.engines.llama_cpp.spelling import Spelling
 
 PIECES = [
     b"",
@@ -25,6 +25,10 @@ PIECES = [
     b"x",
     b" x",
     b"\n]",
+    b'"".',
+    b"0",
+    b",",
+    b"}",
 ]
 FIRST = np.array([(piece or b"\0")[0] for piece in PIECES], np.uint8)
 SPELLING = Spelling.of({piece: token for token, piece in enumerate(PIECES) if piece}, FIRST)
@@ -36,7 +40,7 @@ def likeliest(wanted: bytes, allowed: list[bytes], next_best: bytes, *, after: b
     logits[PIECES.index(next_best)] = 5
     logits[PIECES.index(wanted)] = 9
     mask = np.array([piece in allowed for piece in PIECES])
-    return PIECES[int(np.where(mask, SPELLING.meant(logits, mask, opened=is_opening(after)), -np.inf).argmax())]
+    return PIECES[int(np.where(mask, SPELLING.meant(logits, mask, after=after), -np.inf).argmax())]
 
 
 def test_a_list_on_several_lines_is_begun_and_not_closed() -> None:
@@ -55,6 +59,26 @@ def test_a_quote_with_other_signs_behind_it_does_not_end_a_text() -> None:
 def test_behind_an_opening_bracket_a_line_break_closes_nothing() -> None:
     assert likeliest(b"\n", [b"]", b"1"], b"]", after=b" [") == b"1"
     assert likeliest(b"\n]", [b"]", b"1"], b"]", after=b" [") == b"]"
+
+
+def test_what_follows_white_space_there_is_a_quote_alone() -> None:
+    assert likeliest(b"\n", [b"]", b'"', b'"".'], b'"".', after=b"[") == b'"'
+
+
+@pytest.mark.parametrize("wanted", [b",", b"x", b" x", b'"', b"\n"])
+def test_a_number_ends_where_the_model_is_done_with_it(wanted: bytes) -> None:
+    assert likeliest(wanted, [b"}", b"1", b"0"], b"1", after=b"2") == b"}"
+
+
+def test_a_number_goes_on_where_the_model_goes_on_with_it() -> None:
+    assert likeliest(b"0", [b"}", b"1"], b"1", after=b"2") == b"1"
+    assert likeliest(b"1", [b"}", b"1"], b"}", after=b"2") == b"1"
+
+
+def test_what_is_no_number_does_not_end_as_one() -> None:
+    """A text of digits, for one, which only a quote ends."""
+    assert likeliest(b",", [b'"', b"1"], b"1", after=b"2") == b"1"
+    assert likeliest(b",", [b"}", b"1"], b"1", after=b"x") == b"1"
 
 
 def test_where_white_space_may_follow_a_bracket_it_says_nothing() -> None:

@@ -14,7 +14,6 @@ from toolgram.engines.base import Choice, Chunk, FinishReason, Logprob, Sampling
 from toolgram.engines.llama_cpp.guide import Guide
 from toolgram.engines.llama_cpp.prompt_lookup import Drafter
 from toolgram.engines.llama_cpp.sampling import Logits, Sampler, biased, log_odds, logprobs_of, one_side, ruled_out
-from toolgram.engines.llama_cpp.spelling import is_opening
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.engines.stops import Detokenizer, StopScanner
 
@@ -178,7 +177,7 @@ class Generation:
             return logits
         last = self._vocabulary.pieces[self.tokens[-1]] if self.tokens else b""
         allowed = self._guide.allowed()
-        logits = self._vocabulary.spelling.meant(logits, allowed, opened=is_opening(last))
+        logits = self._vocabulary.spelling.meant(logits, allowed, after=last)
         return self._vocabulary.escapes.meant(logits, allowed, opened=last.endswith(b"\\"))
 
     def _allowed(self, logits: Logits) -> Logits:

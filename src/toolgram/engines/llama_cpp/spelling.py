@@ -2,7 +2,8 @@ r"""Signs and white space that the model writes otherwise than the grammar spell
 
 A model that begins a list on several lines wants ` [` and the line break in one token; without that one the likeliest
 may be ` []`. One that ends a text by `"}` and a line break, where another member must follow, would be left with tokens
-that go on in the text. Meant is what these tokens begin with.
+that go on in the text. Meant is what these tokens begin with. And one that is done with a number, where it may not go
+on as it wants, would be left with digits.
 """
 
 from __future__ import annotations
@@ -17,19 +18,26 @@ from numpy.typing import NDArray
 _SIGNS = re.compile(rb"[^\w\\\x80-\xff]+\Z")
 _FOLLOWING = re.compile(rb"[\s\"\[\]{}:,]+\Z")  # what may stand beside a value, in whatever order it should not
 _OPENING, _CLOSING, _SPACE = b"[{(", b"]})", b" \t\r\n"
+_QUOTES, _DIGITS = b"\"'", b"0123456789"
+_NUMERALS, _AFTER_NUMBERS = _DIGITS + b".eE", _SPACE + _CLOSING + b",;<|\0"  # 0: a token of no text
 _LEAST = 8.0  # what is less likely than the likeliest by this much, as a logarithm, is not looked at
 
 
 @dataclass(frozen=True)
 class Spelling:
     """Of a vocabulary: the tokens of signs, each with those that it begins with and signs beside values follow, the
-    longest first; those that begin with white space or a closing bracket, and the white space that closes nothing."""
+    longest first; those that begin with white space or a closing bracket, and the white space that closes nothing;
+    those of a quote and more; and those that begin with a digit, that go on in a number, and that may follow one."""
 
     beginnings: Mapping[int, tuple[int, ...]]
     signs: NDArray[np.intp]
     spaced: NDArray[np.bool_]
     closing: NDArray[np.bool_]
     breaks: NDArray[np.bool_]
+    quoted: NDArray[np.bool_]
+    digits: NDArray[np.bool_]
+    numerals: NDArray[np.bool_]
+    after_numbers: NDArray[np.bool_]
 
     @classmethod
     def of(cls, texts: Mapping[bytes, int], first_bytes: NDArray[np.uint8]) -> Spelling:
@@ -43,17 +51,24 @@ class Spelling:
             found = tuple(texts[piece[:cut]] for cut in cuts if piece[:cut] in texts and _FOLLOWING.match(piece, cut))
             if found:
                 beginnings[token] = found
-        spaced = np.isin(first_bytes, np.frombuffer(_SPACE, np.uint8))
+
+        def begin(first: bytes) -> NDArray[np.bool_]:
+            return np.isin(first_bytes, np.frombuffer(first, np.uint8))
+
+        spaced, quoted = begin(_SPACE), begin(_QUOTES)
+        quoted[[texts[quote] for quote in (b'"', b"'") if quote in texts]] = False
         breaks = spaced.copy()
         begun = (piece for piece in texts if piece[:1].isspace())
         breaks[[texts[piece] for piece in begun if piece.lstrip()[:1] in {b"]", b"}", b")"}]] = False
         signs = np.fromiter(beginnings, dtype=np.intp)
-        return cls(beginnings, signs, spaced, np.isin(first_bytes, np.frombuffer(_CLOSING, np.uint8)), breaks)
+        numbers = begin(_DIGITS), begin(_NUMERALS), begin(_AFTER_NUMBERS)
+        return cls(beginnings, signs, spaced, begin(_CLOSING), breaks, quoted, *numbers)
 
-    def meant(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_], *, opened: bool) -> NDArray[np.float32]:
+    def meant(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_], *, after: bytes) -> NDArray[np.float32]:
         """The logits, in which what signs begin with is as likely as they are, where they are not allowed.
 
-        `opened` where the text so far ends with an opening bracket: white space that may not follow closes no bracket.
+        `after` is how the text so far ends. Behind an opening bracket white space that may not follow closes nothing.
+        Behind a digit of a number what may not follow ends it, unless it is a digit.
         """
         likely = self.signs[~allowed[self.signs] & (logits[self.signs] > logits.max() - _LEAST)]
         meant = [(token, next((one for one in self.beginnings[token] if allowed[one]), None)) for token in likely]
@@ -62,17 +77,28 @@ class Spelling:
             added = logits[wanted]
             logits = logits.copy()
             np.logaddexp.at(logits, instead, added)
-        return self._filled(logits, allowed) if opened else logits
+            logits[wanted] = -np.inf  # it is in what is written instead
+        if after[-1:].isdigit():
+            return self._ended(logits, allowed)
+        return self._filled(logits, allowed) if is_opening(after) else logits
 
     def _filled(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """The logits behind an opening bracket, where white space is none of what may follow."""
+        """The logits behind an opening bracket, where white space is none of what may follow.
+
+        A quote that follows white space is a token of its own: with more, such as `"".`, it is none that begins a text.
+        """
         inside = allowed & ~self.closing
         if not inside.any() or not (allowed & self.closing).any() or (allowed & self.spaced).any():
             return logits
-        space, others = (_total(logits[tokens]) for tokens in (self.breaks & ~allowed, inside))
-        logits = logits.copy()
-        logits[inside] += np.logaddexp(space, others) - others
-        return logits
+        plain = inside & ~self.quoted
+        return _shared(logits, self.breaks & ~allowed, plain if plain.any() else inside)
+
+    def _ended(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The logits behind a digit, where the grammar takes more of a number or its end."""
+        ends = allowed & ~self.numerals
+        if not ends.any() or not (allowed & self.numerals).any() or (ends & ~self.after_numbers).any():
+            return logits
+        return _shared(logits, ~(allowed | self.digits), ends)
 
 
 def is_opening(piece: bytes) -> bool:
@@ -83,6 +109,14 @@ def is_opening(piece: bytes) -> bool:
 def is_closing(byte: int) -> bool:
     """Whether this byte closes a bracket."""
     return byte in _CLOSING
+
+
+def _shared(logits: NDArray[np.float32], unmeant: NDArray[np.bool_], meant: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The logits, in which some tokens are likelier by as much as others are likely, each as much as it is itself."""
+    more, likely = _total(logits[unmeant]), _total(logits[meant])
+    logits = logits.copy()
+    logits[meant] += np.logaddexp(more, likely) - likely
+    return logits
 
 
 def _total(logits: NDArray[np.float32]) -> np.float32:
