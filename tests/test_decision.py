@@ -83,10 +83,10 @@ def planned(style: str = "long", **more: Any) -> toolgram.Plan:
             (
                 '<tool_call>\n{"name": "',
                 '```json\n{\n  "name": "',
-                '```json\n{\n    "name": "',
-                '```json\n{"name": "',
                 '{\n  "name": "',
+                '```json\n{\n    "name": "',
                 '{\n    "name": "',
+                '```json\n{"name": "',
                 '{"name": "',
             ),
         ),

@@ -14,6 +14,7 @@ from situations import CHATML, WEATHER, fed, joined, tool
 from toolgram import Message
 
 TOOLS = [tool("get_weather", WEATHER), tool("wait", {"type": "object", "properties": {}})]
+FENCE = "```json\n"
 ON_LINES = '```json\n{\n  "name": "get_weather",\n  "arguments": {\n    "city": "Oslo"\n  }\n}\n```'
 CALLS = {
     "llama_3": '{"name": "get_weather", "parameters": {"city": "Oslo"}}',
@@ -60,6 +61,17 @@ def test_a_call_may_follow_words_on_a_line_of_its_own(style: str, call: str) -> 
             ("get_weather", {"city": "Oslo"})
         ]
         assert joined(fed(made.reader(), text)) == joined(fed(made.reader(), text, [1] * len(text)))
+
+
+@pytest.mark.parametrize("call", [CALLS["qwen_coder"], ON_LINES])
+def test_several_may_stand_in_one_fence(call: str) -> None:
+    text = f"So:\n{call.removesuffix('```')}{call.removeprefix(FENCE)}"
+    message = plan("qwen_coder").parse(text)
+    assert (message.content, len(message.tool_calls)) == ("So:", 2)
+    grammar = grammar_of(plan("qwen_coder"))
+    assert grammar.accepts(text)
+    assert lark_accepts(grammar.to("lark"), text)
+    assert not grammar_of(plan("qwen_coder", parallel_tool_calls=False)).accepts(text)
 
 
 @pytest.mark.parametrize(("style", "call"), EACH)

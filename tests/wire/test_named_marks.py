@@ -147,6 +147,29 @@ def test_several_calls_stand_side_by_side(template: toolgram.ChatTemplate) -> No
     assert not accepted(planned(template, parallel_tool_calls=False), twice)
 
 
+IN_ONE_FENCE = "\n".join([FENCED.removesuffix("\n```"), EMPTY.removeprefix("```json\n")])
+LINES_IN_ONE_FENCE = ON_A_LINE.replace("\n```", f"\n{BARE}\n{BARE}\n```")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (IN_ONE_FENCE, ["get_weather", "get"]),
+        (IN_ONE_FENCE.replace("  ", "    "), ["get_weather", "get"]),
+        (LINES_IN_ONE_FENCE, ["get", "get", "get"]),
+    ],
+)
+def test_several_calls_may_stand_in_one_fence(template: toolgram.ChatTemplate, text: str, names: list[str]) -> None:
+    """Where a line break could only be followed by the end of the fence, the others would be lost."""
+    for choice in ("auto", "required"):
+        plan = planned(template, tool_choice=choice)
+        assert accepted(plan, text)
+        assert [call.name for call in parse(plan, text).tool_calls] == names
+        one = planned(template, tool_choice=choice, parallel_tool_calls=False)
+        assert not accepted(one, text)
+        assert accepted(one, FENCED)
+
+
 def test_the_message_is_written_as_the_template_does(template: toolgram.ChatTemplate) -> None:
     call = ToolCall("get", '{"key": "a"}')
     written = '<tool_call>\n{"name": "get", "arguments": {"key": "a"}}\n</tool_call>'

@@ -50,21 +50,26 @@ _MARGINS = tuple(f"\n{space}" for space in _SPACES)
 _ON_LINES = Encoding("json", margins=tuple(f"\n{2 * space}" for space in _SPACES), last_margins=_MARGINS)
 
 
-def _on_lines(before: str, space: str, after: str) -> Node:
+def _on_lines(before: str, space: str) -> Node:
     mark = NamedMark(f'{before}{{\n{space}"name": "', f'",\n{space}"arguments": ')
-    return Call(Seq(mark, Arguments(_ON_LINES), Lit(f"\n}}{after}")))
+    return Call(Seq(mark, Arguments(_ON_LINES), Lit("\n}")))
 
 
-def _on_a_line(before: str, after: str) -> Node:
-    return Call(Seq(NamedMark(f'{before}{{"name": "', '", "arguments": '), Arguments(), Lit(f"}}{after}")))
+def _on_a_line(before: str) -> Node:
+    return Call(Seq(NamedMark(f'{before}{{"name": "', '", "arguments": '), Arguments(), Lit("}")))
+
+
+def _in_one_fence(first: Node, another: Node) -> Node:
+    """A call that opens a fence, and others that may stand in it too: a model that has more of them in mind does so."""
+    return Seq(first, Many(Seq(Lit("\n"), another)), Lit("\n```"))
 
 
 OWN_CALLS = Many(
     Alt(
-        *(_on_lines("```json\n", space, "\n```") for space in _SPACES),
-        _on_a_line("```json\n", "\n```"),
-        *(_on_lines("", space, "") for space in _SPACES),
-        _on_a_line("", ""),
+        *(_in_one_fence(_on_lines("```json\n", space), _on_lines("", space)) for space in _SPACES),
+        _in_one_fence(_on_a_line("```json\n"), _on_a_line("")),
+        *(_on_lines("", space) for space in _SPACES),
+        _on_a_line(""),
     ),
     separator=Lit("\n"),
     min=1,
@@ -77,7 +82,7 @@ def _after_words(space: str) -> Node:
 
 
 def _fenced(call: Node) -> Node:
-    return Call(Seq(Lit("```json\n"), call, Lit("\n```")))
+    return _in_one_fence(Call(Seq(Lit("```json\n"), call)), Call(call))
 
 
 CALLS_AFTER_WORDS = Many(

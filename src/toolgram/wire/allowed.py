@@ -32,11 +32,19 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
     def inside(part: wire.Node) -> wire.Node | None:
         return allowed(part, calls, parallel=parallel, must_answer=must_answer)
 
+    def beside(part: wire.Node) -> wire.Node | None:
+        """What stands beside a call that is always there: another may be left out, and is where only one may come."""
+        if not wire.holds(part, wire.Call):
+            return inside(part)
+        return allowed(part, "any" if calls == "only" else calls) if parallel else wire.NOTHING_WRITTEN
+
     if isinstance(node, wire.Opt) and not bears_calls:
         item = inside(node.item)
         if must_answer and calls != "only":
             return item
         return wire.NOTHING_WRITTEN if item is None or wire.holds(item, wire.Content) else wire.Opt(item)
+    if isinstance(node, wire.Seq) and any(map(_always_calls, node.items)):
+        return wire.rebuild(node, lambda part: inside(part) if _always_calls(part) else beside(part))
     if calls == "only" and bears_calls and isinstance(node, wire.Alt):
         node = wire.Alt(*(option for option in node.options if wire.holds(option, wire.Call)))
     match left := wire.rebuild(node, inside):
@@ -49,6 +57,21 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
             return replace(left, max=left.max if parallel else 1)
         case _:
             return left
+
+
+def _always_calls(node: wire.Node) -> bool:
+    """Whether a call stands here in any case."""
+    match node:
+        case wire.Call():
+            return True
+        case wire.Seq(items):
+            return any(map(_always_calls, items))
+        case wire.Alt(options):
+            return all(map(_always_calls, options))
+        case wire.Many(item):
+            return node.min > 0 and _always_calls(item)
+        case _:
+            return False
 
 
 def without_calls(format_: wire.WireFormat) -> wire.WireFormat:
