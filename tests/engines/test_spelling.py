@@ -81,6 +81,14 @@ def test_what_is_no_number_does_not_end_as_one() -> None:
     assert likeliest(b",", [b"}", b"1"], b"1", after=b"x") == b"1"
 
 
+@pytest.mark.parametrize("after", [b'"', b"2", b"}"])
+def test_a_bracket_that_closes_too_much_closes_what_is_open(after: bytes) -> None:
+    more = [b"1", b"0"] if after.isdigit() else []
+    assert likeliest(b"}", [b"]", b",", *more], b",", after=after) == b"]"
+    assert likeliest(b",", [b"]", b",", *more], b"]", after=after) == b","
+    assert likeliest(b"}", [b"]", b",", b"x"], b",", after=after) == b","  # in a text
+
+
 def test_where_white_space_may_follow_a_bracket_it_says_nothing() -> None:
     """In a text, for one."""
     assert likeliest(b"\n", [b"]", b"1", b" x"], b"]", after=b"[") == b"]"

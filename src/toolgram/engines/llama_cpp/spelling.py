@@ -3,7 +3,7 @@ r"""Signs and white space that the model writes otherwise than the grammar spell
 A model that begins a list on several lines wants ` [` and the line break in one token; without that one the likeliest
 may be ` []`. One that ends a text by `"}` and a line break, where another member must follow, would be left with tokens
 that go on in the text. Meant is what these tokens begin with. And one that is done with a number, where it may not go
-on as it wants, would be left with digits.
+on as it wants, would be left with digits; one that forgets to close a list, and closes what is around it, with a comma.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class Spelling:
             logits = logits.copy()
             np.logaddexp.at(logits, instead, added)
             logits[wanted] = -np.inf  # it is in what is written instead
+        logits = self._closed(logits, allowed)
         if after[-1:].isdigit():
             return self._ended(logits, allowed)
         return self._filled(logits, allowed) if is_opening(after) else logits
@@ -92,6 +93,13 @@ class Spelling:
             return logits
         plain = inside & ~self.quoted
         return _shared(logits, self.breaks & ~allowed, plain if plain.any() else inside)
+
+    def _closed(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The logits behind a value: a bracket that may not close there, as another is open, closes that one."""
+        closing = allowed & self.closing
+        if not closing.any() or (allowed & ~(self.numerals | self.after_numbers)).any():
+            return logits
+        return _shared(logits, self.closing & ~allowed, closing)
 
     def _ended(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The logits behind a digit, where the grammar takes more of a number or its end."""
@@ -112,10 +120,11 @@ def is_closing(byte: int) -> bool:
 
 
 def _shared(logits: NDArray[np.float32], unmeant: NDArray[np.bool_], meant: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The logits, in which some tokens are likelier by as much as others are likely, each as much as it is itself."""
+    """The logits, in which some tokens have what others had, each as much as it is likely itself."""
     more, likely = _total(logits[unmeant]), _total(logits[meant])
     logits = logits.copy()
     logits[meant] += np.logaddexp(more, likely) - likely
+    logits[unmeant] = -np.inf
     return logits
 
 
