@@ -82,6 +82,17 @@ def test_a_number_ends_where_the_model_is_done_with_it(engine: LlamaCpp, wanted:
     assert re.fullmatch(r"\[\d\d\]", "".join(tokens))
 
 
+@pytest.mark.parametrize("written", ["30,000", "200,000"])
+def test_a_number_goes_on_behind_the_comma_of_its_thousands(engine: LlamaCpp, written: str) -> None:
+    """The grammar has none; without it the model wants a point, or the end."""
+    amount = {"type": "object", "properties": {"amount": {"type": "number"}}, "required": ["amount"]}
+    pay = {"type": "function", "function": {"name": "pay", "description": "Pay an amount.", "parameters": amount}}
+    asked = {"messages": [{"role": "user", "content": f"Pay {written} euros for the car."}], "tools": [pay]}
+    plan = toolgram.plan({**asked, "tool_choice": "required"}, toolgram.ChatTemplate.from_gguf(default_model()))
+    calls = generate_sync(plan, engine).message.tool_calls
+    assert [json.loads(call.arguments) for call in calls] == [{"amount": int(written.replace(",", ""))}]
+
+
 def test_a_list_of_texts_that_was_to_stand_on_lines_has_texts(engine: LlamaCpp) -> None:
     """Its vocabulary has a token of a bracket and a quote, so that `""` and `".` came before a quote alone."""
     question = "Name five colors of the rainbow as a JSON list."

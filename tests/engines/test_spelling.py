@@ -65,22 +65,6 @@ def test_what_follows_white_space_there_is_a_quote_alone() -> None:
     assert likeliest(b"\n", [b"]", b'"', b'"".'], b'"".', after=b"[") == b'"'
 
 
-@pytest.mark.parametrize("wanted", [b",", b"x", b" x", b'"', b"\n"])
-def test_a_number_ends_where_the_model_is_done_with_it(wanted: bytes) -> None:
-    assert likeliest(wanted, [b"}", b"1", b"0"], b"1", after=b"2") == b"}"
-
-
-def test_a_number_goes_on_where_the_model_goes_on_with_it() -> None:
-    assert likeliest(b"0", [b"}", b"1"], b"1", after=b"2") == b"1"
-    assert likeliest(b"1", [b"}", b"1"], b"}", after=b"2") == b"1"
-
-
-def test_what_is_no_number_does_not_end_as_one() -> None:
-    """A text of digits, for one, which only a quote ends."""
-    assert likeliest(b",", [b'"', b"1"], b"1", after=b"2") == b"1"
-    assert likeliest(b",", [b"}", b"1"], b"1", after=b"x") == b"1"
-
-
 @pytest.mark.parametrize("after", [b'"', b"2", b"}"])
 def test_a_bracket_that_closes_too_much_closes_what_is_open(after: bytes) -> None:
     more = [b"1", b"0"] if after.isdigit() else []

@@ -6,18 +6,20 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolgram.engines.base import Choice, Chunk, FinishReason, Logprob, Sampling, TokenLogprobs, TracePoint, Usage
 from toolgram.engines.llama_cpp.guide import Guide
+from toolgram.engines.llama_cpp.numbers import has_thousands
 from toolgram.engines.llama_cpp.prompt_lookup import Drafter
 from toolgram.engines.llama_cpp.sampling import Logits, Sampler, biased, log_odds, logprobs_of, one_side, ruled_out
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.engines.stops import Detokenizer, StopScanner
 
-_LOOK_BACK = 12  # tokens that a draft goes on from
+_LOOK_BACK = 12  # tokens that a draft goes on from, or a number is looked for in
 # Where a number or a quoted or tagged text was under way, and what is forced does not go on with it. That is all that
 # may be asked about: each answer costs a row of logits, and at the end of a text a pass.
 _IN_NUMBER, _NUMBER_GOES_ON = re.compile(rb"[0-9],?\Z"), re.compile(rb"[0-9.eE]")
@@ -178,7 +180,18 @@ class Generation:
         last = self._vocabulary.pieces[self.tokens[-1]] if self.tokens else b""
         allowed = self._guide.allowed()
         logits = self._vocabulary.spelling.meant(logits, allowed, after=last)
+        if last[-1:].isdigit():
+            logits = self._vocabulary.numbers.meant(logits, allowed, self._is_thousands)
         return self._vocabulary.escapes.meant(logits, allowed, opened=last.endswith(b"\\"))
+
+    def _is_thousands(self) -> bool:
+        """Whether a comma behind the number that was written last goes on with it, as in the prompt."""
+        written = self.tokens[max(self._prompt_tokens, len(self.tokens) - _LOOK_BACK) :]
+        return has_thousands(self._prompt, b"".join(map(self._vocabulary.pieces.__getitem__, written)))
+
+    @cached_property
+    def _prompt(self) -> bytes:
+        return b"".join(map(self._vocabulary.pieces.__getitem__, self.tokens[: self._prompt_tokens]))
 
     def _allowed(self, logits: Logits) -> Logits:
         return logits if self._guide is None else np.where(self._guide.allowed(), logits, np.float32(-np.inf))

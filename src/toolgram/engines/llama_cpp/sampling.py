@@ -124,6 +124,22 @@ def one_side(logits: Logits, tokens: Sequence[int], side: bool) -> Logits:
     return np.where(_marked(tokens, len(logits)) == side, logits, np.float32(-np.inf))
 
 
+def shared(logits: Logits, unmeant: NDArray[np.bool_], meant: NDArray[np.bool_]) -> Logits:
+    """The logits, in which some tokens have what others had, each as much as it is likely itself."""
+    more, likely = _total(logits[unmeant]), _total(logits[meant])
+    if not np.isfinite(more) or not np.isfinite(likely):
+        return logits
+    logits = logits.copy()
+    logits[meant] += np.logaddexp(more, likely) - likely
+    logits[unmeant] = -np.inf
+    return logits
+
+
+def _total(logits: Logits) -> np.float32:
+    best = logits.max(initial=-np.inf)
+    return best + np.log(np.exp(logits - best).sum()) if np.isfinite(best) else np.float32(-np.inf)
+
+
 def ruled_out(logits: Logits, allowed: NDArray[np.bool_]) -> tuple[int, float]:
     """The likeliest token of all, and the part of all probability that is not allowed, from 0 to 1."""
     best = int(logits.argmax())

@@ -2,8 +2,8 @@ r"""Signs and white space that the model writes otherwise than the grammar spell
 
 A model that begins a list on several lines wants ` [` and the line break in one token; without that one the likeliest
 may be ` []`. One that ends a text by `"}` and a line break, where another member must follow, would be left with tokens
-that go on in the text. Meant is what these tokens begin with. And one that is done with a number, where it may not go
-on as it wants, would be left with digits; one that forgets to close a list, and closes what is around it, with a comma.
+that go on in the text. Meant is what these tokens begin with. And one that forgets to close a list, and closes what is
+around it, would be left with a comma.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from toolgram.engines.llama_cpp.sampling import shared
+
 _SIGNS = re.compile(rb"[^\w\\\x80-\xff]+\Z")
 _FOLLOWING = re.compile(rb"[\s\"\[\]{}:,]+\Z")  # what may stand beside a value, in whatever order it should not
 _OPENING, _CLOSING, _SPACE = b"[{(", b"]})", b" \t\r\n"
-_QUOTES, _DIGITS = b"\"'", b"0123456789"
-_NUMERALS, _AFTER_NUMBERS = _DIGITS + b".eE", _SPACE + _CLOSING + b",;<|\0"  # 0: a token of no text
+_QUOTES = b"\"'"
+_BEHIND_A_VALUE = _SPACE + _CLOSING + b"0123456789.eE,;<|\0"  # if it is a number, too; 0: a token of no text
 _LEAST = 8.0  # what is less likely than the likeliest by this much, as a logarithm, is not looked at
 
 
@@ -27,7 +29,7 @@ _LEAST = 8.0  # what is less likely than the likeliest by this much, as a logari
 class Spelling:
     """Of a vocabulary: the tokens of signs, each with those that it begins with and signs beside values follow, the
     longest first; those that begin with white space or a closing bracket, and the white space that closes nothing;
-    those of a quote and more; and those that begin with a digit, that go on in a number, and that may follow one."""
+    those of a quote and more; and those that may stand behind a value."""
 
     beginnings: Mapping[int, tuple[int, ...]]
     signs: NDArray[np.intp]
@@ -35,9 +37,7 @@ class Spelling:
     closing: NDArray[np.bool_]
     breaks: NDArray[np.bool_]
     quoted: NDArray[np.bool_]
-    digits: NDArray[np.bool_]
-    numerals: NDArray[np.bool_]
-    after_numbers: NDArray[np.bool_]
+    behind: NDArray[np.bool_]
 
     @classmethod
     def of(cls, texts: Mapping[bytes, int], first_bytes: NDArray[np.uint8]) -> Spelling:
@@ -61,14 +61,12 @@ class Spelling:
         begun = (piece for piece in texts if piece[:1].isspace())
         breaks[[texts[piece] for piece in begun if piece.lstrip()[:1] in {b"]", b"}", b")"}]] = False
         signs = np.fromiter(beginnings, dtype=np.intp)
-        numbers = begin(_DIGITS), begin(_NUMERALS), begin(_AFTER_NUMBERS)
-        return cls(beginnings, signs, spaced, begin(_CLOSING), breaks, quoted, *numbers)
+        return cls(beginnings, signs, spaced, begin(_CLOSING), breaks, quoted, begin(_BEHIND_A_VALUE))
 
     def meant(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_], *, after: bytes) -> NDArray[np.float32]:
         """The logits, in which what signs begin with is as likely as they are, where they are not allowed.
 
         `after` is how the text so far ends. Behind an opening bracket white space that may not follow closes nothing.
-        Behind a digit of a number what may not follow ends it, unless it is a digit.
         """
         likely = self.signs[~allowed[self.signs] & (logits[self.signs] > logits.max() - _LEAST)]
         meant = [(token, next((one for one in self.beginnings[token] if allowed[one]), None)) for token in likely]
@@ -79,8 +77,6 @@ class Spelling:
             np.logaddexp.at(logits, instead, added)
             logits[wanted] = -np.inf  # it is in what is written instead
         logits = self._closed(logits, allowed)
-        if after[-1:].isdigit():
-            return self._ended(logits, allowed)
         return self._filled(logits, allowed) if is_opening(after) else logits
 
     def _filled(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -92,21 +88,14 @@ class Spelling:
         if not inside.any() or not (allowed & self.closing).any() or (allowed & self.spaced).any():
             return logits
         plain = inside & ~self.quoted
-        return _shared(logits, self.breaks & ~allowed, plain if plain.any() else inside)
+        return shared(logits, self.breaks & ~allowed, plain if plain.any() else inside)
 
     def _closed(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The logits behind a value: a bracket that may not close there, as another is open, closes that one."""
         closing = allowed & self.closing
-        if not closing.any() or (allowed & ~(self.numerals | self.after_numbers)).any():
+        if not closing.any() or (allowed & ~self.behind).any():
             return logits
-        return _shared(logits, self.closing & ~allowed, closing)
-
-    def _ended(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """The logits behind a digit, where the grammar takes more of a number or its end."""
-        ends = allowed & ~self.numerals
-        if not ends.any() or not (allowed & self.numerals).any() or (ends & ~self.after_numbers).any():
-            return logits
-        return _shared(logits, ~(allowed | self.digits), ends)
+        return shared(logits, self.closing & ~allowed, closing)
 
 
 def is_opening(piece: bytes) -> bool:
@@ -117,17 +106,3 @@ def is_opening(piece: bytes) -> bool:
 def is_closing(byte: int) -> bool:
     """Whether this byte closes a bracket."""
     return byte in _CLOSING
-
-
-def _shared(logits: NDArray[np.float32], unmeant: NDArray[np.bool_], meant: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The logits, in which some tokens have what others had, each as much as it is likely itself."""
-    more, likely = _total(logits[unmeant]), _total(logits[meant])
-    logits = logits.copy()
-    logits[meant] += np.logaddexp(more, likely) - likely
-    logits[unmeant] = -np.inf
-    return logits
-
-
-def _total(logits: NDArray[np.float32]) -> np.float32:
-    best = logits.max(initial=-np.inf)
-    return best + np.log(np.exp(logits - best).sum()) if np.isfinite(best) else np.float32(-np.inf)

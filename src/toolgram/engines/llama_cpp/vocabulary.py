@@ -20,6 +20,7 @@ from toolgram.engines.base import Prompt
 from toolgram.engines.forgery import any_of, forged
 from toolgram.engines.llama_cpp import ffi
 from toolgram.engines.llama_cpp.escapes import Escapes
+from toolgram.engines.llama_cpp.numbers import Numbers
 from toolgram.engines.llama_cpp.prefix_space import PrefixSpace
 from toolgram.engines.llama_cpp.spelling import Spelling, is_closing, is_opening
 from toolgram.errors import PromptTooLong
@@ -154,6 +155,11 @@ class Vocabulary:
     def spelling(self) -> Spelling:
         """Which tokens of signs begin with which."""
         return Spelling.of(self._texts, self.first_bytes)
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """Which tokens numbers are made of, and end with."""
+        return Numbers.of(self._texts, self.first_bytes)
 
     def prefix_after(self, tokens: Sequence[int]) -> PrefixSpace | None:
         """How a text is written behind these tokens, if with a space before it that is none of it."""
