@@ -36,10 +36,13 @@ class Numbers:
     @classmethod
     def of(cls, texts: Mapping[bytes, int], first_bytes: NDArray[np.uint8]) -> Numbers:
         """Of the tokens that are text, and the first byte of each token, 0 for one of no text."""
-        begin = [np.isin(first_bytes, np.frombuffer(first, np.uint8)) for first in (_DIGITS, _NUMERALS, _AFTER)]
+
+        def begin(first: bytes) -> NDArray[np.bool_]:
+            return np.isin(first_bytes, np.frombuffer(first, np.uint8))
+
         commas = np.zeros(len(first_bytes), dtype=np.bool_)
         commas[[token for piece, token in texts.items() if _COMMA.match(piece)]] = True
-        return cls(*begin, commas)
+        return cls(begin(_DIGITS), begin(_NUMERALS), begin(_AFTER), commas)
 
     def meant(self, logits: Logits, allowed: NDArray[np.bool_], is_thousands: Callable[[], bool]) -> Logits:
         """The logits behind a digit, in which what may not follow is the end of the number, or its next digits.
