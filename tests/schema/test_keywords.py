@@ -27,7 +27,8 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS) | TEXTS, inner, max_size=4),
     max_leaves=6,
 )
-PATTERNS = st.sampled_from(["^a", "b$", "^[ab]*$", "^a{1,3}$", "1", "^[^a]+$", "^(a|b1)$", "^.?$", '"', "\\\\"])
+# No dot: that of ECMA-262 matches other characters than the judge's (`test_regex.py` has it).
+PATTERNS = st.sampled_from(["^a", "b$", "^[ab]*$", "^a{1,3}$", "1", "^[^a]+$", "^(a|b1)$", "^[^b]?$", '"', "\\\\"])
 
 
 def _some(draw: st.DrawFn, fields: dict[str, st.SearchStrategy[Any]], most: int) -> dict[str, Any]:
