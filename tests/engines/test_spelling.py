@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolgram.engines.llama_cpp.spelling import Spelling
+from toolgram.engines.llama_cpp.spelling import Spelling, is_opening
 
 PIECES = [
     b"",
@@ -29,6 +29,7 @@ PIECES = [
     b"0",
     b",",
     b"}",
+    b"},",
 ]
 FIRST = np.array([(piece or b"\0")[0] for piece in PIECES], np.uint8)
 SPELLING = Spelling.of({piece: token for token, piece in enumerate(PIECES) if piece}, FIRST)
@@ -40,7 +41,7 @@ def likeliest(wanted: bytes, allowed: list[bytes], next_best: bytes, *, after: b
     logits[PIECES.index(next_best)] = 5
     logits[PIECES.index(wanted)] = 9
     mask = np.array([piece in allowed for piece in PIECES])
-    return PIECES[int(np.where(mask, SPELLING.meant(logits, mask, after=after), -np.inf).argmax())]
+    return PIECES[int(np.where(mask, SPELLING.meant(logits, mask, opened=is_opening(after)), -np.inf).argmax())]
 
 
 def test_a_list_on_several_lines_is_begun_and_not_closed() -> None:

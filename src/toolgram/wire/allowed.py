@@ -36,7 +36,8 @@ def allowed(node: wire.Node, calls: Calls, *, parallel: bool = True, must_answer
         """What stands beside a call that is always there: another may be left out, and is where only one may come."""
         if not wire.holds(part, wire.Call):
             return inside(part)
-        return allowed(part, "any" if calls == "only" else calls) if parallel else wire.NOTHING_WRITTEN
+        left = "any" if calls == "only" else calls
+        return allowed(part, left, must_answer=must_answer) if parallel else wire.NOTHING_WRITTEN
 
     if isinstance(node, wire.Opt) and not bears_calls:
         item = inside(node.item)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from toolgram.engines.llama_cpp.sampling import begin_with, shared
+
 _FIRST = b"\"'\\/bfnrtuxU"  # of what follows the backslash of an escape, in any notation
 _ESCAPE = re.compile(rb"[\"\\/bfnrt]|u(?:[0-9a-fA-F]{4}|[0-9a-fA-F]{0,3}\Z)")
 _STRAY = re.compile(rb"((?:[^\\]|\\(?:%b))*)\\(?!%b|\Z)" % (_ESCAPE.pattern, _ESCAPE.pattern), re.DOTALL)
@@ -36,7 +38,7 @@ class Escapes:
     @classmethod
     def of(cls, texts: Mapping[bytes, int], first_bytes: NDArray[np.uint8]) -> Escapes:
         """Of the tokens that are text, and the first byte of each token, 0 for one of no text."""
-        first = np.isin(first_bytes, np.frombuffer(_FIRST, dtype=np.uint8))
+        first = begin_with(first_bytes, _FIRST)
         others = first_bytes != 0
         others[[token for piece, token in texts.items() if _ESCAPE.match(piece)]] = False
         pairs: list[tuple[int, int]] = []
@@ -52,15 +54,8 @@ class Escapes:
 
         `opened` where the text so far ends with a backslash.
         """
-        if opened and self._is_escape(allowed):
-            unmeant = self.others & ~allowed
-            best = float(logits[unmeant].max(initial=-np.inf))
-            if self.backslash is None or not np.isfinite(best):
-                return logits
-            logits = logits.copy()
-            total = best + np.log(np.exp(logits[unmeant] - best).sum())
-            logits[self.backslash] = np.logaddexp(logits[self.backslash], total)
-            return logits
+        if opened and self.backslash is not None and self._is_escape(allowed, self.backslash):
+            return shared(logits, self.others & ~allowed, [self.backslash])
         ruled_out = allowed[self.doubled] & ~allowed[self.stray]
         if ruled_out.any():
             stray = logits[self.stray[ruled_out]]
@@ -68,6 +63,6 @@ class Escapes:
             np.logaddexp.at(logits, self.doubled[ruled_out], stray)
         return logits
 
-    def _is_escape(self, allowed: NDArray[np.bool_]) -> bool:
+    def _is_escape(self, allowed: NDArray[np.bool_], backslash: int) -> bool:
         """Whether what may follow a backslash makes an escape of it, which may be that of a backslash."""
-        return self.backslash is not None and bool(allowed[self.backslash]) and not (allowed & ~self.first).any()
+        return bool(allowed[backslash]) and not (allowed & ~self.first).any()

@@ -16,6 +16,7 @@ from toolgram.engines.llama_cpp.guide import Guide
 from toolgram.engines.llama_cpp.numbers import has_thousands
 from toolgram.engines.llama_cpp.prompt_lookup import Drafter
 from toolgram.engines.llama_cpp.sampling import Logits, Sampler, biased, log_odds, logprobs_of, one_side, ruled_out
+from toolgram.engines.llama_cpp.spelling import is_opening
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.engines.stops import Detokenizer, StopScanner
 
@@ -60,7 +61,6 @@ class Generation:
         self._sampler = Sampler(sampling, prompt)
         self._ends = vocabulary.ends_with(sampling.ends)
         self._left = min(room, sampling.max_tokens or room)
-        self._drafter: Drafter | None = None
         self._detokenizer, self._scanner = Detokenizer(), StopScanner(sampling.stop)
         self._characters = 0  # of the text, with what may still begin a stop string
         self._watched: _Watched | None = None
@@ -104,15 +104,12 @@ class Generation:
         """What may well be written next, as the grammar allows it; only under a grammar: it rules out most errors."""
         if self._guide is None or not self.writing or self.over:
             return []
-        if self._drafter is None:
-            self._drafter = Drafter(self.tokens[: self._prompt_tokens], self._vocabulary.pieces)
-        last = self.tokens[max(self._prompt_tokens, len(self.tokens) - _LOOK_BACK) :]
-        draft = self._drafter.propose(b"".join(map(self._vocabulary.pieces.__getitem__, last)))
+        draft = self._drafter.propose(self._written_last())
         return self._guide.allowed_beginning(draft[: self._left - 1])
 
     def learn(self, drafted: int, taken: int) -> None:
         """Tell how many tokens of the draft were evaluated, and how many of them were written then."""
-        if self._drafter is not None and drafted:
+        if drafted:
             self._drafter.learn(drafted, taken)
 
     def advance(self, logits: Logits, *, drafted: bool = False) -> Chunk | None:
@@ -179,19 +176,22 @@ class Generation:
             return logits
         last = self._vocabulary.pieces[self.tokens[-1]] if self.tokens else b""
         allowed = self._guide.allowed()
-        logits = self._vocabulary.spelling.meant(logits, allowed, after=last)
+        logits = self._vocabulary.spelling.meant(logits, allowed, opened=is_opening(last))
         if last[-1:].isdigit():
             logits = self._vocabulary.numbers.meant(logits, allowed, self._is_thousands)
         return self._vocabulary.escapes.meant(logits, allowed, opened=last.endswith(b"\\"))
 
     def _is_thousands(self) -> bool:
         """Whether a comma behind the number that was written last goes on with it, as in the prompt."""
-        written = self.tokens[max(self._prompt_tokens, len(self.tokens) - _LOOK_BACK) :]
-        return has_thousands(self._prompt, b"".join(map(self._vocabulary.pieces.__getitem__, written)))
+        return has_thousands(self._drafter.text, self._written_last())
 
     @cached_property
-    def _prompt(self) -> bytes:
-        return b"".join(map(self._vocabulary.pieces.__getitem__, self.tokens[: self._prompt_tokens]))
+    def _drafter(self) -> Drafter:
+        return Drafter(self.tokens[: self._prompt_tokens], self._vocabulary.pieces)
+
+    def _written_last(self) -> bytes:
+        written = self.tokens[max(self._prompt_tokens, len(self.tokens) - _LOOK_BACK) :]
+        return b"".join(map(self._vocabulary.pieces.__getitem__, written))
 
     def _allowed(self, logits: Logits) -> Logits:
         return logits if self._guide is None else np.where(self._guide.allowed(), logits, np.float32(-np.inf))

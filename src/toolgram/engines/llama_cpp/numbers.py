@@ -1,8 +1,9 @@
 """Numbers that the model would go on with, or end, otherwise than the grammar spells them.
 
-A small model that copies `30,000` wants a comma behind `30`; without it the likeliest may be a point: `30.0`. One that
-is done with `20`, and wants a comma before a member that there is not, or a unit, is left with digits: `200`. Where the
-prompt has that number with a comma and its thousands, the model goes on with digits; otherwise the number ends.
+A small model that copies `200,000` wants a comma behind `200`; without it the likeliest may be a point: `200.0`. One
+that is done with `20`, and wants a comma before a member that there is not, or a unit, is left with digits: `200`.
+Where the prompt has that number with a comma and its thousands, the model goes on with digits; otherwise the number
+ends.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolgram.engines.llama_cpp.sampling import Logits, shared
+from toolgram.engines.llama_cpp.sampling import Logits, begin_with, shared
 
 _DIGITS, _NUMERALS = b"0123456789", b"0123456789.eE"
 _AFTER = b" \t\r\n]}),;<|\0"  # what a number may be followed by; 0: a token of no text
@@ -36,13 +37,10 @@ class Numbers:
     @classmethod
     def of(cls, texts: Mapping[bytes, int], first_bytes: NDArray[np.uint8]) -> Numbers:
         """Of the tokens that are text, and the first byte of each token, 0 for one of no text."""
-
-        def begin(first: bytes) -> NDArray[np.bool_]:
-            return np.isin(first_bytes, np.frombuffer(first, np.uint8))
-
+        digits, numerals, after = (begin_with(first_bytes, any_of) for any_of in (_DIGITS, _NUMERALS, _AFTER))
         commas = np.zeros(len(first_bytes), dtype=np.bool_)
         commas[[token for piece, token in texts.items() if _COMMA.match(piece)]] = True
-        return cls(begin(_DIGITS), begin(_NUMERALS), begin(_AFTER), commas)
+        return cls(digits, numerals, after, commas)
 
     def meant(self, logits: Logits, allowed: NDArray[np.bool_], is_thousands: Callable[[], bool]) -> Logits:
         """The logits behind a digit, in which what may not follow is the end of the number, or its next digits.

@@ -24,7 +24,7 @@ class Drafter:
     def __init__(self, prompt: Sequence[int], pieces: Sequence[bytes]) -> None:
         self._prompt = prompt
         texts = [pieces[token] for token in prompt]
-        self._text = b"".join(texts)
+        self.text = b"".join(texts)
         self._next = {end: at + 1 for at, end in enumerate(accumulate(map(len, texts)))}  # the token that begins there
         self._size = 1
         self._credit = _CREDIT
@@ -36,7 +36,7 @@ class Drafter:
         found = _VALUE.search(written[-_LONGEST_KEY:])
         value = found[0] if found else b""
         for size in range(len(value), _KEY - 1, -1):
-            at = self._text.rfind(value[-size:])
+            at = self.text.rfind(value[-size:])
             if at >= 0 and (first := self._next.get(at + size)) is not None:
                 return self._prompt[first : first + self._size]
         return ()

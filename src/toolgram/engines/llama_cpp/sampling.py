@@ -124,7 +124,12 @@ def one_side(logits: Logits, tokens: Sequence[int], side: bool) -> Logits:
     return np.where(_marked(tokens, len(logits)) == side, logits, np.float32(-np.inf))
 
 
-def shared(logits: Logits, unmeant: NDArray[np.bool_], meant: NDArray[np.bool_]) -> Logits:
+def begin_with(first_bytes: NDArray[np.uint8], any_of: bytes) -> NDArray[np.bool_]:
+    """Which tokens begin with one of these bytes, by the first of each."""
+    return np.isin(first_bytes, np.frombuffer(any_of, np.uint8))
+
+
+def shared(logits: Logits, unmeant: NDArray[np.bool_], meant: NDArray[np.bool_] | list[int]) -> Logits:
     """The logits, in which some tokens have what others had, each as much as it is likely itself."""
     more, likely = _total(logits[unmeant]), _total(logits[meant])
     if not np.isfinite(more) or not np.isfinite(likely):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolgram.engines.llama_cpp.sampling import shared
+from toolgram.engines.llama_cpp.sampling import begin_with, shared
 
 _SIGNS = re.compile(rb"[^\w\\\x80-\xff]+\Z")
 _FOLLOWING = re.compile(rb"[\s\"\[\]{}:,]+\Z")  # what may stand beside a value, in whatever order it should not
@@ -29,15 +29,17 @@ _LEAST = 8.0  # what is less likely than the likeliest by this much, as a logari
 class Spelling:
     """Of a vocabulary: the tokens of signs, each with those that it begins with and signs beside values follow, the
     longest first; those that begin with white space or a closing bracket, and the white space that closes nothing;
-    those of a quote and more; and those that may stand behind a value."""
+    those that close, and say of nothing that it follows; those of a quote and more; and those that may not stand behind
+    a value."""
 
     beginnings: Mapping[int, tuple[int, ...]]
     signs: NDArray[np.intp]
     spaced: NDArray[np.bool_]
     closing: NDArray[np.bool_]
     breaks: NDArray[np.bool_]
+    ending: NDArray[np.bool_]
     quoted: NDArray[np.bool_]
-    behind: NDArray[np.bool_]
+    elsewhere: NDArray[np.bool_]
 
     @classmethod
     def of(cls, texts: Mapping[bytes, int], first_bytes: NDArray[np.uint8]) -> Spelling:
@@ -51,22 +53,21 @@ class Spelling:
             found = tuple(texts[piece[:cut]] for cut in cuts if piece[:cut] in texts and _FOLLOWING.match(piece, cut))
             if found:
                 beginnings[token] = found
-
-        def begin(first: bytes) -> NDArray[np.bool_]:
-            return np.isin(first_bytes, np.frombuffer(first, np.uint8))
-
-        spaced, quoted = begin(_SPACE), begin(_QUOTES)
+        spaced, closing, quoted = (begin_with(first_bytes, any_of) for any_of in (_SPACE, _CLOSING, _QUOTES))
         quoted[[texts[quote] for quote in (b'"', b"'") if quote in texts]] = False
         breaks = spaced.copy()
         begun = (piece for piece in texts if piece[:1].isspace())
         breaks[[texts[piece] for piece in begun if piece.lstrip()[:1] in {b"]", b"}", b")"}]] = False
+        ending = closing.copy()
+        ending[[token for piece, token in texts.items() if b"," in piece]] = False  # `},` says that another follows
         signs = np.fromiter(beginnings, dtype=np.intp)
-        return cls(beginnings, signs, spaced, begin(_CLOSING), breaks, quoted, begin(_BEHIND_A_VALUE))
+        elsewhere = ~begin_with(first_bytes, _BEHIND_A_VALUE)
+        return cls(beginnings, signs, spaced, closing, breaks, ending, quoted, elsewhere)
 
-    def meant(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_], *, after: bytes) -> NDArray[np.float32]:
+    def meant(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_], *, opened: bool) -> NDArray[np.float32]:
         """The logits, in which what signs begin with is as likely as they are, where they are not allowed.
 
-        `after` is how the text so far ends. Behind an opening bracket white space that may not follow closes nothing.
+        `opened` where the text so far ends with an opening bracket: white space that may not follow closes no bracket.
         """
         likely = self.signs[~allowed[self.signs] & (logits[self.signs] > logits.max() - _LEAST)]
         meant = [(token, next((one for one in self.beginnings[token] if allowed[one]), None)) for token in likely]
@@ -77,7 +78,7 @@ class Spelling:
             np.logaddexp.at(logits, instead, added)
             logits[wanted] = -np.inf  # it is in what is written instead
         logits = self._closed(logits, allowed)
-        return self._filled(logits, allowed) if is_opening(after) else logits
+        return self._filled(logits, allowed) if opened else logits
 
     def _filled(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The logits behind an opening bracket, where white space is none of what may follow.
@@ -93,9 +94,9 @@ class Spelling:
     def _closed(self, logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The logits behind a value: a bracket that may not close there, as another is open, closes that one."""
         closing = allowed & self.closing
-        if not closing.any() or (allowed & ~self.behind).any():
+        if not closing.any() or (allowed & self.elsewhere).any():
             return logits
-        return shared(logits, self.closing & ~allowed, closing)
+        return shared(logits, self.ending & ~allowed, closing)
 
 
 def is_opening(piece: bytes) -> bool:
