@@ -76,6 +76,11 @@ class Alphabet:
         """All classes."""
         return (2 << self._class(MAX_CODE_POINT)) - 1
 
+    @property
+    def characters(self) -> int:
+        """All classes of characters."""
+        return self.everything ^ END
+
     def alike(self, mask: int) -> int:
         """The classes of all characters that begin with the same byte as one of these."""
         for block in self._blocks:
@@ -101,9 +106,12 @@ class Alphabet:
 
     def of_char(self, char: str) -> int:
         """The class of a character."""
-        if char not in self._chars:
-            self._chars[char] = 1 << self._class(ord(char))
-        return self._chars[char]
+        if char in self._chars:
+            return self._chars[char]
+        mask = 1 << self._class(ord(char))
+        if char.isascii():  # few characters, as an alphabet may be there for long
+            self._chars[char] = mask
+        return mask
 
     def of_chars(self, text: str) -> int:
         """The classes of all characters of a text."""

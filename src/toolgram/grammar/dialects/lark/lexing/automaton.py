@@ -27,7 +27,7 @@ class Automaton:
     """
 
     def __init__(self, expr: Expr, alphabet: Alphabet, words: Rules) -> None:
-        self._alphabet = alphabet
+        self.alphabet = alphabet
         self._words = words
         self._depth = 0
         self._followers = 0  # what follows a part is told from what follows another by a number
@@ -105,10 +105,10 @@ class Automaton:
         match expr:
             case Literal(text):
                 for char in text:
-                    begin = self._step(begin, self._alphabet.of_char(char))
+                    begin = self._step(begin, self.alphabet.of_char(char))
                 return begin
             case CharSet():
-                return self._step(begin, self._alphabet.of_set(expr))
+                return self._step(begin, self.alphabet.of_set(expr))
             case Sequence((*items, last)):
                 for item in items:
                     begin = self._build(item, begin, self._follower())
@@ -175,7 +175,7 @@ class Automaton:
             if state.ends:
                 self._empty[number].append(end)
             self._steps[number].extend(
-                (self._alphabet.of_set(charset), numbers[target]) for charset, target in state.edges
+                (self.alphabet.of_set(charset), numbers[target]) for charset, target in state.edges
             )
         return end
 

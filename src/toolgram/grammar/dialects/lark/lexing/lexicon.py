@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from toolgram.caching import counted
 from toolgram.grammar.dialects.lark.lexing.alphabet import END, Alphabet, Letters, letters
 from toolgram.grammar.dialects.lark.lexing.automaton import Automaton, States, TooManyStates
 from toolgram.grammar.dialects.lark.tree import Lexeme
@@ -17,6 +18,7 @@ from toolgram.grammar.ir import START, CharSet, Choice, Except, Expr, Literal, R
 from toolgram.grammar.walk import is_plain
 from toolgram.work import remembered, spend
 
+_FEW = 8  # markers that a text must not begin with either: more are those of a set of tools
 _QUOTES = "\"'"  # with which strings begin at most
 
 
@@ -184,8 +186,7 @@ class Lexicon:
 
     def _product(self, ended: Expr, running: Expr) -> tuple[int, bool]:
         left, right = self._spelled(ended), self._spelled(running)
-        # What is of one set of tools is not remembered beyond that, but run over one alphabet; so is text that must not
-        # begin so or so.
+        # What is of one set of tools is not remembered beyond that, but run over one alphabet.
         if _is_of_format(left) and _is_of_format(right):
             over, together = _of_plain(left, right)
             return self.alphabet.everything if over is None else self.alphabet.of_set(over), together
@@ -196,25 +197,25 @@ class Lexicon:
 
     def _literal_and(self, text: str, expr: Expr) -> tuple[int, int, bool]:
         """As `meet`, of a literal and what is none."""
-        automaton = self._automaton(expr)
+        spelled = self._spelled(expr)
+        of_format = _is_of_format(spelled) and not isinstance(spelled, Literal)
+        automaton = _of_format(spelled) if of_format else self._automaton(expr)
         if automaton is None:
             return self.alphabet.everything, self.alphabet.everything, True
         back = 0
-        for place, states in enumerate(self._run(automaton, text), start=1):
+        for place, states in enumerate(_run(automaton, text), start=1):
             if place == len(text):
-                return automaton.next(states), back, automaton.accepts(states)
+                return self._like(automaton, automaton.next(states)), back, automaton.accepts(states)
             back |= self.alphabet.of_char(text[place]) if automaton.accepts(states) else 0
         return 0, back, False
 
-    def _run(self, automaton: Automaton, text: str) -> Iterator[States]:
-        """The states after each character of a text, as far as the automaton goes."""
-        states: States | None = automaton.start
-        for char in text:
-            spend(4)
-            states = automaton.step(states, self.alphabet.of_char(char))
-            if states is None:
-                return
-            yield states
+    def _like(self, automaton: Automaton, mask: int) -> int:
+        """The characters that an automaton, which may have an alphabet of its own, means by these."""
+        own = automaton.alphabet
+        if own is self.alphabet:
+            return mask
+        charset = own.set_of(mask)
+        return self.alphabet.everything if charset is None else self.alphabet.of_set(charset)
 
     def _spelled(self, expr: Expr) -> Expr:
         """The expression with a word that it is, or begins with, put in."""
@@ -240,7 +241,7 @@ class Lexicon:
         automaton, follow = self._automaton(ended), self.alphabet.alike(follow)
         if automaton is None:
             return list(range(1, len(text)))
-        after = enumerate(zip(text[1:], self._run(automaton, text), strict=False), start=1)
+        after = enumerate(zip(text[1:], _run(automaton, text), strict=False), start=1)
         return [
             place
             for place, (char, states) in after
@@ -249,11 +250,32 @@ class Lexicon:
 
 
 def _is_of_format(expr: Expr) -> bool:
-    """Whether it is text of the format, which is in many grammars: a literal, or free text and what ends it."""
+    """Whether it is text of the format, which is in many grammars: a literal, or free text and what ends it, unless the
+    text must not begin with any of many tools."""
     if isinstance(expr, Literal):
         return True
     first = expr.items[0] if isinstance(expr, Sequence) else expr
-    return isinstance(first, Text) and first.seen != START and is_plain(expr)
+    return isinstance(first, Text) and (first.seen != START or len(first.without) <= _FEW) and is_plain(expr)
+
+
+@counted(128)  # the texts of a format are in every grammar
+def _of_format(expr: Expr) -> Automaton | None:
+    """The automaton of an expression without words over an alphabet of its own; None of one that is too large."""
+    try:
+        return Automaton(expr, Alphabet((expr,), {}), {})
+    except TooManyStates:
+        return None
+
+
+def _run(automaton: Automaton, text: str) -> Iterator[States]:
+    """The states after each character of a text, as far as the automaton goes."""
+    states: States | None = automaton.start
+    for char in text:
+        spend(4)
+        states = automaton.step(states, automaton.alphabet.of_char(char))
+        if states is None:
+            return
+        yield states
 
 
 @remembered(maxsize=256)  # the texts of a format are in every grammar
@@ -273,8 +295,8 @@ def _of_plain(ended: Expr, running: Expr) -> tuple[CharSet | None, bool]:
 def _of_itself(automaton: Automaton) -> int:
     """What a lexeme can run on over where it could have ended."""
     over, seen = 0, set[States]()  # the start too is one only once something was read
-    waiting = [automaton.start]
-    while waiting:
+    waiting, every = [automaton.start], automaton.alphabet.characters
+    while waiting and over != every:
         moves = automaton.moves(waiting.pop())
         spend(4)
         for _, to in moves:
@@ -289,8 +311,8 @@ def _of_automata(ended: Automaton, running: Automaton) -> tuple[int, bool]:
     """What the one can run on over where the other ended, and whether both can end together."""
     over, together = 0, False
     seen = {(ended.start, running.start)}
-    waiting = list(seen)
-    while waiting:
+    waiting, every = list(seen), ended.alphabet.characters
+    while waiting and not (together and over == every):
         here, there = waiting.pop()
         spend(4)
         for mask, to in ended.moves(here):
