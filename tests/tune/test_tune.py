@@ -19,8 +19,9 @@ from toolgram.bench.questions import KINDS, Question, questions
 from toolgram.bench.tables import gain
 from toolgram.cli.app import app
 from toolgram.cli.inputs import BadInput
-from toolgram.cli.tune import seconds_of
+from toolgram.cli.tune import seconds_of, tuned
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar, Usage
+from toolgram.planning.profile import Measured
 from toolgram.styles.generic import GENERIC
 from toolgram.tune.candidates import styles, variants
 from toolgram.tune.trials import Asker, Trial, best_bias, best_parallel_bias, halves, is_worth_it, score
@@ -116,10 +117,25 @@ def test_the_bias_lies_in_the_middle_between_calls_and_others(trials: list[Trial
 def test_the_bias_lies_nearer_to_the_kind_that_spreads_less() -> None:
     spread = [3.0 * (at % 2) for at in range(10)]
     even = [*(call(-3.0 + by) for by in spread), *(other(-9.0 + by) for by in spread)]
-    assert best_bias(even) == 4.5  # half way
-    wide = [*(call(-3.0 + by) for by in spread), *(other(-10.5 + 2 * by) for by in spread)]
-    assert best_bias(wide) == pytest.approx(3.5)  # 2 below the middle of calls, 4 above that of the others
-    assert best_bias(wide[:9] + wide[10:]) == pytest.approx(best_bias([call(-3.0), other(-7.5)]))  # too few show it
+    assert best_bias(even) == pytest.approx(4.5, abs=0.05)  # half way
+    wide = [*(call(-3.0 + by) for by in spread), *(other(-20.0 + 2 * by) for by in spread)]
+    assert 6.0 < best_bias(wide) < 7.5  # the middle is at 8.5
+    assert best_bias(wide[:9] + wide[10:]) == pytest.approx(best_bias([call(-3.0), other(-17.0)]))  # too few show it
+
+
+def test_questions_that_are_far_from_a_call_leave_the_bias_where_it_is() -> None:
+    calls = [call(-3.0 + 0.25 * at) for at in range(12)]
+    near = [other(-6.0 - 0.25 * at) for at in range(12)]
+    far = [*near[:8], *(other(-20.0 - at) for at in range(4))]
+    assert best_bias([*calls, *far]) == pytest.approx(best_bias([*calls, *near]), abs=0.05)
+
+
+def test_what_parts_all_but_an_odd_one_is_the_bias() -> None:
+    calls = [call(-3.0 + 0.1 * at) for at in range(30)]
+    others = [other(-6.0 - 0.5 * at) for at in range(10)]
+    bias = best_bias([*calls, *others])
+    assert 3.0 < bias < 6.0
+    assert best_bias([*calls, *others, other(-1.0)]) == pytest.approx(bias, abs=0.5)
 
 
 def counted(kind: str, *odds: float | None) -> list[tuple[Question, Answer]]:
@@ -282,6 +298,19 @@ def test_the_command_writes_a_profile(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert (profile.model, profile.style) == ("some-model", "short")
     assert "questions that a call answers: " in result.stdout
     assert "questions that no tool fits: " in result.stdout
+
+
+@pytest.mark.parametrize(("right", "warns"), [(11, True), (12, False)])
+def test_a_profile_that_leaves_fewer_right_is_told(
+    right: int, warns: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def worse(*_: Any) -> Profile:
+        all_ = Measured("all", 20, right, (0.0, 1.0), 12, (0.0, 1.0), (-0.1, 0.0))
+        return Profile("some-model", "sha256:0", measured=(all_,))
+
+    monkeypatch.setattr("toolgram.cli.tune.tune", worse)
+    tuned("some-model", Asker(CHATML, Model(), Sampling()), 60, tmp_path / "profile.toml")
+    assert ("more of these answers were right without the profile" in capsys.readouterr().err) is warns
 
 
 def test_styles_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ def tuned(model: str, asker: Asker, seconds: float, file: Path, names: Sequence[
         typer.echo(profile.write())
         raise
     typer.echo(f"{file}: {profile}")
+    if any(each.questions == "all" and each.right < each.without for each in profile.measured):
+        typer.echo("warning: more of these answers were right without the profile than with it", err=True)
 
 
 async def _run(model: str, asker: Asker, seconds: float, names: Sequence[str]) -> Profile:

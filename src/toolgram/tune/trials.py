@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, zip_longest
-from math import ceil, floor
-from statistics import fmean, median, pstdev
+from math import ceil, floor, isclose, tanh
+from statistics import fmean, median, quantiles
 from typing import Any
 
 from toolgram.bench.asking import Answer, answer
@@ -23,6 +23,8 @@ from toolgram.template.chat_template import ChatTemplate
 _CALLS_EACH = 4  # questions with a call for each without one, as long as there are
 _MOST_BIAS = 100.0
 _SPREAD = 10  # questions of a kind that tell how their odds spread
+_NEAR = 0.3  # of that spread
+_STEPS = 400  # in which a bias is looked for
 _SPARED = 0.95  # of questions of one call, which a bias towards another leaves alone
 
 
@@ -101,19 +103,37 @@ def score(trials: Sequence[Trial], bias: float) -> float:
 
 
 def best_bias(trials: Sequence[Trial]) -> float:
-    """The bias between the odds of questions with a call and of those without, nearer to the kind that spreads less.
+    """The bias by which the largest shares of questions with a call, and of those without, are decided rightly.
 
-    If both spread evenly around their middles, it is where as large a share of one kind as of the other is decided
-    wrongly. The threshold that parts most of some forty questions follows a few odd ones of them, and is not that of
-    the next forty. 0 where questions with a call have no better odds than others.
+    A question counts for one side in part where it is near the other, within what its kind spreads towards that: what
+    parts most of some forty questions to the letter follows a few odd ones of them, and is not what parts the next
+    forty. With fewer, it lies in the middle. 0 where questions with a call have no better odds than others.
     """
     groups = ([t.log_odds for t in trials if t.calls == calls and t.log_odds is not None] for calls in (True, False))
     called, others = groups
     if not called or not others or median(called) <= median(others):
         return 0.0
-    few = min(len(called), len(others)) < _SPREAD
-    one, other = (1.0, 1.0) if few else (pstdev(called) or 1.0, pstdev(others) or 1.0)
-    return _bounded(-(median(called) * other + median(others) * one) / (one + other))
+    if min(len(called), len(others)) < _SPREAD:
+        return _bounded(-(median(called) + median(others)) / 2)
+    against = [-odds for odds in others]
+    width, width_against = _spread_down(called), _spread_down(against)
+    low, high = min(*called, *others), max(*called, *others)
+    shares = {
+        bias: _share(called, bias, width) + _share(against, -bias, width_against)
+        for bias in (-low - (high - low) * step / _STEPS for step in range(_STEPS + 1))
+    }
+    best = max(shares.values())
+    return _bounded(median(bias for bias, share in shares.items() if isclose(share, best, abs_tol=1e-6)))
+
+
+def _spread_down(odds: Sequence[float]) -> float:
+    """From the middle down to the lowest sixth, where a standard deviation is for what spreads normally; 1 for none."""
+    return median(odds) - quantiles(odds, n=6)[0] or 1.0
+
+
+def _share(odds: Sequence[float], bias: float, spread: float) -> float:
+    """The share that is above zero with the bias."""
+    return fmean((1 + tanh((each + bias) / (2 * _NEAR * spread))) / 2 for each in odds)
 
 
 def best_parallel_bias(answers: Sequence[tuple[Question, Answer]]) -> float:
