@@ -60,6 +60,7 @@ SEEDS = [
     ("tool-name", "{{ tool.function.name }}", "{{ tool.name }}"),
     ("tool-description", "{{ tool.function.description }}", "{{ tool.description }}"),
     ("tool-parameters", "{{ tool.function.parameters | tojson }}", "{{ tool.function.params | default({}) | tojson }}"),
+    ("tools-by-system", "{%- if tools %}", "{%- if tools and messages[0].role == 'system' %}"),
     ("second-tool", "{%- for tool in tools %}", "{%- for tool in tools[:1] %}"),
     ("call-name", "{{ call.function.name }}", "{{ call.function.nam }}"),
     ("call-name", "{{ call.function.name }}", "{{ call.name }}"),
@@ -89,6 +90,23 @@ def test_a_sound_template_has_no_faults() -> None:
     findings = lint(ChatTemplate(SOUND))
     assert findings == ()
     assert verdict(findings) == "fit for conversations and for tools"
+
+
+@pytest.mark.parametrize(
+    ("sound", "other"),
+    [
+        # Calls are shown beside tools alone, as in a conversation that has some.
+        ("in message.tool_calls or [] %}", "in (message.tool_calls or [] if tools else []) %}"),
+        # A turn begins with white space, as Mistral's do, which a model can write itself.
+        ("{%- if add_generation_prompt %}<|im_start|>assistant\n{% endif %}", ""),
+    ],
+)
+def test_what_is_no_fault(sound: str, other: str) -> None:
+    source = SOUND.replace(sound, other)
+    assert source != SOUND
+    if not other:
+        source = source.replace("'assistant' %}<|im_start|>assistant\n", "'assistant' %} ")
+    assert lint(ChatTemplate(source)) == ()
 
 
 @pytest.mark.parametrize(("code", "sound", "broken"), SEEDS, ids=[f"{at}-{seed[0]}" for at, seed in enumerate(SEEDS)])

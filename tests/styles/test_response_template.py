@@ -334,3 +334,18 @@ def test_what_cannot_be_read_is_named(spec: Any, where: str) -> None:
 def test_python_calls_cannot_be_described() -> None:
     with pytest.raises(TemplateError, match="the style lfm2 has no response template: arguments in python"):
         response_template(LFM2, CHATML)
+
+
+def test_arguments_that_nothing_but_json_ends_cannot_be_described() -> None:
+    """transformers ends a region where it first sees what closes it."""
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}{% for call in m.tool_calls or [] %}"
+        '{{ "<calls>[" if loop.first else ", " }}{"{{ call.function.name }}": {{ call.function.arguments | tojson }}}'
+        "{{ ']</calls>' if loop.last }}{% endfor %}<|end|>{% endfor %}"
+        "{% if tools %}<|tools|>{{ tools | tojson }}<|end|>{% endif %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    template = ChatTemplate(source)
+    style, _ = choose_style(template)
+    with pytest.raises(TemplateError, match="what ends its arguments may stand in them"):
+        response_template(style, template)

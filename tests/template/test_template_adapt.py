@@ -136,6 +136,41 @@ def test_system_text_goes_into_the_first_user_turn_where_there_is_no_system_role
     assert turns == [user("X"), {"role": "assistant", "content": "A"}, user()]
 
 
+BESIDE = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.role == 'system' %}{{ tools | tojson }}{% endif %}"
+    "{% endfor %}"
+)
+IN_DEFAULT = (
+    "{% set text = messages[0].content if messages[0].role == 'system' else 'Help.' %}<|system|>{{ text }}"
+    "{% if text and tools %}{{ tools | tojson }}{% endif %}"
+    "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "messages", "tools", "expected"),
+    [
+        (BESIDE, [user()], True, [system(""), user()]),
+        (BESIDE, [user()], False, [user()]),
+        (BESIDE, [system("S"), user()], True, [system("S"), user()]),
+        (IN_DEFAULT, [system(""), user()], True, [user()]),
+        (IN_DEFAULT, [system(""), user()], False, [system(""), user()]),
+    ],
+)
+def test_tools_get_the_system_message_that_shows_them(
+    source: str, messages: list[dict[str, Any]], tools: bool, expected: list[dict[str, Any]]
+) -> None:
+    assert adapt(messages, ChatTemplate(source).capabilities, tools=tools) == expected
+
+
+def test_a_system_text_is_the_users_where_there_must_be_one() -> None:
+    refuses = "{% if messages[-1].role == 'system' %}{{ raise_exception('No user.') }}{% endif %}" + CHATML.source
+    capabilities = ChatTemplate(refuses).capabilities
+    assert adapt([system("S")], capabilities, extra_system="X") == [user("S\n\nX")]
+    assert adapt([system("S"), user()], capabilities) == [system("S"), user()]
+    assert adapt([system("S")], CHATML.capabilities) == [system("S")]
+
+
 def test_turns_alternate_where_they_must() -> None:
     messages = [user("a"), user("b"), calling(call("f", {})), result("1"), result("2", None, name="g"), user("c")]
     turns = adapt(messages, ALTERNATING.capabilities, call_text=lambda _: "CALL")

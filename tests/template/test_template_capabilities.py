@@ -238,3 +238,37 @@ def test_content_that_calls_and_results_take_as_parts_alone() -> None:
     assert plain.supports_typed_content
     assert not plain.requires_typed_content
     assert plain.supports_tool_results
+
+
+SHOWN_BESIDE = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.role == 'system' and tools CONDITION %}"
+    "{% for tool in tools %}{{ tool.function.name }}{% endfor %}{% endif %}{% endfor %}"
+)
+BY_A_USER = "{% for tool in tools or [] if messages[-1].role == 'user' %}{{ tool.function.name }}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("source", "without", "empty"),
+    [
+        (BY_A_USER + CHATML, True, True),
+        (SHOWN_BESIDE.replace("CONDITION", ""), False, True),
+        (SHOWN_BESIDE.replace("CONDITION", "and m.content"), False, False),
+        (CHATML, False, False),
+    ],
+)
+def test_tools_may_need_a_system_message(source: str, without: bool, empty: bool) -> None:
+    found = of(source)
+    assert (found.supports_tools_without_system, found.supports_tools_with_empty_system) == (without, empty)
+    assert found.supports_tools is (without or empty)  # a text of our own in the system's place may change the answer
+
+
+@pytest.mark.parametrize(
+    ("source", "required"),
+    [
+        (CHATML, False),
+        (BY_A_USER + CHATML, True),
+        ("{% if messages[-1].role == 'system' %}{{ raise_exception('No user.') }}{% endif %}" + CHATML, True),
+    ],
+)
+def test_a_user_may_be_required(source: str, required: bool) -> None:
+    assert of(source).requires_user is required

@@ -74,7 +74,14 @@ class Rendering:
         on_wire = self.style.wire.call_id
         # Where the id has the name in it, that may be all that the template shows of the name.
         call_ids = on_wire.fitted if on_wire is not None and on_wire.has_name else None
-        adapted = adapt(self.messages, can, extra_system=self.format_prompt, call_text=call_text, call_ids=call_ids)
+        adapted = adapt(
+            self.messages,
+            can,
+            tools=bool(self.tools),
+            extra_system=self.format_prompt,
+            call_text=call_text,
+            call_ids=call_ids,
+        )
         if self.native:
             fields = ("content",) if can.reasoning_field else ("content", "reasoning_content")
             lost += [fields for message in self.messages if message.get("tool_calls")]

@@ -86,9 +86,9 @@ def _conversation(template: ChatTemplate) -> Iterator[Finding]:
         return
     yield from _roles(template)
     prompt = template.capabilities.generation_prompt
-    if not prompt and (header := _header(template)):
+    if not prompt and (header := _header(template).strip()):
         mend = "{% if add_generation_prompt %}…{% endif %} at the end begins the model's turn"
-        what = f"add_generation_prompt adds nothing, though turns begin with {header.strip()!r}"
+        what = f"add_generation_prompt adds nothing, though turns begin with {header!r}"
         yield Finding("no-generation-prompt", "error", what, alone, mend)
     if not template.capabilities.stop:
         yield Finding(
@@ -155,7 +155,14 @@ def _tools(template: ChatTemplate) -> Iterator[Finding]:
         else:
             yield Finding("no-tools", "note", "it does not show tools")
         return
-    text = _shown(template, [_user()], tools=[_tool()])
+    messages = [_user()]
+    if not template.capabilities.supports_tools_without_system:
+        what = "tools are shown only beside a system message"
+        text = _shown(template, messages, tools=[_tool()])
+        mend = "show the tools where the first message is another, too; toolgram adds an empty one"
+        yield Finding("tools-by-system", "warning", what, text, mend)
+        messages = [{"role": "system", "content": ""}, _user()]
+    text = _shown(template, messages, tools=[_tool()])
     if not text:
         return  # it wants more of a conversation than that
     for word, code, what, field in (
@@ -323,15 +330,16 @@ def _print_of(field: str) -> str:
 
 
 def _turn(template: ChatTemplate, message: Json) -> str:
-    """An assistant's turn as it is rendered, without the tools, which have names as well; "" if it is refused."""
+    """An assistant's turn as it is rendered, "" if it is refused; beside the tools, which have names as well, where no
+    call is shown without them."""
     if message.get("content", "") == "":
         message = {**message, "content": None if template.capabilities.supports_null_content else ""}
+    shown: list[str] = []
     for tools in (None, [_tool()]):
         text = _shown(template, [_user(), message, _user(_MORE)], tools=tools)
         text = text or _shown(template, [_user(), message], tools=tools)
-        if text:
-            return text[text.rfind(_USER) + len(_USER) :]
-    return ""
+        shown += [text[text.rfind(_USER) + len(_USER) :]] if text else []
+    return next((text for text in shown if _FIRST in text), shown[0] if shown else "")
 
 
 def _shown(template: ChatTemplate, messages: Sequence[Json], **options: Any) -> str:

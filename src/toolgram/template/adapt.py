@@ -6,6 +6,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, cast
 
@@ -26,15 +27,16 @@ def adapt(
     messages: Sequence[Mapping[str, Any]],
     capabilities: Capabilities,
     *,
+    tools: bool = False,
     extra_system: str | None = None,
     call_text: CallText | None = None,
     call_ids: IdForm | None = None,
 ) -> list[Message]:
     """The conversation as the template takes it; the input is not changed.
 
-    `extra_system` is appended to the system message. `call_text` makes the content of an assistant's turn with tool
-    calls (their arguments are objects), for a style that writes them as text; without it the template writes them, with
-    the ids that `call_ids` makes of theirs.
+    `tools` tells whether the template is to show some. `extra_system` is appended to the system message. `call_text`
+    makes the content of an assistant's turn with tool calls (their arguments are objects), for a style that writes them
+    as text; without it the template writes them, with the ids that `call_ids` makes of theirs.
     Raises `InvalidRequest`, with a pointer into the request, for what the template cannot express at all.
     """
     native = call_text is None
@@ -54,7 +56,9 @@ def adapt(
     if not capabilities.supports_empty_answers:
         said = ("content", "tool_calls", capabilities.reasoning_field or "content")
         turns = [turn for turn in turns if turn["role"] != "assistant" or any(turn.get(key) for key in said)]
-    turns = _with_system(turns, capabilities, extra_system)
+    if capabilities.requires_user and not any(turn["role"] == "user" for turn in turns):
+        capabilities = replace(capabilities, supports_system=False)
+    turns = _with_system(turns, capabilities, tools, extra_system)
     if capabilities.requires_alternation:
         turns = _merged(turns)
     if capabilities.requires_user_first:
@@ -276,17 +280,21 @@ def _orphans_as_text(turns: list[Message], capabilities: Capabilities) -> list[M
 # Whose turn it is ----------------------------------------------------------------------------------------------------
 
 
-def _with_system(turns: list[Message], capabilities: Capabilities, extra: str | None) -> list[Message]:
-    """Joins all leading system messages and the extra text in one message, or in the first user's turn."""
+def _with_system(turns: list[Message], capabilities: Capabilities, tools: bool, extra: str | None) -> list[Message]:
+    """Joins all leading system messages and the extra text in one message, or in the first user's turn.
+
+    Where tools need such a message, there is one, be it empty; where they need one that is not, there is none.
+    """
     count = next((at for at, turn in enumerate(turns) if turn["role"] != "system"), len(turns))
     texts = [turn["content"] for turn in turns[:count]] + ([extra] if extra else [])
     rest = turns[count:]
     if not (capabilities.supports_system and capabilities.supports_late_system):
         rest = [{**turn, "role": "user"} if turn["role"] == "system" else turn for turn in rest]
-    if not texts:
+    if not texts and (not tools or capabilities.supports_tools_without_system):
         return rest
     text = _BLANK_LINE.join(text for text in texts if text)
-    if capabilities.supports_system:
+    hides_tools = tools and not text and not capabilities.supports_tools_with_empty_system
+    if capabilities.supports_system and not hides_tools:
         first = turns[0] if count else {"role": "system"}
         return [{**first, "content": text}, *rest]
     if not text:

@@ -87,11 +87,14 @@ class Capabilities:
     supports_late_system: bool  # and later ones
     requires_alternation: bool  # of user and assistant: two consecutive turns of one role are refused
     requires_user_first: bool
+    requires_user: bool  # a system message alone is refused, or shown without tools
     supports_typed_content: bool  # content as a list of parts
     requires_typed_content: bool  # and only as such a list
     part_types: frozenset[str]  # the parts other than text that leave a trace in the prompt
     supports_null_content: bool  # `content: null` beside tool calls; else it must be ""
     supports_tools: bool  # the tools given are shown
+    supports_tools_without_system: bool
+    supports_tools_with_empty_system: bool
     tools_variable: ToolsVariable  # `functions` holds them as JSON text
     requires_tool_list: bool  # no tools must be an empty list, not None
     supports_tool_calls: bool
@@ -143,19 +146,24 @@ def capabilities(template: Renderer) -> Capabilities:
     reasoning_field = _reasoning_field(draw, calls)
     generation_prompt = prompt_for_a_turn(draw, template.eos_token)
     turn_end, stop = turn_ends(draw, calls.calling(), template.eos_token)
+    supports_system = _shows(draw([system(), user()]), [SYSTEM, USER])
+    tools = _Tools(draw, variable is not None)
     return Capabilities(
-        supports_system=_shows(draw([system(), user()]), [SYSTEM, USER]),
+        supports_system=supports_system,
         supports_late_system=all(
             _shows(draw([*first, user(), assistant(), system(LATE), user(MORE)]), [LATE, *texts])
             for first, texts in (([], []), ([system()], [SYSTEM]))
         ),
         requires_alternation=draw([user()]) is not None and draw([user(), user(MORE)]) is None,
-        requires_user_first=draw([assistant(), user()]) is None,
+        requires_user_first=tools.not_in([assistant(), user()]),
+        requires_user=supports_system and tools.not_in([system()]),
         supports_typed_content=typed,
         requires_typed_content=requires_typed,
         part_types=_part_types(draw) if typed else frozenset(),
         supports_null_content=calls.null,
-        supports_tools=variable is not None,
+        supports_tools=tools.shown,
+        supports_tools_without_system=tools.without_system,
+        supports_tools_with_empty_system=tools.with_empty_system,
         tools_variable=variable or "tools",
         requires_tool_list=requires_list,
         supports_tool_calls=calls.form is not None,
@@ -250,6 +258,26 @@ def _tools_variable(template: Renderer, requires_list: bool, endless: list[Templ
 
 def _shows(text: str | None, wanted: Sequence[str], unwanted: Sequence[str] = ()) -> bool:
     return text is not None and all(word in text for word in wanted) and not any(word in text for word in unwanted)
+
+
+class _Tools:
+    """Where the template shows tools."""
+
+    def __init__(self, draw: Draw, tools: bool) -> None:
+        self._draw = draw
+        self.without_system = tools and self._in([user()])
+        self.with_empty_system = tools and self._in([system(""), user()])
+        self.shown = self.without_system or self.with_empty_system
+
+    def not_in(self, messages: list[Message]) -> bool:
+        """Whether the template refuses these messages, or shows no tools with them, though it does with others."""
+        if self._draw(messages) is None:
+            return True
+        first = [] if self.without_system or messages[0]["role"] == "system" else [system("")]
+        return self.shown and not self._in([*first, *messages])
+
+    def _in(self, messages: list[Message]) -> bool:
+        return _shows(self._draw(messages, tools=True), [NAME, OTHER])
 
 
 # Calls ---------------------------------------------------------------------------------------------------------------

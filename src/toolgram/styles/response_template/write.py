@@ -20,6 +20,7 @@ from toolgram.wire import format as wire
 from toolgram.wire.encodings import JSON, AnyEncoding
 
 _NAME = r"[\w.-]+"
+_OF_JSON = r"(?:\\?[\]}]|,|\\s\*)+"  # patterns of texts that stand in JSON, too
 _FIELDS = (wire.Reasoning, wire.Content, wire.Call)
 
 
@@ -177,8 +178,11 @@ def _call(item: wire.Node, before: str, after: str, *, each: bool = False) -> _R
     opener = _trimmed(header)
     if re.fullmatch(r"(\(\?:[^()]*\)\?)*", opener):
         raise _Inexpressible("no tag opens a call")
+    closer = _trimmed(trailer)
+    if ("content", "json") in content and re.fullmatch(_OF_JSON, closer):
+        raise _Inexpressible("what ends its arguments may stand in them")
     several = ("transform_each" if each else "repeats", True)
-    return _Region("tool_calls", opener, _trimmed(trailer), (*content, several, ("transform", transform)))
+    return _Region("tool_calls", opener, closer, (*content, several, ("transform", transform)))
 
 
 def _flat(node: wire.Node) -> Iterator[wire.Node]:
