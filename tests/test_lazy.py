@@ -19,7 +19,7 @@ from toolgram.styles.native import NATIVE
 # A call begins as an answer does, in a header or with a recipient, or by its first character.
 WITHOUT = {
     *("harmony", "functionary_v3", "functionary_v2", "thoughtful_steps"),
-    *("llama_3", "llama_4", "pythonic", "xlam", "command_r"),
+    *("llama_3", "llama_4", "pythonic", "xlam", "command_r", "glm_4"),
 }
 STYLES = [style.name for style in NATIVE if style.name not in WITHOUT] + ["long"]
 

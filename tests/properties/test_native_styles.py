@@ -34,7 +34,6 @@ from toolgram.wire.reader import Reader
 from toolgram.wire.unclosed import closed_by_calls
 
 DISCOVERED = discovered()
-STYLES = {style.name: style for style in NATIVE}
 OWN_WAYS = {f"{style.name}_own_ways": style for style in NATIVE if style.own_ways is not None}
 MODES: dict[str, Calls] = {"none": "none", "auto": "any", "required": "only"}
 # Marks of the headers that calls and answers have alike.
@@ -52,9 +51,9 @@ SHARED = {
 }
 LIST = {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2}}}
 PARAMETERS: dict[str, Any] = {"get": None, "get_weather": WEATHER, "tag": LIST | {"additionalProperties": False}}
-STYLES |= {
+STYLES = {
     name: replace(style, wire=style.format(with_tools=True, tools=tuple(PARAMETERS)))
-    for name, style in DISCOVERED.items()
+    for name, style in ({style.name: style for style in NATIVE} | DISCOVERED).items()
 }
 STYLES |= {
     name: ToolStyle(name, style.format(with_tools=True, tools=tuple(PARAMETERS), may_call=True), style.about)
@@ -110,7 +109,8 @@ class Case:
     @property
     def either(self) -> bool:
         """Whether a turn is either calls or an answer."""
-        return isinstance(STYLES[self.style].wire.turn, wire.Alt)
+        nodes = wire.walk(STYLES[self.style].wire.turn)
+        return any(isinstance(node, wire.Alt) and wire.holds(node, wire.Content) for node in nodes)
 
     @property
     def reasons(self) -> bool:

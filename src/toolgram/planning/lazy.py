@@ -28,10 +28,13 @@ def lazy_grammar(spec: TurnSpec) -> tuple[str, Grammar]:
     turn = without_reasoning(format_.turn)
     format_ = replace(format_, turn=turn)
     grammar = compile_turn(replace(spec, format=format_, calls="only", opened="")).grammar
-    named = (node for node in wire.walk(turn) if isinstance(node, wire.NamedMark))
+    named = [node for node in wire.walk(turn) if isinstance(node, wire.NamedMark)]
     if len(spec.tools) > 1 and any(node.anywhere for node in named):
         raise GrammarError("each tool has a mark of its own, so that no one text tells that a call begins")
+    of_beginnings = {node.text(tool) for node in named if not node.anywhere for tool in node.tools}
     for mark in _marks_of_calls(turn):
+        if mark.text in of_beginnings:  # further on it is text
+            continue
         try:
             rest = grammar.after(mark.before + mark.text)
         except GrammarError:  # an alias of the mark, which is read but never written

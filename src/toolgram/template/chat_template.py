@@ -16,6 +16,7 @@ from toolgram.errors import OutOfTime, TemplateError, TooMuchWork
 from toolgram.template.apart import asked
 from toolgram.template.capabilities import Capabilities, capabilities
 from toolgram.template.macros import Remembered, pure_macros
+from toolgram.template.observations import Observing, observing
 from toolgram.template.sandbox import MeteredContext, Raised, environment
 from toolgram.work import give_way
 
@@ -111,28 +112,47 @@ class ChatTemplate:
         tools: Sequence[Mapping[str, Any]] | None,
         **variables: Any,
     ) -> str:
-        template = compiled(self.source)
-        given: dict[str, Any] = {
-            "messages": [_with_reasoning(message) for message in messages],
-            "tools": list(tools) if tools is not None else None,
-            "documents": None,
-            "bos_token": self.bos_token,
-            "eos_token": self.eos_token,
-            "strftime_now": (now or datetime.now()).strftime,
-            **variables,
-        }
-        context = cast("MeteredContext", template.new_context(given))
-        context.remembered = Remembered.of(self.source, _macros(self.source), given)
-        try:
-            return template.environment.concat(template.root_render_func(context))
-        except (OutOfTime, TooMuchWork):
-            raise
-        except Raised as error:
-            said = f": {error.message}" if error.message else ""
-            raise TemplateError(f"the template refuses the conversation{said}") from error
-        except Exception as error:  # untrusted code may raise anything
-            line = _line(template, error.__traceback__)
-            raise TemplateError(f"chat template{line}: {_reason(error)}") from error
+        if tools or any("tool_calls" in message or message.get("role") == "tool" for message in messages):
+            messages, tools = _observing(self).spelled(messages, tools)
+        return _as_it_is(self, now, messages, tools, **variables)
+
+
+def _as_it_is(
+    template: ChatTemplate,
+    now: datetime | None,
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]] | None,
+    **variables: Any,
+) -> str:
+    """The prompt for messages in the template's own form."""
+    program = compiled(template.source)
+    given: dict[str, Any] = {
+        "messages": [_with_reasoning(message) for message in messages],
+        "tools": list(tools) if tools is not None else None,
+        "documents": None,
+        "bos_token": template.bos_token,
+        "eos_token": template.eos_token,
+        "strftime_now": (now or datetime.now()).strftime,
+        **variables,
+    }
+    context = cast("MeteredContext", program.new_context(given))
+    context.remembered = Remembered.of(template.source, _macros(template.source), given)
+    try:
+        return program.environment.concat(program.root_render_func(context))
+    except (OutOfTime, TooMuchWork):
+        raise
+    except Raised as error:
+        said = f": {error.message}" if error.message else ""
+        raise TemplateError(f"the template refuses the conversation{said}") from error
+    except Exception as error:  # untrusted code may raise anything
+        line = _line(program, error.__traceback__)
+        raise TemplateError(f"chat template{line}: {_reason(error)}") from error
+
+
+@lru_cache(maxsize=256)
+def _observing(template: ChatTemplate) -> Observing:
+    """The form of calls, results and tools that the template takes."""
+    return observing(lambda messages, tools: _as_it_is(template, None, messages, tools))
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,11 @@ A turn (chat template of zai-org/GLM-4.7-Flash)::
     <think>The weather is needed.</think>I will look that
     up.<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>
 
-(on one line). GLM 4.5 and 4.6 put each on its own line.
+(on one line). GLM 4.5 and 4.6 put each on its own line. GLM-4, before them, wrote an answer or one call (model card and
+chat template of zai-org/GLM-4-9B-0414; that of zai-org/glm-4-9b-chat has no space behind the name)::
+
+    get_weather
+    {"city": "Paris"}
 """
 
 from __future__ import annotations
@@ -13,7 +17,23 @@ from __future__ import annotations
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.native.common import thinking
 from toolgram.wire.encodings import Tagged
-from toolgram.wire.format import Arguments, Call, Content, Lenient, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
+from toolgram.wire.format import (
+    Alt,
+    Arguments,
+    Break,
+    Call,
+    Content,
+    Lenient,
+    Lit,
+    Many,
+    Mark,
+    Name,
+    NamedMark,
+    Object,
+    Opt,
+    Seq,
+    WireFormat,
+)
 
 _TIGHT = Tagged("glm", open="<arg_key>", after_key=(("", "</arg_key><arg_value>"),), close="</arg_value>")
 _LINES = Tagged("glm_lines", open="<arg_key>", after_key=(("", "</arg_key>\n<arg_value>"),), close="</arg_value>\n")
@@ -42,4 +62,12 @@ GLM_4_5 = ToolStyle(
     _wire(_LINES, "\n"),
     "as glm_4_7, but each on its own line: GLM 4.5, 4.6, Laguna XS",
     calls_close_reasoning=True,  # sgl-project/sglang#17714
+)
+
+_NAMED = Call(Seq(Alt(NamedMark("", "\n"), NamedMark("", " \n")), Arguments()))
+
+GLM_4 = ToolStyle(
+    "glm_4",
+    WireFormat(Seq(thinking("<think>", "</think>", before="\n"), Alt(_NAMED, Opt(Seq(Break("\n"), Content()))))),
+    "a name, and JSON on the next line: GLM-4 and Z1 of 2024 and 2025",
 )
