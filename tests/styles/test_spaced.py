@@ -72,6 +72,13 @@ MANNERS = {  # how a template writes one call or several, the style, a call so, 
         '[TOOL_CALLS] f [ARGS] {"a": 1}',
         '[TOOL_CALLS]f[ARGS]{"a": 1}',
     ),
+    "Ling 3": (
+        f"<tool_call>{NAME}{{{{ newline }}}}{{% for k, v in call.function.arguments.items() %}}<arg_key>{{{{ k }}}}"
+        "</arg_key>{{ newline }}<arg_value>{{ v }}</arg_value>{% endfor %}{{ newline }}</tool_call>",
+        "glm_4_7",
+        "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>",
+        None,  # white space between the tags of a value may be some of the value
+    ),
     "a line break before calls": (
         f"{{{{ newline }}}}[TOOL_CALLS]{NAME}[ARGS]{ARGUMENTS}",
         "ministral",
@@ -91,7 +98,7 @@ def test_a_call_may_be_spaced_as_the_template_or_as_its_family_has_it(name: str,
     assert plan.style.name == style
     assert plan.constraint is not None
     grammar = plan.constraint.grammar
-    texts = {here, elsewhere}
+    texts = {text for text in (here, elsewhere) if text}
     assert all(grammar.accepts(text) for text in texts)
     assert all(lark_accepts(grammar.to("lark"), text) and ebnf_accepts(grammar.to("ebnf"), text) for text in texts)
     assert gbnf_accepted(grammar.to("gbnf"), texts) == texts
@@ -100,6 +107,24 @@ def test_a_call_may_be_spaced_as_the_template_or_as_its_family_has_it(name: str,
         read = plan.parse(text)
         assert read.content is None
         assert [(call.name, call.arguments) for call in read.tool_calls] == [("f", '{"a": 1}')]
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_so_it_is_where_a_model_that_is_not_asked_to_think_begins_otherwise(choice: str) -> None:
+    """As Bielik 3, whose turns begin with a line break where the prompt opens no thoughts."""
+    thinks = "{% if add_generation_prompt %}<|assistant|>{{ '<think>' + newline if enable_thinking }}{% endif %}"
+    way = f"{{{{ newline if loop.first }}}}<tool_call>\n{JSON}\n</tool_call>"
+    source = TEMPLATE.replace("{%- if add_generation_prompt %}<|assistant|>{% endif %}", thinks)
+    assert thinks in source
+    template = toolgram.ChatTemplate(source.replace("CALL", way))
+    body = {"messages": [{"role": "user", "content": "?"}], "tools": [tool("f", SCHEMA)], "tool_choice": choice}
+    plan = toolgram.plan(body, template)
+    assert plan.constraint is not None
+    call = f"<tool_call>\n{CALL}\n</tool_call>"
+    texts = {call, "\n" + call}
+    assert gbnf_accepted(plan.constraint.grammar.to("gbnf"), texts) == texts
+    assert all(plan.constraint.grammar.accepts(text) for text in texts)
+    assert plan.parse("\n" + call) == plan.parse(call)
 
 
 @pytest.mark.parametrize("between", ["", "\n\n", " "])

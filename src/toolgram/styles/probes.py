@@ -126,17 +126,25 @@ _Ending = Literal["", "results", "next"]
 
 
 def rendered(
-    template: ChatTemplate, turn: TurnProbe | None, *, prompts: bool = False, ending: _Ending = ""
+    template: ChatTemplate,
+    turn: TurnProbe | None,
+    *,
+    prompts: bool = False,
+    ending: _Ending = "",
+    thinks: bool = True,
 ) -> str | None:
     """The question and the turn as the template writes them; None if it refuses them.
 
-    With the `ending` "results" the results of the turn's calls follow, with "next" another question as well.
+    With the `ending` "results" the results of the turn's calls follow, with "next" another question as well. Without
+    `thinks` it is left to the template whether the model is asked to.
     """
-    return _rendered(template, turn, prompts, ending)
+    return _rendered(template, turn, prompts, ending, thinks)
 
 
 @lru_cache(maxsize=4096)
-def _rendered(template: ChatTemplate, turn: TurnProbe | None, prompts: bool, ending: _Ending) -> str | None:
+def _rendered(
+    template: ChatTemplate, turn: TurnProbe | None, prompts: bool, ending: _Ending, thinks: bool
+) -> str | None:
     """Like `rendered`, with positional arguments, so that each conversation has one cache entry."""
     after = [*(_results(turn) if ending else ()), *([_NEXT] if ending == "next" else ())]
     capabilities = template.capabilities
@@ -146,8 +154,9 @@ def _rendered(template: ChatTemplate, turn: TurnProbe | None, prompts: bool, end
     # The tools precede the question, and must be the same wherever turns are compared with what comes before them.
     called = {probe.name: _tool(probe) for probe in (turn.calls if turn else ())} or {ONE.name: _tool(ONE)}
     variables = capabilities.tool_variables([*called.values()] if capabilities.supports_tools else None, _NOW)
+    variables |= _THINKS if thinks else {}
     try:
-        return template.render(messages, add_generation_prompt=prompts, now=_NOW, **variables, **_THINKS)
+        return template.render(messages, add_generation_prompt=prompts, now=_NOW, **variables)
     except TemplateError:
         return None
 

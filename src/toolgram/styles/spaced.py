@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import zip_longest
@@ -11,8 +11,8 @@ from itertools import zip_longest
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import announcement, fit
-from toolgram.styles.probes import ONE, TWO, rendered
-from toolgram.styles.turn_edges import shown_turn
+from toolgram.styles.probes import ONE, TWO
+from toolgram.styles.turn_edges import after_prompts, rendered_turns
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.encodings import JSON, AnyEncoding, Encoding
 from toolgram.wire.format import (
@@ -105,15 +105,11 @@ class _Marked:
         if written is None:
             return None
         pattern, seen = self._pattern(written.strip())
-        shown = shown_turn(template, said)
-        prompt = rendered(template, None, prompts=True)
-        begins = prompt is not None and shown.rendered.startswith(prompt)
-        if begins and (match := re.match(pattern, shown.rendered[len(prompt or "") :])):
-            return {place: match[f"p{ord(place)}"] for place in seen}
-        # What stands before the first call may be the prompt's.
-        seen -= self.leads
-        matches = (re.search(pattern, text) for text in shown.texts)
-        match = next((each for each in matches if each is not None), None)
+        match = _first(re.match(pattern, text) for text in after_prompts(template, said))
+        if match is None:
+            # What stands before the first call may be the prompt's.
+            seen -= self.leads
+            match = _first(re.search(pattern, text) for text in rendered_turns(template, said))
         return None if match is None else {place: match[f"p{ord(place)}"] for place in seen}
 
     def filled(self, found: Mapping[str, str], shown: str) -> WireFormat:
@@ -222,10 +218,15 @@ class _Marked:
                 return rebuild(node, self._of_calls)
 
     def _row(self, items: tuple[Node, ...]) -> Iterator[Node]:
-        for item, following in zip_longest(items, items[1:]):
+        shown = [item for item in items if item != Lit("")]
+        for item, following in zip_longest(shown, shown[1:]):
             yield self._of_calls(item)
             if following and isinstance(_edge(item, -1), _BESIDE) and isinstance(_edge(following, 0), _BESIDE):
                 yield Lit(self._place(""))
+
+
+def _first(matches: Iterable[re.Match[str] | None]) -> re.Match[str] | None:
+    return next((match for match in matches if match is not None), None)
 
 
 def _edge(node: Node, at: int) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -79,8 +80,7 @@ def shown_turn(template: ChatTemplate, said: Message, *, with_result: bool = Fal
     Its calls are of the tool that turns without calls are also rendered with. There is no span if the template refuses
     the conversation.
     """
-    calls = tuple(CallProbe(call.name, call.arguments, call.id or ONE.id) for call in said.tool_calls)
-    turn = TurnProbe(calls, said.content or "", said.reasoning or "")
+    turn = _probe(said)
     before, prompt = rendered(template, None), rendered(template, None, prompts=True)
     after = rendered(template, turn, ending="results" if with_result else "")
     if before is None or prompt is None or after is None:
@@ -98,6 +98,20 @@ def shown_turn(template: ChatTemplate, said: Message, *, with_result: bool = Fal
     ends = (len(after), len(after) - always) if MARKER.search(after, len(after) - always) else (len(after),)
     spans = ((place, cut) for end in ends for place in places for cut in _before_stop(after, place, end, stops))
     return ShownTurn(after, tuple(dict.fromkeys(spans)))
+
+
+def after_prompts(template: ChatTemplate, said: Message) -> Iterator[str]:
+    """What follows the prompt where an assistant's turn begins with it: of a model that is asked to think, and else."""
+    for thinks in (True, False):
+        prompt = rendered(template, None, prompts=True, thinks=thinks)
+        whole = rendered(template, _probe(said), thinks=thinks)
+        if prompt is not None and whole is not None and whole.startswith(prompt):
+            yield whole[len(prompt) :]
+
+
+def _probe(said: Message) -> TurnProbe:
+    calls = tuple(CallProbe(call.name, call.arguments, call.id or ONE.id) for call in said.tool_calls)
+    return TurnProbe(calls, said.content or "", said.reasoning or "")
 
 
 def _outside_marker(text: str, at: int) -> int:
