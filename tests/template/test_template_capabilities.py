@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import toolgram
 from toolgram.template.capabilities import capabilities
 from toolgram.template.chat_template import ChatTemplate
 
@@ -272,3 +273,25 @@ def test_tools_may_need_a_system_message(source: str, without: bool, empty: bool
 )
 def test_a_user_may_be_required(source: str, required: bool) -> None:
     assert of(source).requires_user is required
+
+
+def test_calls_may_be_shown_beside_tools_alone() -> None:
+    """As Hunyuan A13B's does, which vLLM has: a conversation that goes on without tools lost its calls."""
+    source = (
+        "{{ tools | tojson if tools }}{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}"
+        "{% for call in m.tool_calls or [] if CONDITION %}<call>{{ {'name': call.function.name, 'arguments': "
+        "call.function.arguments} | tojson }}</call>{% endfor %}{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 17}'}}
+    messages = [
+        {"role": "user", "content": "How much?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "42"},
+    ]
+    for condition, without in (("true", True), ("tools", False)):
+        template = ChatTemplate(source.replace("CONDITION", condition))
+        found = template.capabilities
+        assert (found.supports_tool_calls, found.supports_tool_calls_without_tools) == (True, without)
+        prompt = toolgram.plan({"messages": messages}, template).prompt
+        assert ('"a": 17' in prompt, "42" in prompt) == (True, True), prompt

@@ -84,7 +84,9 @@ def _whole(text: str) -> str:
 
 def _best_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime) -> Prompt:
     """As the template writes it, or, where it does not take the conversation, with calls and results as text."""
-    if not (template.capabilities.supports_tool_calls and writes_as_read(template, style)):
+    can = template.capabilities
+    shown = can.supports_tool_calls_without_tools or request.tools or not _has_calls(request)
+    if not (can.supports_tool_calls and shown and writes_as_read(template, style)):
         return _prompt(request, template, style, now, native=False)
     try:
         return _prompt(request, template, style, now, native=True)
@@ -93,6 +95,10 @@ def _best_prompt(request: Request, template: ChatTemplate, style: ToolStyle, now
             raise
         # Some templates refuse orders of calls and results that a conversation may well have: as text they go through.
         return _prompt(request, template, style, now, native=False)
+
+
+def _has_calls(request: Request) -> bool:
+    return any(message.get("tool_calls") for message in request.messages)
 
 
 def _continued(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime, *, native: bool) -> Prompt:

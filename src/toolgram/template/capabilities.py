@@ -98,6 +98,7 @@ class Capabilities:
     tools_variable: ToolsVariable  # `functions` holds them as JSON text
     requires_tool_list: bool  # no tools must be an empty list, not None
     supports_tool_calls: bool
+    supports_tool_calls_without_tools: bool  # in a conversation that has no tools, or no more
     tool_call_arguments: ArgumentsForm | None  # the form in which the template takes arguments
     supports_content_with_calls: bool
     supports_content_with_calls_and_reasoning: bool
@@ -167,6 +168,7 @@ def capabilities(template: Renderer) -> Capabilities:
         tools_variable=variable or "tools",
         requires_tool_list=requires_list,
         supports_tool_calls=calls.form is not None,
+        supports_tool_calls_without_tools=calls.without_tools(),
         tool_call_arguments=calls.form,
         supports_content_with_calls=calls.shows([calls.turn(content=ANSWER)], [ANSWER, NAME, VALUE]),
         supports_content_with_calls_and_reasoning=calls.shows(
@@ -304,13 +306,18 @@ class _Calls:
 
     def draw(self, turns: list[Message]) -> str | None:
         """A conversation with these turns, and with a result after the last call if the template takes it."""
-        return next((text for text in self._endings(turns) if text is not None), None)
+        return next((text for text in self._endings(turns, self._tools) if text is not None), None)
 
-    def _endings(self, turns: list[Message]) -> Iterator[str | None]:
+    def without_tools(self) -> bool:
+        """Whether a call is shown where the conversation has no tools."""
+        shown = (text for text in self._endings([self.turn()], tools=False) if text is not None)
+        return self.form is not None and _shows(next(shown, None), [NAME, KEY, VALUE])
+
+    def _endings(self, turns: list[Message], tools: bool) -> Iterator[str | None]:
         endings: list[list[Message]] = [[]]
         if "tool_calls" in turns[-1]:
             endings = [[result()], [], [result(), assistant(content=MORE), user(MORE)]]
-        return (self._draw([user(), *turns, *ending], tools=self._tools) for ending in endings)
+        return (self._draw([user(), *turns, *ending], tools=tools) for ending in endings)
 
     def shows(self, turns: list[Message], wanted: Sequence[str], unwanted: Sequence[str] = ()) -> bool:
         return self.form is not None and _shows(self.draw(turns), wanted, unwanted)
@@ -339,8 +346,8 @@ class _Calls:
         """Whether the content beside a call may be None: it neither fails, nor is printed, nor loses anything."""
         if self.form is None:
             return False
-        blank = list(self._endings([{**self.turn(), "content": ""}]))
-        null = list(self._endings([{**self.turn(), "content": None}]))
+        blank = list(self._endings([{**self.turn(), "content": ""}], self._tools))
+        null = list(self._endings([{**self.turn(), "content": None}], self._tools))
         return any(null) and all(_no_worse(text, than) for text, than in zip(null, blank, strict=True))
 
 

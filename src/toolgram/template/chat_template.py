@@ -1,4 +1,4 @@
-"""Chat templates, rendered as transformers renders them."""
+"""Chat templates, rendered as transformers renders them, but for the calls that some take in a form of their own."""
 
 from __future__ import annotations
 
