@@ -61,15 +61,23 @@ def test_a_turn_is_a_call_or_an_answer(template: ChatTemplate) -> None:
     assert plan.style.name == "glm_4"
     grammar = plan.constraint.grammar
     weather = Message(tool_calls=(ToolCall("get_weather", '{"city": "Oslo"}'),))
-    for text in ('get_weather\n{"city": "Oslo"}', 'get_weather \n{"city": "Oslo"}'):
+    for text in ('get_weather\n{"city": "Oslo"}', 'get_weather \n{"city": "Oslo"}', '\nget_weather\n{"city": "Oslo"}'):
         assert grammar.accepts(text)
         assert plan.parse(text) == weather
-    for text in ("\nIt rains.", "It rains.", "get_weather tells it."):
+    for text in ("\nIt rains.", "\nget_weather tells it."):
         assert grammar.accepts(text)
         assert plan.parse(text) == Message(text.strip())
-    assert not grammar.accepts('get_weather\n{"town": "Oslo"}')
+    assert not any(grammar.accepts(before + 'get_weather\n{"town": "Oslo"}') for before in ("", "\n"))
     assert not planned(template, tool_choice="required").constraint.grammar.accepts("\nIt rains.")
     assert plan.write(weather) == 'get_weather\n{"city": "Oslo"}'
+
+
+def test_an_answer_in_a_schema_stands_where_answers_do() -> None:
+    answer = {"type": "json_schema", "json_schema": {"name": "rain", "schema": {"type": "object"}}}
+    plan = planned(LATER, response_format=answer)
+    assert plan.constraint.grammar.accepts('\n{"rain": true}')
+    assert plan.constraint.grammar.accepts('get_weather\n{"city": "Oslo"}')
+    assert plan.parse('\n{"rain": true}').content == '{"rain": true}'
 
 
 def test_a_call_comes_behind_thoughts() -> None:

@@ -20,7 +20,6 @@ from toolgram.wire.encodings import Tagged
 from toolgram.wire.format import (
     Alt,
     Arguments,
-    Break,
     Call,
     Content,
     Lenient,
@@ -68,6 +67,11 @@ _NAMED = Call(Seq(Alt(NamedMark("", "\n"), NamedMark("", " \n")), Arguments()))
 
 GLM_4 = ToolStyle(
     "glm_4",
-    WireFormat(Seq(thinking("<think>", "</think>", before="\n"), Alt(_NAMED, Opt(Seq(Break("\n"), Content()))))),
+    WireFormat(
+        Seq(
+            thinking("<think>", "</think>", before="\n"),
+            Alt(Seq(Lit("", others=("\n",)), _NAMED), Opt(Seq(Lit("\n"), Content()))),
+        )
+    ),
     "a name, and JSON on the next line: GLM-4 and Z1 of 2024 and 2025",
 )
