@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from toolgram.errors import TemplateError
 from toolgram.template.probe_turns import NAME, RESULT, TOOLS, VALUE, call, result, user
+from toolgram.template.sandbox import TooMuch
 
 Message = Mapping[str, Any]
 Draw = Callable[[Sequence[Message], Sequence[Message] | None], str]
@@ -37,13 +38,16 @@ class Observing(NamedTuple):
 
 
 def observing(draw: Draw) -> Observing:
-    """What of it a template wants that `draw` renders as it is: only where it shows nothing in the usual form."""
+    """What of it a template wants that `draw` renders as it is: only where it shows nothing in the usual form.
+
+    Raises TemplateError where it exceeds the limits of the sandbox.
+    """
     turn = {"role": "assistant", "content": "", "tool_calls": [call(VALUE, "object")]}
     calls = [user(), turn, result()]
     within = [{"role": "system", "content": "", "tools": TOOLS}, user()]
     return Observing(
-        calls=_shows(draw, map(_spelled, calls), NAME, VALUE, RESULT) and not _shows(draw, calls, NAME),
-        tools=_shows(draw, within, NAME, without=_KEY) and not _shows(draw, [user()], NAME, tools=TOOLS),
+        calls=not _shows(draw, calls, NAME) and _shows(draw, map(_spelled, calls), NAME, VALUE, RESULT),
+        tools=not _shows(draw, [user()], NAME, tools=TOOLS) and _shows(draw, within, NAME, without=_KEY),
     )
 
 
@@ -55,7 +59,9 @@ def _shows(
 ) -> bool:
     try:
         text = draw(list(messages), tools or None)
-    except TemplateError:
+    except TemplateError as error:
+        if isinstance(error.__cause__, TooMuch):
+            raise
         return False
     return all(word in text for word in words) and not any(word in text for word in without)
 
