@@ -26,7 +26,8 @@ PLAIN = {"functools", ">>>", "<function=", '<｜DSML｜invoke name="'}
 def turn(style: str) -> CompiledTurn:
     """A turn that must call the tool."""
     tools = callable_tools({"look": WEATHER})
-    return compile_turn(TurnSpec(STYLES[style].wire, tools, "only", parallel=True, answer=None, stops=()))
+    wire = STYLES[style].format(with_tools=True, tools=("look",))
+    return compile_turn(TurnSpec(wire, tools, "only", parallel=True, answer=None, stops=()))
 
 
 def markers(constraint: Constraint) -> list[str]:

@@ -67,11 +67,6 @@ _NAMED = Call(Seq(Alt(NamedMark("", "\n"), NamedMark("", " \n")), Arguments()))
 
 GLM_4 = ToolStyle(
     "glm_4",
-    WireFormat(
-        Seq(
-            thinking("<think>", "</think>", before="\n"),
-            Alt(Seq(Lit("", others=("\n",)), _NAMED), Opt(Seq(Lit("\n"), Content()))),
-        )
-    ),
+    WireFormat(Alt(Seq(Lit("", others=("\n",)), _NAMED), Opt(Seq(Lit("\n"), Content())))),
     "a name, and JSON on the next line: GLM-4 and Z1 of 2024 and 2025",
 )
