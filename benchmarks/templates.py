@@ -22,7 +22,7 @@ import _peers  # noqa: F401 # pyright: ignore[reportUnusedImport] - makes the te
 import toolgram
 from _common import show
 from _data import folder
-from properties.test_turn_ends import SAID, same, written_by
+from properties.test_turn_ends import asked_of, written_by
 from situations import tool
 
 _CITY = {"type": "object", "properties": {"city": {"type": "string", "description": "zqmeant"}}, "required": ["city"]}
@@ -54,7 +54,6 @@ CONVERSATIONS: dict[str, list[dict[str, Any]]] = {
     "two results": [_USER, _CALL, _RESULT, _CALL, _RESULT],
     "words and a call": [_USER, _CALL | {"content": "zqanswer"}, _RESULT],
 }
-_THINKS: tuple[dict[str, bool], ...] = ({}, {"enable_thinking": True}, {"enable_thinking": False})
 
 
 @dataclass
@@ -106,21 +105,14 @@ def _lost(plan: toolgram.Plan, messages: list[dict[str, Any]], tools: list[Any])
 
 def _look_at_turns(template: toolgram.ChatTemplate, found: Verdict) -> None:
     """Turns as the template writes them, wherever these go on from the prompt and are read as what was said."""
-    can = template.capabilities
-    for said in SAID:
-        if (said.reasoning and not can.supports_reasoning) or (said.tool_calls and not can.supports_tool_calls):
+    for said, more in asked_of(template):
+        try:
+            plan, whole = written_by(template, said, more)
+        except toolgram.TemplateError:  # some refuse not to think
             continue
-        for choice in ("auto", "required") if said.tool_calls and not said.content else ("auto",):
-            for thinks in _THINKS:
-                more = {"tool_choice": choice, "chat_template_kwargs": thinks}
-                try:
-                    plan, turn = written_by(template, said, more)
-                except toolgram.TemplateError:  # some refuse not to think
-                    continue
-                whole = [text for text in turn if same(plan.parse(text), said)]
-                found.turns += bool(whole)
-                if whole and plan.constraint and not any(map(plan.constraint.grammar.accepts, whole)):
-                    found.forbidden.append(f"{choice}, {thinks or 'as it is'}: {whole[-1][:160]!r}")
+        found.turns += bool(whole)
+        if whole and plan.constraint and not any(map(plan.constraint.grammar.accepts, whole)):
+            found.forbidden.append(f"{', '.join(map(str, more.values()))}: {whole[-1][:160]!r}")
 
 
 def main() -> None:

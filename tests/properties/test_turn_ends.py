@@ -125,20 +125,25 @@ THINKS: tuple[dict[str, bool], ...] = ({}, {"enable_thinking": True}, {"enable_t
 def test_a_turn_is_admitted_as_the_template_itself_writes_it(name: str) -> None:
     """Wherever the turn, as it stands in a history, goes on from the prompt, and shows all that was said, in order."""
     template = toolgram.ChatTemplate.from_file(REAL[name])
+    for said, more in asked_of(template):
+        plan, whole = written_by(template, said, more)
+        assert plan.constraint is not None
+        assert not whole or any(map(plan.constraint.grammar.accepts, whole)), whole[0]
+
+
+def asked_of(template: ChatTemplate) -> Iterator[tuple[Message, dict[str, Any]]]:
+    """Each turn that a template can show, and the requests to which it may be the answer."""
     can = template.capabilities
     for said in SAID:
         if (said.reasoning and not can.supports_reasoning) or (said.tool_calls and not can.supports_tool_calls):
             continue
         for choice in ("auto", "required") if said.tool_calls and not said.content else ("auto",):
             for thinks in THINKS:
-                plan, turn = written_by(template, said, {"tool_choice": choice, "chat_template_kwargs": thinks})
-                whole = [text for text in turn if same(plan.parse(text), said)]
-                assert plan.constraint is not None
-                assert not whole or any(map(plan.constraint.grammar.accepts, whole)), whole[0]
+                yield said, {"tool_choice": choice, "chat_template_kwargs": thinks}
 
 
 def written_by(template: ChatTemplate, said: Message, more: dict[str, Any]) -> tuple[toolgram.Plan, list[str]]:
-    """The plan, and the turn that follows its prompt, up to each place where it may end; nothing if none follows."""
+    """The plan, and the turn that follows its prompt, up to each place where it ends and is read as what was said."""
     question = {"role": "user", "content": "Rain?"}
     calls = replace(said, tool_calls=tuple(replace(call, id="a1b2c3d4e") for call in said.tool_calls))
     result = {"role": "tool", "tool_call_id": "a1b2c3d4e", "content": "zqresult"}
@@ -149,7 +154,8 @@ def written_by(template: ChatTemplate, said: Message, more: dict[str, Any]) -> t
     turn = text[len(plan.prompt) :].partition("zqresult")[0]
     if not text.startswith(plan.prompt) or re.search("get_weather.*zqanswer", turn, re.DOTALL):
         return plan, []
-    return plan, [each[:end] for each in without_ids(turn) for end in ends(each)]
+    texts = (each[:end] for each in without_ids(turn) for end in ends(each))
+    return plan, [text for text in texts if same(plan.parse(text), said)]
 
 
 def without_ids(turn: str) -> Iterator[str]:

@@ -334,12 +334,15 @@ def _turn(template: ChatTemplate, message: Json) -> str:
     call is shown without them."""
     if message.get("content", "") == "":
         message = {**message, "content": None if template.capabilities.supports_null_content else ""}
-    shown: list[str] = []
+    first = ""
     for tools in (None, [_tool()]):
         text = _shown(template, [_user(), message, _user(_MORE)], tools=tools)
         text = text or _shown(template, [_user(), message], tools=tools)
-        shown += [text[text.rfind(_USER) + len(_USER) :]] if text else []
-    return next((text for text in shown if _FIRST in text), shown[0] if shown else "")
+        turn = text[text.rfind(_USER) + len(_USER) :] if text else ""
+        if _FIRST in turn:
+            return turn
+        first = first or turn
+    return first
 
 
 def _shown(template: ChatTemplate, messages: Sequence[Json], **options: Any) -> str:

@@ -1,8 +1,8 @@
 """Messages as GLM-4's templates take them, which know neither `tool_calls` nor the role `tool`.
 
 A call is a turn with its tool's name as `metadata` and its arguments as content, and its result a turn of the role
-`observation` (chat template and model card of zai-org/GLM-4-9B-0414). The first of them (zai-org/glm-4-9b-chat) take
-the tools from a message of the system's.
+`observation` (chat template of GLM-4 0414, as Xinference has it). The first of them (that of glm-4-9b-chat) take the
+tools from a message of the system's.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Draw = Callable[[Sequence[Message], Sequence[Message] | None], str]
 class Observing(NamedTuple):
     """Whether a template takes calls with metadata and results as observations, and tools within a message."""
 
-    calls: bool = False
-    tools: bool = False
+    calls: bool
+    tools: bool
 
     def spelled(
         self, messages: Sequence[Message], tools: Sequence[Message] | None
@@ -75,6 +75,6 @@ def _spelled(message: Message) -> Message:
     if len(calls) > 1 or message.get("content"):
         raise TemplateError("the chat template takes one call in a turn, and nothing beside it")
     function = calls[0]["function"]
-    arguments = function["arguments"]
+    arguments: Any = function.get("arguments") or {}
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return {"role": "assistant", "metadata": function["name"], "content": text}

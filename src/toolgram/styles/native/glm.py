@@ -5,8 +5,8 @@ A turn (chat template of zai-org/GLM-4.7-Flash)::
     <think>The weather is needed.</think>I will look that
     up.<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>
 
-(on one line). GLM 4.5 and 4.6 put each on its own line. GLM-4, before them, wrote an answer or one call (model card and
-chat template of zai-org/GLM-4-9B-0414; that of zai-org/glm-4-9b-chat has no space behind the name)::
+(on one line). GLM 4.5 and 4.6 put each on its own line. GLM-4, before them, wrote an answer or one call (chat
+templates of GLM-4 0414, which has a space behind the name, and glm-4-9b-chat, as Xinference has them)::
 
     get_weather
     {"city": "Paris"}
@@ -68,5 +68,5 @@ _NAMED = Call(Seq(Alt(NamedMark("", "\n"), NamedMark("", " \n")), Arguments()))
 GLM_4 = ToolStyle(
     "glm_4",
     WireFormat(Alt(Seq(Lit("", others=("\n",)), _NAMED), Opt(Seq(Lit("\n"), Content())))),
-    "a name, and JSON on the next line: GLM-4 and Z1 of 2024 and 2025",
+    "a name, and JSON on the next line: GLM-4 of 2024 and 2025",
 )
