@@ -38,3 +38,35 @@ def test_it_is_none_of_the_answer(source: str, tools: list[dict[str, Any]] | Non
     if tools:
         assert [call.name for call in plan.parse(" " + CALL).tool_calls] == ["f"]
         assert plan.parse(CALL).content is None
+
+
+# In the manner of GLM 4.5 and 4.5V: the line break before the thoughts is the turn's, or the prompt's.
+GLM = (
+    "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
+    "{% for m in messages %}{% if m.role == 'assistant' %}<|assistant|>"
+    "{{ '\n<think>' + (m.reasoning_content or '') + '</think>' }}{{ '\n' + m.content if m.content }}"
+    "{% for call in m.tool_calls %}{{ '\n<tool_call>' + call.function.name + LINE }}"
+    "{% for key, value in call.function.arguments.items() %}"
+    "{{ '<arg_key>' + key + '</arg_key>' + LINE + '<arg_value>' + value | string + '</arg_value>' + LINE }}"
+    "{% endfor %}</tool_call>{% endfor %}"
+    "{% elif m.role == 'tool' %}{{ '<|observation|>\n<tool_response>' + m.content + '</tool_response>' }}"
+    "{% else %}{{ '<|user|>\n' + m.content }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>LEAD{% endif %}"
+)
+
+
+@pytest.mark.parametrize(("lead", "line"), [("", ""), ("\n", "\n"), ("", "\n")])
+def test_thoughts_begin_where_the_template_has_them(lead: str, line: str) -> None:
+    template = toolgram.ChatTemplate(GLM.replace("LEAD", lead).replace("LINE", repr(line)))
+    plan = toolgram.plan({"messages": [HI], "tools": [tool("f", None)]}, template)
+    assert plan.style.name == ("glm_4_5" if line else "glm_4_7")
+    assert plan.constraint is not None
+    assert plan.prompt.endswith(f"<|assistant|>{lead}")
+    for thought in ("", "Hm."):
+        said = [{"role": "assistant", "content": "Yes.", "reasoning_content": thought}]
+        whole = toolgram.plan({"messages": [HI, *said], "add_generation_prompt": False}, template).prompt
+        turn = whole.rpartition(f"<|assistant|>{lead}")[2]
+        assert turn == f"{'' if lead else chr(10)}<think>{thought}</think>\nYes."
+        assert plan.constraint.grammar.accepts(turn)
+        read = plan.parse(turn)
+        assert (read.reasoning or "", read.content) == (thought, "Yes.")

@@ -9,7 +9,8 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import comes_near, fit, reads_as_written, writes_alike, writes_other_json
 from toolgram.styles.discovery import discover
 from toolgram.styles.generic import COMPACT
-from toolgram.styles.leading import that_begins
+from toolgram.styles.leading import that_begins, that_leads
+from toolgram.styles.left_open import that_leaves_open
 from toolgram.styles.registry import all_styles, find_style, no_such_style
 from toolgram.styles.response_template.read import described_style
 from toolgram.styles.spaced import that_spaces
@@ -25,7 +26,9 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
     place for reasoning where the template does. Raises InvalidRequest for a name that no style has.
     """
     chosen, why = _chosen(template, style)
-    return that_begins(that_thinks(that_spaces(chosen, template), template), template), why
+    for fitted in (that_leads, that_spaces, that_leaves_open, that_thinks, that_begins):
+        chosen = fitted(chosen, template)
+    return chosen, why
 
 
 def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[ToolStyle, str]:

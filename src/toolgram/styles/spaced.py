@@ -131,7 +131,7 @@ class _Marked:
 
         def lit(node: Lit) -> Lit:
             here, there = (node.text.translate(table) for table in (template if alone else own, template))
-            return Lit(here, (there,) if here != there else ())
+            return Lit(here, (*node.others, there) if here != there else node.others)
 
         def filled(node: Node) -> Node:
             match rebuild(node, filled):
@@ -202,8 +202,8 @@ class _Marked:
 
     def _of_calls(self, node: Node) -> Node:
         match node:
-            case Lit(text):
-                return Lit(self._placed(text))
+            case Lit(text, others):
+                return Lit(self._placed(text), others)
             case Seq(items):
                 return Seq(*self._row(items))
             case Object() | Array():

@@ -21,6 +21,8 @@ from toolgram.wire.encodings import JSON, AnyEncoding
 
 _NAME = r"[\w.-]+"
 _OF_JSON = r"(?:\\?[\]}]|,|\\s\*)+"  # patterns of texts that stand in JSON, too
+_PLAIN = r"[^()\\]|\\."
+_OPTIONAL = re.compile(rf"^\(\?:((?:{_PLAIN}|\(\?:(?:{_PLAIN})*\))*)\)\?$")  # one text, or one of several, or nothing
 _FIELDS = (wire.Reasoning, wire.Content, wire.Call)
 
 
@@ -86,7 +88,7 @@ def _closers(region: _Region, regions: Sequence[_Region], stops: tuple[str, ...]
     """What ends a region: its closing tag, else the end of the turn and the beginning of whatever may follow."""
     if region.close:
         return [region.close]
-    ends = [*(other.after for other in regions if other.after), *map(_escaped, stops)]
+    ends = [*(_OPTIONAL.sub(r"\1", other.after) for other in regions if other.after), *map(_escaped, stops)]
     if not region.open:
         return ends
     nexts = (re.sub(r"\(\?P<\w+>", "(?:", other.open) for other in regions if other.open)
