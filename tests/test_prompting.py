@@ -463,3 +463,29 @@ def test_an_answer_that_is_any_object_is_asked_for_in_words(style: str, tools: l
     asked = toolgram.plan(body, CHATML, style=style).format_prompt or ""
     assert asked.endswith("Please respond with a JSON object.")
     assert "following schema" not in asked
+
+
+QUESTIONS_ALONE = "{% for m in messages if m.role != 'assistant' %}{{ m.content }}\n{% endfor %}"
+THE_LAST = "{% for m in messages[-2:] %}{{ m.content }}\n{% endfor %}"
+AS_JSON = "{% for m in messages %}{{ m.content | tojson }}\n{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "left_out"),
+    [
+        (QUESTIONS_ALONE, ("/messages/1/content", "/messages/3/tool_calls")),
+        (THE_LAST, ("/messages/0/content", "/messages/1/content", "/messages/2/content")),
+        (AS_JSON, ()),
+    ],
+)
+def test_what_no_word_is_shown_of_is_told(template: str, left_out: tuple[str, ...]) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Bergen"}'}}
+    messages = [
+        {"role": "user", "content": 'Good "morning" <b>there</b>, 早上好.'},
+        {"role": "assistant", "content": "Greetings."},
+        {"role": "user", "content": "Will it rain?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "Slightly."},
+    ]
+    plan = toolgram.plan(asked("") | {"messages": messages}, toolgram.ChatTemplate(template))
+    assert plan.left_out == left_out

@@ -13,6 +13,7 @@ from toolgram.conversation.message import Message
 from toolgram.conversation.request import Request, Tool
 from toolgram.errors import InvalidRequest, InvalidSchema, TemplateError
 from toolgram.planning.rendering import Parts, Rendering, not_shown, tags_of, text_of, written
+from toolgram.planning.unseen import unseen
 from toolgram.schema.reading.normalize import normalize
 from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, plain_prompt
 from toolgram.styles.detect import speaks, writes_as_read
@@ -37,7 +38,7 @@ _CUT = "\ue0fe\ue0ff"  # where a message to be continued ends; private use, take
 class Prompt:
     """What the engine is given; `opened` is what it holds already of the turn that the model writes.
 
-    `left_out` are pointers to what the assistant said in the conversation and the prompt has no place for.
+    `left_out` are pointers to what of the conversation the prompt has no place for.
     """
 
     parts: Parts
@@ -163,7 +164,8 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
         if request.continue_final_message:
             return _continued(request, template, style, now, native=native)
         raise
-    left_out = not_shown(request.messages, lost, parts)
+    prompt = "".join(text for text, _ in parts)
+    left_out = tuple(dict.fromkeys((*not_shown(request.messages, lost, prompt), *unseen(request.messages, prompt))))
     format_, control = style.format(with_tools=bool(request.tools)), likely_pattern(template)
     if not request.continue_final_message:
         end = _trusted_end(parts)

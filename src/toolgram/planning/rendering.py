@@ -166,11 +166,10 @@ def _as_text(message: Mapping[str, Any], style: ToolStyle) -> tuple[str, tuple[s
     return text, tuple(field for field in lost if message.get(field))
 
 
-def not_shown(messages: Sequence[Mapping[str, Any]], lost: Lost, parts: Parts) -> tuple[str, ...]:
+def not_shown(messages: Sequence[Mapping[str, Any]], lost: Lost, prompt: str) -> tuple[str, ...]:
     """Pointers to the fields of turns with calls that are `lost` in the style's text, and that no template shows."""
     if not any(lost):
         return ()
-    prompt = "".join(text for text, _ in parts)
     turns = ((at, message) for at, message in enumerate(messages) if message.get("tool_calls"))
     missing: list[str] = []
     place = 0  # the turns stand there in their order, so that each is looked for behind the one before

@@ -1,0 +1,60 @@
+"""What is sent of a conversation, and no word of which the prompt has: it is told."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, cast
+
+from toolgram.planning.rendering import text_of
+
+_WORD = re.compile(r"[A-Za-z0-9]{4,}")  # no template writes these otherwise
+_FOREIGN = re.compile(r"[^\x00-\x7f]+")  # which some write as escapes
+
+
+def unseen(messages: Sequence[Mapping[str, Any]], prompt: str) -> Iterator[str]:
+    """Pointers to the texts and the calls of which a template shows nothing."""
+    place = 0  # turns stand in their order, so that each is looked for behind the one before
+
+    def is_lost(text: str) -> bool:
+        nonlocal place
+        for word in _words(text):
+            at = prompt.find(word, place)
+            if at >= 0 or word in prompt:
+                place = max(place, at)
+                return False
+        return _WORD.search(text) is not None
+
+    for number, message in enumerate(messages):
+        if is_lost(text_of(message.get("content"))):
+            yield f"/messages/{number}/content"
+        calls = message.get("tool_calls") or ()
+        if calls and is_lost(" ".join(chain.from_iterable(map(_texts_of, calls)))):
+            yield f"/messages/{number}/tool_calls"
+
+
+def _words(text: str) -> Iterator[str]:
+    return (found[0] for pattern in (_WORD, _FOREIGN) for found in pattern.finditer(text))
+
+
+def _texts_of(call: Mapping[str, Any]) -> Iterator[str]:
+    """The texts in the arguments of a call, whose name and keys the prompt may have where the tool is announced."""
+    arguments = call["function"].get("arguments")
+    try:
+        return _texts(json.loads(arguments) if isinstance(arguments, str) else arguments)
+    except ValueError:
+        return iter((arguments,))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            yield from chain.from_iterable(map(_texts, cast("Mapping[str, Any]", value).values()))
+        case list():
+            yield from chain.from_iterable(map(_texts, cast("list[Any]", value)))
+        case _:
+            return
