@@ -219,9 +219,10 @@ def test_what_becomes_of_a_template_is_told(tmp_path: Path) -> None:
     assert (found.kind, found.lost, found.forbidden) == ("discovered", [], [])
     assert found.conversations == 2 * len(verdicts.CONVERSATIONS)
     assert found.turns > 0
-    file.write_text("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}")
+    forgets = MADE_UP["a fence"].template.source.replace("if tools", "if tools and messages[-1].role == 'user'")
+    file.write_text(forgets)
     lost = verdicts.verdict(file).lost
-    assert "two: zqanswer is lost" in lost
+    assert "a result: the tool is not shown" in lost
     file.write_text("{{ raise_exception('No.') }}")
     assert verdicts.verdict(file).kind == "refused"
 

@@ -15,7 +15,7 @@ from toolgram.engines.llama_cpp.engine import LlamaCpp
 from toolgram.errors import ModelError
 from toolgram.models.catalog import default_model
 
-FREE = "toolgram.engines.llama_cpp.gguf_model._free_memory"
+FREE = "toolgram.engines.llama_cpp.machine.free_memory"
 _TOKEN = 4 * 30 * 3 * 64  # bytes: a key and a value of 2 bytes a number, in 30 layers of 3 heads of 64
 
 

@@ -499,9 +499,9 @@ def test_a_file_that_cannot_be_run_is_an_error(path: Path, tmp_path: Path, capfd
 
 
 def test_a_model_larger_than_the_memory_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolgram.engines.llama_cpp.gguf_model._memory", lambda: 50_000_000)
+    monkeypatch.setattr("toolgram.engines.llama_cpp.machine.memory", lambda: 50_000_000)
     for engine in (LlamaCpp, LlamaObject):
-        with pytest.raises(ModelError, match=r"has 0\.1 GB, and this machine only 0\.1 GB of memory"):
+        with pytest.raises(ModelError, match=r"has 0\.1 GB, and there are only 0\.1 GB of memory"):
             engine(path)
 
 

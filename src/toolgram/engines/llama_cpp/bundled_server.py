@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.llama_cpp.gguf_model import check_file
+from toolgram.engines.llama_cpp.machine import cores
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.errors import EngineError, ModelError
 
@@ -80,7 +81,7 @@ def _start(path: Path, context: int, parallel: int, threads: int | None, key: st
     params.n_parallel = parallel
     params.n_ctx = context * parallel
     params.cpuparams.n_threads = threads or 1
-    params.cpuparams_batch.n_threads = threads or os.cpu_count() or 1
+    params.cpuparams_batch.n_threads = threads or cores()
     params.api_keys = [key]
     params.hostnames = ["127.0.0.1"]
     params.port = 0

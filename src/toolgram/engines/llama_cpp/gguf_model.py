@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import threading
 import weakref
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolgram.engines.llama_cpp import ffi
+from toolgram.engines.llama_cpp import ffi, machine
 from toolgram.engines.llama_cpp.ffi_layout import Batch
 from toolgram.engines.llama_cpp.sampling import Logits
 from toolgram.engines.llama_cpp.threads import Cores
@@ -23,7 +22,6 @@ from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.errors import EngineError, ModelError
 
 BATCH = 512  # tokens in one call
-_MEMINFO = Path("/proc/meminfo")
 _LOADING = threading.Lock()  # llama.cpp's log does not say which model a line is about
 
 
@@ -123,7 +121,7 @@ class Model:
         self.trained: int = self._c.llama_model_n_ctx_train(self._model)
         self.asked = context
         self.bytes_per_token = _bytes_per_token(self._model)
-        free = _free_memory()
+        free = machine.free_memory()
         self._share = None if free is None else max(free - path.stat().st_size, 0) // _SHARE // self.bytes_per_token
         self.context = min(self.trained, context or self._share or _SMALL_CONTEXT)
         self._check_context(path, free)
@@ -278,26 +276,9 @@ def check_file(path: Path) -> None:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     if magic != b"GGUF":
         raise ModelError(f"{path} is not a GGUF file")
-    memory = _memory()
+    memory = machine.memory()
     if memory is not None and size > memory:
-        raise ModelError(f"{path} has {size / 1e9:.1f} GB, and this machine only {memory / 1e9:.1f} GB of memory")
-
-
-def _memory() -> int | None:
-    """The bytes of memory of this machine, where the system tells."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _free_memory() -> int | None:
-    """The bytes of memory that programs can still have, or else all of this machine's, where the system tells."""
-    try:
-        found = re.search(r"^MemAvailable:\s*(\d+) kB", _MEMINFO.read_text(encoding="ascii"), re.MULTILINE)
-    except OSError:
-        found = None
-    return 1024 * int(found[1]) if found else _memory()
+        raise ModelError(f"{path} has {size / 1e9:.1f} GB, and there are only {memory / 1e9:.1f} GB of memory")
 
 
 def _bytes_per_token(model: int) -> int:

@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from toolgram.engines.llama_cpp.machine import cores
+
 _STAT = Path("/proc/stat")
 _MOMENT = 0.1  # seconds that are looked back on; Linux counts in hundredths
 _LONG_AGO = 1.0  # seconds, over which the others tell nothing of what they do now
@@ -37,7 +39,8 @@ def busy() -> float | None:
 class Cores:
     """Tells each pass of a model of `size` bytes how many threads it has.
 
-    `threads` are those of every pass; None for as many as are free, or half of all where the system does not tell.
+    `threads` are those of every pass; None for as many as are free, or half of all where the system does not tell, and
+    no more than this process may use.
     """
 
     def __init__(
@@ -52,7 +55,9 @@ class Cores:
         self._small = size < _SMALL
         self._busy, self._own, self._clock = busy, own, clock
         self._all = os.cpu_count() or 1
-        self._most = max(min(self._all, 2), self._all // 2)  # half of what a machine counts as cores may be no more
+        self._allowed = min(cores(), self._all)
+        # Half of what a machine counts as cores may be no more.
+        self._most = max(min(self._allowed, 2), self._allowed // 2)
         self._free = float(self._all)
         self._looked = self._look()
 
@@ -63,7 +68,7 @@ class Cores:
         if tokens == 1:
             return 1 if self._small else self._most
         if tokens >= _MOST:
-            return self._all
+            return self._allowed
         self._update()
         wanted = _PART if tokens >= _MANY else _WHOLE
         return min(max(int(self._free + 1 - wanted), 1), self._most)
