@@ -98,6 +98,11 @@ def test_where_a_request_does_not_say_the_models_own_configuration_holds(
     assert answers[-1].json()["temperature"] == 0.3
 
 
+def test_an_ipv6_address_stands_in_brackets(started: list[uvicorn.Config]) -> None:
+    result = CliRunner().invoke(app, ["serve", "--host", "::1", "--port", "0"])
+    assert "serving smollm2 at http://[::1]:4321/v1, with a playground at http://[::1]:4321/ and" in result.output
+
+
 def test_options_and_environment(
     started: list[uvicorn.Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

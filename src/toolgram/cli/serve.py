@@ -251,7 +251,8 @@ def _take_short_turns() -> None:
 
 def _say_where(served: Sequence[Served], host: str, listener: socket.socket) -> None:
     names = ", ".join(model.name for model in served)
-    where = f"http://{host}:{listener.getsockname()[1]}"
+    name = f"[{host}]" if ":" in host else host
+    where = f"http://{name}:{listener.getsockname()[1]}"
     typer.echo(f"serving {names} at {where}/v1, with a playground at {where}/ and the API at {where}/docs")
 
 
