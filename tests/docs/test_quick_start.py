@@ -63,7 +63,7 @@ def home(tmp_path: Path) -> Path:
     snapshot = tmp_path / "hub" / "models--org--repo" / "snapshots" / ("0" * 40)
     (tmp_path / "hub" / "models--org--repo" / "refs").mkdir(parents=True)
     (tmp_path / "hub" / "models--org--repo" / "refs" / "main").write_text("0" * 40)
-    names = [tmp_path / "model.gguf", snapshot / "model.gguf"]
+    names = [tmp_path / "model.gguf", snapshot / "model.gguf", snapshot / "model-Q4_K_M.gguf"]
     names += [tmp_path / path for command in COMMANDS for path in re.findall(r"~/(\S+)", command)]
     for name in names:
         name.parent.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,8 @@ Schema = Annotated[
 ]
 System = Annotated[str | None, typer.Option(metavar="TEXT", help="A system message.")]
 Model = Annotated[
-    str | None, typer.Option(metavar="PATH|NAME", help="A GGUF file, or a known model (default: smollm2).")
+    str | None,
+    typer.Option(metavar="PATH|NAME", help="A GGUF file, org/repo:Q4_K_M, or a known model (default: smollm2)."),
 ]
 Template = Annotated[
     Path | None,

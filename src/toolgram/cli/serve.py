@@ -22,6 +22,7 @@ from toolgram.cli.profiles import profiles_of
 from toolgram.cli.upstream import Connection
 from toolgram.engines.base import Engine, SamplingDefaults
 from toolgram.errors import unreadable
+from toolgram.gguf_files import name_of
 from toolgram.models import catalog as models
 from toolgram.models.defaults import sampling_of_gguf
 from toolgram.models.profiles import model_name
@@ -63,7 +64,7 @@ def load(loading: Loading) -> tuple[Served, ...]:
     if not loading.models:
         _say(f"no --model given: this is {models.DEFAULT}, a very small one, to try things out")
     files = [model_file(name) for name in names]
-    known = [name if name in models.MODELS else file.stem for name, file in zip(names, files, strict=True)]
+    known = [name if name in models.MODELS else name_of(file) for name, file in zip(names, files, strict=True)]
     _tell_apart(known, loading.aliases)
     templates = [inputs.template_of(loading.template, file) for file in files]
     profiles = profiles_of(loading.profiles, [*zip(map(model_name, files), templates, strict=True)])

@@ -18,6 +18,7 @@ from toolgram.engines.base import Engine, SamplingDefaults
 from toolgram.engines.remote.http import Http, Unavailable
 from toolgram.engines.remote.identify import NAMES, Identity, ServerKind, identify
 from toolgram.errors import EngineError, ModelError, nearest
+from toolgram.gguf_files import name_of
 from toolgram.models import hub
 from toolgram.models.defaults import sampling_of_folder
 from toolgram.template.chat_template import ChatTemplate
@@ -232,7 +233,7 @@ def _model(named: str | None, kind: Kind, found: Identity) -> str | None:
 
 def _base_name(model: str) -> str:
     """A llama-server goes by the path of its file."""
-    return Path(model).stem if model.endswith(".gguf") else model
+    return name_of(Path(model)) if model.endswith(".gguf") else model
 
 
 def _called(name: str, weights: str) -> str:

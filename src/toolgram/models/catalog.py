@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from toolgram.errors import ModelError, nearest
+from toolgram.gguf_files import parts_of
 from toolgram.models import hub
 
 Progress = Callable[[int, int], None]
@@ -86,28 +87,33 @@ def default_model(progress: Progress | None = None) -> Path:
 
 
 def resolve(name_or_path: str | Path, progress: Progress | None = None) -> Path:
-    """The file of a known model, of a path, or of `org/repo:file` on the Hugging Face Hub; fetched on first use.
+    """The file of a known model, of a path, or of `org/repo:file` or `org/repo:quantisation` on the Hugging Face Hub;
+    fetched on first use.
 
-    Raises ModelError where there is nothing.
+    Of a model in several parts it is the first. Raises ModelError where there is nothing.
     """
     if str(name_or_path) in MODELS:
         return pull(str(name_or_path), progress)
     path = Path(name_or_path).expanduser()
     if path.is_file():
-        return path
+        first = Path(parts_of(str(path))[0])
+        if not first.is_file():
+            raise ModelError(f"{path} is a part of a model, and the first one, {first.name}, is not beside it")
+        return first
     if path.is_dir():
         raise ModelError(f"{name_or_path} is a folder, and a model is a GGUF file; {_files_of(path)}")
     if hub.on_the_hub(str(name_or_path)):
         return hub.fetch(str(name_or_path))
     raise ModelError(
-        f"{name_or_path} is neither a file nor a known model nor org/repo:file on the hub; "
+        f"{name_or_path} is neither a file nor a known model nor org/repo:Q4_K_M on the hub; "
         f"{nearest(str(name_or_path), MODELS)}"
     )
 
 
 def _files_of(folder: Path) -> str:
     """Which GGUF files are in a folder, or in its own folders, as a person would look for them."""
-    found = sorted({*folder.glob("*.gguf"), *folder.glob("*/*.gguf")})
+    files = {*folder.glob("*.gguf"), *folder.glob("*/*.gguf")}
+    found = sorted(file for file in files if parts_of(file.name)[0] == file.name)
     shown = ", ".join(map(str, found[:_SHOWN])) + (", …" if len(found) > _SHOWN else "")
     return f"in it there are: {shown}" if found else "in it there is none"
 

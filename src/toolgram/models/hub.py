@@ -1,4 +1,4 @@
-"""Models on the Hugging Face Hub, named `org/repo:file`."""
+"""Models on the Hugging Face Hub, named `org/repo:file`, or `org/repo:Q4_K_M` by a quantisation of the repository."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from toolgram.errors import ModelError, needing
+from toolgram.gguf_files import parts_of
 
 _NAME = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
+_SHOWN = 8  # files of a repository
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _TOKENIZER_FILES = (
     "tokenizer_config.json",
@@ -28,15 +30,49 @@ def on_the_hub(name: str) -> bool:
 def fetch(name: str) -> Path:
     """The file of such a name, in huggingface_hub's own cache: fetched on first use, with its token if there is one.
 
-    Raises ModelError where it cannot be fetched, MissingPackage where huggingface_hub is not installed.
+    Of a model in several parts it is the first; all of them are fetched. Raises ModelError where it cannot be fetched,
+    MissingPackage where huggingface_hub is not installed.
     """
     found = _NAME.fullmatch(name)
     if found is None:
-        raise ModelError(f"{name!r} is no file on the Hugging Face Hub: write org/repo:file")
+        raise ModelError(f"{name!r} is no file on the Hugging Face Hub: write org/repo:file, or org/repo:Q4_K_M")
     with needing("hub", "a model of the Hugging Face Hub"):
         from huggingface_hub import hf_hub_download  # pyright: ignore[reportUnknownVariableType] - of its progress bar
+    repository, file = found["repo"], found["file"]
     with _failing(name):
-        return Path(hf_hub_download(found["repo"], found["file"]))
+        if not file.lower().endswith(".gguf"):
+            file = _in_quantisation(repository, file)
+        first, *_ = [hf_hub_download(repository, part) for part in parts_of(file)]
+        return Path(first)
+
+
+def _in_quantisation(repository: str, wanted: str) -> str:
+    """The GGUF file of a repository that has this quantisation in its name, as `model-Q4_K_M.gguf` does.
+
+    Raises ModelError where there is none, and as huggingface_hub does.
+    """
+    files = sorted(file for file in _files_of(repository) if file.endswith(".gguf") and "mmproj" not in file)
+    pattern = re.compile(rf"(?:.*[-._/])?{re.escape(wanted)}(?:-\d{{5}}-of-\d{{5}})?\.gguf", re.IGNORECASE)
+    found = [file for file in files if pattern.fullmatch(file)]
+    if not found:
+        first = [file for file in files if parts_of(file)[0] == file]
+        told = ", ".join(first[:_SHOWN]) + (", …" if len(first) > _SHOWN else "") if first else "no GGUF file"
+        raise ModelError(f"{repository} has no GGUF file whose name ends with {wanted}; it has {told}")
+    return min(found, key=len)
+
+
+def _files_of(repository: str) -> list[str]:
+    """The files of a repository; those that are in the cache where it cannot be asked."""
+    from huggingface_hub import list_repo_files, snapshot_download  # pyright: ignore[reportUnknownVariableType] - as above
+
+    try:
+        return list_repo_files(repository)
+    except OSError as error:
+        try:
+            folder = Path(snapshot_download(repository, local_files_only=True))
+        except OSError:
+            raise error from None
+        return [file.relative_to(folder).as_posix() for file in folder.rglob("*.gguf")]
 
 
 def is_repository(name: str) -> bool:

@@ -20,6 +20,7 @@ from toolgram.engines.llama_cpp.sampling import Logits
 from toolgram.engines.llama_cpp.threads import Cores
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
 from toolgram.errors import EngineError, ModelError
+from toolgram.gguf_files import size_of
 
 BATCH = 512  # tokens in one call
 _LOADING = threading.Lock()  # llama.cpp's log does not say which model a line is about
@@ -122,7 +123,8 @@ class Model:
         self.asked = context
         self.bytes_per_token = _bytes_per_token(self._model)
         free = machine.free_memory()
-        self._share = None if free is None else max(free - path.stat().st_size, 0) // _SHARE // self.bytes_per_token
+        size = size_of(path)
+        self._share = None if free is None else max(free - size, 0) // _SHARE // self.bytes_per_token
         self.context = min(self.trained, context or self._share or _SMALL_CONTEXT)
         self._check_context(path, free)
         fitting = min(parallel, self._fitting() if budget is None else budget // self.context)
@@ -140,7 +142,7 @@ class Model:
         self._context = context_pointer
         self._memory: int = self._c.llama_get_memory(self._context)
         self._row = ctypes.c_float * len(self.vocabulary.pieces)
-        self._cores = Cores(threads, path.stat().st_size)
+        self._cores = Cores(threads, size)
         self._batch = _Rows.of(BATCH)
         # the state of a recurrent model after a text is not its state after the half of it
         self.shares = not (self._c.llama_model_is_recurrent(self._model) or self._c.llama_model_is_hybrid(self._model))
@@ -267,13 +269,13 @@ class _Rows:
 
 
 def check_file(path: Path) -> None:
-    """Raises ModelError for a file that cannot be read, is not GGUF, or is larger than the memory of this machine."""
+    """Raises ModelError for a model that cannot be read, is not GGUF, or is larger than the memory there is."""
     try:
         with path.open("rb") as file:
             magic = file.read(4)
-            size = file.seek(0, os.SEEK_END)
+        size = size_of(path)
     except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise ModelError(f"{error.filename or path} cannot be read: {error.strerror or error}") from error
     if magic != b"GGUF":
         raise ModelError(f"{path} is not a GGUF file")
     memory = machine.memory()

@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from toolgram.gguf_files import name_of
 from toolgram.planning.profile import Profile, template_hash
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.sources import gguf_metadata
@@ -18,7 +19,7 @@ def model_name(file: Path) -> str:
     Raises TemplateError for a file that cannot be read.
     """
     name = gguf_metadata(file).get("general.name")
-    return name if isinstance(name, str) and name else file.stem
+    return name if isinstance(name, str) and name else name_of(file)
 
 
 def shipped(model: str, template: ChatTemplate) -> Profile | None:
