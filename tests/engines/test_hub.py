@@ -68,6 +68,19 @@ def test_where_the_hub_can_be_asked_it_tells_the_files(cache: Path, monkeypatch:
     assert resolve("org/repo:m").name == "m.gguf"
 
 
+@pytest.mark.parametrize("error", [OSError("No route."), RuntimeError("No route."), ValueError("No route.")])
+def test_where_it_cannot_be_asked_the_cache_is_looked_at(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(_: str) -> list[str]:
+        raise error
+
+    monkeypatch.setattr("huggingface_hub.list_repo_files", fails)
+    assert resolve("org/repo:Q4_K_M").name == "model-Q4_K_M.gguf"
+    with pytest.raises(ModelError, match=r"^org/other:Q4_K_M cannot be fetched from the Hugging Face Hub: No route\.$"):
+        resolve("org/other:Q4_K_M")
+
+
 def test_what_is_not_there_in_whole_is_told(cache: Path) -> None:
     with pytest.raises(ModelError, match=r"^org/repo:BF16 cannot be fetched from the Hugging Face Hub: "):
         resolve("org/repo:BF16")

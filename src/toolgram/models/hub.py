@@ -67,11 +67,11 @@ def _files_of(repository: str) -> list[str]:
 
     try:
         return list_repo_files(repository)
-    except OSError as error:
+    except Exception as error:  # noqa: BLE001 - those of its HTTP library come through, and it has had several
         try:
             folder = Path(snapshot_download(repository, local_files_only=True))
         except OSError:
-            raise error from None
+            raise OSError(f"{error}") from error
         return [file.relative_to(folder).as_posix() for file in folder.rglob("*.gguf")]
 
 
