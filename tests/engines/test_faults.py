@@ -14,9 +14,11 @@ import httpcore2
 import httpx2
 import pytest
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 import toolgram
 from engines.contract import CALLS, SEA, one_of
@@ -84,6 +86,33 @@ def test_a_server_that_is_not_there_is_an_error() -> None:
         assert text == ""
         assert isinstance(error, Unavailable)
         assert url in str(error)
+
+
+def test_a_server_of_this_machine_is_behind_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable names a proxy, and none says that this machine is not behind it."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    hosts = list[str]()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            hosts.append(Headers(scope=scope)["host"])
+            await Response("Here.")(scope, receive, send)
+
+    async def asked(url: str) -> bytes:
+        return await Http(url).get("/health", timeout=5)
+
+    with serving(app) as address:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, nobody())
+        for url in (address, address.replace("127.0.0.1", "localhost")):
+            assert asyncio.run(asked(url)) == b"Here."
+        with pytest.raises(Unavailable):
+            asyncio.run(asked("http://models.example:8000"))
+        for name in ("HTTP_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, address)
+        assert asyncio.run(asked("http://models.example:8000")) == b"Here."
+    assert [host.partition(":")[0] for host in hosts] == ["127.0.0.1", "localhost", "models.example"]
 
 
 def test_what_is_no_address_is_refused() -> None:

@@ -36,7 +36,7 @@ from toolgram.agent.calls import CallFailed, object_of, report_progress
 from toolgram.agent.mcp_values import MAX_NAME, block_text, problem_of, tool_name, writes, wrong_at
 from toolgram.agent.results import shortened
 from toolgram.agent.tools import InvalidTool
-from toolgram.engines.remote.http import trusted
+from toolgram.engines.remote.http import takes_proxies, trusted
 
 _Item = TypeVar("_Item")
 
@@ -182,9 +182,10 @@ class _Target:
             async with Client(self.stdio, raise_exceptions=False) as client:
                 yield client
             return
+        trust = takes_proxies(self.url)
         async with (
             # Calls have their own time.
-            httpx2.AsyncClient(headers=dict(self.headers), timeout=None, verify=trusted()) as http,
+            httpx2.AsyncClient(headers=dict(self.headers), timeout=None, verify=trusted(), trust_env=trust) as http,
             Client(streamable_http_client(self.url, http_client=http)) as client,
         ):
             yield client

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from errno import EADDRINUSE
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from toolgram.cli.inputs import BadInput
 from toolgram.cli.profiles import profiles_of
 from toolgram.cli.upstream import Connection
 from toolgram.engines.base import Engine, SamplingDefaults
+from toolgram.engines.remote.http import is_local
 from toolgram.errors import unreadable
 from toolgram.gguf_files import name_of
 from toolgram.models import catalog as models
@@ -124,14 +124,6 @@ def keys(given: Sequence[str], file: Path | None, environment: Mapping[str, str]
         if name in environment and not found:
             raise BadInput(f"{name} is set but empty: give it a key, or unset it to let every client in")
     return found
-
-
-def is_local(host: str) -> bool:
-    """Whether only this machine can reach a server that listens on this address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_file: Path | None) -> None:

@@ -13,7 +13,7 @@ with needing("agent", "an operation that runs"):
 
 from toolgram.agent.calls import CallFailed, object_of
 from toolgram.agent.openapi.places import Place, Sent
-from toolgram.engines.remote.http import trusted
+from toolgram.engines.remote.http import takes_proxies, trusted
 
 Json = Mapping[str, Any]
 
@@ -68,7 +68,7 @@ class OpenApiTool:
         try:
             async with (
                 # A call has the time that its agent gives it.
-                httpx2.AsyncClient(timeout=None, verify=trusted()) as client,
+                httpx2.AsyncClient(timeout=None, verify=trusted(), trust_env=takes_proxies(url)) as client,
                 client.stream(
                     self.method.upper(), url, params=query or None, headers=headers, content=sent.content
                 ) as answer,

@@ -272,8 +272,9 @@ def serve(
     """Serve models by the APIs of OpenAI, Anthropic and Ollama; every option is also a variable, TOOLGRAM_…."""
     from toolgram.cli.inputs import BadInput, read_mcp
     from toolgram.cli.profiles import profiles_of
-    from toolgram.cli.serve import Loading, Remote, check, is_local, keys, load, run, run_workers, sampled
+    from toolgram.cli.serve import Loading, Remote, check, keys, load, run, run_workers, sampled
     from toolgram.cli.upstream import Upstream, connect
+    from toolgram.engines.remote.http import is_local
     from toolgram.server.settings import Settings
 
     settings = Settings(

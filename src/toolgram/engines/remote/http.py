@@ -10,7 +10,9 @@ from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import cache
+from ipaddress import ip_address
 from typing import Any, cast
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 import httpx2
@@ -46,6 +48,20 @@ class Refused(EngineError):
 def trusted() -> ssl.SSLContext:
     """The certificates that servers are trusted by, read once: a client of httpx2 does so by itself, for 20 ms."""
     return httpx2.create_ssl_context()
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine, as only it is known by."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def takes_proxies(url: str) -> bool:
+    """Whether the proxies that variables name (`HTTP_PROXY`) are to be asked for an address; this machine's own servers
+    are not behind them, and few people say so in `NO_PROXY`."""
+    return not is_local(urlsplit(url).hostname or "")
 
 
 class Http:
@@ -129,7 +145,11 @@ class Http:
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
             self._clients[loop] = httpx2.AsyncClient(
-                headers=self._headers, timeout=self._timeout, limits=self._limits, verify=trusted()
+                headers=self._headers,
+                timeout=self._timeout,
+                limits=self._limits,
+                verify=trusted(),
+                trust_env=takes_proxies(self.url),
             )
         return self._clients[loop]
 
