@@ -39,7 +39,7 @@ def wait_for(url: str) -> None:
     """Wait until a server answers, whatever it says."""
     for _ in range(600):
         try:
-            httpx2.get(url)
+            httpx2.get(url, trust_env=False)
         except httpx2.TransportError:
             time.sleep(0.1)
         else:

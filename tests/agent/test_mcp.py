@@ -75,7 +75,8 @@ def test_results_errors_and_pictures_are_told() -> None:
     assert picture == "a dot\n(image/png, 6 bytes, which is not shown)"
 
 
-def test_the_same_over_http(address: str) -> None:
+def test_the_same_over_http(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # which a server of this machine is not behind
     assert told(("web_add", {"a": 1, "b": 2}), given={"servers": {"web": {"url": address}}}) == ["3"]
 
 

@@ -315,6 +315,7 @@ def test_what_is_no_document_is_told_with_its_place(document: Any, message: str)
 
 
 def test_a_source_may_be_an_address(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # which a server of this machine is not behind
     listed = CliRunner().invoke(app, ["tools", "list", f"{server}/openapi.json"])
     assert listed.stdout.splitlines()[:2] == ["getOrder: One order.", "post_orders (writes): Order it."]
     failed = CliRunner().invoke(app, ["tools", "list", f"{server}/v1/broken"])

@@ -18,7 +18,7 @@ with needing("agent", "an operation that runs"):
 from toolgram.agent.openapi.document import Document, secret_names
 from toolgram.agent.openapi.tool import OpenApiTool
 from toolgram.agent.tools import InvalidTool
-from toolgram.engines.remote.http import trusted
+from toolgram.engines.remote.http import takes_proxies, trusted
 
 __all__ = ["OpenApiTool", "fetched", "openapi_tools", "secrets_in"]
 
@@ -65,7 +65,9 @@ def secrets_in(environment: Mapping[str, str], document: Any) -> dict[str, str]:
 def fetched(url: str) -> Any:
     """The document at an address. Raises InvalidTool."""
     try:
-        answer = httpx2.get(url, follow_redirects=True, timeout=_SECONDS, verify=trusted()).raise_for_status()
+        answer = httpx2.get(
+            url, follow_redirects=True, timeout=_SECONDS, verify=trusted(), trust_env=takes_proxies(url)
+        ).raise_for_status()
         return answer.json()
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise InvalidTool(f"{url}: it cannot be fetched: {error}") from error

@@ -61,7 +61,10 @@ def is_local(host: str) -> bool:
 def takes_proxies(url: str) -> bool:
     """Whether the proxies that variables name (`HTTP_PROXY`) are to be asked for an address; this machine's own servers
     are not behind them, and few people say so in `NO_PROXY`."""
-    return not is_local(urlsplit(url).hostname or "")
+    try:
+        return not is_local(urlsplit(url).hostname or "")
+    except ValueError:  # it is no address, which whoever asks for it says
+        return True
 
 
 class Http:
