@@ -489,3 +489,19 @@ def test_what_no_word_is_shown_of_is_told(template: str, left_out: tuple[str, ..
     ]
     plan = toolgram.plan(asked("") | {"messages": messages}, toolgram.ChatTemplate(template))
     assert plan.left_out == left_out
+
+
+NESTED = tuple('{"a": ' * levels + '"deeply"' + "}" * levels for levels in (250, 600, 3000))
+
+
+@pytest.mark.parametrize("arguments", [*NESTED, '{"a": "deeply', '{"a": "\\ndeeply"}', "{}"])
+def test_arguments_are_looked_for_however_they_are_written(arguments: str) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "get_weather", "arguments": arguments}}
+    turn = {"role": "assistant", "content": None, "tool_calls": [call]}
+    messages = [{"role": "user", "content": "Rain?"}, turn, {"role": "tool", "tool_call_id": "a", "content": "Yes."}]
+    for template, style in ((CHATML, "compact"), (HERMES, None)):
+        plan = toolgram.plan(asked("") | {"messages": messages}, template, style)
+        assert "deeply" in plan.prompt or "deeply" not in arguments
+        assert plan.left_out == ()
+    plan = toolgram.plan(asked("") | {"messages": messages}, toolgram.ChatTemplate(QUESTIONS_ALONE))
+    assert plan.left_out == (("/messages/1/tool_calls",) if 'deeply"' in arguments else ())

@@ -86,15 +86,18 @@ def json_of(body: Any) -> Any:
 
     Raises InvalidRequest for what is not JSON, or nested so deep that no template or schema means it.
     """
-    return body if _is_json(body) else _as_json(body)
+    return body if is_json(body) else _as_json(body)
 
 
 _SCALARS = frozenset((str, int, float, bool, type(None)))  # most of what a body holds; others may derive from them
 _KEYS = frozenset((str,))
 
 
-def _is_json(body: Any) -> bool:
-    """Whether it is made of the very types of JSON, level by level: nearly every body is, and this is fast."""
+def is_json(body: Any) -> bool:
+    """Whether it is made of the very types of JSON, level by level, and no deeper than `MAX_DEPTH`.
+
+    Nearly every body is, and this is fast.
+    """
     level = [body]
     for _ in range(MAX_DEPTH):
         inside: list[Any] = []

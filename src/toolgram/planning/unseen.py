@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 from toolgram.planning.rendering import text_of
 
 _WORD = re.compile(r"[A-Za-z0-9]{4,}")  # no template writes these otherwise
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?', re.DOTALL)  # a key, with its colon, or a text
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _FOREIGN = re.compile(r"[^\x00-\x7f]+")  # which some write as escapes
 
 
@@ -40,21 +42,10 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _texts_of(call: Mapping[str, Any]) -> Iterator[str]:
-    """The texts in the arguments of a call, whose name and keys the prompt may have where the tool is announced."""
-    arguments = call["function"].get("arguments")
-    try:
-        return _texts(json.loads(arguments) if isinstance(arguments, str) else arguments)
-    except ValueError:
-        return iter((arguments,))
+    """The texts in the arguments of a call, whose name and keys the prompt may have where the tool is announced.
 
-
-def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case Mapping():
-            yield from chain.from_iterable(map(_texts, cast("Mapping[str, Any]", value).values()))
-        case list():
-            yield from chain.from_iterable(map(_texts, cast("list[Any]", value)))
-        case _:
-            return
+    They are looked for in the JSON as it stands: it may nest without end, or be broken.
+    """
+    arguments = call["function"].get("arguments") or ""
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return (_ESCAPE.sub(" ", text) for text, colon in _STRING.findall(written) if not colon)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, cast
 
+from toolgram.conversation.fields import is_json
 from toolgram.errors import InvalidRequest
 from toolgram.template.call_turns import IdForm, named, one_call_a_turn, short_id, with_ids
 from toolgram.template.capabilities import Capabilities, ReasoningField, with_reasoning
@@ -203,9 +204,12 @@ def _arguments(arguments: Any, form: Literal["object", "text"], pointer: str) ->
         arguments = {}
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments)
+            read: object = json.loads(arguments)
         except (ValueError, RecursionError):
             return arguments  # a call that was cut off: a template that takes only objects refuses it
+        if isinstance(read, dict) and not is_json(cast("Message", read)):
+            return arguments  # nobody reads what is nested so deep
+        arguments = cast("Any", read)
     if not isinstance(arguments, dict):
         raise InvalidRequest(pointer, "an object is expected")
     return json.dumps(arguments, ensure_ascii=False) if form == "text" else cast("Message", arguments)

@@ -63,8 +63,8 @@ def _limited() -> Iterator[tuple[Path, int]]:
 def _used(group: Path) -> int:
     """The bytes of memory that a group has and cannot do without."""
     used = _text(group / "memory.current") or _text(group / "memory.usage_in_bytes")
-    kept = dict(line.split() for line in _text(group / "memory.stat").splitlines())
-    return int(used or 0) - sum(int(kept.get(f"total_{name}", kept.get(name, 0))) for name in _CACHE)
+    of = dict(re.findall(r"^(\w+) (\d+)$", _text(group / "memory.stat"), re.MULTILINE))
+    return int(used or 0) - sum(int(of.get(f"total_{name}") or of.get(name) or 0) for name in _CACHE)
 
 
 def _groups(controller: str) -> Iterator[Path]:
