@@ -62,7 +62,7 @@ def test_where_the_hub_can_be_asked_it_tells_the_files(cache: Path, monkeypatch:
     monkeypatch.setattr("huggingface_hub.list_repo_files", listed)
     with pytest.raises(ModelError, match=r"org/repo:Q4_K_M cannot be fetched"):  # that one is not in the cache
         resolve("org/repo:Q4_K_M")
-    told = "org/repo has no GGUF file whose name ends with Q5_K_M; it has folder/m.gguf, other-Q4_K_M.gguf"
+    told = "org/repo has no GGUF file whose name ends with Q5_K_M; there are: folder/m.gguf, other-Q4_K_M.gguf"
     with pytest.raises(ModelError, match=f"^{told}$"):
         resolve("org/repo:Q5_K_M")
     assert resolve("org/repo:m").name == "m.gguf"
@@ -85,7 +85,7 @@ def test_what_is_not_there_in_whole_is_told(cache: Path) -> None:
     with pytest.raises(ModelError, match=r"^org/repo:BF16 cannot be fetched from the Hugging Face Hub: "):
         resolve("org/repo:BF16")
     with pytest.raises(
-        ModelError, match=r"ends with F16; it has cut-BF16-00001-of-00002\.gguf, folder/m\.gguf, large/"
+        ModelError, match=r"ends with F16; there are: cut-BF16-00001-of-00002\.gguf, folder/m\.gguf, large/"
     ):
         resolve("org/repo:F16")
 

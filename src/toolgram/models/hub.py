@@ -7,11 +7,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from toolgram.errors import ModelError, needing
+from toolgram.errors import ModelError, nearest, needing
 from toolgram.gguf_files import parts_of
 
 _NAME = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
-_SHOWN = 8  # files of a repository
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _TOKENIZER_FILES = (
     "tokenizer_config.json",
@@ -55,9 +54,10 @@ def _in_quantisation(repository: str, wanted: str) -> str:
     pattern = re.compile(rf"(?:.*[-._/])?{re.escape(wanted)}(?:-\d{{5}}-of-\d{{5}})?\.gguf", re.IGNORECASE)
     found = [file for file in files if pattern.fullmatch(file)]
     if not found:
-        first = [file for file in files if parts_of(file)[0] == file]
-        told = ", ".join(first[:_SHOWN]) + (", …" if len(first) > _SHOWN else "") if first else "no GGUF file"
-        raise ModelError(f"{repository} has no GGUF file whose name ends with {wanted}; it has {told}")
+        models = [file for file in files if parts_of(file)[0] == file]
+        if not models:
+            raise ModelError(f"{repository} has no GGUF file")
+        raise ModelError(f"{repository} has no GGUF file whose name ends with {wanted}; {nearest(wanted, models)}")
     return min(found, key=len)
 
 

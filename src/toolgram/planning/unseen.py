@@ -9,8 +9,10 @@ from itertools import chain
 from typing import Any
 
 from toolgram.planning.rendering import text_of
+from toolgram.work import give_way
 
 _WORD = re.compile(r"[A-Za-z0-9]{4,}")  # no template writes these otherwise
+_LOOKED_AT = 1000  # characters at each end of a text: of a long one that is lost each word is looked for in the prompt
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?', re.DOTALL)  # a key, with its colon, or a text
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _FOREIGN = re.compile(r"[^\x00-\x7f]+")  # which some write as escapes
@@ -22,6 +24,8 @@ def unseen(messages: Sequence[Mapping[str, Any]], prompt: str) -> Iterator[str]:
 
     def is_lost(text: str) -> bool:
         nonlocal place
+        give_way()
+        text = text if len(text) <= 2 * _LOOKED_AT else f"{text[:_LOOKED_AT]} {text[-_LOOKED_AT:]}"
         for word in _words(text):
             at = prompt.find(word, place)
             if at >= 0 or word in prompt:

@@ -48,7 +48,8 @@ def _lead(template: ChatTemplate) -> str:
 def that_leads(style: ToolStyle, template: ChatTemplate) -> ToolStyle:
     """A native style, the parts of whose turns may begin with that white space too.
 
-    GLM 4.5 breaks the line before its thoughts, and the prompts of GLM 4.5V have done so already.
+    GLM 4.5 breaks the line before its thoughts, and the prompts of GLM 4.5V have done so already (chat templates of
+    both, as Xinference has them).
     """
     if style.is_generic:
         return style

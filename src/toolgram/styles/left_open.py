@@ -1,4 +1,7 @@
-"""Calls in a section that a template does not always close: DeepSeek's own leave it open behind one call."""
+"""Calls in a section that a template does not always close.
+
+Behind one call those of deepseek-ai/DeepSeek-R1-Distill-Llama-8B and DeepSeek V2.5 leave it open.
+"""
 
 from __future__ import annotations
 
