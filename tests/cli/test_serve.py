@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+from errno import EACCES
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[uvicorn.Config]:
         return Replay("Hello." if not deterministic else "Hello again.")
 
     monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: configs.append(server.config))
-    monkeypatch.setattr("uvicorn.Config.bind_socket", lambda config: Bound())
+    monkeypatch.setattr("toolgram.cli.serve._bound", lambda *_: Bound())
     monkeypatch.setattr("toolgram.cli.serve.model_file", lambda name: Path(f"{name}.gguf"))
     monkeypatch.setattr("toolgram.cli.serve.sampling_of_gguf", lambda file: {"temperature": 0.3, "top_k": 20})
     monkeypatch.setattr("toolgram.models.profiles.gguf_metadata", lambda _: {})
@@ -308,6 +309,33 @@ def test_an_address_that_cannot_be_had_is_told_before_a_model_is_loaded(monkeypa
         port = taken.getsockname()[1]
         result = CliRunner().invoke(app, ["serve", "--port", str(port)])
         assert (result.exit_code, "in use: give another --port" in result.stderr) == (2, True)
+
+
+def test_a_port_that_the_system_keeps_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Kept(socket.socket):
+        def bind(self, address: Any) -> None:
+            raise PermissionError(EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket, "socket", Kept)
+    result = CliRunner().invoke(app, ["serve", "--port", "80"])
+    assert result.exit_code == 2
+    assert result.stderr == "error: 127.0.0.1:80: Permission denied: give another --port, or 0 for any that is free\n"
+
+
+@pytest.mark.parametrize("reserves", [False, True])
+def test_no_other_server_may_have_the_port_meanwhile(reserves: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Windows SO_REUSEADDR would let two servers have it."""
+    if reserves:
+        monkeypatch.setattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_KEEPALIVE, raising=False)
+    options: list[tuple[int, int, int]] = []
+
+    class Noted(socket.socket):
+        def setsockopt(self, *option: Any) -> None:
+            options.append(option)
+
+    monkeypatch.setattr(socket, "socket", Noted)
+    serve.check(Settings(), "127.0.0.1", 0)
+    assert options == [(socket.SOL_SOCKET, socket.SO_KEEPALIVE if reserves else socket.SO_REUSEADDR, 1)]
 
 
 INTERRUPTED = """

@@ -87,7 +87,7 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("toolgram.cli.inputs.load_engine", lambda *_, **__: Replay(CALL, '{"rain": true}'))
     monkeypatch.setattr("toolgram.cli.serve.sampling_of_gguf", to({}))
     monkeypatch.setattr("toolgram.cli.explain._size", to("not counted"))
-    monkeypatch.setattr("uvicorn.Config.bind_socket", to(Mock(getsockname=to(("127.0.0.1", 8080)))))
+    monkeypatch.setattr("toolgram.cli.serve._bound", to(Mock(getsockname=to(("127.0.0.1", 8080)))))
     monkeypatch.setattr("uvicorn.Server.run", to(None))
     monkeypatch.setattr("toolgram.template.chat_template.ChatTemplate.from_gguf", to(CHATML))
 

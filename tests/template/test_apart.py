@@ -5,6 +5,11 @@
 
 from __future__ import annotations
 
+import io
+import json
+import os
+import resource
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +23,7 @@ import pytest
 from situations import CHATML
 from toolgram import work
 from toolgram.errors import OutOfTime, TemplateError, TooMuchWork
+from toolgram.template import apart_process
 from toolgram.template.apart import Apart
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.sandbox import TooMuch
@@ -117,3 +123,36 @@ def test_one_renders_at_a_time_and_others_plan_meanwhile(apart: Apart) -> None:
             one.result(60)
     assert order.index("planned") == 1
     assert order[0] == order[2] != order[3] == order[4]
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, *questions: dict[str, Any]) -> list[Any]:
+    """What the process answers, run here."""
+    written = b"".join(len(each := json.dumps(question).encode()).to_bytes(8) + each for question in questions)
+    told = io.BytesIO()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(written)))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(told))
+    monkeypatch.setattr(os, "nice", lambda _: 0)
+    apart_process.main()
+    told.seek(0)
+    return [json.loads(told.read(int.from_bytes(size))) for size in iter(lambda: told.read(8), b"")]
+
+
+ASKED = ({"seconds": 5}, {"template": ["{{ messages[0].content }}"], "arguments": {"messages": TURNS[:1]}})
+
+
+def test_a_system_that_refuses_the_limit_of_memory_renders_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(limit: int, _: tuple[int, int]) -> None:
+        if limit == resource.RLIMIT_AS:  # as macOS does
+            raise ValueError("current limit exceeds maximum limit")
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    assert answered(monkeypatch, *ASKED) == [{"text": ""}, {"text": TURNS[0]["content"]}]
+
+
+def test_a_limit_that_was_given_is_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: dict[int, tuple[int, int]] = {}
+    monkeypatch.setattr(resource, "getrlimit", lambda limit: (1, {resource.RLIMIT_AS: 1 << 29}.get(limit, 3600)))
+    monkeypatch.setattr(resource, "setrlimit", limits.__setitem__)
+    answered(monkeypatch, *ASKED)
+    assert limits[resource.RLIMIT_AS] == (1 << 29, 1 << 29)
+    assert limits[resource.RLIMIT_CPU][0] < limits[resource.RLIMIT_CPU][1] == 3600

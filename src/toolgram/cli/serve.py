@@ -8,7 +8,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from errno import EADDRINUSE
+from errno import EACCES, EADDRINUSE
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -204,21 +204,16 @@ def check(settings: Settings, host: str, port: int) -> None:
 
 def _bound(host: str, port: int) -> socket.socket:
     """A socket at the address. Raises BadInput where it cannot be had."""
-    import uvicorn
-
-    config = uvicorn.Config("", host, port, log_level="warning")  # for no application yet
-    log = logging.getLogger("uvicorn.error")
-    silent, log.disabled = log.disabled, True  # it reports the error too
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    # Elsewhere this lets a server begin again at once; on Windows it would let two have one port.
+    listener.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR), 1)
     try:
-        return config.bind_socket()
-    except SystemExit as error:
-        cause = error.__context__
-        why = (cause.strerror if isinstance(cause, OSError) else None) or "it cannot be listened at"
-        in_use = isinstance(cause, OSError) and cause.errno == EADDRINUSE
-        other = ": give another --port, or 0 for any that is free" if in_use else ""
-        raise BadInput(f"{host}:{port}: {why}{other}") from error
-    finally:
-        log.disabled = silent
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        other = ": give another --port, or 0 for any that is free" if error.errno in (EADDRINUSE, EACCES) else ""
+        raise BadInput(f"{host}:{port}: {error.strerror or 'it cannot be listened at'}{other}") from error
+    return listener
 
 
 def _listen(listener: socket.socket, backlog: int) -> None:
