@@ -523,6 +523,10 @@ def test_another_library_cannot_crash_us(tmp_path: Path, monkeypatch: pytest.Mon
     library.write_bytes(b"not a library")
     with pytest.raises(ffi.OtherLibrary, match=r"xllamacpp\.so is not that of xllamacpp"):
         ffi._check(library)
+    for_windows = tmp_path / "xllamacpp.pyd"
+    for_windows.write_bytes(b"not a library")
+    with pytest.raises(ffi.OtherLibrary, match="for Windows keep llama"):
+        ffi._check(for_windows)
     crashing = tmp_path / "layout.py"
     crashing.write_text("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     monkeypatch.setattr(ffi_layout, "__file__", str(crashing))
@@ -539,7 +543,7 @@ def test_with_another_version_the_server_of_llama_cpp_takes_over(path: Path, mon
     engine = llama_cpp.load(path, notices.append, context=512)
     assert isinstance(engine, LlamaObject)
     assert len(notices) == 1
-    assert "xllamacpp 2027 is installed" in notices[0]
+    assert notices[0].startswith("xllamacpp 2027 is installed; llama.cpp's own server runs the model instead")
 
     async def run() -> str:
         chunks = await chunks_of(engine, WEATHER, None, Sampling(max_tokens=4))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -89,3 +92,17 @@ def test_where_the_system_tells_nothing_nothing_is_known(system: Path, monkeypat
     assert (machine.cores(), machine.memory(), machine.free_memory()) == (8, 64 * GB, 64 * GB)
     monkeypatch.delattr(os, "sysconf")
     assert (machine.memory(), machine.free_memory()) == (None, None)
+
+
+def test_windows_tells_by_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tell(status: Any) -> int:
+        asked = status._obj
+        assert asked.length == 64  # as MEMORYSTATUSEX has
+        asked.total, asked.free = 16 * GB, 9 * GB
+        return 1
+
+    kernel = SimpleNamespace(GlobalMemoryStatusEx=tell)
+    monkeypatch.setattr(ctypes, "windll", SimpleNamespace(kernel32=kernel), raising=False)
+    assert (machine.memory(), machine.free_memory()) == (16 * GB, 9 * GB)
+    kernel.GlobalMemoryStatusEx = lambda _: 0
+    assert machine.memory() != 16 * GB

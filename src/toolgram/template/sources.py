@@ -1,7 +1,6 @@
 """Where chat templates are found: a `.jinja` file, a GGUF file's metadata, Hugging Face's folders and JSON files.
 
-GGUF: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Its header is parsed here: the official reader makes a
-Python object of each token of the vocabulary, which takes seconds, and only a few strings are needed.
+GGUF: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, of which only a few strings are read.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from toolgram import gguf_header
 from toolgram.errors import TemplateError, unreadable
 from toolgram.template.markers import odd
 
@@ -38,25 +38,12 @@ def read_text(path: Path) -> str:
 
 # GGUF ----------------------------------------------------------------------------------------------------------------
 
-_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_STRING, _ARRAY = 8, 9
 _TEMPLATE = "tokenizer.chat_template"
 _NAME = "general.name"
 _TOOL_USE = "tool_use"
 _TOKENS = "tokenizer.ggml.tokens"
 _TYPES = "tokenizer.ggml.token_type"
 _SPECIAL_TYPES = frozenset({3, 4})  # control and user-defined
-_INT32 = 5
-_LONGEST_STRING = 1 << 24
-_POINTER = b"version https://git-lfs."
-
-
-class _Array(NamedTuple):
-    """An array that was skipped: its place in the file."""
-
-    kind: int
-    length: int
-    offset: int
 
 
 def from_gguf(path: Path, name: str | None = None, source: str | None = None) -> Source:
@@ -66,7 +53,7 @@ def from_gguf(path: Path, name: str | None = None, source: str | None = None) ->
     """
     try:
         with path.open("rb") as file:
-            fields = _gguf_fields(file)
+            fields = gguf_header.fields(file)
             key = f"{_TEMPLATE}.{name}" if name else _TEMPLATE
             if not isinstance(found := fields.get(key) if source is None else source, str):
                 advice = "" if name else ": give one (--template FILE, source=)"
@@ -83,62 +70,9 @@ def from_gguf(path: Path, name: str | None = None, source: str | None = None) ->
 def gguf_metadata(path: Path) -> Mapping[str, Any]:
     """The metadata of a GGUF file, without its arrays. Raises TemplateError where it cannot be read."""
     try:
-        with path.open("rb") as file:
-            return {key: value for key, value in _gguf_fields(file).items() if not isinstance(value, _Array)}
-    except (OSError, struct.error, ValueError) as error:
+        return gguf_header.metadata(path)
+    except (OSError, ValueError) as error:
         raise TemplateError(f"{path}: not a readable GGUF file: {error}") from error
-
-
-def _gguf_fields(file: BinaryIO) -> dict[str, Any]:
-    if (magic := file.read(4)) != b"GGUF":
-        raise ValueError(_instead(magic + file.read(len(_POINTER) - len(magic))))
-    if (version := _unpack(file, "I")) not in (2, 3):
-        raise ValueError(f"it is of version {version}; must be little-endian GGUF 2 or 3")
-    _tensors, count = _unpack(file, "Q"), _unpack(file, "Q")
-    fields: dict[str, Any] = {}
-    for _ in range(count):
-        key = _gguf_string(file)
-        fields[key] = _gguf_value(file, _unpack(file, "I"))
-    return fields
-
-
-def _instead(begin: bytes) -> str:
-    """What a file is that is no GGUF file, by its first bytes."""
-    if not begin:
-        return "it is empty"
-    if begin == _POINTER:
-        return "it is a pointer of Git LFS, which stands for the file: `git lfs pull` fetches that"
-    return f"it begins with {begin[:4]!r}, not with b'GGUF'"
-
-
-def _gguf_value(file: BinaryIO, kind: int) -> Any:
-    if kind == _STRING:
-        return _gguf_string(file)
-    if kind != _ARRAY:
-        return _unpack(file, _scalar(kind))
-    array = _Array(_unpack(file, "I"), _unpack(file, "Q"), file.tell())
-    if array.kind == _STRING:
-        _skip_strings(file, array.length)
-    elif array.kind == _ARRAY:
-        for _ in range(array.length):
-            _gguf_value(file, _ARRAY)
-    else:
-        file.seek(array.length * struct.calcsize(_scalar(array.kind)), 1)
-    return array
-
-
-def _skip_strings(file: BinaryIO, count: int) -> None:
-    read, seek = file.read, file.seek
-    for _ in range(count):
-        size = read(8)
-        if len(size) < 8:
-            raise ValueError("it ends inside its metadata")
-        length = int.from_bytes(size, "little")
-        # A short read stays in the buffer that the file object holds anyway.
-        if length < 1024:
-            read(length)
-        else:
-            seek(length, 1)
 
 
 def _gguf_tokens(file: BinaryIO, fields: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
@@ -149,21 +83,21 @@ def _gguf_tokens(file: BinaryIO, fields: Mapping[str, Any]) -> tuple[str, str, t
 
 def _gguf_token(file: BinaryIO, fields: Mapping[str, Any], key: str) -> str:
     tokens, token = fields.get(_TOKENS), fields.get(key)
-    if not isinstance(tokens, _Array) or tokens.kind != _STRING or not isinstance(token, int):
+    if not isinstance(tokens, gguf_header.Array) or tokens.kind != gguf_header.STRING or not isinstance(token, int):
         return ""
     if not 0 <= token < tokens.length:
         raise ValueError(f"{key} is {token}, but there are {tokens.length} tokens")
     file.seek(tokens.offset)
-    _skip_strings(file, token)
-    return _gguf_string(file)
+    gguf_header.skip_strings(file, token)
+    return gguf_header.string(file)
 
 
 def _gguf_special(file: BinaryIO, fields: Mapping[str, Any]) -> list[str]:
     """The control tokens and the user-defined ones of the vocabulary."""
     tokens, types = fields.get(_TOKENS), fields.get(_TYPES)
-    if not isinstance(tokens, _Array) or tokens.kind != _STRING:
+    if not isinstance(tokens, gguf_header.Array) or tokens.kind != gguf_header.STRING:
         return []
-    if not isinstance(types, _Array) or types.kind != _INT32 or types.length != tokens.length:
+    if not isinstance(types, gguf_header.Array) or types.kind != gguf_header.INT32 or types.length != tokens.length:
         return []
     file.seek(types.offset)
     kinds = struct.unpack(f"<{types.length}i", file.read(4 * types.length))
@@ -171,34 +105,10 @@ def _gguf_special(file: BinaryIO, fields: Mapping[str, Any]) -> list[str]:
     file.seek(tokens.offset)
     at = 0
     for token in (token for token, kind in enumerate(kinds) if kind in _SPECIAL_TYPES):
-        _skip_strings(file, token - at)
-        special.append(_gguf_string(file, "replace"))
+        gguf_header.skip_strings(file, token - at)
+        special.append(gguf_header.string(file, "replace"))
         at = token + 1
     return special
-
-
-def _gguf_string(file: BinaryIO, errors: str = "strict") -> str:
-    length = _unpack(file, "Q")
-    if length > _LONGEST_STRING:
-        raise ValueError(f"a string of {length} bytes in its metadata")
-    data = file.read(length)
-    if len(data) < length:
-        raise ValueError("it ends inside its metadata")
-    return data.decode("utf-8", errors)
-
-
-def _scalar(kind: int) -> str:
-    if kind not in _SCALARS:
-        raise ValueError(f"a value of the unknown type {kind} in its metadata")
-    return f"<{_SCALARS[kind]}"
-
-
-def _unpack(file: BinaryIO, form: str) -> Any:
-    form = form if form.startswith("<") else f"<{form}"
-    data = file.read(size := struct.calcsize(form))
-    if len(data) < size:
-        raise ValueError("it ends inside its metadata")
-    return struct.unpack(form, data)[0]
 
 
 def _others(fields: Mapping[str, Any]) -> str:

@@ -18,7 +18,6 @@ from toolgram.engines.llama_cpp.ffi import OtherLibrary
 
 _IN_A_PASS = 32  # requests: more would only make each wait longer for its next token
 _IN_A_SERVER = 4  # each has a context of its own there
-_IN_A_SLOT = 4096  # tokens
 
 
 def load(
@@ -32,10 +31,10 @@ def load(
 ) -> LlamaCpp | LlamaObject:
     """The embedded engine with a model, for so many requests at once, or as many as are of use; others wait.
 
-    `context`, `threads` and `deterministic` are those of `LlamaCpp`. Where another xllamacpp is installed than the one
-    whose C interface we know, its own server runs the model, and `notify` is told why; but that server cannot be made
-    deterministic. Raises ModelError for a file or a context that this machine cannot run, EngineError where xllamacpp
-    is unsuitable, MissingPackage where it is not installed.
+    `context`, `threads` and `deterministic` are those of `LlamaCpp`. Where the C interface of the xllamacpp that is
+    installed is not known, or not there, as on Windows, its own server runs the model, and `notify` is told why; but
+    that server cannot be made deterministic. Raises ModelError for a file or a context that this machine cannot run,
+    EngineError where xllamacpp is unsuitable, MissingPackage where it is not installed.
     """
     try:
         most = min(parallel, _IN_A_PASS)
@@ -43,5 +42,5 @@ def load(
     except OtherLibrary as error:
         if deterministic:
             raise
-        notify(f"{error}. Until then llama.cpp's own server runs the model, which takes longer.")
-        return LlamaObject(path, context=context or _IN_A_SLOT, parallel=min(parallel, _IN_A_SERVER), threads=threads)
+        notify(f"{error}; llama.cpp's own server runs the model instead, which takes longer")
+        return LlamaObject(path, context=context, parallel=min(parallel, _IN_A_SERVER), threads=threads)

@@ -14,6 +14,7 @@ from typing import Any, Self
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.llama_cpp.gguf_model import check_file
 from toolgram.engines.llama_cpp.machine import cores
+from toolgram.engines.llama_cpp.room import SMALL_CONTEXT, room_of
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.errors import EngineError, ModelError
 
@@ -21,18 +22,23 @@ from toolgram.errors import EngineError, ModelError
 class LlamaObject:
     """Runs a GGUF file by llama.cpp's server, `parallel` requests at once, each in `context` tokens.
 
-    The server listens on a port of this machine, and answers nobody but us. It samples every token: nothing is jumped
-    over. Its penalties and logprobs are those of `LlamaServer`. Raises ModelError for a file that cannot be run,
-    EngineError where xllamacpp cannot be loaded.
+    Without a `context` that is what the model was trained for, as far as a quarter of the free memory holds it, and
+    then no more requests run at once than that holds. The server listens on a port of this machine, and answers nobody
+    but us. It samples every token: nothing is jumped over. Its penalties and logprobs are those of `LlamaServer`.
+    Raises ModelError for a file that cannot be run, EngineError where xllamacpp cannot be loaded.
     """
 
     capabilities = LlamaServer.capabilities
 
-    def __init__(self, path: str | Path, *, context: int = 4096, parallel: int = 4, threads: int | None = None) -> None:
-        if min(context, parallel, 1 if threads is None else threads) < 1:
+    def __init__(
+        self, path: str | Path, *, context: int | None = None, parallel: int = 4, threads: int | None = None
+    ) -> None:
+        if min(1 if context is None else context, parallel, 1 if threads is None else threads) < 1:
             raise EngineError("context, parallel and threads must be at least 1")
         self.path = Path(path)
         check_file(self.path)
+        if context is None:
+            context, parallel = _fitting(self.path, parallel)
         key = secrets.token_urlsafe()
         self._server = _start(self.path, context, parallel, threads, key)
         self._client = LlamaServer(self._server.listening_address, api_key=key)
@@ -68,6 +74,16 @@ class LlamaObject:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _fitting(path: Path, parallel: int) -> tuple[int, int]:
+    """How many tokens, and how many contexts of so many."""
+    room = room_of(path)
+    if room.share is None:
+        return min(room.trained, SMALL_CONTEXT), parallel
+    tokens = max(room.share - parallel * room.bytes_per_sequence, 0) // room.bytes_per_token
+    context = max(min(room.trained, tokens), 1)
+    return context, max(min(tokens // context, parallel), 1)
 
 
 def _start(path: Path, context: int, parallel: int, threads: int | None, key: str) -> Any:

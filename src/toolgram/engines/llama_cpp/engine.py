@@ -102,8 +102,8 @@ class LlamaCpp:
         trained = "as trained" if model.context == model.trained else f"trained for {model.trained}"
         if model.asked is not None and model.asked > model.trained:
             trained = f"as trained, which is the most: {model.asked} were asked for"
-        sizes = [f"{tokens * model.bytes_per_token / 1e9:.1f} GB" for tokens in (model.room, model.aside)]
-        kept = f"{sizes[0]} of memory for requests, up to {sizes[1]} more for what ended"
+        held = model.room * model.bytes_per_token + model.sequences * model.bytes_per_sequence
+        kept = f"{held / 1e9:.1f} GB of memory for requests, up to {model.aside / 1e9:.1f} GB more for what ended"
         return f"context of {model.context} tokens ({trained}); {kept}"
 
     @property

@@ -16,6 +16,7 @@ import numpy as np
 
 from toolgram.engines.llama_cpp import ffi, machine
 from toolgram.engines.llama_cpp.ffi_layout import Batch
+from toolgram.engines.llama_cpp.room import SHARE, SMALL_CONTEXT, Room, room_of
 from toolgram.engines.llama_cpp.sampling import Logits
 from toolgram.engines.llama_cpp.threads import Cores
 from toolgram.engines.llama_cpp.vocabulary import Vocabulary
@@ -55,16 +56,15 @@ class Cancel:
 
 _STRLEN = ctypes.cast(ctypes.CDLL("msvcrt" if os.name == "nt" else None).strlen, ctypes.c_void_p)
 _NO_ROOM, _ABORTED = 1, 2  # what llama_decode returns
+_STATES = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY: without the keys and values of attention
 
 
 class NoRoom(Exception):
     """The sequences hold as many tokens as there is memory for."""
 
 
-_SHARE = 4  # one of so many parts of the free memory is for what requests remember, one more for what ended
 _LITTLE = 16  # what is not more than one of so many parts of the free memory may be cleared at the start
 _SHARED = 4  # contexts that many sequences share
-_SMALL_CONTEXT = 4096  # where nobody knows how much memory there is
 _ENOUGH = 16  # sequences at once: beyond, a memory for each is worth more than one more of them
 
 State = ctypes.Array[ctypes.c_char]
@@ -98,8 +98,8 @@ class Model:
     a quarter does. With one for each, each has its memory `apart`, and a pass
     looks for each token at that alone; else `kept` sequences more are there. `at_once` are those that are to be
     written together: `parallel`, or as many, and enough, as can have a memory apart; with `alone` each has one, and
-    there are as few as that takes. `threads` are those of `Cores`.
-    `aside` tokens of sequences that ended may be kept elsewhere.
+    there are as few as that takes. Of a model whose layers have states, both are no more than these fit. `threads` are
+    those of `Cores`. `aside` bytes of sequences that ended may be kept elsewhere.
     Raises ModelError for a file that is missing, damaged, or of a kind that cannot be run, and for a context that is
     larger than the free memory.
     """
@@ -121,18 +121,19 @@ class Model:
         self.architecture = _metadata(self._model, "general.architecture")
         self.trained: int = self._c.llama_model_n_ctx_train(self._model)
         self.asked = context
-        self.bytes_per_token = _bytes_per_token(self._model)
-        free = machine.free_memory()
-        size = size_of(path)
-        self._share = None if free is None else max(free - size, 0) // _SHARE // self.bytes_per_token
-        self.context = min(self.trained, context or self._share or _SMALL_CONTEXT)
-        self._check_context(path, free)
+        room = room_of(path)
+        self.bytes_per_token, self.bytes_per_sequence = room.bytes_per_token, room.bytes_per_sequence
+        parallel, kept, states = _fitting_states(room, parallel, kept)
+        self._share = None if room.share is None else max(room.share - states, 0) // self.bytes_per_token
+        self.context = min(self.trained, context or self._share or SMALL_CONTEXT)
+        self._check_context(path, room.free)
         fitting = min(parallel, self._fitting() if budget is None else budget // self.context)
         self.apart = alone or (fitting > 1 and fitting >= min(parallel, _ENOUGH))
         self.at_once = max(fitting, 1) if self.apart else parallel
         contexts = self.at_once if self.apart else min(max((self._share or 0) // self.context, 1), _SHARED, parallel)
         self.room = max(self.context, budget or contexts * self.context)  # in tokens
-        self.aside = self.room if self.apart else max(self.room, min(2 * self.room, self._share or 0))
+        aside = self.room if self.apart else max(self.room, min(2 * self.room, self._share or 0))
+        self.aside = aside * self.bytes_per_token + min(2 * states, room.share or 0)
         self.sequences = self.at_once if self.apart else parallel + kept
         context_pointer = _context(self._model, self.room, self.sequences, unified=not self.apart)
         self._free = weakref.finalize(self, _free, self._model, context_pointer)
@@ -142,7 +143,7 @@ class Model:
         self._context = context_pointer
         self._memory: int = self._c.llama_get_memory(self._context)
         self._row = ctypes.c_float * len(self.vocabulary.pieces)
-        self._cores = Cores(threads, size)
+        self._cores = Cores(threads, size_of(path))
         self._batch = _Rows.of(BATCH)
         # the state of a recurrent model after a text is not its state after the half of it
         self.shares = not (self._c.llama_model_is_recurrent(self._model) or self._c.llama_model_is_hybrid(self._model))
@@ -158,7 +159,7 @@ class Model:
 
     def _fitting(self) -> int:
         """How many whole contexts are little of the free memory."""
-        return (self._share or 0) * _SHARE // _LITTLE // self.context
+        return (self._share or 0) * SHARE // _LITTLE // self.context
 
     def close(self) -> None:
         """Free the memory; nothing else may be called afterwards."""
@@ -191,11 +192,15 @@ class Model:
         return np.frombuffer(memoryview(self._row.from_address(address)), np.float32)
 
     def copy(self, source: int, target: int, length: int) -> None:
-        """Let an empty sequence begin with the first tokens of another; they are shared, unless memories are apart."""
+        """Let an empty sequence begin with the first tokens of another; they are shared, unless memories are apart.
+
+        Where the model `shares` nothing, it has all of them.
+        """
         if not self.apart:
-            self._c.llama_memory_seq_cp(self._memory, source, target, 0, length)
+            self._c.llama_memory_seq_cp(self._memory, source, target, 0, length if self.shares else -1)
         elif self.restore(target, self.save(source)):
-            self.cut(target, length)
+            if self.shares:
+                self.cut(target, length)
         else:
             raise EngineError("llama.cpp cannot copy what a sequence has read")
 
@@ -203,17 +208,23 @@ class Model:
         """Keep so many tokens of a sequence; False, and nothing is done, for a model that cannot go back."""
         return self._c.llama_memory_seq_rm(self._memory, sequence, length, -1)
 
-    def save(self, sequence: int) -> State:
-        """What a sequence has read, to be restored later."""
-        size = self._c.llama_state_seq_get_size(self._context, sequence)
+    def go_back(self, sequence: int, states: State, length: int) -> bool:
+        """Keep so many tokens of a sequence, after which its states were these; False where that is not possible."""
+        told = self._c.llama_state_seq_set_data_ext(self._context, states, len(states), sequence, _STATES)
+        return told > 0 and self.cut(sequence, length)
+
+    def save(self, sequence: int, *, states: bool = False) -> State:
+        """What a sequence has read, to be restored later; or only the states of layers that are recurrent."""
+        flags = _STATES if states else 0
+        size = self._c.llama_state_seq_get_size_ext(self._context, sequence, flags)
         state = ctypes.create_string_buffer(size)
-        if self._c.llama_state_seq_get_data(self._context, state, size, sequence) != size:
+        if self._c.llama_state_seq_get_data_ext(self._context, state, size, sequence, flags) != size:
             raise EngineError("llama.cpp cannot save what a sequence has read")
         return state
 
     def restore(self, sequence: int, state: State) -> bool:
         """Let an empty sequence have read what another one had; False, and nothing is done, where there is no room."""
-        return self._c.llama_state_seq_set_data(self._context, state, len(state), sequence) > 0
+        return self._c.llama_state_seq_set_data_ext(self._context, state, len(state), sequence, 0) > 0
 
     def clear(self) -> None:
         """Forget all sequences."""
@@ -283,13 +294,13 @@ def check_file(path: Path) -> None:
         raise ModelError(f"{path} has {size / 1e9:.1f} GB, and there are only {memory / 1e9:.1f} GB of memory")
 
 
-def _bytes_per_token(model: int) -> int:
-    """What a sequence remembers of a token: a key and a value in each layer, of 2 bytes a number."""
-    c = ffi.library().c
-    size = c.llama_model_n_embd(model) // max(c.llama_model_n_head(model), 1)
-    family = _metadata(model, "general.architecture")
-    both = sum(int(_metadata(model, f"{family}.attention.{part}_length") or size) for part in ("key", "value"))
-    return max(2 * both * c.llama_model_n_head_kv(model) * c.llama_model_n_layer(model), 1)
+def _fitting_states(room: Room, parallel: int, kept: int) -> tuple[int, int, int]:
+    """How many sequences there can be, and be kept, whose states take half of the share, and the bytes they take."""
+    if room.share is not None and room.bytes_per_sequence:
+        most = max(room.share // 2 // room.bytes_per_sequence, 1)
+        kept = min(kept, most // 2)
+        parallel = min(parallel, most - kept)
+    return parallel, kept, (parallel + kept) * room.bytes_per_sequence
 
 
 def _metadata(model: int, key: str) -> str:

@@ -3,20 +3,35 @@
 Where sequences share the memory of the model, a pass looks at every place in it for each of its tokens, whoever the
 place belongs to: 5,000 tokens that nobody uses make a pass of 16 a third longer. So what ended is put aside before
 long, to ordinary memory. To put a token aside and to fetch it costs as much as to have it there while ten are written.
+
+Layers that are recurrent have one state, that after all that was read: it goes on from there, or from a place where it
+was noted. Such places are before the end of a prompt, which the next one of a conversation has in common with it, where
+a prompt parts from others, as after the same tools, and every few thousand tokens.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 from toolgram.engines.llama_cpp.gguf_model import Model, State
 
 _PATIENCE = 64  # tokens that others evaluate before what ended is put aside
 _MOST = 256  # texts that are aside: each is compared with each prompt
 _WORTH_FETCHING = 4  # tokens, beyond those that a sequence has: to read them takes longer
+_WORTH_NOTING = 64  # tokens of a prompt, from the last place where its states were noted
+_BEFORE_END = 16  # tokens of a prompt that ask for the answer, and may not be in the next one
+_EVERY = 4096  # tokens between two places where states are noted whoever may go on from there
+
+
+class Noted(NamedTuple):
+    """The states of the layers that are recurrent, after so many tokens."""
+
+    length: int
+    state: State
 
 
 @dataclass(slots=True, eq=False)
@@ -28,6 +43,13 @@ class Slot:
     steady: int  # how many of the first tokens were evaluated in whole grains
     used: int = 0  # how many tokens had been evaluated in all when it was last used
     tidy: bool = False  # in the order of the text from the start of the memory, with nothing of others between
+    noted: tuple[Noted, ...] = ()
+    to_note: list[int] = field(default_factory=list[int])  # after how many tokens of its prompt, in order
+
+    @property
+    def next_note(self) -> int | None:
+        """After how many tokens more its states are to be noted."""
+        return self.to_note[0] - len(self.tokens) if self.to_note else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +59,7 @@ class _Aside:
     tokens: Sequence[int]
     steady: int
     state: State
+    noted: tuple[Noted, ...]
 
 
 _Known = TypeVar("_Known", Slot, _Aside)
@@ -47,7 +70,7 @@ class Slots:
 
     Where memories are apart, that is only when its place is needed. What a new prompt has in common with any of them is
     not read again, in whole grains of so many tokens. Of those that ended the least recently used goes first. Aside
-    there are as many tokens at most as the model tells.
+    there are as many bytes at most as the model tells.
 
     Where memory is shared, attention is summed up in the order of the places in it, so that the last digits of the
     logits depend on where the tokens are. A sequence that is taken while no other is in use therefore has the memory to
@@ -62,6 +85,7 @@ class Slots:
         self._ended: list[Slot] = []  # the least recently used first
         self._aside: list[_Aside] = []  # so too
         self._evaluated = 0
+        self._notes = not model.shares and grain == 1
 
     def take(self, prompt: Sequence[int]) -> Slot:
         """A sequence that has as much of the prompt as any has, but never all: the last token gives the logits.
@@ -72,11 +96,35 @@ class Slots:
             self._tidy_up(prompt)
         slot = self._taken(prompt)
         slot.steady = len(prompt) - 1
+        slot.to_note = self._worth_noting(slot, prompt) if self._notes else []
         slot.tidy = not self._used
         for other in self._used:
             other.tidy = False
         self._used.append(slot)
         return slot
+
+    def _worth_noting(self, slot: Slot, prompt: Sequence[int]) -> list[int]:
+        """After how many tokens another prompt is likely to go on otherwise."""
+        others = (*self._used, *self._ended, *self._aside)
+        parting = {common(other.tokens, prompt) for other in others if other is not slot}
+        places = {max(parting, default=0), len(prompt) - _BEFORE_END, *range(_EVERY, len(prompt), _EVERY)}
+        found: list[int] = []
+        for place in sorted(places):
+            if place - max([len(slot.tokens), *found]) >= _WORTH_NOTING and place < len(prompt):
+                found.append(place)
+        return found
+
+    def will_part(self, slot: Slot, length: int) -> None:
+        """Another prompt waits that goes on otherwise after so many tokens of the one that the sequence reads."""
+        if self._notes and length - len(slot.tokens) >= _WORTH_NOTING and length not in slot.to_note:
+            insort(slot.to_note, length)
+
+    def note(self, slot: Slot) -> None:
+        """Note the states of a sequence, where it has read as far as they are to be noted."""
+        if slot.next_note == 0:
+            noted = Noted(slot.to_note.pop(0), self._model.save(slot.sequence, states=True))
+            slot.noted = (*slot.noted, noted)
+            self._keep_within_bounds()
 
     def _tidy_up(self, prompt: Sequence[int]) -> None:
         """Put aside all that ended, except what the prompt goes on from if it lies in order."""
@@ -104,7 +152,8 @@ class Slots:
             slot = Slot(self._empty(), [], 0)
             if donor is not None:
                 self._model.copy(donor.sequence, slot.sequence, length)
-                slot.tokens = donor.tokens[:length]
+                slot.tokens, slot.noted = donor.tokens[: length if self._model.shares else None], donor.noted
+                self.cut(slot, length)
         return slot
 
     def _next(self) -> Slot | None:
@@ -133,8 +182,10 @@ class Slots:
         """Which has most in common with a prompt, and how much, without its last token; of equals the first."""
         best: _Known | None = None
         length = 0
-        for each in known if self._model.shares else ():
+        for each in known if self._model.shares or self._notes else ():
             shared = min(common(each.tokens, prompt), len(prompt) - 1)
+            if not self._model.shares and shared < len(each.tokens):
+                shared = max((noted.length for noted in each.noted if noted.length <= shared), default=0)
             if self._grain > 1:
                 shared = min(shared, each.steady) // self._grain * self._grain
             if shared > length:
@@ -153,21 +204,22 @@ class Slots:
             if not self.evict():
                 self._free.append(sequence)
                 return None
-        slot = Slot(sequence, list(found.tokens), found.steady)
+        slot = Slot(sequence, list(found.tokens), found.steady, noted=found.noted)
         self.cut(slot, length)
         return slot
 
     def end(self, slot: Slot) -> None:
         """The sequence is not in use any more; what it read is kept for others."""
         self._used.remove(slot)
-        if not self._model.shares:
+        if not (self._model.shares or self._notes):
             self._drop(slot)
             return
-        for other in self._ended[:]:
-            if _begins(other, slot):  # it has nothing that the new one does not have
-                self._ended.remove(other)
-                self._drop(other)
-        self._aside = [other for other in self._aside if not _begins(other, slot)]
+        if self._model.shares:  # those that it begins like have nothing that it does not have
+            for other in self._ended[:]:
+                if _begins(other, slot):
+                    self._ended.remove(other)
+                    self._drop(other)
+            self._aside = [other for other in self._aside if not _begins(other, slot)]
         slot.used = self._evaluated
         self._ended.append(slot)
 
@@ -178,7 +230,7 @@ class Slots:
             self.evict()
 
     def cut(self, slot: Slot, length: int) -> None:
-        """Keep so many tokens of a sequence; a model that shares nothing may keep none."""
+        """Keep so many tokens of a sequence; where it has states, only as many as these were noted after."""
         if length < len(slot.tokens):
             self._cut(slot, length)
 
@@ -200,9 +252,22 @@ class Slots:
         self._drop(slot)
 
     def _copy_aside(self, slot: Slot) -> None:
-        self._aside.append(_Aside(list(slot.tokens), slot.steady, self._model.save(slot.sequence)))
-        while len(self._aside) > _MOST or sum(len(other.tokens) for other in self._aside) > self._model.aside:
+        self._aside.append(_Aside(list(slot.tokens), slot.steady, self._model.save(slot.sequence), slot.noted))
+        self._keep_within_bounds()
+
+    def _keep_within_bounds(self) -> None:
+        """Forget what was put aside first, and then what was noted first."""
+        while self._aside and (len(self._aside) > _MOST or self._size() > self._model.aside):
             del self._aside[0]
+        for slot in chain(self._ended, self._used):
+            while slot.noted and self._size() > self._model.aside:
+                slot.noted = slot.noted[1:]
+
+    def _size(self) -> int:
+        """The bytes of what is outside of the model."""
+        noted = {id(each.state): len(each.state) for slot in (*self._ended, *self._used) for each in slot.noted}
+        noted |= {id(each.state): len(each.state) for other in self._aside for each in other.noted}
+        return sum(noted.values()) + sum(len(other.state) for other in self._aside)
 
     def restore(self) -> None:
         """After a call that was broken off: let the model forget what the slots do not have."""
@@ -218,10 +283,20 @@ class Slots:
         self._aside.clear()
 
     def _cut(self, slot: Slot, length: int) -> None:
-        if not self._model.cut(slot.sequence, length):  # a recurrent model: it must begin again
-            self._model.cut(slot.sequence, 0)
-            length = 0
+        if not self._model.cut(slot.sequence, length):
+            length = self._go_back(slot, length)
         del slot.tokens[length:]
+        slot.noted = tuple(noted for noted in slot.noted if noted.length <= length)
+
+    def _go_back(self, slot: Slot, length: int) -> int:
+        """Let a sequence have the states that were noted last of those after so many tokens at most; after how many."""
+        noted = max(
+            (noted for noted in slot.noted if noted.length <= length), key=lambda noted: noted.length, default=None
+        )
+        if noted is not None and self._model.go_back(slot.sequence, noted.state, noted.length):
+            return noted.length
+        self._model.cut(slot.sequence, 0)
+        return 0
 
     def _drop(self, slot: Slot) -> None:
         self._model.cut(slot.sequence, 0)

@@ -1,12 +1,14 @@
 """What this process may have of its machine: cores and memory, in a container no more than that is given.
 
-Linux tells the limits of control groups in files, of version 2
-(https://docs.kernel.org/admin-guide/cgroup-v2.html) or 1 (https://docs.kernel.org/admin-guide/cgroup-v1/). A group has
-no more than those around it.
+macOS tells how much memory there is, Windows also how much is free
+(https://learn.microsoft.com/windows/win32/api/sysinfoapi/ns-sysinfoapi-memorystatusex). Linux tells the limits of
+control groups in files, of version 2 (https://docs.kernel.org/admin-guide/cgroup-v2.html) or 1
+(https://docs.kernel.org/admin-guide/cgroup-v1/). A group has no more than those around it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from collections.abc import Iterator
@@ -19,6 +21,21 @@ _GROUPS = Path("/sys/fs/cgroup")
 _CACHE = ("active_file", "inactive_file")  # what is remembered of files, which goes where programs want the memory
 
 
+class _Status(ctypes.Structure):
+    """What Windows tells of memory, in bytes."""
+
+    _fields_ = (
+        ("length", ctypes.c_uint32),
+        ("load", ctypes.c_uint32),
+        ("total", ctypes.c_uint64),
+        ("free", ctypes.c_uint64),
+        ("others", ctypes.c_uint64 * 5),
+    )
+    length: int
+    total: int
+    free: int
+
+
 def cores() -> int:
     """How many cores this process may use, one at least."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -27,6 +44,8 @@ def cores() -> int:
 
 def memory() -> int | None:
     """The bytes of memory of this machine, or of the container, where the system tells."""
+    if windows := _windows():
+        return windows.total
     limits = [limit for _, limit in _limited()]
     with suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -35,10 +54,19 @@ def memory() -> int | None:
 
 def free_memory() -> int | None:
     """The bytes of memory that this process can still have, or else all there are, where the system tells."""
+    if windows := _windows():
+        return windows.free
     free = [limit - _used(group) for group, limit in _limited()]
     if available := re.search(r"^MemAvailable:\s*(\d+) kB", _text(_MEMINFO), re.MULTILINE):
         free.append(1024 * int(available[1]))
     return max(min(free), 0) if free else memory()
+
+
+def _windows() -> _Status | None:
+    """What Windows tells; None elsewhere."""
+    system = getattr(ctypes, "windll", None)
+    status = _Status(length=ctypes.sizeof(_Status))
+    return status if system is not None and system.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)) else None
 
 
 def _quotas() -> Iterator[float]:

@@ -76,7 +76,8 @@ class _Live:
         """
         if self.generation.over and self.generation.watched is not None:
             return self.generation.watched - len(self.slot.tokens)
-        return self.pending if self.generation.writing else max(self.pending - 1, 1)
+        count = self.pending if self.generation.writing else max(self.pending - 1, 1)
+        return count if (note := self.slot.next_note) is None else min(count, note)
 
 
 class Scheduler:
@@ -160,6 +161,7 @@ class Scheduler:
             return
         for live, span in spans:
             live.slot.tokens += span.tokens
+            self._slots.note(live.slot)
         if len(self._live) > 1:  # one alone has less to gain, and keeps its place in memory: then answers repeat
             self._slots.evaluated(sum(len(span.tokens) for _, span in spans))
         for (live, span), rows in zip(spans, logits, strict=True):
@@ -185,7 +187,9 @@ class Scheduler:
             if self._full or (full and other is None):
                 return
             tokens = request.generation.tokens
-            if any(_is_reading(live, tokens) for live in self._live):
+            if reading := [live for live in self._live if _is_reading(live, tokens)]:
+                for live in reading:
+                    self._slots.will_part(live.slot, common(live.generation.tokens, tokens))
                 continue
             if other is not None:
                 self._live.remove(other)
@@ -209,8 +213,6 @@ class Scheduler:
         running = Counter(self._whose(live.request) for live in self._live)
         most, mine = max(running.values()), running[self._whose(request)]
         if most <= mine or self._deterministic:
-            return None
-        if not self._model.shares:  # it would be read again
             return None
         has_come = most > 1 and not mine and not request.generation.begun
         may = (live for live in self._live if running[self._whose(live.request)] == most and not live.generation.over)
