@@ -511,6 +511,11 @@ def test_another_version_of_xllamacpp_is_refused(monkeypatch: pytest.MonkeyPatch
         ffi.library.__wrapped__()
 
 
+def test_another_build_of_the_same_version_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", f"{ffi.XLLAMACPP}+cu128".format)
+    assert ffi._shared_object().name.startswith("xllamacpp")
+
+
 def test_another_layout_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     lib = ffi.library().c
     assert list(ffi_layout.misfits(lib)) == []

@@ -83,7 +83,7 @@ def _shared_object() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise MissingPackage("the embedded engine", "xllamacpp", "embedded")
     version = importlib.metadata.version("xllamacpp")
-    if version != XLLAMACPP:
+    if version.partition("+")[0] != XLLAMACPP:  # what follows tells a build, such as one for a GPU
         raise OtherLibrary(
             f"xllamacpp {version} is installed, but the embedded engine is made for the C interface of {XLLAMACPP}: "
             f"pip install xllamacpp=={XLLAMACPP}"
