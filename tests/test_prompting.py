@@ -505,3 +505,29 @@ def test_arguments_are_looked_for_however_they_are_written(arguments: str) -> No
         assert plan.left_out == ()
     plan = toolgram.plan(asked("") | {"messages": messages}, toolgram.ChatTemplate(QUESTIONS_ALONE))
     assert plan.left_out == (("/messages/1/tool_calls",) if 'deeply"' in arguments else ())
+
+
+BESIDE_THE_QUESTION = """{% for m in messages %}<|im_start|>{{ m.role }}
+{% if tools and loop.last and m.role == 'user' %}Tools: {{ tools | tojson }}
+{% endif %}{% if m.tool_calls %}{% for c in m.tool_calls %}<tool_call>
+{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}
+</tool_call>{% endfor %}{% else %}{{ m.content }}{% endif %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+
+
+@pytest.mark.parametrize("more", [True, False])
+def test_tools_that_a_template_shows_no_more_behind_a_result_are_announced(more: bool) -> None:
+    """Also where the conversation names the only one, in its call: the rest of it is in the prompt."""
+    weather = WEATHER | {"function": WEATHER["function"] | {"description": "Predicts rain."}}
+    tools = [weather, tool("find_flights", {"type": "object"})] if more else [weather]
+    call = {"id": "a", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Bergen"}'}}
+    turn = {"role": "assistant", "content": None, "tool_calls": [call]}
+    messages = [{"role": "user", "content": "Rain?"}, turn, {"role": "tool", "tool_call_id": "a", "content": "Yes."}]
+    template = toolgram.ChatTemplate(BESIDE_THE_QUESTION)
+    for count in (1, 3):
+        plan = toolgram.plan({"messages": messages[:count], "tools": tools}, template)
+        assert plan.prompt.count("Predicts rain.") == 1
+        assert plan.prompt.count("Does find_flights") == more
+        assert plan.left_out == ()
+    assert '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bergen"}}' in plan.prompt

@@ -112,7 +112,7 @@ def test_a_server_of_llama_cpp_has_the_context_that_memory_holds(
     path = sentencepiece_model.write(tmp_path / "tiny.gguf")
     free = None if tokens is None else path.stat().st_size + 4 * tokens * 4 * sentencepiece_model.SIZE
     monkeypatch.setattr(FREE, lambda: free)
-    assert _fitting(path, 4) == fitting
+    assert _fitting(room_of(path), 4) == fitting
 
 
 @pytest.mark.parametrize("part", [0.1, 0.3, 0.5, 0.7])

@@ -13,7 +13,7 @@ from toolgram.conversation.message import Message
 from toolgram.conversation.request import Request, Tool
 from toolgram.errors import InvalidRequest, InvalidSchema, TemplateError
 from toolgram.planning.rendering import Parts, Rendering, not_shown, tags_of, text_of, written
-from toolgram.planning.unseen import unseen
+from toolgram.planning.unseen import hides, unseen
 from toolgram.schema.reading.normalize import normalize
 from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, plain_prompt
 from toolgram.styles.detect import speaks, writes_as_read
@@ -143,10 +143,13 @@ def _lead(template: ChatTemplate, style: ToolStyle) -> str:
     return opening(style.wire.turn, template.capabilities.generation_prompt)
 
 
-def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: datetime, *, native: bool) -> Prompt:
+def _prompt(
+    request: Request, template: ChatTemplate, style: ToolStyle, now: datetime, *, native: bool, hidden: bool = False
+) -> Prompt:
+    """As the template writes it; `hidden`: it shows nothing of the tools in this conversation."""
     capabilities = template.capabilities
     shown = capabilities.supports_tools and (speaks(template, style) or not style.is_generic)
-    announces = bool(request.tools) and not shown
+    announces = bool(request.tools) and (hidden or not shown)
     format_prompt = _format_prompt(request, style, now, announces=announces)
     lead = _lead(template, style)
     messages = list(request.messages)
@@ -165,6 +168,9 @@ def _prompt(request: Request, template: ChatTemplate, style: ToolStyle, now: dat
             return _continued(request, template, style, now, native=native)
         raise
     prompt = "".join(text for text, _ in parts)
+    if tools and hides(tools, request.messages, prompt):
+        native = native and capabilities.supports_tool_calls_without_tools
+        return _prompt(request, template, style, now, native=native, hidden=True)
     left_out = tuple(dict.fromkeys((*not_shown(request.messages, lost, prompt), *unseen(request.messages, prompt))))
     format_, control = style.format(with_tools=bool(request.tools)), likely_pattern(template)
     if not request.continue_final_message:

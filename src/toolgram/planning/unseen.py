@@ -1,11 +1,11 @@
-"""What is sent of a conversation, and no word of which the prompt has: it is told."""
+"""What is sent, and no word of which the prompt has: a text is told of, and tools are announced another way."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from toolgram.planning.rendering import text_of
@@ -13,6 +13,7 @@ from toolgram.work import give_way
 
 _WORD = re.compile(r"[A-Za-z0-9]{4,}")  # no template writes these otherwise
 _LOOKED_AT = 1000  # characters at each end of a text: of a long one that is lost each word is looked for in the prompt
+_TOLD_BY = 64  # words of tools
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?', re.DOTALL)  # a key, with its colon, or a text
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _FOREIGN = re.compile(r"[^\x00-\x7f]+")  # which some write as escapes
@@ -39,6 +40,37 @@ def unseen(messages: Sequence[Mapping[str, Any]], prompt: str) -> Iterator[str]:
         calls = message.get("tool_calls") or ()
         if calls and is_lost(" ".join(chain.from_iterable(map(_texts_of, calls)))):
             yield f"/messages/{number}/tool_calls"
+
+
+def hides(tools: Sequence[Mapping[str, Any]], messages: Sequence[Mapping[str, Any]], prompt: str) -> bool:
+    """Whether a template shows nothing of tools in this conversation, as some do behind a result: none of their words,
+    but for those that the conversation has itself."""
+    said = [text for message in messages for text in _said(message)]
+    words = (word for tool in tools for word in _words_of(tool["function"]) if not any(word in text for text in said))
+    looked_for = False
+    for word in islice(words, _TOLD_BY):
+        looked_for = True
+        if word in prompt:
+            return False
+    return looked_for
+
+
+def _said(message: Mapping[str, Any]) -> Iterator[str]:
+    yield text_of(message.get("content"))
+    for call in message.get("tool_calls") or ():
+        arguments = call["function"].get("arguments") or ""
+        yield call["function"]["name"]
+        yield arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def _words_of(function: Mapping[str, Any]) -> Iterator[str]:
+    """The words of a tool's name, its description, and the names of its arguments."""
+    match function:
+        case {"parameters": {"properties": {**named}}}:
+            names = tuple(named)
+        case _:
+            names = ()
+    return chain.from_iterable(map(_words, (function["name"], function.get("description") or "", *names)))
 
 
 def _words(text: str) -> Iterator[str]:

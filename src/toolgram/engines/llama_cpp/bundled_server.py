@@ -14,7 +14,7 @@ from typing import Any, Self
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.llama_cpp.gguf_model import check_file
 from toolgram.engines.llama_cpp.machine import cores
-from toolgram.engines.llama_cpp.room import SMALL_CONTEXT, room_of
+from toolgram.engines.llama_cpp.room import SMALL_CONTEXT, Room, room_of
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.errors import EngineError, ModelError
 
@@ -37,10 +37,11 @@ class LlamaObject:
             raise EngineError("context, parallel and threads must be at least 1")
         self.path = Path(path)
         check_file(self.path)
+        room = room_of(self.path)
         if context is None:
-            context, parallel = _fitting(self.path, parallel)
+            context, parallel = _fitting(room, parallel)
         key = secrets.token_urlsafe()
-        self._server = _start(self.path, context, parallel, threads, key)
+        self._server = _start(self.path, context, parallel, threads, key, room.share)
         self._client = LlamaServer(self._server.listening_address, api_key=key)
 
     def generate(
@@ -76,9 +77,8 @@ class LlamaObject:
         await self.aclose()
 
 
-def _fitting(path: Path, parallel: int) -> tuple[int, int]:
+def _fitting(room: Room, parallel: int) -> tuple[int, int]:
     """How many tokens, and how many contexts of so many."""
-    room = room_of(path)
     if room.share is None:
         return min(room.trained, SMALL_CONTEXT), parallel
     tokens = max(room.share - parallel * room.bytes_per_sequence, 0) // room.bytes_per_token
@@ -86,7 +86,8 @@ def _fitting(path: Path, parallel: int) -> tuple[int, int]:
     return context, max(min(tokens // context, parallel), 1)
 
 
-def _start(path: Path, context: int, parallel: int, threads: int | None, key: str) -> Any:
+def _start(path: Path, context: int, parallel: int, threads: int | None, key: str, aside: int | None) -> Any:
+    """The server, which may have so many bytes `aside` of what ended."""
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")  # as `ffi` says
     try:
         xllamacpp: Any = import_module("xllamacpp")
@@ -96,6 +97,8 @@ def _start(path: Path, context: int, parallel: int, threads: int | None, key: st
     params.model.path = str(path)
     params.n_parallel = parallel
     params.n_ctx = context * parallel
+    if aside is not None:
+        params.cache_ram_mib = min(params.cache_ram_mib, aside >> 20)
     params.cpuparams.n_threads = threads or 1
     params.cpuparams_batch.n_threads = threads or cores()
     params.api_keys = [key]
