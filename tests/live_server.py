@@ -9,12 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import uvicorn
-
 from situations import CHATML
 from toolgram.engines.base import Engine
 from toolgram.server.app import create_app
-from toolgram.server.listening import Connection
+from toolgram.server.listening import Connection, Listening
 from toolgram.server.listening import config as listening_config
 from toolgram.server.models import Served
 from toolgram.server.settings import Settings
@@ -28,7 +26,7 @@ def listening(app: Any, *, shutdown_timeout: int = 10, connection: type[Connecti
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         config = listening_config(app, shutdown_timeout)
         config.http = connection
-        server = uvicorn.Server(config)
+        server = Listening(config)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         deadline = time.monotonic() + 20

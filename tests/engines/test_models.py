@@ -244,3 +244,13 @@ def test_a_cache_that_cannot_be_written_is_said(pip: Pip, tmp_path: Path, monkey
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(ModelError, match="cannot be used"):
         pull("tiny")
+
+
+def test_where_there_is_no_home_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in containers that run for a user whom nobody knows."""
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", str)
+    with pytest.raises(ModelError, match=r"^~/\.cache: there is no folder that ~ stands for; set HOME, or XDG_CACHE"):
+        cached("smollm2")
+    with pytest.raises(ModelError, match=r"^~nobody/m\.gguf: there is no folder"):
+        resolve("~nobody/m.gguf")

@@ -382,6 +382,83 @@ def request_of(body: Any) -> bytes:
     return HEAD.replace(b"100", str(len(content)).encode()) + b"\r\n" + content
 
 
+def test_thousands_of_connections_that_ask_for_nothing_make_room_for_those_that_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("toolgram.server.listening.most_connections", lambda: 40)
+    engine = Endless("a")
+    with serving(engine) as address, ExitStack() as opened:
+        streamed = opened.enter_context(connected(address))
+        streamed.sendall(request_of({**HI, "stream": True}))
+        assert streamed.recv(100).startswith(b"HTTP/1.1 200 ")
+        for number in range(300):
+            connection = opened.enter_context(connected(address))
+            if number % 2:
+                connection.sendall(HEAD + b"\r\n{")  # whose body never ends
+            if number % 50 == 0:
+                assert httpx2.get(f"{address}/health").status_code == 200
+        assert httpx2.get(f"{address}/health").status_code == 200
+        assert streamed.recv(100)
+        assert not engine.stopped
+
+
+def test_where_all_connections_are_at_work_one_more_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgram.server.listening.most_connections", lambda: 3)
+    with serving(Endless("a")) as address, ExitStack() as opened:
+        for _ in range(3):
+            streamed = opened.enter_context(connected(address))
+            streamed.sendall(request_of({**HI, "stream": True}))
+            assert streamed.recv(100).startswith(b"HTTP/1.1 200 ")
+        with pytest.raises(httpx2.TransportError):
+            httpx2.get(f"{address}/health")
+        assert streamed.recv(100)
+        streamed.close()
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            with suppress(httpx2.TransportError):
+                assert httpx2.get(f"{address}/health").status_code == 200
+                return
+        pytest.fail("there is no place, though one client has gone")
+
+
+FEW_FILES = """
+import resource, socket, sys
+from toolgram.engines.replay import Replay
+from toolgram.server.app import create_app
+from toolgram.server.listening import BACKLOG, Server, config, take_files
+from toolgram.server.models import Served
+from situations import CHATML
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (120, 240))
+take_files()
+assert resource.getrlimit(resource.RLIMIT_NOFILE) == (240, 240)
+listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
+print(listener.getsockname()[1], flush=True)
+Server(config(create_app([Served("recorded", CHATML, Replay("a"))]), 1)).run([listener])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of files")
+def test_a_server_that_may_have_few_files_goes_on() -> None:
+    """asyncio would let in as many as wait, and write a traceback for each for which there is no file."""
+    command = [sys.executable, "-c", FEW_FILES]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as server:
+        assert server.stdout is not None
+        address = f"http://127.0.0.1:{int(server.stdout.readline())}"
+        assert httpx2.get(f"{address}/health").status_code == 200
+        with ExitStack() as opened:
+            server.send_signal(signal.SIGSTOP)  # so that all come at once
+            for _ in range(800):
+                opened.enter_context(connected(address))
+            server.send_signal(signal.SIGCONT)
+            assert httpx2.get(f"{address}/health", timeout=20).status_code == 200
+        server.send_signal(signal.SIGTERM)
+        assert server.communicate(timeout=20)[1] == ""
+
+
 def test_a_client_that_never_reads_loses_its_place() -> None:
     engine = Endless()
     app = create_app([Served("recorded", CHATML, engine)], Settings(parallel=1))

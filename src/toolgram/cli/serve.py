@@ -129,13 +129,14 @@ def keys(given: Sequence[str], file: Path | None, environment: Mapping[str, str]
 def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_file: Path | None) -> None:
     """Serve until stopped, then finish the running streams. Raises ToolgramError if it cannot listen."""
     from toolgram.server.app import create_app
-    from toolgram.server.listening import Server, config
+    from toolgram.server.listening import Server, config, take_files
 
     log_to(log_file)
     _take_short_turns()
+    take_files()
     server = Server(config(create_app(served, settings), settings.shutdown_timeout, host, port))
     listener = _bound(host, port)
-    _listen(listener, server.config.backlog)
+    _listen(listener)
     _say_where(served, host, listener)
     server.run([listener])
 
@@ -169,12 +170,13 @@ class Remote:
 
 def run_workers(remote: Remote, host: str, port: int, count: int) -> None:
     """Like `run`, in several processes; the limits of the settings apply to each."""
-    from toolgram.server.listening import config
+    from toolgram.server.listening import take_files
     from toolgram.server.workers import serve_by_workers
 
     log_to(remote.log_file)
+    take_files()  # the workers have what this process has
     listener = _bound(host, port)
-    _listen(listener, config(remote, remote.settings.shutdown_timeout, host, port).backlog)
+    _listen(listener)
     _say_where(remote.served(), host, listener)
     serve_by_workers(remote, listener, count, remote.settings.shutdown_timeout)
 
@@ -216,12 +218,14 @@ def _bound(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _listen(listener: socket.socket, backlog: int) -> None:
+def _listen(listener: socket.socket) -> None:
     """Binds the socket: from now on, connections wait until the server runs."""
+    from toolgram.server.listening import BACKLOG
+
     # Otherwise each event waits up to 40 ms for the client to acknowledge the previous one: asyncio sets this only for
     # sockets that it opens itself. Connections inherit it.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    listener.listen(backlog)
+    listener.listen(BACKLOG)
 
 
 def _take_short_turns() -> None:

@@ -54,9 +54,18 @@ _SHOWN = 8  # files of a folder
 
 
 def cache_folder() -> Path:
-    """Where models are kept: `$XDG_CACHE_HOME/toolgram`, or `~/.cache/toolgram`."""
+    """Where models are kept: `$XDG_CACHE_HOME/toolgram`, or `~/.cache/toolgram`. Raises ModelError without a home."""
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "toolgram"
+    return (Path(base) if base else _home("~/.cache")) / "toolgram"
+
+
+def _home(path: str | Path) -> Path:
+    """A path, `~` being the user's folder. Raises ModelError where there is none, as in some containers."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        reason = "there is no folder that ~ stands for; set HOME, or XDG_CACHE_HOME for models"
+        raise ModelError(f"{path}: {reason}") from error
 
 
 def cached(name: str) -> Path | None:
@@ -94,7 +103,7 @@ def resolve(name_or_path: str | Path, progress: Progress | None = None) -> Path:
     """
     if str(name_or_path) in MODELS:
         return pull(str(name_or_path), progress)
-    path = Path(name_or_path).expanduser()
+    path = _home(name_or_path)
     if path.is_file():
         first = Path(parts_of(str(path))[0])
         if not first.is_file():

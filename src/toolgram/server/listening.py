@@ -1,24 +1,46 @@
-"""How a server listens: how long it waits for clients that send or read nothing, and how it ends."""
+"""How a server listens: how long it waits for clients that send or read nothing, how many there are, how it ends."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from operator import itemgetter
 from types import FrameType
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+try:
+    import resource
+except ImportError:  # on Windows
+    resource = None
+
+
+_FILES = 65_536  # that a server asks the system for: each connection is one, and systems begin with 256 or 1024
+_OTHER_FILES = 128  # models, logs, upstreams, and what comes before there is room for it
+_AT_ONCE = 16  # connections that are let in before others are dropped
+BACKLOG = 2048  # those that the system keeps until they are let in
+_DROPPED = 16  # one of so many connections that wait goes where there are too many, so that it is not done each time
+
 
 class Connection(H11Protocol):
-    """A connection that is dropped where a request's headers, or any reading of its answer, take too long."""
+    """A connection that is dropped where a request's headers, or any reading of its answer, take too long.
+
+    Where there are too many, some of those go whose request is not whole: of the address that has most of these.
+    """
 
     headers_within = 30.0  # seconds
     reads_within = 60.0
 
+    _began = 0.0  # when its client had nothing more to wait for, by the clock of the loop
+    _dropped = False
     _for_headers: asyncio.TimerHandle | None = None
     _for_reading: asyncio.TimerHandle | None = None
 
@@ -26,6 +48,8 @@ class Connection(H11Protocol):
         """A client has come."""
         super().connection_made(transport)
         self._await_headers()
+        if len(self.connections) > most_connections():
+            _make_room(self, [each for each in self.connections if isinstance(each, Connection)])
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone."""
@@ -42,8 +66,24 @@ class Connection(H11Protocol):
         else:
             self._for_headers = _stopped(self._for_headers)
 
+    def waits_since(self) -> float | None:
+        """Since when it waits for a request, or the rest of one; None where it does not."""
+        waits = self._for_headers is not None or self.conn.their_state is h11.SEND_BODY
+        return self._began if waits and not self._dropped else None
+
+    def drop(self) -> None:
+        """End it."""
+        self._dropped = True
+        self.transport.abort()
+
+    @property
+    def address(self) -> str:
+        """Of the client."""
+        return self.client[0] if self.client else ""
+
     def _await_headers(self) -> None:
         if self._for_headers is None:
+            self._began = self.loop.time()
             self._for_headers = self.loop.call_later(self.headers_within, self.transport.abort)
 
     def pause_writing(self) -> None:
@@ -57,12 +97,37 @@ class Connection(H11Protocol):
         super().resume_writing()
 
 
+def _make_room(new: Connection, connections: Sequence[Connection]) -> None:
+    """Drop some that wait, the oldest ones of the address that has most of them; or else the new one."""
+    waiting = [(since, each) for each in connections if each is not new and (since := each.waits_since()) is not None]
+    if not waiting:
+        new.drop()
+        return
+    worst, count = Counter(each.address for _, each in waiting).most_common(1)[0]
+    theirs = sorted((each for each in waiting if each[1].address == worst), key=itemgetter(0))
+    for _, each in theirs[: count // _DROPPED + 1]:
+        each.drop()
+
+
 def _stopped(timer: asyncio.TimerHandle | None) -> None:
     if timer is not None:
         timer.cancel()
 
 
-class Server(uvicorn.Server):
+class Listening(uvicorn.Server):
+    """A server that lets few connections in at a time, so that there is time to drop others; the system keeps the rest.
+
+    asyncio would let in as many as the system may keep, each of which is a file, and end where there are none.
+    """
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(BACKLOG)
+
+
+class Server(Listening):
     """A server that finishes what it has begun at the first signal to end, and ends at once at the second."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -76,6 +141,22 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+def most_connections() -> int:
+    """How many connections there are files for: asyncio writes a thousand tracebacks a second where there is none."""
+    files = _FILES if resource is None else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return max(files - _OTHER_FILES, files // 2) if files > 0 else _FILES
+
+
+def take_files() -> None:
+    """Ask the system for as many files as a server may want."""
+    if resource is not None:
+        given, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
+        if given < wanted and given != resource.RLIM_INFINITY:
+            with suppress(ValueError, OSError):  # macOS gives no more than it is set up for
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
 def config(
     app: ASGIApp | Callable[[], ASGIApp], shutdown_timeout: int, host: str = "127.0.0.1", port: int = 0
 ) -> uvicorn.Config:
@@ -87,5 +168,6 @@ def config(
         log_level="warning",
         access_log=False,
         http=Connection,
+        backlog=_AT_ONCE,
         timeout_graceful_shutdown=shutdown_timeout,
     )

@@ -14,11 +14,10 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from types import FrameType
 
-import uvicorn
 from prometheus_client.multiprocess import mark_process_dead  # pyright: ignore[reportUnknownVariableType] - it has no types
 from starlette.types import ASGIApp
 
-from toolgram.server.listening import config
+from toolgram.server.listening import Listening, config
 
 MakeApp = Callable[[], ASGIApp]
 """Makes an application in the process that calls it; it is pickled to get there."""
@@ -84,7 +83,7 @@ def _kill(workers: Sequence[SpawnProcess]) -> None:
 def _work(make: MakeApp, listener: socket.socket, shutdown_timeout: int) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # Not ours, which ends at once: Ctrl-C reaches the workers twice, from the terminal and from their parent.
-    uvicorn.Server(config(make(), shutdown_timeout)).run([listener])
+    Listening(config(make(), shutdown_timeout)).run([listener])
 
 
 def _end_with_parent() -> None:
