@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from errno import EACCES
 from io import StringIO
 from pathlib import Path
@@ -362,6 +365,36 @@ def test_ctrl_c_does_not_wait_until_a_model_is_loaded() -> None:
 def test_a_log_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be written"):
         log_to(tmp_path / "none" / "log")
+
+
+@pytest.fixture
+def log() -> Iterator[logging.Logger]:
+    """That of the server, as it was before at the end."""
+    logger = logging.getLogger("toolgram.server")
+    before = logger.handlers[:], logger.propagate, logger.level
+    yield logger
+    for handler in logger.handlers:
+        with suppress(OSError):
+            handler.close()
+    logger.handlers[:], logger.propagate, logger.level = before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
+def test_that_a_log_cannot_be_written_is_said_once(log: logging.Logger, capsys: pytest.CaptureFixture[str]) -> None:
+    log_to(Path("/dev/full"))
+    for _ in range(3):
+        log.info("a line")
+    assert capsys.readouterr().err == "warning: /dev/full cannot be written: No space left on device\n"
+
+
+def test_a_log_that_is_moved_away_goes_on_in_a_new_file(log: logging.Logger, tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    log_to(file)
+    log.info("one")
+    file.rename(tmp_path / "log.1")
+    log.info("two")
+    assert (tmp_path / "log.1").read_text() == "one\n"
+    assert file.read_text() == "two\n"
 
 
 @pytest.mark.parametrize("contents", [False, True])

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from errno import EACCES, EADDRINUSE
+from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -251,7 +252,7 @@ def _say_where(served: Sequence[Served], host: str, listener: socket.socket) -> 
 def log_to(file: Path | None) -> None:
     """Logs a line for each request, for people on a terminal and in JSON elsewhere. Raises BadInput."""
     try:
-        handler = logging.FileHandler(file, encoding="utf-8") if file else logging.StreamHandler(sys.stderr)
+        handler = _LogFile(file, encoding="utf-8") if file else logging.StreamHandler(sys.stderr)
     except OSError as error:
         raise BadInput(f"{file}: cannot be written: {error}") from error
     handler.setFormatter(_ForPeople() if file is None and sys.stderr.isatty() else logging.Formatter("%(message)s"))
@@ -259,6 +260,30 @@ def log_to(file: Path | None) -> None:
     logger.handlers[:] = [handler]
     logger.propagate = False
     logger.setLevel(logging.INFO)
+
+
+class _LogFile(WatchedFileHandler):
+    """A file that other programs may move away, as logrotate does; where it cannot be written, that is said once."""
+
+    _failure: OSError | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        before, self._failure = self._failure, None
+        try:
+            super().emit(record)
+        except OSError:  # where the file was moved away and cannot be made anew
+            self.handleError(record)
+        if self._failure and not before:
+            _say(f"warning: {self.baseFilename} cannot be written: {self._failure.strerror}")
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name of logging
+        """What is wrong with a line itself is shown as logging does."""
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError):
+            self._failure = error
+        else:
+            super().handleError(record)
 
 
 class _ForPeople(logging.Formatter):
