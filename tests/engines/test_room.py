@@ -56,6 +56,15 @@ FAMILIES: dict[str, tuple[dict[str, Any], int, int]] = {
         4 * 8 * 4 * 256,
         4 * 24 * (3 * (4096 + 2 * 16 * 128) + 128 * 4096),
     ),
+    "gemma4": (  # every sixth layer sees all; the last 18 have what others have
+        {"context_length": 131072, "block_count": 42, "embedding_length": 2560, "attention.head_count": 8}
+        | {"attention.head_count_kv": 2, "attention.shared_kv_layers": 18}
+        | {"attention.key_length": 512, "attention.value_length": 512}
+        | {"attention.key_length_swa": 256, "attention.value_length_swa": 256}
+        | {"attention.sliding_window_pattern": [layer % 6 != 5 for layer in range(42)]},
+        4 * 2 * (20 * 256 + 4 * 512),
+        0,
+    ),
     "falcon-h1": (  # all layers have both
         {"context_length": 4096, "block_count": 36, "embedding_length": 1024, "attention.head_count": 8}
         | {"attention.head_count_kv": 2, "ssm.conv_kernel": 4, "ssm.inner_size": 1536, "ssm.state_size": 128}

@@ -58,7 +58,9 @@ _KEYS = (
     "block_count",
     "embedding_length",
     "full_attention_interval",
-    *(f"attention.{key}" for key in ("head_count", "head_count_kv", "key_length", "value_length", "recurrent_layers")),
+    *(f"attention.{key}" for key in ("head_count", "head_count_kv", "recurrent_layers", "shared_kv_layers")),
+    *(f"attention.{part}_length{swa}" for part in ("key", "value") for swa in ("", "_swa")),
+    "attention.sliding_window_pattern",
     *(f"ssm.{key}" for key in ("conv_kernel", "inner_size", "state_size", "group_count")),
     *("shortconv.l_cache", "wkv.head_size", "token_shift_count"),
 )
@@ -88,10 +90,18 @@ class _Said(NamedTuple):
 
 
 def _bytes_per_token(said: _Said) -> int:
-    """A key and a value for each head of each layer."""
+    """A key and a value for each head of each layer, but for the last ones where these share those of others.
+
+    Where attention slides, in a window, they may be of another length (Gemma 4); llama.cpp keeps all of them.
+    """
     usual = said.most("embedding_length") // max(said.most("attention.head_count"), 1)
     both = sum(said.most(f"attention.{part}_length") or usual for part in ("key", "value"))
-    return max(_OF_ATTENTION * both * sum(said.heads()), 1)
+    sliding = sum(said.most(f"attention.{part}_length_swa") for part in ("key", "value")) or both
+    heads = said.heads()
+    own = heads[: len(heads) - said.most("attention.shared_kv_layers")]
+    slides = said.numbers["attention.sliding_window_pattern"]
+    in_each = (count * (sliding if layer < len(slides) and slides[layer] else both) for layer, count in enumerate(own))
+    return max(_OF_ATTENTION * sum(in_each), 1)
 
 
 def _bytes_per_sequence(said: _Said) -> int:
