@@ -13,6 +13,8 @@ import pytest
 from engines import hybrid_model
 from toolgram.engines.base import Chunk, Sampling, Usage
 from toolgram.engines.llama_cpp.engine import LlamaCpp
+from toolgram.engines.llama_cpp.gguf_model import BATCH, Cancel, Model, Span
+from toolgram.engines.llama_cpp.kv_cache import Slot, Slots
 
 CONTEXT = 2048
 TOOLS = "<|system|>tool call name arguments city " * 40
@@ -96,14 +98,39 @@ def test_what_two_prompts_have_in_common_a_third_does_not_read(path: Path, engin
     asyncio.run(run())
 
 
-def test_who_waits_for_the_same_prompt_does_not_read_it(engine: LlamaCpp) -> None:
-    async def run() -> None:
-        prompts = [TOOLS + turn(f"{name} city" * 9) for name in ("Hi", "Bob", "tool")]
-        found = await asyncio.gather(*(answer(engine, prompt) for prompt in prompts))
-        most = max(usage.prompt_tokens for _, usage in found)
-        assert sorted((usage.cached_tokens or 0) > most // 2 for _, usage in found) == [False, True, True]
+def test_who_waits_for_the_same_prompt_does_not_read_it(path: Path) -> None:
+    """One that is being read is noted where the one that waits goes on otherwise; and of many places some are kept."""
+    model = Model(path, CONTEXT, 1, parallel=2, kept=2, budget=CONTEXT)
+    slots = Slots(model)
+    first, second = [300 + at % 50 for at in range(700)], [300 + at % 50 for at in range(333)] + [301] * 300
 
-    asyncio.run(run())
+    def read(slot: Slot, tokens: list[int]) -> None:
+        while len(slot.tokens) < len(tokens):
+            start = len(slot.tokens)
+            count = min(len(tokens) - start, BATCH, slot.next_note or BATCH)
+            span = Span(slot.sequence, start, tokens[start : start + count], 0)
+            model.evaluate([span], Cancel())
+            slot.tokens += span.tokens
+            slots.note(slot)
+
+    reading = slots.take(first)
+    slots.will_part(reading, 333)
+    assert reading.to_note == [333, 700 - 16]
+    read(reading, first)
+    waited = slots.take(second)
+    assert waited.tokens == second[:333]
+    read(waited, second)
+    slots.end(reading)
+    slots.end(waited)
+    for number in range(5):
+        longer = [*first[:-10], *[302 + number] * 100]
+        slot = slots.take(longer)
+        assert len(slot.tokens) == len(first) - 16
+        read(slot, first := longer)
+        slots.end(slot)
+        assert slot.noted[0].length == 333
+        assert len(slot.noted) <= 4
+    model.close()
 
 
 def test_many_at_once_end_and_are_gone_on_with(path: Path, engine: LlamaCpp) -> None:

@@ -24,6 +24,7 @@ _MOST = 256  # texts that are aside: each is compared with each prompt
 _WORTH_FETCHING = 4  # tokens, beyond those that a sequence has: to read them takes longer
 _WORTH_NOTING = 64  # tokens of a prompt, from the last place where its states were noted
 _BEFORE_END = 16  # tokens of a prompt that ask for the answer, and may not be in the next one
+_MOST_NOTED = 4  # places of a sequence: the first, which many may have in common, and the last ones
 _EVERY = 4096  # tokens between two places where states are noted whoever may go on from there
 
 
@@ -123,7 +124,7 @@ class Slots:
         """Note the states of a sequence, where it has read as far as they are to be noted."""
         if slot.next_note == 0:
             noted = Noted(slot.to_note.pop(0), self._model.save(slot.sequence, states=True))
-            slot.noted = (*slot.noted, noted)
+            slot.noted = (*slot.noted[:1], *slot.noted[1:][-_MOST_NOTED + 2 :], noted)
             self._keep_within_bounds()
 
     def _tidy_up(self, prompt: Sequence[int]) -> None:
