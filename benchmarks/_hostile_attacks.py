@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 HI: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi."}], "max_tokens": 8}
 
-Attack = Callable[[int], tuple[str, bytes]]
-"""A path and a body; each copy of an attack has a number, so that nothing is remembered."""
+Attack = Callable[[int], tuple[str, bytes | AsyncGenerator[bytes, None]]]
+"""A path and a body, whole or as it comes; each copy of an attack has a number, so that nothing is remembered."""
 
 
 def _chat(**fields: Any) -> tuple[str, bytes]:
@@ -101,6 +102,17 @@ def one_choice(copy: int) -> tuple[str, bytes]:
     return _chat(seed=copy, temperature=1)
 
 
+def endless_body(copy: int) -> tuple[str, AsyncGenerator[bytes, None]]:
+    """One that never ends, and holds a connection."""
+
+    async def body() -> AsyncGenerator[bytes, None]:
+        while True:
+            yield b'{"a": "%d", ' % copy
+            await asyncio.sleep(2)
+
+    return CHAT, body()
+
+
 ATTACKS: dict[str, Attack] = {
     "2,000 tools": many_tools,
     "1,000 optional properties": many_optional,
@@ -116,6 +128,7 @@ ATTACKS: dict[str, Attack] = {
     "4 long choices": some_choices,
     "128 choices": many_choices,
     "128 requests": one_choice,
+    "endless bodies": endless_body,
 }
-TIMES = {"128 requests": 128}
-"""How many requests a copy of an attack consists of, where it is not one: the same work as 128 choices."""
+TIMES = {"128 requests": 128, "endless bodies": 100}
+"""How many requests a copy of an attack consists of, where it is not one: the work of 128 choices, or connections."""

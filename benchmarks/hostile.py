@@ -16,7 +16,7 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -107,7 +107,8 @@ def sent(address: str, name: str, copies: int, seconds: float) -> Counter[str]:
     async def answers() -> Counter[str]:
         bodies = [ATTACKS[name](copy) for copy in range(copies * TIMES.get(name, 1))]
         async with _client(address, ATTACKER, seconds) as client:
-            return Counter(await asyncio.gather(*(_answer(client, path, content) for path, content in bodies)))
+            asked = (_answer(client, path, content, seconds) for path, content in bodies)
+            return Counter(await asyncio.gather(*asked))
 
     return asyncio.run(answers())
 
@@ -136,10 +137,13 @@ def _client(address: str, key: str, seconds: float) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=address, headers=headers, timeout=seconds, limits=limits)
 
 
-async def _answer(client: httpx.AsyncClient, path: str, content: bytes) -> str:
+async def _answer(
+    client: httpx.AsyncClient, path: str, content: bytes | AsyncGenerator[bytes, None], seconds: float
+) -> str:
     try:
-        answer = await client.post(path, content=content, headers={"content-type": "application/json"})
-    except httpx.TimeoutException:
+        async with asyncio.timeout(2 * seconds):  # where each part is sent in time, and there are ever more
+            answer = await client.post(path, content=content, headers={"content-type": "application/json"})
+    except (httpx.TimeoutException, TimeoutError):
         return "none"
     except httpx.HTTPError as error:
         return type(error).__name__
