@@ -11,6 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import jsonschema_rs
 import pytest
@@ -221,10 +222,20 @@ def test_what_becomes_of_a_template_is_told(tmp_path: Path) -> None:
     assert found.turns > 0
     forgets = MADE_UP["a fence"].template.source.replace("if tools", "if tools and messages[-1].role == 'user'")
     file.write_text(forgets)
-    lost = verdicts.verdict(file).lost
-    assert "a result: the tool is not shown" in lost
+    assert verdicts.verdict(file).lost == []  # it is announced another way
     file.write_text("{{ raise_exception('No.') }}")
     assert verdicts.verdict(file).kind == "refused"
+
+
+def test_what_a_prompt_has_not_and_nobody_told_is_lost() -> None:
+    turns = [{"content": "zqhello"}, {"content": "", "tool_calls": [{}]}]
+
+    def lost(prompt: str, *left_out: str) -> list[str]:
+        return list(verdicts._lost(Mock(prompt=prompt, left_out=left_out), turns, [{}]))
+
+    assert lost("zqmeant zqhello zqoslo") == []
+    assert lost("zqhello") == ["the tool is not shown", "zqoslo is lost"]
+    assert lost("zqmeant", "/messages/1/tool_calls") == ["zqhello is lost"]
 
 
 def test_a_variable_names_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
