@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from gguf import GGUFWriter
 
-from engines.sentencepiece_model import TEMPLATE, tokens
+from engines.sentencepiece_model import add_vocabulary, closed, tokens
 
 SIZE, WIDE, HEADS, LAST = 64, 64, 4, 3  # LAST: how many inputs a convolution sees
 LAYERS = (0, 4, 0, 4)  # heads of keys and values
@@ -16,7 +16,7 @@ LAYERS = (0, 4, 0, 4)  # heads of keys and values
 
 def write(path: Path, context: int = 1024, layers: Sequence[int] = LAYERS) -> Path:
     """Write the model as GGUF, with a vocabulary as SentencePiece makes them."""
-    listed = tokens()
+    size = len(tokens())
     writer = GGUFWriter(path, "lfm2")
     writer.add_context_length(context)
     writer.add_embedding_length(SIZE)
@@ -25,21 +25,11 @@ def write(path: Path, context: int = 1024, layers: Sequence[int] = LAYERS) -> Pa
     writer.add_head_count(HEADS)
     writer.add_head_count_kv(list(layers))
     writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_vocab_size(len(listed))
+    writer.add_vocab_size(size)
     writer.add_shortconv_l_cache(LAST)
-    writer.add_tokenizer_model("llama")
-    writer.add_token_list([text for text, _ in listed])
-    writer.add_token_types([kind for _, kind in listed])
-    writer.add_token_scores([-float(number) for number in range(len(listed))])
-    writer.add_eos_token_id([text for text, _ in listed].index("</s>"))
-    writer.add_eot_token_id([text for text, _ in listed].index("<|end|>"))
-    writer.add_chat_template(TEMPLATE)
-    _add_weights(writer, len(listed), layers)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
+    add_vocabulary(writer)
+    _add_weights(writer, size, layers)
+    return closed(writer, path)
 
 
 def _add_weights(writer: GGUFWriter, size: int, layers: Sequence[int]) -> None:

@@ -31,7 +31,6 @@ def tokens() -> list[tuple[str, TokenType]]:
 
 def write(path: Path) -> Path:
     """Write the model as GGUF."""
-    listed = tokens()
     writer = GGUFWriter(path, "llama")
     writer.add_context_length(1024)
     writer.add_embedding_length(SIZE)
@@ -40,15 +39,26 @@ def write(path: Path) -> Path:
     writer.add_head_count(HEADS)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(SIZE // HEADS)
+    add_vocabulary(writer)
+    writer.add_add_space_prefix(True)  # noqa: FBT003 - gguf knows no name for it
+    _add_weights(writer, len(tokens()))
+    return closed(writer, path)
+
+
+def add_vocabulary(writer: GGUFWriter) -> None:
+    """Say what the tokens are, and how a conversation is written."""
+    listed = tokens()
     writer.add_tokenizer_model("llama")
     writer.add_token_list([text for text, _ in listed])
     writer.add_token_types([kind for _, kind in listed])
     writer.add_token_scores([-float(number) for number in range(len(listed))])
     writer.add_eos_token_id([text for text, _ in listed].index("</s>"))
     writer.add_eot_token_id([text for text, _ in listed].index("<|end|>"))
-    writer.add_add_space_prefix(True)  # noqa: FBT003 - gguf knows no name for it
     writer.add_chat_template(TEMPLATE)
-    _add_weights(writer, len(listed))
+
+
+def closed(writer: GGUFWriter, path: Path) -> Path:
+    """The file, written."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
