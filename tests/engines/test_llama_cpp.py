@@ -548,6 +548,8 @@ def test_with_another_version_the_server_of_llama_cpp_takes_over(path: Path, mon
     engine = llama_cpp.load(path, notices.append, context=512)
     assert isinstance(engine, LlamaObject)
     assert len(notices) == 1
+    with pytest.raises(EngineError, match="cannot be made deterministic here: xllamacpp 2027 is installed"):
+        llama_cpp.load(path, notices.append, deterministic=True)
     assert notices[0].startswith("xllamacpp 2027 is installed; llama.cpp's own server runs the model instead")
 
     async def run() -> str:

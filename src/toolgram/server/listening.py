@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from operator import itemgetter
 from types import FrameType
 
 import h11
@@ -27,7 +26,9 @@ _FILES = 65_536  # that a server asks the system for: each connection is one, an
 _OTHER_FILES = 128  # models, logs, upstreams, and what comes before there is room for it
 _AT_ONCE = 16  # connections that are let in before others are dropped
 BACKLOG = 2048  # those that the system keeps until they are let in
-_DROPPED = 16  # one of so many connections that wait goes where there are too many, so that it is not done each time
+# Where there are too many connections, one of so many goes, so that they are not looked through for each that comes.
+_DROPPED = 16  # of an address
+_DROPPED_OF_ALL = 1024  # of all
 
 
 class Connection(H11Protocol):
@@ -98,14 +99,15 @@ class Connection(H11Protocol):
 
 
 def _make_room(new: Connection, connections: Sequence[Connection]) -> None:
-    """Drop some that wait, the oldest ones of the address that has most of them; or else the new one."""
+    """Drop some that wait, the oldest ones of the addresses that have most of them; or else the new one."""
     waiting = [(since, each) for each in connections if each is not new and (since := each.waits_since()) is not None]
     if not waiting:
         new.drop()
         return
-    worst, count = Counter(each.address for _, each in waiting).most_common(1)[0]
-    theirs = sorted((each for each in waiting if each[1].address == worst), key=itemgetter(0))
-    for _, each in theirs[: count // _DROPPED + 1]:
+    of_address = Counter(each.address for _, each in waiting)
+    worst_first = sorted(waiting, key=lambda each: (-of_address[each[1].address], each[0]))
+    many = max(max(of_address.values()) // _DROPPED, len(waiting) // _DROPPED_OF_ALL) + 1
+    for _, each in worst_first[:many]:
         each.drop()
 
 

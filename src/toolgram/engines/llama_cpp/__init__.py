@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from toolgram.errors import needing
+from toolgram.errors import EngineError, needing
 
 with needing("embedded", "the embedded engine"):
     import httpx2 as httpx2
@@ -41,6 +41,6 @@ def load(
         return LlamaCpp(path, context=context, parallel=most, threads=threads, deterministic=deterministic)
     except OtherLibrary as error:
         if deterministic:
-            raise
+            raise EngineError(f"answers cannot be made deterministic here: {error}") from error
         notify(f"{error}; llama.cpp's own server runs the model instead, which takes longer")
         return LlamaObject(path, context=context, parallel=min(parallel, _IN_A_SERVER), threads=threads)
