@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import importlib.metadata
+import importlib.util
 import json
 import math
 import os
@@ -528,10 +529,11 @@ def test_another_library_cannot_crash_us(tmp_path: Path, monkeypatch: pytest.Mon
     library.write_bytes(b"not a library")
     with pytest.raises(ffi.OtherLibrary, match=r"xllamacpp\.so is not that of xllamacpp"):
         ffi._check(library)
-    for_windows = tmp_path / "xllamacpp.pyd"
-    for_windows.write_bytes(b"not a library")
-    with pytest.raises(ffi.OtherLibrary, match="for Windows keep llama"):
-        ffi._check(for_windows)
+    of_python = importlib.util.find_spec("llguidance._lib")
+    assert of_python is not None
+    assert of_python.origin is not None
+    with pytest.raises(ffi.OtherLibrary, match=r"shows none of llama\.cpp's C functions, as in wheels of xllamacpp"):
+        ffi._check(Path(of_python.origin))
     crashing = tmp_path / "layout.py"
     crashing.write_text("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     monkeypatch.setattr(ffi_layout, "__file__", str(crashing))
@@ -547,6 +549,7 @@ def test_with_another_version_the_server_of_llama_cpp_takes_over(path: Path, mon
     notices: list[str] = []
     engine = llama_cpp.load(path, notices.append, context=512)
     assert isinstance(engine, LlamaObject)
+    assert engine.memory == "context of 512 tokens (trained for 8192); 0.0 GB of memory for 1 at once"
     assert len(notices) == 1
     with pytest.raises(EngineError, match="cannot be made deterministic here: xllamacpp 2027 is installed"):
         llama_cpp.load(path, notices.append, deterministic=True)

@@ -113,7 +113,7 @@ def test_there_are_as_many_sequences_as_states_fit(hybrid: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("tokens", "fitting"), [(9999, (1024, 4)), (2500, (1024, 2)), (300, (300, 1)), (0, (1, 1)), (None, (1024, 4))]
+    ("tokens", "fitting"), [(9999, (1024, 4)), (2500, (1024, 2)), (300, (300, 1)), (0, (1024, 1)), (None, (1024, 4))]
 )
 def test_a_server_of_llama_cpp_has_the_context_that_memory_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens: int | None, fitting: tuple[int, int]

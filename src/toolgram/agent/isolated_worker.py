@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from toolgram.process_limits import lower
+
 _CLONE_NEWIPC, _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x08000000, 0x10000000, 0x20000000, 0x40000000
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 
@@ -30,9 +32,9 @@ def main() -> None:
     in_namespaces = _left_alone()
     for limit, most in ((resource.RLIMIT_AS, asked["memory"]), (resource.RLIMIT_FSIZE, asked["file_size"]),
                         (resource.RLIMIT_CORE, 0)):  # fmt: skip
-        _limited(limit, most)
+        lower(limit, most)
     if in_namespaces:  # elsewhere all processes of the user count
-        _limited(resource.RLIMIT_NPROC, asked["processes"])
+        lower(resource.RLIMIT_NPROC, asked["processes"])
     json.dump({**_said(asked), "namespaces": in_namespaces}, answer)
     answer.write("\n")
     answer.flush()
@@ -76,14 +78,6 @@ def _awaited(value: Coroutine[Any, Any, Any]) -> Any:
     import asyncio
 
     return asyncio.run(value)
-
-
-def _limited(limit: int, most: int) -> None:
-    """Lower a limit; one that is lower already stays."""
-    _, hard = resource.getrlimit(limit)
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    with suppress(ValueError, OSError):  # macOS knows RLIMIT_AS, and refuses it
-        resource.setrlimit(limit, (most, most))
 
 
 def _left_alone() -> bool:

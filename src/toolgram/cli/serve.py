@@ -97,9 +97,11 @@ def sampled(name: str, defaults: SamplingDefaults) -> str:
 
 
 def _say_memory(engine: Engine) -> None:
-    from toolgram.engines.llama_cpp.engine import LlamaCpp  # of an extra, which is there if a model was loaded
+    # Of an extra, which is there if a model was loaded.
+    from toolgram.engines.llama_cpp.bundled_server import LlamaObject
+    from toolgram.engines.llama_cpp.engine import LlamaCpp
 
-    if isinstance(engine, LlamaCpp):
+    if isinstance(engine, LlamaCpp | LlamaObject):
         _say(engine.memory)
 
 

@@ -58,9 +58,8 @@ def hides(tools: Sequence[Mapping[str, Any]], messages: Sequence[Mapping[str, An
 def _said(message: Mapping[str, Any]) -> Iterator[str]:
     yield text_of(message.get("content"))
     for call in message.get("tool_calls") or ():
-        arguments = call["function"].get("arguments") or ""
         yield call["function"]["name"]
-        yield arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        yield _arguments_of(call)
 
 
 def _words_of(function: Mapping[str, Any]) -> Iterator[str]:
@@ -82,6 +81,9 @@ def _texts_of(call: Mapping[str, Any]) -> Iterator[str]:
 
     They are looked for in the JSON as it stands: it may nest without end, or be broken.
     """
+    return (_ESCAPE.sub(" ", text) for text, colon in _STRING.findall(_arguments_of(call)) if not colon)
+
+
+def _arguments_of(call: Mapping[str, Any]) -> str:
     arguments = call["function"].get("arguments") or ""
-    written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return (_ESCAPE.sub(" ", text) for text, colon in _STRING.findall(written) if not colon)
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)

@@ -7,11 +7,11 @@ import os
 import resource
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import datetime
 from typing import Any, BinaryIO
 
 from toolgram.errors import TemplateError
+from toolgram.process_limits import lower
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.sandbox import TooMuch
 
@@ -22,17 +22,10 @@ _NICE = 5  # streams go first
 
 def main() -> None:
     """Answers until there are no more questions."""
-    _limit(resource.RLIMIT_AS, _MEMORY)
+    lower(resource.RLIMIT_AS, _MEMORY)
     os.nice(_NICE)
     while header := sys.stdin.buffer.read(_HEADER):
         _tell(sys.stdout.buffer, _answered(json.loads(sys.stdin.buffer.read(int.from_bytes(header)))))
-
-
-def _limit(kind: int, most: int) -> None:
-    """No more than so much from now on; less where that is all that we were given."""
-    _, given = resource.getrlimit(kind)
-    with suppress(ValueError):  # macOS refuses to limit memory: https://github.com/python/cpython/issues/78783
-        resource.setrlimit(kind, (most if given == resource.RLIM_INFINITY else min(most, given), given))
 
 
 def _tell(out: BinaryIO, answer: Mapping[str, Any]) -> None:
@@ -45,7 +38,7 @@ def _answered(question: Mapping[str, Any]) -> Mapping[str, Any]:
     match question:
         case {"seconds": int(seconds)}:
             used = resource.getrusage(resource.RUSAGE_SELF)
-            _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds)
+            lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds, for_good=False)
             return {"text": ""}
         case {"template": template, **given}:
             try:

@@ -26,6 +26,7 @@ class LlamaObject:
     then no more requests run at once than that holds. The server listens on a port of this machine, and answers nobody
     but us. It samples every token: nothing is jumped over. Its penalties and logprobs are those of `LlamaServer`.
     Raises ModelError for a file that cannot be run, EngineError where xllamacpp cannot be loaded.
+    `memory` says in words what the contexts take.
     """
 
     capabilities = LlamaServer.capabilities
@@ -40,6 +41,9 @@ class LlamaObject:
         room = room_of(self.path)
         if context is None:
             context, parallel = _fitting(room, parallel)
+        held = parallel * (context * room.bytes_per_token + room.bytes_per_sequence)
+        trained = "as trained" if context == room.trained else f"trained for {room.trained}"
+        self.memory = f"context of {context} tokens ({trained}); {held / 1e9:.1f} GB of memory for {parallel} at once"
         key = secrets.token_urlsafe()
         self._server = _start(self.path, context, parallel, threads, key, room.share)
         self._client = LlamaServer(self._server.listening_address, api_key=key)
@@ -82,7 +86,7 @@ def _fitting(room: Room, parallel: int) -> tuple[int, int]:
     if room.share is None:
         return min(room.trained, SMALL_CONTEXT), parallel
     tokens = max(room.share - parallel * room.bytes_per_sequence, 0) // room.bytes_per_token
-    context = max(min(room.trained, tokens), 1)
+    context = min(room.trained, tokens or SMALL_CONTEXT)
     return context, max(min(tokens // context, parallel), 1)
 
 

@@ -73,8 +73,8 @@ def _check(path: Path) -> None:
     except subprocess.TimeoutExpired as error:
         raise OtherLibrary(f"llama.cpp in {path} does not answer within {_PATIENCE:.0f} s") from error
     if reason := asked.stdout or (asked.returncode and f"asking it ended with status {asked.returncode}"):
-        if path.suffix == ".pyd":
-            raise OtherLibrary("wheels of xllamacpp for Windows keep llama.cpp's C interface to themselves")
+        if next(iter(ffi_layout.SIGNATURES)) in str(reason):  # the first that is looked for
+            raise OtherLibrary(f"{path} shows none of llama.cpp's C functions, as in wheels of xllamacpp for Windows")
         raise OtherLibrary(f"llama.cpp in {path} is not that of xllamacpp {XLLAMACPP}: {reason}")
 
 

@@ -186,7 +186,7 @@ class Slots:
         for each in known if self._model.shares or self._notes else ():
             shared = min(common(each.tokens, prompt), len(prompt) - 1)
             if not self._model.shares and shared < len(each.tokens):
-                shared = max((noted.length for noted in each.noted if noted.length <= shared), default=0)
+                shared = noted.length if (noted := _last(each.noted, shared)) else 0
             if self._grain > 1:
                 shared = min(shared, each.steady) // self._grain * self._grain
             if shared > length:
@@ -290,10 +290,8 @@ class Slots:
         slot.noted = tuple(noted for noted in slot.noted if noted.length <= length)
 
     def _go_back(self, slot: Slot, length: int) -> int:
-        """Let a sequence have the states that were noted last of those after so many tokens at most; after how many."""
-        noted = max(
-            (noted for noted in slot.noted if noted.length <= length), key=lambda noted: noted.length, default=None
-        )
+        """Let a sequence have the last states that were noted after so many tokens at most; after how many."""
+        noted = _last(slot.noted, length)
         if noted is not None and self._model.go_back(slot.sequence, noted.state, noted.length):
             return noted.length
         self._model.cut(slot.sequence, 0)
@@ -302,6 +300,11 @@ class Slots:
     def _drop(self, slot: Slot) -> None:
         self._model.cut(slot.sequence, 0)
         self._free.append(slot.sequence)
+
+
+def _last(noted: Sequence[Noted], most: int) -> Noted | None:
+    """The last that were noted after so many tokens at most; they are in order."""
+    return next((each for each in reversed(noted) if each.length <= most), None)
 
 
 def _begins(one: Slot | _Aside, other: Slot) -> bool:

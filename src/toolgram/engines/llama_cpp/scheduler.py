@@ -187,9 +187,9 @@ class Scheduler:
             if self._full or (full and other is None):
                 return
             tokens = request.generation.tokens
-            if reading := [live for live in self._live if _is_reading(live, tokens)]:
-                for live in reading:
-                    self._slots.will_part(live.slot, common(live.generation.tokens, tokens))
+            if reading := [(live, count) for live in self._live if (count := _to_read(live, tokens))]:
+                for live, count in reading:
+                    self._slots.will_part(live.slot, count)
                 continue
             if other is not None:
                 self._live.remove(other)
@@ -362,10 +362,12 @@ def _span(live: _Live, count: int) -> Span:
     return Span(live.slot.sequence, start, tokens, wanted, more)
 
 
-def _is_reading(live: _Live, prompt: Sequence[int]) -> bool:
-    """Whether it is about to read much that this prompt has in common with it."""
-    known = len(live.slot.tokens)
-    return live.pending > _WORTH_WAITING and common(live.generation.tokens, prompt) - known > _WORTH_WAITING
+def _to_read(live: _Live, prompt: Sequence[int]) -> int:
+    """How many tokens this prompt has in common with it, if it is about to read many of them; else 0."""
+    if live.pending <= _WORTH_WAITING:
+        return 0
+    shared = common(live.generation.tokens, prompt)
+    return shared if shared - len(live.slot.tokens) > _WORTH_WAITING else 0
 
 
 def share(pending: Sequence[int], room: int) -> list[int]:
