@@ -8,6 +8,7 @@ time of the plan and of the text, with a template that is known and tools that a
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import statistics
 import sys
@@ -115,6 +116,7 @@ def costs(name: str, tools: Sequence[Tool], template: Path, dialects: Iterable[s
 
 def cost(name: str, tools: Sequence[Tool], stem: str, template: toolgram.ChatTemplate, dialect: str) -> Cost:
     """The cost of a set, whatever is known of it."""
+    gc.collect()  # what sets before this one left is not looked through in its time
     try:
         planning, plan = timed(lambda: toolgram.plan(request(tools), template, now=NOW))
         writing, text = timed(lambda: plan.constraint.grammar.to(dialect))

@@ -181,13 +181,14 @@ def seq(*items: Expr | str) -> Expr:
         if isinstance(item, str):
             text += item
             continue
-        for part in item.items if isinstance(item, Sequence) else (item,):
-            if isinstance(part, Literal):
+        # `type`, since nearly all parts are none of these: isinstance takes twice as long to say so
+        for part in item.items if type(item) is Sequence else (item,):
+            if type(part) is Literal:
                 text += part.text
                 continue
-            if isinstance(part, Sequence):  # in one that was not made here
+            if type(part) is Sequence:  # in one that was not made here
                 return seq(*_flatten(items))
-            if isinstance(part, Choice) and not part.options:
+            if type(part) is Choice and not part.options:
                 return NOTHING
             if text:
                 flat.append(Literal(text))

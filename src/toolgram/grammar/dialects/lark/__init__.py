@@ -29,7 +29,6 @@ from toolgram.grammar.dialects.lark.tree import (
     Node,
     Only,
     Row,
-    Sealed,
     Special,
     Tree,
     calls,
@@ -140,30 +139,28 @@ def _pieces_of(node: Row | Fork | Loop) -> list[_Piece]:
 
 def _pieces(node: Node, tightness: int) -> list[_Piece]:
     """A node as Lark; in parentheses where something binds tighter around it (1: a row, 2: a repetition)."""
-    match node:
-        case Lexeme() | Call():
-            return [node]
-        case Special(number):
-            return [f"<[{number}]>"]
-        case Row(items):
-            said = [item for item in items if not isinstance(item, Only)]
-            pieces = _joined(said, " ", 1) or ['""']
-            return ["(", *pieces, ")"] if tightness > 1 and len(said) > 1 else pieces
-        case Only():
-            return ['""']
-        case Fork(options):
-            full = [option for option in options if not is_empty(option)]
-            pieces = _joined(full, " | ", 0)
-            if len(full) < len(options):
-                is_one = len(full) == 1 and isinstance(full[0], Lexeme | Special | Call)
-                pieces = [*pieces, "?"] if is_one else ["(", *pieces, ")?"]
-                return ["(", *pieces, ")"] if tightness > 1 else pieces
-            return ["(", *pieces, ")"] if tightness else pieces
-        case Loop(item, least, most):
-            pieces = [*_pieces(item, 2), count(least, most)]
+    if isinstance(node, Lexeme | Call):
+        return [node]
+    if isinstance(node, Row):
+        said = [item for item in node.items if not isinstance(item, Only)]
+        pieces = _joined(said, " ", 1) or ['""']
+        return ["(", *pieces, ")"] if tightness > 1 and len(said) > 1 else pieces
+    if isinstance(node, Fork):
+        full = [option for option in node.options if not is_empty(option)]
+        pieces = _joined(full, " | ", 0)
+        if len(full) < len(node.options):
+            is_one = len(full) == 1 and isinstance(full[0], Lexeme | Special | Call)
+            pieces = [*pieces, "?"] if is_one else ["(", *pieces, ")?"]
             return ["(", *pieces, ")"] if tightness > 1 else pieces
-        case Sealed():
-            raise TypeError(f"what is sealed of {node.name} was not put in")
+        return ["(", *pieces, ")"] if tightness else pieces
+    if isinstance(node, Loop):
+        pieces = [*_pieces(node.item, 2), count(node.min, node.max)]
+        return ["(", *pieces, ")"] if tightness > 1 else pieces
+    if isinstance(node, Special):
+        return [f"<[{node.id}]>"]
+    if isinstance(node, Only):
+        return ['""']
+    raise TypeError(f"what is sealed of {node.name} was not put in")
 
 
 def _joined(nodes: Iterable[Node], separator: str, tightness: int) -> list[_Piece]:

@@ -149,25 +149,21 @@ class _Reading:
         return self._of_parts(expr, {})
 
     def _of_parts(self, expr: Expr, by_rule: Mapping[str, Relation]) -> Relation:
-        match expr:
-            case ir.Sequence(items):
-                return reduce(_then, [self._made(item, by_rule) for item in items], self._same)
-            case Choice(options):
-                return reduce(_either, [self._made(option, by_rule) for option in options], self.nowhere)
-            case CharSet():
-                return self._of_set(expr)
-            case Repeat(item, least, most):
-                return _times(self._made(item, by_rule), least, most)
-            case Members(items, _, between):
-                one = reduce(_either, [self._made(item, by_rule) for item in items], self.nowhere)
-                return _then(one, _times(_then(self.of_text(between), one), 0, None))
-            case Text(without):
-                raw = (self._plain, *(relation for char, relation in self._marks.items() if char not in without))
-                return _times(reduce(_either, raw), 0, None)
-            case Except():
-                return self._made(expr.every, by_rule)
-            case _:
-                return self._outside
+        if isinstance(expr, ir.Sequence):
+            return reduce(_then, [self._made(item, by_rule) for item in expr.items], self._same)
+        if isinstance(expr, Choice):
+            return reduce(_either, [self._made(option, by_rule) for option in expr.options], self.nowhere)
+        if isinstance(expr, CharSet):
+            return self._of_set(expr)
+        if isinstance(expr, Repeat):
+            return _times(self._made(expr.item, by_rule), expr.min, expr.max)
+        if isinstance(expr, Members):
+            one = reduce(_either, [self._made(item, by_rule) for item in expr.items], self.nowhere)
+            return _then(one, _times(_then(self.of_text(expr.between), one), 0, None))
+        if isinstance(expr, Text):
+            raw = (self._plain, *(relation for char, relation in self._marks.items() if char not in expr.without))
+            return _times(reduce(_either, raw), 0, None)
+        return self._made(expr.every, by_rule) if isinstance(expr, Except) else self._outside
 
     def of_text(self, text: str) -> Relation:
         """What a text does."""

@@ -92,37 +92,31 @@ def regex(expr: Expr, tightness: int = 0) -> str:
 
 def _looseness(expr: Expr) -> int:
     """How tight things may bind around an expression that stands in no parentheses."""
-    match expr:
-        case Literal(text):
-            return 2 if len(text) == 1 else 1
-        case Choice(options):
-            return 1 if EMPTY in options else 0
-        case Sequence() | Repeat():
-            return 1
-        case _:
-            return 2
+    if isinstance(expr, Literal):
+        return 2 if len(expr.text) == 1 else 1
+    if isinstance(expr, Choice):
+        return 1 if EMPTY in expr.options else 0
+    return 1 if isinstance(expr, Sequence | Repeat) else 2
 
 
 @found_once
 def _regex(expr: Expr) -> str:
-    match expr:
-        case Literal(text):
-            return "".join(map(_in_regex, text))
-        case CharSet():
-            return _class(expr)
-        case Sequence(items):
-            return "".join(regex(item, 1) for item in items)
-        case Choice(options):
-            full = [option for option in options if not is_empty(option)]
-            if len(full) == len(options):
-                return "|".join(map(regex, options))
-            if len(full) == 1:
-                return regex(full[0], 2) + "?"
-            return f"({'|'.join(map(regex, full))})" + ("?" if full else "")
-        case Repeat(item, least, most):
-            return regex(item, 2) + count(least, most)
-        case _:
-            raise TypeError(f"not a regular expression: {expr!r}")
+    if isinstance(expr, Literal):
+        return "".join(map(_in_regex, expr.text))
+    if isinstance(expr, CharSet):
+        return _class(expr)
+    if isinstance(expr, Sequence):
+        return "".join([regex(item, 1) for item in expr.items])
+    if isinstance(expr, Choice):
+        full = [option for option in expr.options if not is_empty(option)]
+        if len(full) == len(expr.options):
+            return "|".join(map(regex, full))
+        if len(full) == 1:
+            return regex(full[0], 2) + "?"
+        return f"({'|'.join(map(regex, full))})" + ("?" if full else "")
+    if isinstance(expr, Repeat):
+        return regex(expr.item, 2) + count(expr.min, expr.max)
+    raise TypeError(f"not a regular expression: {expr!r}")
 
 
 def _in_regex(char: str) -> str:

@@ -102,10 +102,11 @@ def _mended(tree: Tree, words: Rules) -> Tree:
     # Nearly every text runs on over the marker that ends it, so texts grow before anything is looked at.
     texts = {leaf for leaf in lexemes(tree) if isinstance(leaf.expr, Text)}
     tree = _grown(tree, Growth(dict(tree), texts, before, largest))
+    lexicon = None
     for number in range(_MOST_PASSES):
         give_way()
         spend(5 * _weight(tree))
-        lexicon = Lexicon(lexemes(tree), words, inside=True)
+        lexicon = Lexicon(lexemes(tree), words, inside=True, before=lexicon)
         found = conflicts(tree, lexicon) if _is_suspicious(tree) or suspects(tree, lexicon) else []
         if not found:
             return tree

@@ -71,6 +71,10 @@ class Alphabet:
         self._sets: dict[CharSet, int] = {}
         self._blocks = [(2 << self._class(end - 1)) - (1 << self._class(begin)) for begin, end in blocks]
 
+    def is_like(self, other: Alphabet) -> bool:
+        """Whether both have the same classes."""
+        return self._cuts == other._cuts
+
     @property
     def everything(self) -> int:
         """All classes."""
@@ -178,28 +182,28 @@ def _own_letters(expr: Expr) -> tuple[bool, CharSet | None, CharSet | None, Char
 
 
 def _letters(expr: Expr, alphabet: Alphabet, of_part: Callable[[Expr], Letters]) -> Letters:
-    match expr:
-        case Literal(text):
-            first, later = alphabet.of_chars(text[:1]), alphabet.of_chars(text[1:])
-            return Letters(not text, first, later, first | later)
-        case CharSet():
-            mask = alphabet.of_set(expr)
-            return Letters(nullable=False, first=mask, later=0, every=mask)
-        case Text(without, seen):
-            begun = _union(alphabet.of_set(charset) for charset, _ in automaton(without, seen)[0].edges)
-            everything = alphabet.everything
-            return Letters(nullable=True, first=begun, later=everything, every=everything)
-        case Sequence(items):
-            return _in_sequence(list(map(of_part, items)))
-        case Choice(options):
-            parts = list(map(of_part, options))
-            nullable = any(part.nullable for part in parts)
-            return Letters(nullable, *(_union(part[place] for part in parts) for place in (1, 2, 3)))
-        case Repeat(item, least, most):
-            part = of_part(item)
-            return Letters(part.nullable or not least, part.first, part.later if most == 1 else part.every, part.every)
-        case _:
-            raise TypeError(f"not a regular expression: {expr!r}")
+    if isinstance(expr, Literal):
+        first, later = alphabet.of_chars(expr.text[:1]), alphabet.of_chars(expr.text[1:])
+        return Letters(not expr.text, first, later, first | later)
+    if isinstance(expr, CharSet):
+        mask = alphabet.of_set(expr)
+        return Letters(nullable=False, first=mask, later=0, every=mask)
+    if isinstance(expr, Text):
+        edges = automaton(expr.without, expr.seen)[0].edges
+        everything = alphabet.everything
+        first = _union([alphabet.of_set(charset) for charset, _ in edges])
+        return Letters(nullable=True, first=first, later=everything, every=everything)
+    if isinstance(expr, Sequence):
+        return _in_sequence(list(map(of_part, expr.items)))
+    if isinstance(expr, Choice):
+        parts = list(map(of_part, expr.options))
+        nullable = any(part.nullable for part in parts)
+        return Letters(nullable, *[_union([part[place] for part in parts]) for place in (1, 2, 3)])
+    if isinstance(expr, Repeat):
+        part = of_part(expr.item)
+        later = part.later if expr.max == 1 else part.every
+        return Letters(part.nullable or not expr.min, part.first, later, part.every)
+    raise TypeError(f"not a regular expression: {expr!r}")
 
 
 def _in_sequence(parts: list[Letters]) -> Letters:

@@ -12,7 +12,7 @@ from itertools import product
 
 from toolgram.grammar.dialects.lark.lexing.alphabet import END
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
-from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Only, Row, Sealed, Special, Tree, calls
+from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Only, Row, Sealed, Tree, calls
 from toolgram.grammar.ir import Expr, Literal, Sequence
 
 
@@ -116,39 +116,33 @@ class _Following:
     def walk(self, node: Node, after: int, rule: str) -> int:
         """Notes what may follow the leaves of a node of the rule; gives how it begins."""
         lexicon = self._lexicon
-        match node:
-            case Lexeme():
-                number = lexicon.numbers[node]
-                self.follow[number] |= after
-                if after & END:
-                    self.last[rule].add(number)
-                return lexicon.begins[number]
-            case Call(name):
-                self.after_rule[name] |= after
-                if after & END:
-                    self.onward[rule].add(name)
-                return self._begins[name]
-            case Row(items):
-                begin = END
-                for item in reversed(items):
-                    first = self.walk(item, after, rule)
-                    after, begin = _then(first, after), _then(first, begin)
-                return begin
-            case Fork(options):
-                begin = 0
-                for option in options:
-                    begin |= self.walk(option, after, rule)
-                return begin
-            case Loop(item, least, most):
-                again = 0 if most == 1 else _begin(item, self._begins, lexicon) & ~END
-                begin = self.walk(item, after | again, rule)
-                return begin if least else begin | END
-            case Special():
-                return 0
-            case Only():
-                return END
-            case Sealed():
-                return lexicon.alphabet.of_set(node.first)
+        if isinstance(node, Lexeme):
+            number = lexicon.numbers[node]
+            self.follow[number] |= after
+            if after & END:
+                self.last[rule].add(number)
+            return lexicon.begins[number]
+        if isinstance(node, Call):
+            self.after_rule[node.name] |= after
+            if after & END:
+                self.onward[rule].add(node.name)
+            return self._begins[node.name]
+        if isinstance(node, Row):
+            begin = END
+            for item in reversed(node.items):
+                first = self.walk(item, after, rule)
+                after, begin = _then(first, after), _then(first, begin)
+            return begin
+        if isinstance(node, Fork):
+            begin = 0
+            for option in node.options:
+                begin |= self.walk(option, after, rule)
+            return begin
+        if isinstance(node, Loop):
+            again = 0 if node.max == 1 else _begin(node.item, self._begins, lexicon) & ~END
+            begin = self.walk(node.item, after | again, rule)
+            return begin if node.min else begin | END
+        return _begin(node, self._begins, lexicon)
 
 
 def _begins(tree: Tree, lexicon: Lexicon) -> dict[str, int]:
@@ -169,32 +163,28 @@ def _begins(tree: Tree, lexicon: Lexicon) -> dict[str, int]:
 
 def _begin(node: Node, begins: Mapping[str, int], lexicon: Lexicon) -> int:
     """The characters that a node may begin with, and END where it may be empty."""
-    match node:
-        case Lexeme():
-            return lexicon.begins[lexicon.numbers[node]]
-        case Special():
-            return 0
-        case Only():
-            return END
-        case Sealed():
-            return lexicon.alphabet.of_set(node.first)
-        case Call(name):
-            return begins[name]
-        case Row(items):
-            begin = END
-            for item in items:
-                begin = begin & ~END | _begin(item, begins, lexicon)
-                if not begin & END:
-                    break
-            return begin
-        case Fork(options):
-            begin = 0
-            for option in options:
-                begin |= _begin(option, begins, lexicon)
-            return begin
-        case Loop(item, least):
-            begin = _begin(item, begins, lexicon)
-            return begin if least else begin | END
+    if isinstance(node, Lexeme):
+        return lexicon.begins[lexicon.numbers[node]]
+    if isinstance(node, Call):
+        return begins[node.name]
+    if isinstance(node, Row):
+        begin = END
+        for item in node.items:
+            begin = begin & ~END | _begin(item, begins, lexicon)
+            if not begin & END:
+                break
+        return begin
+    if isinstance(node, Fork):
+        begin = 0
+        for option in node.options:
+            begin |= _begin(option, begins, lexicon)
+        return begin
+    if isinstance(node, Loop):
+        begin = _begin(node.item, begins, lexicon)
+        return begin if node.min else begin | END
+    if isinstance(node, Sealed):
+        return lexicon.alphabet.of_set(node.first)
+    return END if isinstance(node, Only) else 0
 
 
 def _then(begin: int, after: int) -> int:

@@ -7,7 +7,7 @@ follows A.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from toolgram.caching import counted
@@ -21,6 +21,10 @@ from toolgram.work import remembered, spend
 _FEW = 8  # markers that a text must not begin with either: more are those of a set of tools
 _QUOTES = "\"'"  # with which strings begin at most
 
+Meeting = tuple[int, int, bool]
+"""Of two lexemes at the same place: where the one has matched something, the characters over whose first byte the other
+can run on; the same the other way around; and whether both can end together."""
+
 
 class Lexicon:
     """The lexemes of one grammar by number, and what each pair of them may do; everything is worked out once.
@@ -28,8 +32,9 @@ class Lexicon:
     A lexeme that is very large is taken to do its worst, which can only report too many conflicts.
     """
 
-    def __init__(self, lexemes: Iterable[Lexeme], words: Rules, *, inside: bool) -> None:
-        """Strings are looked into only with `inside`, without which there is no `meet`."""
+    def __init__(self, lexemes: Iterable[Lexeme], words: Rules, *, inside: bool, before: Lexicon | None = None) -> None:
+        """Strings are looked into only with `inside`, without which there is no `meet`; what the one `before`, of the
+        same words, found of lexemes is known."""
         places: dict[Expr, int] = {}
         tails: dict[int, str | None] = {}
         bare: set[int] = set()
@@ -47,8 +52,11 @@ class Lexicon:
         self._of_opening: dict[str, str] = {}
         openings = (self._openings(expr) for expr, end in zip(self.exprs, ends, strict=True) if end is not None)
         self.alphabet = Alphabet(seen, words, set('"').union(*openings))
-        self._automata: dict[Expr, Automaton | None] = {}
-        self._meetings: dict[tuple[int, int], tuple[int, int, bool]] = {}
+        self.automata: dict[Expr, Automaton | None] = {}
+        self.meetings: dict[tuple[int, int], Meeting] = {}
+        if before is not None and before.alphabet.is_like(self.alphabet):
+            self.alphabet, self.automata = before.alphabet, before.automata
+            self.meetings |= _known(before, places, self.tails)
         self._rivals: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}
         self._running: dict[int, int] = {}
         self._of_word: dict[str, Letters] = {}
@@ -140,16 +148,15 @@ class Lexicon:
             self._running[number] = 0 if ends else self.alphabet.alike(self.letters[number].later)
         return self._running[number]
 
-    def meet(self, one: int, other: int) -> tuple[int, int, bool]:
-        """Two lexemes at the same place: where `one` has matched something, the characters over whose first byte
-        `other` can run on; the same the other way around; and whether both can end together."""
+    def meet(self, one: int, other: int) -> Meeting:
+        """What two lexemes do at the same place."""
         key = (one, other)
-        if key not in self._meetings:
+        if key not in self.meetings:
             over, back, together = self._met(one, other)
-            self._meetings[key] = self.alphabet.alike(over), self.alphabet.alike(back), together
-        return self._meetings[key]
+            self.meetings[key] = self.alphabet.alike(over), self.alphabet.alike(back), together
+        return self.meetings[key]
 
-    def _met(self, one: int, other: int) -> tuple[int, int, bool]:
+    def _met(self, one: int, other: int) -> Meeting:
         left, right = self.exprs[one], self.exprs[other]
         if one == other and self._ends_itself(left):
             return 0, 0, True
@@ -228,12 +235,12 @@ class Lexicon:
                 return expr
 
     def _automaton(self, expr: Expr) -> Automaton | None:
-        if expr not in self._automata:
+        if expr not in self.automata:
             try:
-                self._automata[expr] = Automaton(expr, self.alphabet, self._words)
+                self.automata[expr] = Automaton(expr, self.alphabet, self._words)
             except TooManyStates:
-                self._automata[expr] = None
-        return self._automata[expr]
+                self.automata[expr] = None
+        return self.automata[expr]
 
     def boundaries(self, text: str, ended: Expr, follow: int) -> list[int]:
         """The places inside a literal where `ended` may end although the literal's next character begins like one in
@@ -247,6 +254,22 @@ class Lexicon:
             for place, (char, states) in after
             if self.alphabet.of_char(char) & follow and automaton.accepts(states)
         ]
+
+
+def _known(
+    before: Lexicon, numbers: Mapping[Expr, int], tails: tuple[str | None, ...]
+) -> dict[tuple[int, int], Meeting]:
+    """What is known of lexemes that have these numbers now, and the same tails."""
+    now = {
+        number: numbers[expr]
+        for number, (expr, tail) in enumerate(zip(before.exprs, before.tails, strict=True))
+        if expr in numbers and tails[numbers[expr]] == tail
+    }
+    return {
+        (now[one], now[other]): meeting
+        for (one, other), meeting in before.meetings.items()
+        if one in now and other in now
+    }
 
 
 def _is_of_format(expr: Expr) -> bool:

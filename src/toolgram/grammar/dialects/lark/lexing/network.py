@@ -96,59 +96,49 @@ class Network:
         return len(self.empty) - 1
 
     def _build(self, node: Node, begin: int) -> int:
-        match node:
-            case Row(items):
-                for item in items:
-                    begin = self._build(item, begin)
-                return begin
-            case Fork(options):
-                end = self._state()
-                for option in options:
-                    self.empty[self._build(option, begin)].append(end)
-                return end
-            case Loop(item, least, most):
-                return self._build_loop(item, least, most, begin)
-            case Only():
-                return begin
-            case Call(name) if name in self._values:
-                end = self._state()
-                self.takes[begin].append((node, self._values[name], end))
-                self.targets.append(end)
-                return end
-            case Call(name):
-                end = self._state()
-                self.enters[begin].append((name, end))
-                self.returns[name].append(end)
-                self.targets.append(end)
-                return end
-            case Lexeme() | Special() | Sealed():
-                end = self._state()
-                number = self._number(node)
-                self.takes[begin].append((node, number, end))
-                self.targets.append(end)
-                if number >= 0 and self.lexicon.letters[number].nullable:
-                    self.empty[begin].append(end)
-                return end
+        if isinstance(node, Row):
+            for item in node.items:
+                begin = self._build(item, begin)
+            return begin
+        if isinstance(node, Only):
+            return begin
+        if isinstance(node, Loop):
+            return self._build_loop(node, begin)
+        end = self._state()
+        if isinstance(node, Fork):
+            for option in node.options:
+                self.empty[self._build(option, begin)].append(end)
+            return end
+        self.targets.append(end)
+        if isinstance(node, Call) and node.name not in self._values:
+            self.enters[begin].append((node.name, end))
+            self.returns[node.name].append(end)
+            return end
+        number = self._number(node)
+        self.takes[begin].append((node, number, end))
+        if number >= 0 and self.lexicon.letters[number].nullable:
+            self.empty[begin].append(end)
+        return end
 
-    def _number(self, leaf: Lexeme | Special | Sealed) -> int:
-        match leaf:
-            case Lexeme():
-                return self.lexicon.numbers[leaf]
-            case Special(number):
-                return -1 - number
-            case Sealed(name, first):
-                number = self._sealed.setdefault(name, SEALED - len(self._sealed))
-                self.begins[number] = self.lexicon.alphabet.alike(self.lexicon.alphabet.of_set(first))
-                return number
+    def _number(self, leaf: Lexeme | Special | Call | Sealed) -> int:
+        if isinstance(leaf, Lexeme):
+            return self.lexicon.numbers[leaf]
+        if isinstance(leaf, Special):
+            return -1 - leaf.id
+        if isinstance(leaf, Call):
+            return self._values[leaf.name]
+        number = self._sealed.setdefault(leaf.name, SEALED - len(self._sealed))
+        self.begins[number] = self.lexicon.alphabet.alike(self.lexicon.alphabet.of_set(leaf.first))
+        return number
 
-    def _build_loop(self, item: Node, least: int, most: int | None, begin: int) -> int:
+    def _build_loop(self, loop: Loop, begin: int) -> int:
         """A loop without its counts, which can only report too many conflicts."""
         inside = self._state()
         self.empty[begin].append(inside)
-        end = self._build(item, inside)
-        if most != 1:
+        end = self._build(loop.item, inside)
+        if loop.max != 1:
             self.empty[end].append(inside)
-        if least:
+        if loop.min:
             return end
         after = self._state()
         self.empty[begin].append(after)

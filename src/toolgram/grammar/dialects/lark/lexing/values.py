@@ -103,24 +103,22 @@ def _way(node: Node) -> _Way:
 
     The node has no lexemes but brackets and words.
     """
-    match node:
-        case Lexeme(Literal(text)):
-            return _OF_BRACKET.get(text, _LEVEL)
-        case Row(items):
-            ends, lowest = 0, inf
-            for item in items:
-                way = _way(item)
-                ends, lowest = ends + way.ends, min(lowest, ends + way.lowest)
-            return _Way(ends, lowest)
-        case Fork(options):
-            ways = [_way(option) for option in options]
-            lowest = min(way.lowest for way in ways)
-            return _Way(ways[0].ends, lowest) if len({way.ends for way in ways}) == 1 else _NEVER
-        case Loop(item):
+    if isinstance(node, Lexeme):
+        return _OF_BRACKET.get(node.expr.text, _LEVEL) if isinstance(node.expr, Literal) else _LEVEL
+    if isinstance(node, Row):
+        ends, lowest = 0, inf
+        for item in node.items:
             way = _way(item)
-            return way if way.ends == 0 else _NEVER
-        case _:
-            return _LEVEL
+            ends, lowest = ends + way.ends, min(lowest, ends + way.lowest)
+        return _Way(ends, lowest)
+    if isinstance(node, Fork):
+        ways = [_way(option) for option in node.options]
+        lowest = min([way.lowest for way in ways])
+        return _Way(ways[0].ends, lowest) if len({way.ends for way in ways}) == 1 else _NEVER
+    if isinstance(node, Loop):
+        way = _way(node.item)
+        return way if way.ends == 0 else _NEVER
+    return _LEVEL
 
 
 def _rule_way(node: Node) -> tuple[_Way, str]:
